@@ -1,6 +1,7 @@
-# libfluid_cuda.so: what fluidrun loads where there are NVIDIA GPUs. Nothing links it.
+# libfluid_cuda.so, which Fluid loads with dlopen() to use NVIDIA GPUs. No target links it.
 
-# Sets `out` to what is missing of CUDA, or to nothing. Fills the cache with what there is.
+# Searches for CUDA and stores the paths in cache variables. Sets `out` to a message about a missing or too old
+# component, or to "".
 function(fluid_find_cuda out)
   set(hints $ENV{CUDA_PATH} /usr/local/cuda)
   foreach(header cuda_runtime_api.h nvJitLink.h cublasLt.h cudnn.h nccl.h)
@@ -37,7 +38,7 @@ function(fluid_find_cuda out)
   set(${out} "" PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to what FLUID_CUDA asks for: ON, OFF or AUTO.
+# Sets `out` to the value of FLUID_CUDA: ON, OFF or AUTO.
 function(fluid_cuda_wanted out)
   string(TOUPPER "${FLUID_CUDA}" word)
   if(word STREQUAL "AUTO")
@@ -51,7 +52,7 @@ function(fluid_cuda_wanted out)
   endif()
 endfunction()
 
-# The library, its objects for tests of single parts, and `user`, which gets it built along.
+# Defines the library fluid_cuda, its object library for unit tests, and a build dependency of `user` on it.
 function(fluid_cuda_library user)
   fluid_cuda_wanted(wanted)
   if(NOT wanted)

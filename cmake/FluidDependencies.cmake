@@ -1,4 +1,4 @@
-# What Fluid is built on; all of it comes from the distribution (scripts/setup installs it).
+# The third-party dependencies of Fluid. All are packages of the distribution (scripts/setup installs them).
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -6,13 +6,13 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# libgomp by name, not find_package(OpenMP), which gives clang libomp: that would start a second pool of threads
-# beside oneDNN's.
+# Finds libgomp by name. With clang, find_package(OpenMP) would find libomp, which would start a second thread pool
+# beside the one that oneDNN uses.
 find_library(FLUID_GOMP_LIBRARY NAMES libgomp.so.1 gomp REQUIRED)
 add_library(gomp INTERFACE)
 target_link_libraries(gomp INTERFACE ${FLUID_GOMP_LIBRARY})
 
-# LLVM, linked statically and only the parts in use, so that fluidrun stays small and starts fast.
+# Links only the required LLVM components, and statically, so that fluidrun is small and starts fast.
 find_package(LLVM ${FLUID_LLVM} QUIET CONFIG
              HINTS /usr/lib/llvm-22/lib/cmake/llvm /usr/lib/llvm-19/lib/cmake/llvm)
 if(NOT LLVM_FOUND)
@@ -25,7 +25,7 @@ target_include_directories(llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 target_link_libraries(llvm INTERFACE ${FLUID_LLVM_LIBS})
 set(FLUID_LLVM_TOOLS ${LLVM_TOOLS_BINARY_DIR})
 
-# FlatBuffers' readers, builders and verifier are headers only; flatc compiles the schema.
+# The FlatBuffers library is header-only. flatc compiles the schema.
 find_path(FLUID_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
 find_program(FLUID_FLATC flatc REQUIRED)
 
@@ -47,7 +47,7 @@ if(FLUID_GLOO)
   find_library(FLUID_GLOO_LIBRARY gloo REQUIRED)
   set(FLUID_GLOO_TARGET gloo)
   add_library(gloo INTERFACE)
-  # A program that never makes a communicator starts without Gloo and what it depends on.
+  # --as-needed: a program that never creates a communicator does not load Gloo and its dependencies.
   target_link_libraries(gloo INTERFACE -Wl,--push-state,--as-needed ${FLUID_GLOO_LIBRARY}
                                        -Wl,--pop-state)
 endif()
@@ -59,7 +59,7 @@ endif()
 
 find_program(FLUID_CCACHE ccache)
 if(FLUID_CCACHE)
-  # Without this ccache refuses every file that uses a precompiled header.
+  # Without this setting ccache does not cache files that use a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${FLUID_CCACHE})

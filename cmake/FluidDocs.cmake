@@ -1,7 +1,8 @@
-# Tests of README.md and docs/*.md. The commands of a page are the ctest case docs.<page>; each whole program on it is
-# compiled as docs_<page>_<n> and run as docs.<page>_<n>. tests/docs/blocks.awk says what a block is.
+# Tests of README.md and docs/*.md. The ctest case docs.<page> runs the commands of a page. Each complete program of the
+# page is compiled as docs_<page>_<n> and run as the ctest case docs.<page>_<n>. tests/docs/blocks.awk defines the code
+# blocks.
 
-# fluid_docs(): the pages. Those of several processes need Gloo.
+# Adds the tests of all pages. The page about several processes needs Gloo.
 function(fluid_docs)
   set(tests ${CMAKE_SOURCE_DIR}/tests/docs)
   add_test(NAME docs.self_test COMMAND bash ${tests}/self_test.sh)

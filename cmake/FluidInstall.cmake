@@ -1,6 +1,6 @@
-# libfluid.so and the installed tree: bin/fluidrun with man pages and completions, lib/libfluid.so and the static
-# libraries, include/fluid/, what find_package(fluid) and pkg-config read. The tree can be moved. `cpack` packs it as
-# a .deb and a .tar.gz.
+# libfluid.so and the install rules: bin/fluidrun with man pages and completions, lib/libfluid.so, the static libraries,
+# include/fluid/, and the files of find_package(fluid) and pkg-config. The installed tree is relocatable. `cpack`
+# packages it as a .deb and a .tar.gz.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 set(FLUID_PARTS fluid_ir fluid_ops fluid_passes fluid_codegen fluid_frontend fluid_executor)
 set(FLUID_PUBLIC_HEADERS ${CMAKE_BINARY_DIR}/include)
 
-# <build>/include/fluid: the public headers, as they are installed.
+# Writes the public headers to <build>/include/fluid, in their installed form.
 function(fluid_public_headers)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ir/*.h ops/*.h passes/*.h codegen/*.h frontend/*.h executor/*.h)
   set(stamp ${CMAKE_BINARY_DIR}/public_headers.stamp)
@@ -22,7 +22,7 @@ function(fluid_public_headers)
   add_custom_target(fluid_headers ALL DEPENDS ${stamp})
 endfunction()
 
-# libfluid.so: all parts and LLVM, of which programs see the symbols of namespace fluid.
+# libfluid.so: all libraries of Fluid, and LLVM. Exports only the symbols of namespace fluid.
 function(fluid_shared_library)
   file(WRITE ${CMAKE_BINARY_DIR}/generated/empty.cpp "")
   set(exports ${CMAKE_SOURCE_DIR}/cmake/libfluid.map)
@@ -38,19 +38,14 @@ function(fluid_shared_library)
                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(fluid INTERFACE cxx_std_20)
   add_dependencies(fluid fluid_headers)
-  # Nothing outside libfluid.so calls the code generator, whose signatures name LLVM's types.
+  # Hides the code generator, whose signatures contain LLVM types: nothing outside libfluid.so calls it.
   set_target_properties(fluid_codegen PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# What fluidrun says of itself: man pages, and completions for three shells.
+# Generates the man pages of fluidrun, and its completion scripts for three shells.
 function(fluid_manual_pages out)
-  set(files "")
-  set(commands "")
-  foreach(page "" train eval predict run launch plan summary show opt bench devices verify)
-    string(REGEX REPLACE "(.+)" "-\\1" suffix "${page}")
-    list(APPEND files ${out}/man1/fluidrun${suffix}.1)
-    list(APPEND commands COMMAND fluidrun man ${page} > ${out}/man1/fluidrun${suffix}.1)
-  endforeach()
+  set(files ${out}/man1/fluidrun.1)  # beside it, a page of each command
+  set(commands COMMAND fluidrun man --all ${out}/man1)
   foreach(shell bash zsh fish)
     list(APPEND files ${out}/completion.${shell})
     list(APPEND commands COMMAND fluidrun completion ${shell} > ${out}/completion.${shell})

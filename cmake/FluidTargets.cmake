@@ -1,15 +1,15 @@
-# Functions that make Fluid's libraries, programs and tests from its folders.
+# Functions that define Fluid's libraries, programs and tests from its folders.
 
 add_library(fluid_flags INTERFACE)
 target_include_directories(fluid_flags INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                                                  $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>)
 target_compile_options(fluid_flags INTERFACE
                        $<BUILD_INTERFACE:-Wall;-Wextra;-Wno-missing-field-initializers;-ffp-contract=off>)
-# GCC 12 sees overflows in std::string and uninitialised std::optional that are not there once it
-# inlines at -O3 (GCC bugs 105329, 105651, 105562); the dev preset keeps these warnings.
+# At -O3, GCC 12 gives false warnings about overflows in std::string and uninitialised std::optional (GCC bugs 105329,
+# 105651, 105562). The dev preset keeps these warnings.
 target_compile_options(fluid_flags INTERFACE
                        $<BUILD_INTERFACE:$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overflow;-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized>>)
-# clang warns of what the algorithms of GCC 12's library call.
+# clang warns about deprecated functions that the algorithms of libstdc++ 12 call.
 target_compile_options(fluid_flags INTERFACE $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>>)
 if(FLUID_WERROR)
   target_compile_options(fluid_flags INTERFACE $<BUILD_INTERFACE:-Werror>)
@@ -17,20 +17,21 @@ endif()
 if(FLUID_SANITIZE)
   target_compile_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer
-                         -fno-sanitize=vptr,object-size)  # slow to compile; the address sanitizer's work
+                         -fno-sanitize=vptr,object-size)  # slow to compile; the address sanitizer covers their errors
   target_link_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # the sanitizers' calls make GCC 12 inline as above
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # instrumented code gives the same false warnings
     target_compile_options(fluid_flags INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict
                                                  -Wno-stringop-overflow)
+  else()  # clang's check of a call reads the bytes before the function, where JIT-compiled code has none
+    target_compile_options(fluid_flags INTERFACE -fno-sanitize=function)
   endif()
 endif()
 
-# The standard headers that nearly every file includes, compiled once.
+# Precompiled standard headers, which nearly every file includes.
 set(FLUID_PCH <algorithm> <functional> <map> <memory> <optional> <span> <string> <variant> <vector>)
 
-# For targets that do little work of their own, such as tests, and instantiate large templates, such as
-# CLI11's: compiles them in two thirds of the time, and without the undefined-behaviour sanitizer, which is
-# for the libraries.
+# Compiles targets such as tests and fluidrun at -O1 and without the undefined-behaviour sanitizer, which saves a third
+# of their compile time. They do little work at run time and instantiate large templates.
 function(fluid_compile_quickly)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -40,24 +41,33 @@ function(fluid_compile_quickly)
   endforeach()
 endfunction()
 
-# Compiles eight files of a target as one: several times faster from nothing, slower after a change.
+# With FLUID_UNITY, compiles eight files of a target as one. A full build is several times faster, an incremental build
+# is slower.
 function(fluid_compile_together)
   if(FLUID_UNITY)
     set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
 endfunction()
 
-# fluid_library(<folder> LINKS <targets>): every .cpp below the folder but examples and fluidrun.
+# Removes the files that need oneDNN or Gloo from a list of sources, in builds without that library.
+function(fluid_without_disabled_libraries list)
+  set(kept ${${list}})
+  if(NOT FLUID_ONEDNN)
+    list(FILTER kept EXCLUDE REGEX "/(onednn|winograd)")
+  endif()
+  if(NOT FLUID_GLOO)
+    list(FILTER kept EXCLUDE REGEX "/(gloo[._]|data_parallel_|parallel_)")
+  endif()
+  set(${list} ${kept} PARENT_SCOPE)
+endfunction()
+
+# fluid_library(<folder> LINKS <targets>): a static library of every .cpp below the folder, except examples, tools,
+# executor/launcher, executor/fluidrun and executor/cuda.
 function(fluid_library folder)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/examples/|/tools/|/executor/fluidrun|/executor/cuda/")
-  if(NOT FLUID_ONEDNN)
-    list(FILTER sources EXCLUDE REGEX "/(onednn|winograd)")
-  endif()
-  if(NOT FLUID_GLOO)
-    list(FILTER sources EXCLUDE REGEX "/(gloo|data_parallel|parallel)_")
-  endif()
+  list(FILTER sources EXCLUDE REGEX "/examples/|/tools/|/executor/fluidrun|/executor/launcher|/executor/cuda/")
+  fluid_without_disabled_libraries(sources)
   if(NOT sources)
     file(WRITE ${CMAKE_BINARY_DIR}/generated/empty.cpp "")
     set(sources ${CMAKE_BINARY_DIR}/generated/empty.cpp)
@@ -68,8 +78,9 @@ function(fluid_library folder)
   fluid_compile_together(fluid_${folder})
 endfunction()
 
-# Gathers every function `<type> <name>_<suffix>()` of a folder's files that match `pattern`: declares them in
-# <folder>/<suffix>_table.h, and calls them, by name, in `std::vector<type> <function>()` of <suffix>_table.cpp.
+# Generates <folder>/<suffix>_table.{h,cpp} from the functions `<type> <name>_<suffix>()` in the files of the folder
+# that match `pattern`. The header declares them; `std::vector<type> <function>()` calls them in the order of their
+# names.
 function(fluid_generate_table folder pattern type suffix function header)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/${pattern})
   list(FILTER files EXCLUDE REGEX "/tools/")
@@ -83,8 +94,7 @@ function(fluid_generate_table folder pattern type suffix function header)
   target_sources(fluid_${folder} PRIVATE ${out}.cpp ${out}.h)
 endfunction()
 
-# Compiles a FlatBuffers schema to generated/<name>_generated.h for `target`, with plain structs that
-# pack into tables.
+# Compiles a FlatBuffers schema to generated/<name>_generated.h for `target`, with flatc's object API.
 function(fluid_flatbuffers target schema)
   get_filename_component(stem ${schema} NAME_WE)
   set(out ${CMAKE_BINARY_DIR}/generated/${stem}_generated.h)
@@ -95,16 +105,18 @@ function(fluid_flatbuffers target schema)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# The program finds its libraries in `lib` beside it, where scripts/bundle puts them.
+# Sets the RPATH of a program to the folder `lib` beside it, where scripts/bundle puts the libraries.
 function(fluid_takes_libraries_along name)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "\$ORIGIN/lib")
-  target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)  # the path is the libraries' too
+  target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)  # DT_RPATH, which also applies to libraries of libraries
 endfunction()
 
-function(fluid_program name folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  add_executable(${name} ${ARG_SOURCES} ${sources})
+# fluid_program(<name> FOLDERS <folders> LINKS <targets>): a program of every .cpp in the folders.
+function(fluid_program name)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;LINKS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS APPEND /*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDERS})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE fluid_executor ${ARG_LINKS})
   target_precompile_headers(${name} PRIVATE ${FLUID_PCH})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
@@ -113,10 +125,10 @@ function(fluid_program name folder)
   fluid_compile_together(${name})
 endfunction()
 
-# Every .cpp of the folder is a program: it records <build>/examples/<name>.fluid when it is built, and
-# trains for a few steps as a test.
+# Builds every .cpp of the folder as a program. After the build, runs it to record <build>/examples/<name>.fluid. A test
+# trains it for a few steps.
 function(fluid_examples folder)
-  # Two records of the form of CIFAR-10's: a label's byte, then 3072 of an image.
+  # Two records in the format of CIFAR-10: a byte for the label, then 3072 bytes of an image.
   set(records "")
   foreach(label 1 2)
     string(ASCII ${label} byte)
@@ -145,25 +157,20 @@ function(fluid_examples folder)
   endforeach()
 endfunction()
 
-# Each gtest case of the program becomes a ctest case, listed when ctest starts. The time-out of the
-# listing is that of a machine whose disk has yet to read the CUDA libraries.
+# Makes each gtest case of the program a ctest case. ctest lists the cases when it starts. The timeout is long enough to
+# load the CUDA libraries from a slow disk.
 macro(fluid_discover_tests target prefix)
   include(GoogleTest)
   gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300 ${ARGN})
 endmacro()
 
-# fluid_tests(<part> [LINKS <targets>] [ALONE <filter>] [ENVIRONMENT <NAME=value>]): tests/<part>/*.cpp
-# become one program, test_<part>; each gtest case is a ctest case. LINKS replaces the support library,
-# and with it all of Fluid. The cases of the filter measure times: ctest runs nothing beside them.
+# fluid_tests(<part> [LINKS <targets>] [ALONE <filter>] [ENVIRONMENT <NAME=value>]): builds tests/<part>/*.cpp as the
+# program test_<part>. Each gtest case is a ctest case. LINKS: libraries to link instead of fluid_test_support, which
+# links all of Fluid. ALONE: cases that measure time, which ctest runs one at a time.
 function(fluid_tests part)
   cmake_parse_arguments(ARG "" "ALONE;ENVIRONMENT" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp)
-  if(NOT FLUID_ONEDNN)
-    list(FILTER sources EXCLUDE REGEX "/(onednn|winograd)")
-  endif()
-  if(NOT FLUID_GLOO)
-    list(FILTER sources EXCLUDE REGEX "/(gloo|data_parallel|parallel)_")
-  endif()
+  fluid_without_disabled_libraries(sources)
   if(NOT sources)
     return()
   endif()
@@ -197,7 +204,7 @@ function(fluid_tests part)
     fluid_discover_tests(test_${part} ${part} TEST_FILTER ${ARG_ALONE}
                          PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000 RUN_SERIAL TRUE)
   endif()
-  set(environment)  # a list of two would not reach ctest in one property
+  set(environment)  # gtest_discover_tests() does not pass lists in properties
   if(ARG_ENVIRONMENT)
     string(REPLACE "=" "=set:" setting ${ARG_ENVIRONMENT})
     set(environment ENVIRONMENT_MODIFICATION ${setting})
@@ -206,7 +213,7 @@ function(fluid_tests part)
                        PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000 ${environment})
 endfunction()
 
-# The samples of all ops, for the tests that run them.
+# An object library of the sample inputs of all ops.
 function(fluid_op_samples)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/ops/samples/*.cpp)
   add_library(fluid_op_samples OBJECT ${sources})
@@ -215,7 +222,7 @@ function(fluid_op_samples)
   fluid_compile_together(fluid_op_samples)
 endfunction()
 
-# Tests of a GPU's functions that several programs run, each on GPUs of its own.
+# An object library of GPU tests, which several test programs link to run them on different GPUs.
 function(fluid_gpu_conformance)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)
   add_library(fluid_gpu_conformance OBJECT ${sources})
@@ -223,8 +230,8 @@ function(fluid_gpu_conformance)
   fluid_compile_quickly(fluid_gpu_conformance)
 endfunction()
 
-# test_threads: the parts with threads of their own that need no more than ir, and their tests, for the
-# thread sanitizer: a minute to build, where everything takes a quarter of an hour.
+# test_threads: the multi-threaded sources that depend only on ir, and their tests, to be built with the thread
+# sanitizer. Builds in a minute, where all of Fluid would take 15 minutes.
 function(fluid_thread_tests)
   file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/options/changes.cpp executor/options/world.cpp
                                       frontend/files/*.cpp frontend/readers/*.cpp)
@@ -246,8 +253,8 @@ function(fluid_thread_tests)
   fluid_discover_tests(test_threads threads PROPERTIES TIMEOUT 300)
 endfunction()
 
-# tests/fuzz/*.cpp become one program, fuzz_formats, and a ctest case that runs it briefly, in full with
-# FLUID_TEST_ALL. It begins before shorter cases, so that no core is left with it alone.
+# Builds tests/fuzz/*.cpp as the program fuzz_formats and adds a ctest case, which runs it briefly, or in full with
+# FLUID_TEST_ALL. COST makes ctest start this long case first.
 function(fluid_fuzzer)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
@@ -256,19 +263,23 @@ function(fluid_fuzzer)
   target_precompile_headers(fuzz_formats PRIVATE ${FLUID_PCH})
   add_test(NAME fuzz.formats COMMAND fuzz_formats --brief 100)
   set_tests_properties(fuzz.formats PROPERTIES COST 100
-                       TIMEOUT 7200)  # what hangs says so itself, sooner
+                       TIMEOUT 7200)  # the program itself reports a hanging case sooner
 endfunction()
 
-# Scripts under tests/lint, one ctest case each.
+# Adds a ctest case for each script in tests/lint.
 function(fluid_lint_tests)
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/lint/*.sh)
   foreach(script ${scripts})
     get_filename_component(name ${script} NAME_WE)
     add_test(NAME lint.${name} COMMAND bash ${script} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(lint.${name} PROPERTIES SKIP_RETURN_CODE 77)
   endforeach()
+  add_library(thrown_messages MODULE tests/lint/thrown_messages.cpp)
+  target_link_libraries(thrown_messages PRIVATE fluid_flags ${CMAKE_DL_LIBS})
+  set_target_properties(thrown_messages PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
-# Libraries that stand for libfluid_cuda.so on machines that this one is not, for the tests named.
+# Builds replacements of libfluid_cuda.so that describe other machines, for the given test targets.
 function(fluid_made_up_gpus)
   set(folder ${CMAKE_SOURCE_DIR}/tests/support/gpu_libraries)
   set(out ${CMAKE_BINARY_DIR}/gpu_libraries)
@@ -312,7 +323,7 @@ function(fluid_made_up_gpus)
                                                SKIP_BUILD_RPATH ON)
   endforeach()
 
-  # Drivers, which the real library then finds.
+  # Replacements of the CUDA driver library, which the real libfluid_cuda.so loads.
   function(add_driver name version init)
     add_library(${name} SHARED ${folder}/driver.cpp)
     target_compile_definitions(${name} PRIVATE DRIVER=${version} INIT=${init})
@@ -331,7 +342,7 @@ function(fluid_made_up_gpus)
   endforeach()
 endfunction()
 
-# Tests of scripts, with stand-ins for the programs that they run: e2e.<file>.
+# Adds a ctest case e2e.<file> for each Python test. These test scripts, and replace the programs that the scripts run.
 function(fluid_python_tests)
   find_program(FLUID_PYTHON python3)
   if(NOT FLUID_PYTHON)

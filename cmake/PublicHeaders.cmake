@@ -1,6 +1,6 @@
-# Writes <out>/fluid/: frontend/fluid.h as fluid.h, executor/device/device.h for places of a user's own, and the
-# headers that they include under their paths, with includes that begin with "fluid/". So <out>, or
-# <prefix>/include, is the one folder that users need.
+# Writes the public headers to <out>/fluid/: frontend/fluid.h as fluid.h, executor/device/device.h for user-defined
+# devices, and all headers that they include, under their paths. Prefixes their includes with "fluid/", so that <out> or
+# <prefix>/include is the only include directory of a user.
 #   cmake -DSOURCE=<tree> -DOUT=<folder> -P PublicHeaders.cmake
 
 cmake_minimum_required(VERSION 3.25)

@@ -1,5 +1,5 @@
-# Writes OUT.h and OUT.cpp: the functions `TYPE <name>_SUFFIX()` that FILES define, sorted by name, and
-# FUNCTION, which calls all of them. HEADER defines TYPE.
+# Writes OUT.h and OUT.cpp. OUT.h declares the functions `TYPE <name>_SUFFIX()` that FILES define, sorted by name.
+# OUT.cpp defines FUNCTION, which calls all of them. HEADER defines TYPE.
 set(names "")
 foreach(file ${FILES})
   file(STRINGS ${file} lines REGEX "^${TYPE} [a-z0-9_]+_${SUFFIX}\\(\\) {")

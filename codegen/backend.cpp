@@ -38,8 +38,8 @@ llvm::Triple triple_of(const std::string& text) { return llvm::Triple(text); }
 const std::string& triple_of(const std::string& text) { return text; }
 #endif
 
-// A GPU architecture, and the first LLVM major version that supports it (0: all supported
-// versions).
+// The GPU architecture sm_<number>. `llvm` is the first LLVM major version that supports it; 0: all
+// LLVM versions that this file compiles with.
 struct GpuArch {
   int number, llvm;
 };
@@ -47,12 +47,13 @@ constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
 
-/// Replaces a masked load with a constant mask by one scalar load per enabled lane. LLVM 22.1's
-/// NVPTX backend loads all lanes of such a load and drops the passthrough values. Dropping them is
-/// valid for a poison passthrough only.
+/// Replaces masked loads with constant masks by one scalar load per enabled lane. Works around LLVM
+/// 22.1: its NVPTX backend loads all lanes of such a load and ignores the passthrough operand.
+/// Ignoring this operand is valid only if it is poison.
 void load_lane_by_lane(llvm::IntrinsicInst& call, const llvm::Constant& mask) {
   llvm::IRBuilder<> b(&call);
-  const unsigned last = call.arg_size() - 1;  // the alignment was an argument before LLVM 22
+  // Passthrough operand; before LLVM 22, operand 1 is the alignment.
+  const unsigned last = call.arg_size() - 1;
   llvm::Value* value = call.getArgOperand(last);
   auto* type = llvm::cast<llvm::FixedVectorType>(call.getType());
   const llvm::Align align =
@@ -86,8 +87,8 @@ void load_lane_by_lane(llvm::Function& function) {
   throw std::bad_alloc();
 }
 
-/// Makes LLVM throw where it would end the process. The exceptions pass through LLVM's frames,
-/// which do not clean up.
+/// Installs LLVM error handlers that throw exceptions instead of ending the process. While such an
+/// exception unwinds LLVM's stack frames, no destructors run in them.
 void throw_failures() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw_bad_alloc(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
@@ -111,35 +112,35 @@ void initialise_targets() {
 
 }  // namespace
 
-Machine host_machine() {
-  Machine machine;
-  machine.triple = llvm::sys::getProcessTriple();
-  machine.cpu = llvm::sys::getHostCPUName().str();
+TargetSpec host_target_spec() {
+  TargetSpec spec;
+  spec.triple = llvm::sys::getProcessTriple();
+  spec.cpu = llvm::sys::getHostCPUName().str();
   std::vector<std::string> features;
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     features.push_back((feature.second ? "+" : "-") + feature.first().str());
   }
   std::sort(features.begin(), features.end());
   for (const std::string& feature : features) {
-    machine.features += (machine.features.empty() ? "" : ",") + feature;
+    spec.features += (spec.features.empty() ? "" : ",") + feature;
   }
-  return machine;
+  return spec;
 }
 
-Machine gpu_machine(const std::string& arch) {
+TargetSpec gpu_target_spec(const std::string& arch) {
   int number = 0;
   const char* end = arch.data() + arch.size();
-  const bool named = arch.starts_with("sm_");
+  const bool has_prefix = arch.starts_with("sm_");
   auto parsed = std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), end, number);
-  if (!named || parsed.ec != std::errc() || parsed.ptr != end || number < 80) {
+  if (!has_prefix || parsed.ec != std::errc() || parsed.ptr != end || number < 80) {
     throw UserError("no code for the GPU architecture '" + arch + "': give sm_80 or newer");
   }
   int best = 0;
   for (const GpuArch& known : kGpuArchs) {
     if (known.number <= number && LLVM_VERSION_MAJOR >= known.llvm) best = known.number;
   }
-  // PTX 8.1 raises the limit on kernel parameters from 4352 to 32764 bytes. An optimizer's fused
-  // kernel has many.
+  // PTX 8.1 raises the size limit of the kernel parameters from 4352 to 32764 bytes. Fused
+  // optimizer kernels have many parameters.
   return {"nvptx64-nvidia-cuda", "sm_" + std::to_string(best), best <= 90 ? "+ptx81" : "", true};
 }
 
@@ -148,44 +149,44 @@ std::string code_version() {
 }
 
 struct Backend::Impl {
-  Machine machine;
+  TargetSpec spec;
   std::unique_ptr<llvm::TargetMachine> target;
 
-  explicit Impl(const Machine& m) : machine(m) {
+  explicit Impl(const TargetSpec& m) : spec(m) {
     initialise_targets();
     std::string error;
     const llvm::Target* found = llvm::TargetRegistry::lookupTarget(
 #if LLVM_VERSION_MAJOR >= 22
-        triple_of(machine.triple), error);
+        triple_of(spec.triple), error);
 #else
-        machine.triple, error);
+        spec.triple, error);
 #endif
-    check(found != nullptr, "LLVM has no target for " + machine.triple + ": " + error);
+    check(found != nullptr, "LLVM has no target for " + spec.triple + ": " + error);
     llvm::TargetOptions options;
-    target.reset(found->createTargetMachine(
-        triple_of(machine.triple), machine.cpu, machine.features, options, llvm::Reloc::PIC_,
-        llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
-    check(target != nullptr, "LLVM cannot make code for " + machine.cpu);
+    target.reset(found->createTargetMachine(triple_of(spec.triple), spec.cpu, spec.features,
+                                            options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                            llvm::CodeGenOptLevel::Default));
+    check(target != nullptr, "LLVM cannot make code for " + spec.cpu);
   }
 
   std::unique_ptr<llvm::Module> build(llvm::LLVMContext& context,
                                       std::span<const NamedKernel> kernels) {
     auto module = std::make_unique<llvm::Module>("fluid", context);
-    module->setTargetTriple(triple_of(machine.triple));
+    module->setTargetTriple(triple_of(spec.triple));
     module->setDataLayout(target->createDataLayout());
-    const Device device = machine.gpu ? Device::gpu : Device::cpu;
+    const Device device = spec.gpu ? Device::gpu : Device::cpu;
     for (const NamedKernel& k : kernels) KernelEmitter(*module, *k.kernel, device).run(k.symbol);
     for (llvm::Function& f : *module) {
       if (f.isDeclaration()) continue;
-      f.addFnAttr("target-cpu", machine.cpu);
-      f.addFnAttr("target-features", machine.features);
+      f.addFnAttr("target-cpu", spec.cpu);
+      f.addFnAttr("target-features", spec.features);
       f.addFnAttr("prefer-vector-width", "512");
     }
     return module;
   }
 
-  /// Schedules have already vectorised and unrolled the loops. What remains is register promotion,
-  /// common subexpressions and loop-invariant code.
+  /// Runs SROA, CSE, LICM and clean-up passes. The loop vectorizer and unroller are left out,
+  /// because the loops of the kernel IR are already vectorized and unrolled.
   void optimise(llvm::Module& module) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
@@ -198,7 +199,7 @@ struct Backend::Impl {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
 
-    llvm::FunctionPassManager passes, of_gpus;
+    llvm::FunctionPassManager passes, gpu_passes;
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::InstCombinePass());
@@ -208,28 +209,28 @@ struct Backend::Impl {
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::DSEPass());
-    // Merges a thread's adjacent loads and stores into vector accesses.
-    of_gpus.addPass(llvm::InferAlignmentPass());
-    of_gpus.addPass(llvm::LoadStoreVectorizerPass());
+    // Merges adjacent loads and stores of one GPU thread into vector accesses.
+    gpu_passes.addPass(llvm::InferAlignmentPass());
+    gpu_passes.addPass(llvm::LoadStoreVectorizerPass());
     for (llvm::Function& f : module) {
       if (f.isDeclaration()) continue;
       passes.run(f, functions);
-      if (!machine.gpu) continue;
+      if (!spec.gpu) continue;
       load_lane_by_lane(f);
       functions.invalidate(f, llvm::PreservedAnalyses::none());
-      of_gpus.run(f, functions);
+      gpu_passes.run(f, functions);
     }
   }
 };
 
-Backend::Backend(const Machine& machine) : impl_(std::make_unique<Impl>(machine)) {}
+Backend::Backend(const TargetSpec& spec) : impl_(std::make_unique<Impl>(spec)) {}
 Backend::~Backend() = default;
 
-std::string Backend::compile(std::span<const NamedKernel> kernels, Form form) {
+std::string Backend::compile(std::span<const NamedKernel> kernels, OutputKind output_kind) {
   llvm::LLVMContext context;
   auto module = impl_->build(context, kernels);
   impl_->optimise(*module);
-  if (form == Form::llvm) {
+  if (output_kind == OutputKind::llvm) {
     std::string text;
     llvm::raw_string_ostream stream(text);
     module->print(stream, nullptr);
@@ -238,10 +239,10 @@ std::string Backend::compile(std::span<const NamedKernel> kernels, Form form) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  const auto type = form == Form::object ? llvm::CodeGenFileType::ObjectFile
-                                         : llvm::CodeGenFileType::AssemblyFile;
-  const bool refused = impl_->target->addPassesToEmitFile(passes, stream, nullptr, type);
-  check(!refused, "LLVM cannot emit this kind of file for " + impl_->machine.cpu);
+  const auto type = output_kind == OutputKind::object ? llvm::CodeGenFileType::ObjectFile
+                                                      : llvm::CodeGenFileType::AssemblyFile;
+  const bool unsupported = impl_->target->addPassesToEmitFile(passes, stream, nullptr, type);
+  check(!unsupported, "LLVM cannot emit this kind of file for " + impl_->spec.cpu);
   passes.run(*module);
   return {bytes.begin(), bytes.end()};
 }

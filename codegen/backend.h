@@ -1,6 +1,7 @@
 #pragma once
 
-// LLVM's optimiser and code generator for one target. No LLVM type appears here.
+// Compiles kernel IR with the optimizer and code generator of LLVM. This header exposes no LLVM
+// types.
 
 #include <memory>
 #include <span>
@@ -10,20 +11,20 @@
 
 namespace fluid::emit {
 
-/// A target of code generation, in LLVM's terms.
-struct Machine {
+/// The triple, CPU name and features that select an LLVM target machine.
+struct TargetSpec {
   std::string triple, cpu, features;
   bool gpu = false;  ///< the target is a GPU
 };
-Machine host_machine();
-/// Returns the target for an architecture such as "sm_90". If this LLVM does not support it,
-/// returns the newest supported one below. Throws UserError when `arch` is malformed or older than
-/// sm_80.
-Machine gpu_machine(const std::string& arch);
-/// Returns the versions of LLVM and the emitter, for cache keys.
+TargetSpec host_target_spec();
+/// Returns the target for the GPU architecture `arch`, for example "sm_90". If this LLVM version
+/// does not support `arch`, returns the newest older architecture that it supports. Throws
+/// UserError when `arch` is malformed or older than sm_80.
+TargetSpec gpu_target_spec(const std::string& arch);
+/// Returns a text with the versions of LLVM and of the emitter, to be part of cache keys.
 std::string code_version();
 
-/// A kernel, and the symbol of its function.
+/// A kernel, and the symbol of the function that is generated for it.
 struct NamedKernel {
   const kir::Kernel* kernel;
   std::string symbol;
@@ -32,11 +33,12 @@ struct NamedKernel {
 /// Compiles kernels for one target. Not thread-safe.
 class Backend {
  public:
-  explicit Backend(const Machine& machine);
+  explicit Backend(const TargetSpec& spec);
   ~Backend();
-  enum class Form : uint8_t { object, assembly, llvm };
-  /// Compiles the kernels as one module. Returns an object file or text.
-  std::string compile(std::span<const NamedKernel> kernels, Form form);
+  enum class OutputKind : uint8_t { object, assembly, llvm };
+  /// Compiles the kernels into one LLVM module. Returns an object file, assembly or LLVM IR, as
+  /// `output_kind` selects.
+  std::string compile(std::span<const NamedKernel> kernels, OutputKind output_kind);
 
  private:
   struct Impl;

@@ -20,7 +20,7 @@ namespace {
 
 using emit::Backend;
 
-/// Throws DeviceError when memory is exhausted, else InternalError, with LLVM's message.
+/// Throws the LLVM error as DeviceError if memory is exhausted, else as InternalError.
 [[noreturn]] void fail(llvm::Error error) {
   std::string text;
   bool no_memory = false;
@@ -32,18 +32,18 @@ using emit::Backend;
   throw InternalError(text);
 }
 
-/// Returns the value, or throws as fail() does.
+/// Returns the value in `value`. If it holds an error, throws the error as fail() does.
 template <class T>
 T unwrap(llvm::Expected<T> value) {
   if (!value) fail(value.takeError());
   return std::move(*value);
 }
 
-/// Returns the kernel's cache key. The key leaves out the kernel's name, so that kernels that
-/// differ only in their name share code.
-std::string symbol_of(kir::Kernel kernel, const std::string& machine) {
+/// Returns the symbol of a kernel, which is also its cache key. The hash leaves out the name of the
+/// kernel, so that kernels that differ only in their names share code.
+std::string symbol_of(kir::Kernel kernel, const std::string& spec_text) {
   kernel.name.clear();
-  return "k" + ObjectCache::key_of(machine + kir::print(kernel));
+  return "k" + ObjectCache::key_of(spec_text + kir::print(kernel));
 }
 
 struct Job {
@@ -57,8 +57,8 @@ struct Job {
 
 struct Compiler::Impl {
   CompilerOptions options;
-  emit::Machine machine = emit::host_machine();
-  std::string machine_text;
+  emit::TargetSpec spec = emit::host_target_spec();
+  std::string spec_text;
   ObjectCache cache;
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::map<std::string, CompiledKernel> ready;
@@ -67,16 +67,17 @@ struct Compiler::Impl {
 
   explicit Impl(CompilerOptions o)
       : options(std::move(o)),
-        cache(ObjectCache::of_kernels(options.cache_dir, options.cache_limit)) {
+        cache(ObjectCache::for_kernels(options.cache_dir, options.cache_limit)) {
     if (!options.cpu.empty()) {
-      machine.cpu = options.cpu;
-      machine.features.clear();
+      spec.cpu = options.cpu;
+      spec.features.clear();
     }
-    machine_text = machine.triple + "\n" + machine.cpu + "\n" + machine.features + "\n" +
-                   emit::code_version() + "\n";
+    spec_text =
+        spec.triple + "\n" + spec.cpu + "\n" + spec.features + "\n" + emit::code_version() + "\n";
   }
 
-  /// Fills in the object of each job, from the cache or compiled by LLVM, on several threads.
+  /// Loads the object file of each job from the cache, or compiles it. Uses up to `options.threads`
+  /// threads.
   void make_objects(std::vector<Job>& jobs) {
     std::atomic<size_t> next = 0;
     auto work = [&] {
@@ -88,9 +89,9 @@ struct Compiler::Impl {
           job.cached = true;
           continue;
         }
-        if (!backend) backend = std::make_unique<Backend>(machine);
+        if (!backend) backend = std::make_unique<Backend>(spec);
         const emit::NamedKernel named{job.kernel, job.symbol};
-        job.object = backend->compile({&named, 1}, Backend::Form::object);
+        job.object = backend->compile({&named, 1}, Backend::OutputKind::object);
         cache.put(job.symbol, job.object);
       }
     };
@@ -99,7 +100,7 @@ struct Compiler::Impl {
 
   void link(std::vector<Job>& jobs) {
     if (!jit) {
-      emit::Backend initialise_llvm(machine);
+      emit::Backend initialise_llvm(spec);
       jit = unwrap(llvm::orc::LLJITBuilder().create());
     }
     for (Job& job : jobs) {
@@ -134,7 +135,7 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel* const
   for (const kir::Kernel* kernel : kernels) {
     const auto [at, added] = symbols.try_emplace(kernel);
     if (!added) continue;
-    const std::string& symbol = at->second = symbol_of(*kernel, impl_->machine_text);
+    const std::string& symbol = at->second = symbol_of(*kernel, impl_->spec_text);
     if (impl_->ready.contains(symbol) || !queued.insert(symbol).second) continue;
     jobs.push_back({kernel, symbol, "", false});
   }
@@ -144,7 +145,7 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel* const
   }
   bool compiled = false;
   for (const Job& job : jobs) {
-    ++(job.cached ? impl_->stats.from_cache : impl_->stats.compiled);
+    ++(job.cached ? impl_->stats.cache_hits : impl_->stats.compiled);
     compiled = compiled || !job.cached;
   }
   if (compiled) impl_->cache.evict();
@@ -162,12 +163,12 @@ CompileStats Compiler::stats() const {
 
 std::string emit_llvm(const kir::Kernel& kernel) {
   const emit::NamedKernel named{&kernel, kernel.name};
-  return Backend(emit::host_machine()).compile({&named, 1}, Backend::Form::llvm);
+  return Backend(emit::host_target_spec()).compile({&named, 1}, Backend::OutputKind::llvm);
 }
 
 std::string emit_assembly(const kir::Kernel& kernel) {
   const emit::NamedKernel named{&kernel, kernel.name};
-  return Backend(emit::host_machine()).compile({&named, 1}, Backend::Form::assembly);
+  return Backend(emit::host_target_spec()).compile({&named, 1}, Backend::OutputKind::assembly);
 }
 
 }  // namespace fluid

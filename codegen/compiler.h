@@ -1,6 +1,6 @@
 #pragma once
 
-// Machine code from kernel IR. No LLVM type appears here.
+// Compiles kernel IR to machine code. This header exposes no LLVM types.
 
 #include <memory>
 #include <span>
@@ -11,34 +11,39 @@
 
 namespace fluid {
 
-/// Runs blocks [begin, end) of a kernel. `buffers` is in the order of Kernel::buffers.
+/// The function of a compiled kernel, which runs blocks [begin, end). `buffers` holds the addresses
+/// of the buffers in the order of Kernel::buffers.
 using KernelFn = void (*)(void* const* buffers, int64_t batch, int64_t begin, int64_t end);
 
 struct CompiledKernel {
   KernelFn body = nullptr;
-  KernelFn finish = nullptr;  ///< null without a finish; ignores begin and end
+  /// Runs Kernel::finish, ignores begin and end; null if there is no finish.
+  KernelFn finish = nullptr;
 };
 
 struct CompilerOptions {
-  std::string cache_dir;            ///< empty: $FLUID_KERNEL_CACHE, else no cache on disk
-  int64_t cache_limit = 512 << 20;  ///< bytes; the least recently used entries are evicted first
-  int threads = 1;                  ///< compile threads
-  /// LLVM's name of an older CPU to compile for, as "x86-64-v2". Empty: the host CPU.
+  /// Directory of the disk cache; empty: $FLUID_KERNEL_CACHE, or no disk cache if it is unset.
+  std::string cache_dir;
+  /// Maximum bytes of the disk cache; the least recently used entries are evicted.
+  int64_t cache_limit = 512 << 20;
+  int threads = 1;  ///< number of compilation threads
+  /// LLVM's name of the CPU to compile for, for example "x86-64-v2". Empty: the host CPU.
   std::string cpu = {};
 };
 
 struct CompileStats {
-  int compiled = 0;  ///< kernels that LLVM compiled
-  int from_cache = 0;
+  int compiled = 0;  ///< number of kernels that LLVM compiled
+  int cache_hits = 0;
   double ms = 0;
 };
 
-/// Compiles for the host CPU. Owns the code: kernels are valid while the Compiler lives.
+/// Compiles kernels for the host CPU. Owns their machine code: the compiled kernels are valid while
+/// the Compiler lives.
 class Compiler {
  public:
   explicit Compiler(CompilerOptions options);
   ~Compiler();
-  /// Compiles all kernels; equal kernels are compiled once. Thread-safe.
+  /// Compiles all kernels. Kernels that differ only in their names are compiled once. Thread-safe.
   std::vector<CompiledKernel> compile(std::span<const kir::Kernel* const> kernels);
   CompiledKernel compile(const kir::Kernel& kernel);
   CompileStats stats() const;
@@ -48,8 +53,8 @@ class Compiler {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Returns the optimised LLVM IR, or the assembly, of one kernel for the host. For tests and
-/// `show`.
+/// Returns the optimized LLVM IR, or the assembly, of one kernel for the host CPU. Used by tests
+/// and by `fluidrun show`.
 std::string emit_llvm(const kir::Kernel& kernel);
 std::string emit_assembly(const kir::Kernel& kernel);
 

@@ -1,4 +1,4 @@
-// Analysis of index expressions during emission: how they vary from lane to lane, and their bounds.
+// Analyses index expressions during emission: their strides between lanes, and their bounds.
 
 #include "codegen/emit.h"
 #include "ir/error.h"
@@ -11,50 +11,51 @@ int64_t floor_div(int64_t a, int64_t m) { return (a - floor_mod(a, m)) / m; }
 
 }  // namespace
 
-bool KernelEmitter::uniform(const Expr& e) {
+bool KernelEmitter::is_uniform(const Expr& e) {
   if (!vector_) return true;
   if (auto found = uniform_.find(e.get()); found != uniform_.end()) return found->second;
   const ExprNode& n = e.node();
   bool result = true;
-  if (n.op == Scalar::var) result = n.ivalue != vector_->var;
-  if (n.op == Scalar::let) result = !lets_.at(n.ivalue).value->getType()->isVectorTy();
-  if (n.op == Scalar::acc) result = !acc_named(n.ivalue).varying;
-  if (n.op != Scalar::lanes) {
-    for (const Expr& arg : n.args) result = result && uniform(arg);
+  if (n.op == ScalarOp::var) result = n.ivalue != vector_->var;
+  if (n.op == ScalarOp::let) result = !lets_.at(n.ivalue).value->getType()->isVectorTy();
+  if (n.op == ScalarOp::acc) result = !find_accumulator(n.ivalue).varying;
+  if (n.op != ScalarOp::lanes) {
+    for (const Expr& arg : n.args) result = result && is_uniform(arg);
   }
   uniform_[e.get()] = result;
   return result;
 }
 
-std::optional<int64_t> KernelEmitter::stride(const Expr& e) {
-  if (uniform(e)) return 0;
+std::optional<int64_t> KernelEmitter::lane_stride(const Expr& e) {
+  if (is_uniform(e)) return 0;
   const ExprNode& n = e.node();
   switch (n.op) {
-    case Scalar::var:
+    case ScalarOp::var:
       return 1;
-    case Scalar::let: {
-      // Analyses only pure index arithmetic: at the let's use, a load could read another value.
+    case ScalarOp::let: {
+      // The value of a Let that contains a load is not analysed: memory may have changed between
+      // the Let and its use.
       const Expr& value = lets_.at(n.ivalue).expr;
       bool pure = true;
       for_each_node(value, [&](const Expr& node) {
-        pure = pure && node.op() != Scalar::load && node.op() != Scalar::acc;
+        pure = pure && node.op() != ScalarOp::load && node.op() != ScalarOp::acc;
       });
-      return pure ? stride(value) : std::nullopt;
+      return pure ? lane_stride(value) : std::nullopt;
     }
-    case Scalar::neg: {
-      auto s = stride(n.args[0]);
+    case ScalarOp::neg: {
+      auto s = lane_stride(n.args[0]);
       return s ? std::optional(-*s) : std::nullopt;
     }
-    case Scalar::add:
-    case Scalar::sub: {
-      auto s = stride(n.args[0]), t = stride(n.args[1]);
+    case ScalarOp::add:
+    case ScalarOp::sub: {
+      auto s = lane_stride(n.args[0]), t = lane_stride(n.args[1]);
       if (!s || !t) return std::nullopt;
-      return n.op == Scalar::add ? *s + *t : *s - *t;
+      return n.op == ScalarOp::add ? *s + *t : *s - *t;
     }
-    case Scalar::mul:
+    case ScalarOp::mul:
       for (int side : {0, 1}) {
         auto factor = range(n.args[static_cast<size_t>(1 - side)]);
-        auto s = stride(n.args[static_cast<size_t>(side)]);
+        auto s = lane_stride(n.args[static_cast<size_t>(side)]);
         if (s && factor && factor->low == factor->high) return *s * factor->low;
       }
       return std::nullopt;
@@ -63,7 +64,7 @@ std::optional<int64_t> KernelEmitter::stride(const Expr& e) {
   }
 }
 
-std::optional<int64_t> KernelEmitter::fixed(const Expr& e) {
+std::optional<int64_t> KernelEmitter::constant_value(const Expr& e) {
   auto bounds = range(e);
   return bounds && bounds->low == bounds->high ? std::optional(bounds->low) : std::nullopt;
 }
@@ -71,68 +72,68 @@ std::optional<int64_t> KernelEmitter::fixed(const Expr& e) {
 std::optional<int64_t> KernelEmitter::residue(const Expr& e, int64_t m) {
   if (m == 1) return 0;
   const ExprNode& n = e.node();
-  auto both = [&](auto&& of) -> std::optional<int64_t> {
+  auto combine_residues = [&](auto&& of) -> std::optional<int64_t> {
     auto a = residue(n.args[0], m), b = residue(n.args[1], m);
     return a && b ? std::optional(floor_mod(of(*a, *b), m)) : std::nullopt;
   };
   switch (n.op) {
-    case Scalar::constant:
+    case ScalarOp::constant:
       return floor_mod(n.ivalue, m);
-    case Scalar::var: {
+    case ScalarOp::var: {
       if (vector_ && n.ivalue == vector_->var) {
         const bool known = vector_->multiple == 0 || vector_->multiple % m == 0;
         return known ? std::optional(floor_mod(vector_->rest, m)) : std::nullopt;
       }
-      auto value = fixed(e);
+      auto value = constant_value(e);
       return value ? std::optional(floor_mod(*value, m)) : std::nullopt;
     }
-    case Scalar::add:
-      return both([](int64_t a, int64_t b) { return a + b; });
-    case Scalar::sub:
-      return both([](int64_t a, int64_t b) { return a - b; });
-    case Scalar::min:
-    case Scalar::max: {
+    case ScalarOp::add:
+      return combine_residues([](int64_t a, int64_t b) { return a + b; });
+    case ScalarOp::sub:
+      return combine_residues([](int64_t a, int64_t b) { return a - b; });
+    case ScalarOp::min:
+    case ScalarOp::max: {
       auto a = residue(n.args[0], m), b = residue(n.args[1], m);
       return a == b ? a : std::nullopt;
     }
-    case Scalar::mul:
+    case ScalarOp::mul:
       for (const Expr& factor : n.args) {
         if (residue(factor, m) == 0) return 0;
       }
-      return both([](int64_t a, int64_t b) { return a * b; });
+      return combine_residues([](int64_t a, int64_t b) { return a * b; });
     default:
       return std::nullopt;
   }
 }
 
-std::optional<std::vector<int64_t>> KernelEmitter::lane_steps(const Expr& e) {
+std::optional<std::vector<int64_t>> KernelEmitter::lane_offsets(const Expr& e) {
   std::vector<int64_t> steps(static_cast<size_t>(lanes_));
   auto each = [&](auto&& of) {
     for (size_t i = 0; i < steps.size(); ++i) steps[i] = of(i);
     return std::optional(steps);
   };
-  if (auto s = stride(e)) {
+  if (auto s = lane_stride(e)) {
     return each([&](size_t i) { return static_cast<int64_t>(i) * *s; });
   }
   const ExprNode& n = e.node();
   if (n.args.size() != 2) return std::nullopt;
-  auto a = lane_steps(n.args[0]);
-  if (n.op == Scalar::floordiv || n.op == Scalar::mod) {
-    const auto m = fixed(n.args[1]);
+  auto a = lane_offsets(n.args[0]);
+  if (n.op == ScalarOp::floordiv || n.op == ScalarOp::mod) {
+    const auto m = constant_value(n.args[1]);
     const auto first = m && *m > 0 ? residue(n.args[0], *m) : std::nullopt;
     if (!a || !first) return std::nullopt;
-    if (n.op == Scalar::mod) {
+    if (n.op == ScalarOp::mod) {
       return each([&](size_t i) { return floor_mod(*first + (*a)[i], *m) - *first; });
     }
     return each([&](size_t i) { return floor_div(*first + (*a)[i], *m); });
   }
-  auto b = lane_steps(n.args[1]);
+  auto b = lane_offsets(n.args[1]);
   if (!a || !b) return std::nullopt;
-  if (n.op == Scalar::add) return each([&](size_t i) { return (*a)[i] + (*b)[i]; });
-  if (n.op == Scalar::sub) return each([&](size_t i) { return (*a)[i] - (*b)[i]; });
-  if (n.op != Scalar::mul) return std::nullopt;
+  if (n.op == ScalarOp::add) return each([&](size_t i) { return (*a)[i] + (*b)[i]; });
+  if (n.op == ScalarOp::sub) return each([&](size_t i) { return (*a)[i] - (*b)[i]; });
+  if (n.op != ScalarOp::mul) return std::nullopt;
   for (int side : {0, 1}) {
-    const auto factor = fixed(n.args[static_cast<size_t>(side)]);
+    const auto factor = constant_value(n.args[static_cast<size_t>(side)]);
     if (factor) return each([&](size_t i) { return *factor * (*(side == 0 ? b : a))[i]; });
   }
   return std::nullopt;
@@ -146,54 +147,54 @@ std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
     return a && b ? std::optional(std::pair(*a, *b)) : std::nullopt;
   };
   auto bounded = [](auto... corner) -> std::optional<Range> {
-    // Wider ranges enable no optimisation. The limit of 2^31, plus the overhang of a last vector,
-    // keeps products from overflowing.
+    // Larger bounds enable no optimization. The limit is 2^31, plus slack for the last vector of a
+    // loop, which may extend past the end. Products of two bounds then do not overflow.
     constexpr int64_t kLimit = (int64_t{1} << 31) + (int64_t{1} << 24);
     Range r{std::min({corner...}), std::max({corner...})};
     return r.low >= -kLimit && r.high <= kLimit ? std::optional(r) : std::nullopt;
   };
   switch (n.op) {
-    case Scalar::constant:
+    case ScalarOp::constant:
       return bounded(n.ivalue);
-    case Scalar::batch:
+    case ScalarOp::batch:
       return max_batch_ > 0 ? std::optional(Range{0, max_batch_}) : std::nullopt;
-    case Scalar::var: {
+    case ScalarOp::var: {
       auto found = var_ranges_.find(n.ivalue);
       return found == var_ranges_.end() ? std::nullopt : std::optional(found->second);
     }
-    case Scalar::let: {
+    case ScalarOp::let: {
       auto found = lets_.find(n.ivalue);
       return found == lets_.end() ? std::nullopt : range(found->second.expr);
     }
-    case Scalar::add:
+    case ScalarOp::add:
       if (auto p = pair())
         return bounded(p->first.low + p->second.low, p->first.high + p->second.high);
       return std::nullopt;
-    case Scalar::sub:
+    case ScalarOp::sub:
       if (auto p = pair())
         return bounded(p->first.low - p->second.high, p->first.high - p->second.low);
       return std::nullopt;
-    case Scalar::mul:
+    case ScalarOp::mul:
       if (auto p = pair()) {
         auto [a, b] = *p;
         return bounded(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high);
       }
       return std::nullopt;
-    case Scalar::min:
-    case Scalar::max:
+    case ScalarOp::min:
+    case ScalarOp::max:
       if (auto p = pair()) {
         auto pick = [&](int64_t x, int64_t y) {
-          return n.op == Scalar::min ? std::min(x, y) : std::max(x, y);
+          return n.op == ScalarOp::min ? std::min(x, y) : std::max(x, y);
         };
         return Range{pick(p->first.low, p->second.low), pick(p->first.high, p->second.high)};
       }
       return std::nullopt;
-    case Scalar::floordiv:
+    case ScalarOp::floordiv:
       if (auto p = pair(); p && p->first.low >= 0 && p->second.low > 0) {
         return Range{p->first.low / p->second.high, p->first.high / p->second.low};
       }
       return std::nullopt;
-    case Scalar::mod:
+    case ScalarOp::mod:
       if (auto d = range(n.args[1]); d && d->low > 0) return Range{0, d->high - 1};
       return std::nullopt;
     default:
@@ -201,20 +202,22 @@ std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
   }
 }
 
-std::optional<bool> KernelEmitter::decided(const Expr& e) {
-  if (e.op() < Scalar::eq || e.op() > Scalar::ge) return std::nullopt;
+std::optional<bool> KernelEmitter::fold_comparison(const Expr& e) {
+  if (e.op() < ScalarOp::eq || e.op() > ScalarOp::ge) return std::nullopt;
   auto a = range(e.args()[0]), b = range(e.args()[1]);
   if (!a || !b) return std::nullopt;
-  auto tell = [](bool yes, bool no) { return yes || no ? std::optional(yes) : std::nullopt; };
+  auto known_result = [](bool yes, bool no) {
+    return yes || no ? std::optional(yes) : std::nullopt;
+  };
   switch (e.op()) {
-    case Scalar::lt:
-      return tell(a->high < b->low, a->low >= b->high);
-    case Scalar::le:
-      return tell(a->high <= b->low, a->low > b->high);
-    case Scalar::gt:
-      return tell(a->low > b->high, a->high <= b->low);
-    case Scalar::ge:
-      return tell(a->low >= b->high, a->high < b->low);
+    case ScalarOp::lt:
+      return known_result(a->high < b->low, a->low >= b->high);
+    case ScalarOp::le:
+      return known_result(a->high <= b->low, a->low > b->high);
+    case ScalarOp::gt:
+      return known_result(a->low > b->high, a->high <= b->low);
+    case ScalarOp::ge:
+      return known_result(a->low >= b->high, a->high < b->low);
     default:
       return std::nullopt;
   }
@@ -222,11 +225,11 @@ std::optional<bool> KernelEmitter::decided(const Expr& e) {
 
 bool KernelEmitter::zero_in_masked_lanes(const Expr& e) {
   const ExprNode& n = e.node();
-  if (n.op == Scalar::mul || n.op == Scalar::product) {
+  if (n.op == ScalarOp::mul || n.op == ScalarOp::product) {
     return zero_in_masked_lanes(n.args[0]) && zero_in_masked_lanes(n.args[1]);
   }
-  // A load of stride 0 broadcasts its element to lanes that are masked off, too.
-  return n.op == Scalar::load && n.fvalue == 0 && stride(n.args[0]).value_or(0) > 0;
+  // A load of stride 0 is a broadcast, which fills masked-off lanes too.
+  return n.op == ScalarOp::load && n.fvalue == 0 && lane_stride(n.args[0]).value_or(0) > 0;
 }
 
 }  // namespace fluid::emit

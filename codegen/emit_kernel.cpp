@@ -9,11 +9,12 @@
 namespace fluid::emit {
 namespace {
 
-// Vector loops of at most this many full vectors become straight-line code. Masks that compare the
-// loop variable with constants then become constants.
+// Maximum number of full vectors of a vector loop that is emitted as straight-line code. Masks that
+// compare the loop variable with constants then fold to constants.
 constexpr int64_t kStraightLineVectors = 2;
-constexpr int64_t kMostRegisters = 32;  // larger arrays of accumulators are kept in memory
-// Threads that an SM must be able to hold: at most 168 registers each.
+// Maximum length of an accumulator array in registers.
+constexpr int64_t kMaxRegisterAccumulators = 32;
+// Minimum number of resident threads per SM. ptxas then limits a thread to 168 registers.
 constexpr int64_t kMinResidentThreads = 384;
 
 }  // namespace
@@ -30,8 +31,8 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
   if (device != Device::cpu) max_batch_ = max_batch(kernel.buffers);
 
-  // Buffers that are written never alias each other. An input may alias a result unless the input
-  // is exclusive.
+  // Buffers that the kernel writes do not alias each other. An input may alias a result unless
+  // Buffer::exclusive is set.
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes;
@@ -54,27 +55,28 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
       if (i != j && !may_share(i, j)) foreign.push_back(scopes[j]);
     }
     foreign.push_back(accumulators);
-    own_scope_.push_back(llvm::MDNode::get(context_, {scopes[i]}));
-    foreign_scopes_.push_back(llvm::MDNode::get(context_, foreign));
+    alias_scopes_.push_back(llvm::MDNode::get(context_, {scopes[i]}));
+    noalias_scopes_.push_back(llvm::MDNode::get(context_, foreign));
   }
 }
 
 void KernelEmitter::run(const std::string& symbol) {
-  function(symbol, kernel_.body, false);
-  if (!kernel_.finish.empty()) function(symbol + "_finish", kernel_.finish, true);
+  emit_function(symbol, kernel_.body, false);
+  if (!kernel_.finish.empty()) emit_function(symbol + "_finish", kernel_.finish, true);
 }
 
-void KernelEmitter::function(const std::string& symbol, const kir::Block& body, bool is_finish) {
+void KernelEmitter::emit_function(const std::string& symbol, const kir::Block& body,
+                                  bool is_finish) {
   vars_.clear();
   lets_.clear();
   accs_.clear();
-  if (team_ > 1) waits_ = kir::sync_points(kernel_, body);
-  function_ = declare(symbol);
+  if (team_ > 1) sync_points_ = kir::sync_points(kernel_, body);
+  function_ = declare_function(symbol);
   if (is_finish) {
     check(device_ == Device::cpu, "kernel " + kernel_.name + ": a GPU's last pass is a kernel");
-    block(body);
+    emit_block(body);
   } else {
-    block_loop(body);
+    emit_block_loop(body);
   }
   b_.CreateRetVoid();
   std::string message;
@@ -82,7 +84,7 @@ void KernelEmitter::function(const std::string& symbol, const kir::Block& body, 
   check(!llvm::verifyFunction(*function_, &stream), "kernel " + kernel_.name + ": " + message);
 }
 
-llvm::Function* KernelEmitter::declare(const std::string& symbol) {
+llvm::Function* KernelEmitter::declare_function(const std::string& symbol) {
   llvm::Type* i64 = b_.getInt64Ty();
   const bool by_value = device_ == Device::gpu;
   std::vector<llvm::Type*> parameters(by_value ? kernel_.buffers.size() : 1, b_.getPtrTy());
@@ -98,8 +100,9 @@ llvm::Function* KernelEmitter::declare(const std::string& symbol) {
   buffers_.clear();
   if (by_value) {
     fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    // Without nvvm.minctasm, ptxas may spill registers to fit more threads on an SM.
-    const int64_t threads = threads_of(team_);
+    // Without nvvm.minctasm (minimum CTAs per SM), ptxas may spill registers to fit more threads on
+    // an SM.
+    const int64_t threads = threads_per_block(team_);
     fn->addFnAttr("nvvm.reqntid", std::to_string(threads));
     fn->addFnAttr("nvvm.minctasm",
                   std::to_string(std::max<int64_t>(kMinResidentThreads / threads, 1)));
@@ -107,18 +110,18 @@ llvm::Function* KernelEmitter::declare(const std::string& symbol) {
       fn->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(kGpuAlignment)));
       buffers_.push_back(fn->getArg(i));
     }
-    start_team();
+    emit_team_prologue();
     return fn;
   }
   fn->addParamAttr(0, llvm::Attribute::NoUndef);
   fn->addParamAttr(0, llvm::Attribute::ReadOnly);
-  take_buffers(fn->getArg(0));
+  load_buffer_pointers(fn->getArg(0));
   begin_ = fn->getArg(2);
   end_ = fn->getArg(3);
   return fn;
 }
 
-void KernelEmitter::take_buffers(llvm::Value* table) {
+void KernelEmitter::load_buffer_pointers(llvm::Value* table) {
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     auto* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), table, i);
     auto* pointer = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i].name);
@@ -127,21 +130,20 @@ void KernelEmitter::take_buffers(llvm::Value* table) {
   }
 }
 
-void KernelEmitter::block_loop(const kir::Block& body) {
+void KernelEmitter::emit_block_loop(const kir::Block& body) {
   llvm::Value* step = threads_ ? threads_->block_step() : b_.getInt64(1);
   const auto blocks = range(kernel_.blocks);
   const int64_t most = blocks ? blocks->high : int64_t{1} << 31;
   var_ranges_ = {{kernel_.block_var, {0, std::max<int64_t>(most, 1) - 1}}};
-  counted_loop(begin_, end_, step, [&](llvm::Value* i) {
+  emit_counted_loop(begin_, end_, step, [&](llvm::Value* i) {
     vars_[kernel_.block_var] = i;
-    block(body);
+    emit_block(body);
   });
 }
 
-/// Emits for (i = begin; i < end; i += step) as a rotated loop, which suits loop-invariant code
-/// motion.
-void KernelEmitter::counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
-                                 const std::function<void(llvm::Value*)>& body) {
+/// Emits `for (i = begin; i < end; i += step) body(i)` as a rotated loop, which suits LICM.
+void KernelEmitter::emit_counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
+                                      const std::function<void(llvm::Value*)>& body) {
   auto* loop = llvm::BasicBlock::Create(context_, "loop", function_);
   auto* exit = llvm::BasicBlock::Create(context_, "exit", function_);
   auto* entry = b_.GetInsertBlock();
@@ -156,7 +158,7 @@ void KernelEmitter::counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Val
   b_.SetInsertPoint(exit);
 }
 
-void KernelEmitter::block(const kir::Block& statements) {
+void KernelEmitter::emit_block(const kir::Block& statements) {
   for (const kir::Stmt& s : statements) {
     values_.clear();
     first_lane_values_.clear();
@@ -167,13 +169,13 @@ void KernelEmitter::block(const kir::Block& statements) {
           return &statement;
         },
         static_cast<const kir::Stmt::variant&>(s));
-    if (waits_.contains(which)) threads_->wait();
+    if (sync_points_.contains(which)) threads_->barrier();
   }
 }
 
 void KernelEmitter::emit(const kir::For& loop) {
-  llvm::Value* begin = expr(loop.begin);
-  llvm::Value* end = expr(loop.end);
+  llvm::Value* begin = emit_expr(loop.begin);
+  llvm::Value* end = emit_expr(loop.end);
   check(!begin->getType()->isVectorTy() && !end->getType()->isVectorTy(),
         "kernel " + kernel_.name + ": bounds differ from lane to lane");
   auto low = range(loop.begin), high = range(loop.end);
@@ -182,38 +184,39 @@ void KernelEmitter::emit(const kir::For& loop) {
   } else {
     var_ranges_.erase(loop.var);
   }
-  if (loop.kind == kir::For::Kind::unroll) return unrolled(loop, begin, end);
-  if (loop.kind == kir::For::Kind::vector && team_ > 1) return team_loop(loop, begin, end);
-  if (loop.kind == kir::For::Kind::vector && lanes_ > 1) return vector(loop, begin, end);
-  serial(loop, begin, end);
+  if (loop.kind == kir::For::Kind::unroll) return emit_unrolled_loop(loop, begin, end);
+  if (loop.kind == kir::For::Kind::vector && team_ > 1) return emit_team_loop(loop, begin, end);
+  if (loop.kind == kir::For::Kind::vector && lanes_ > 1) return emit_vector_loop(loop, begin, end);
+  emit_serial_loop(loop, begin, end);
 }
 
-void KernelEmitter::serial(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+void KernelEmitter::emit_serial_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   auto* count =
       llvm::dyn_cast_or_null<llvm::ConstantInt>(constant_difference(loop.end, loop.begin));
-  if (count && count->isOne()) {  // one iteration: binds the variable without a loop
+  if (count && count->isOne()) {  // one iteration needs no loop
     vars_[loop.var] = begin;
-    return block(*loop.body);
+    return emit_block(*loop.body);
   }
-  counted_loop(begin, end, b_.getInt64(1), [&](llvm::Value* i) {
+  emit_counted_loop(begin, end, b_.getInt64(1), [&](llvm::Value* i) {
     vars_[loop.var] = i;
-    block(*loop.body);
+    emit_block(*loop.body);
   });
 }
 
-void KernelEmitter::unrolled(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+void KernelEmitter::emit_unrolled_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   auto* first = llvm::dyn_cast<llvm::ConstantInt>(begin);
   auto* last = llvm::dyn_cast<llvm::ConstantInt>(end);
   check(first && last, "kernel " + kernel_.name + ": unrolled bounds are not constants");
   for (int64_t i = first->getSExtValue(); i < last->getSExtValue(); ++i) {
     vars_[loop.var] = b_.getInt64(static_cast<uint64_t>(i));
     var_ranges_[loop.var] = {i, i};
-    block(*loop.body);
+    emit_block(*loop.body);
   }
 }
 
 llvm::Value* KernelEmitter::constant_difference(const Expr& end, const Expr& begin) {
-  if (end.op() == Scalar::add && end.args()[0].get() == begin.get() && is_constant(end.args()[1])) {
+  if (end.op() == ScalarOp::add && end.args()[0].get() == begin.get() &&
+      is_constant(end.args()[1])) {
     return b_.getInt64(static_cast<uint64_t>(end.args()[1].node().ivalue));
   }
   auto last = as_affine(end), first = as_affine(begin);
@@ -221,7 +224,7 @@ llvm::Value* KernelEmitter::constant_difference(const Expr& end, const Expr& beg
   return b_.getInt64(static_cast<uint64_t>(last->offset - first->offset));
 }
 
-void KernelEmitter::vector(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+void KernelEmitter::emit_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   check(!vector_, "kernel " + kernel_.name + ": vector loops nest");
   llvm::Value* count = constant_difference(loop.end, loop.begin);
   if (!count) count = b_.CreateSub(end, begin);
@@ -230,29 +233,30 @@ void KernelEmitter::vector(const kir::For& loop, llvm::Value* begin, llvm::Value
     const int64_t n = std::max<int64_t>(trip->getSExtValue(), 0), full = n / lanes_ * lanes_;
     auto offset = [&](int64_t i) { return b_.CreateAdd(begin, b_.getInt64(i)); };
     if (full <= kStraightLineVectors * lanes_) {
-      for (int64_t i = 0; i < full; i += lanes_) vector_body(loop, offset(i), nullptr);
+      for (int64_t i = 0; i < full; i += lanes_) emit_vector_iteration(loop, offset(i), nullptr);
     } else {
-      counted_loop(begin, offset(full), b_.getInt64(width),
-                   [&](llvm::Value* i) { vector_body(loop, i, nullptr); });
+      emit_counted_loop(begin, offset(full), b_.getInt64(width),
+                        [&](llvm::Value* i) { emit_vector_iteration(loop, i, nullptr); });
     }
-    if (n > full) vector_body(loop, offset(full), tail_mask(b_.getInt64(n - full)));
+    if (n > full)
+      emit_vector_iteration(loop, offset(full), active_lane_mask(b_.getInt64(n - full)));
     return;
   }
   llvm::Value* positive = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(0));
   llvm::Value* full_end = b_.CreateAdd(begin, b_.CreateAnd(positive, ~(width - 1)));
-  counted_loop(begin, full_end, b_.getInt64(width),
-               [&](llvm::Value* i) { vector_body(loop, i, nullptr); });
+  emit_counted_loop(begin, full_end, b_.getInt64(width),
+                    [&](llvm::Value* i) { emit_vector_iteration(loop, i, nullptr); });
   auto* tail = llvm::BasicBlock::Create(context_, "tail", function_);
   auto* done = llvm::BasicBlock::Create(context_, "done", function_);
   b_.CreateCondBr(b_.CreateICmpSLT(full_end, end), tail, done);
   b_.SetInsertPoint(tail);
-  vector_body(loop, full_end, tail_mask(b_.CreateSub(end, full_end)));
+  emit_vector_iteration(loop, full_end, active_lane_mask(b_.CreateSub(end, full_end)));
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
 }
 
 /// Returns a mask in which lanes [0, remaining) are true.
-llvm::Value* KernelEmitter::tail_mask(llvm::Value* remaining) {
+llvm::Value* KernelEmitter::active_lane_mask(llvm::Value* remaining) {
   std::vector<uint32_t> lanes;
   for (uint32_t i = 0; i < lanes_; ++i) lanes.push_back(i);
   llvm::Value* iota = llvm::ConstantDataVector::get(context_, lanes);
@@ -260,7 +264,8 @@ llvm::Value* KernelEmitter::tail_mask(llvm::Value* remaining) {
   return b_.CreateICmpULT(iota, bound);
 }
 
-void KernelEmitter::vector_body(const kir::For& loop, llvm::Value* base, llvm::Value* mask) {
+void KernelEmitter::emit_vector_iteration(const kir::For& loop, llvm::Value* base,
+                                          llvm::Value* mask) {
   std::vector<uint64_t> lanes;
   for (uint64_t i = 0; i < static_cast<uint64_t>(lanes_); ++i) lanes.push_back(i);
   llvm::Value* iota = llvm::ConstantDataVector::get(context_, lanes);
@@ -273,13 +278,13 @@ void KernelEmitter::vector_body(const kir::For& loop, llvm::Value* base, llvm::V
     rest = first.value_or(0);
   }
   vector_ = VectorLoop{loop.var, base, b_.CreateAdd(splat(base), iota), mask, multiple, rest};
-  block(*loop.body);
+  emit_block(*loop.body);
   vector_.reset();
 }
 
-void KernelEmitter::emit(const kir::Let& let) { lets_[let.id] = {expr(let.value), let.value}; }
+void KernelEmitter::emit(const kir::Let& let) { lets_[let.id] = {emit_expr(let.value), let.value}; }
 
-llvm::AllocaInst* KernelEmitter::allocate(llvm::Type* element, int64_t count) {
+llvm::AllocaInst* KernelEmitter::create_array_alloca(llvm::Type* element, int64_t count) {
   llvm::BasicBlock& entry = function_->getEntryBlock();
   llvm::IRBuilder<> at_entry(&entry, entry.begin());
   llvm::Type* type = llvm::ArrayType::get(element, static_cast<uint64_t>(count));
@@ -294,10 +299,10 @@ void KernelEmitter::emit(const kir::Acc& acc) {
     return varying ? llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)) : type;
   };
   AccBinding binding{&acc, nullptr, nullptr, shape(scalar_type(acc.dtype)), varying};
-  binding.value = allocate(binding.type, count);
+  binding.value = create_array_alloca(binding.type, count);
   llvm::Value* start = identity(acc.dtype, acc.combine);
   llvm::Type* position_type = shape(b_.getInt64Ty());
-  if (acc.combine == Combine::argmax) binding.position = allocate(position_type, count);
+  if (acc.combine == Combine::argmax) binding.position = create_array_alloca(position_type, count);
   auto reset = [&](llvm::Value* i) {
     auto slot = [&](llvm::AllocaInst* memory) {
       return b_.CreateInBoundsGEP(memory->getAllocatedType(), memory, {b_.getInt64(0), i});
@@ -307,16 +312,18 @@ void KernelEmitter::emit(const kir::Acc& acc) {
       b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
     }
   };
-  // Resets many accumulators in a loop, because LLVM does not analyse an alloca with many uses.
-  if (count > kMostRegisters && device_ == Device::cpu) {
-    counted_loop(b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(count)), b_.getInt64(1), reset);
+  // Initializes a large array of accumulators in a loop, because LLVM does not analyse an alloca
+  // with many uses.
+  if (count > kMaxRegisterAccumulators && device_ == Device::cpu) {
+    emit_counted_loop(b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(count)), b_.getInt64(1),
+                      reset);
   } else {
     for (int64_t i = 0; i < count; ++i) reset(b_.getInt64(static_cast<uint64_t>(i)));
   }
   accs_[acc.id] = binding;
 }
 
-const KernelEmitter::AccBinding& KernelEmitter::acc_named(int64_t id) const {
+const KernelEmitter::AccBinding& KernelEmitter::find_accumulator(int64_t id) const {
   auto found = accs_.find(id);
   check(found != accs_.end(), "kernel " + kernel_.name + ": accumulator is not declared");
   return found->second;
@@ -326,12 +333,13 @@ llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector
                                         bool position) {
   check(index.size() == acc.decl->dims.size(),
         "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
-  // Constant terms are added last, so that alias analysis can tell the elements of a tile apart.
+  // Adds the constant terms of the index last, so that alias analysis can tell the accumulators of
+  // a tile apart.
   llvm::Value* moving = b_.getInt64(0);
   uint64_t fixed_part = 0;
   uint64_t stride = 1;
   for (size_t d = index.size(); d-- > 0;) {
-    llvm::Value* i = expr(index[d]);
+    llvm::Value* i = emit_expr(index[d]);
     if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(i)) {
       fixed_part += constant->getZExtValue() * stride;
     } else {
@@ -358,16 +366,17 @@ llvm::Value* KernelEmitter::identity(DType dtype, Combine combine) {
   return llvm::ConstantInt::get(type, lowest ? least : most);
 }
 
-llvm::Value* KernelEmitter::combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b) {
-  if (kind != Combine::sum) return minimum_maximum(kind == Combine::max, dtype, a, b);
+llvm::Value* KernelEmitter::emit_combine(Combine kind, DType dtype, llvm::Value* a,
+                                         llvm::Value* b) {
+  if (kind != Combine::sum) return emit_min_max(kind == Combine::max, dtype, a, b);
   if (dtype == DType::boolean) return b_.CreateOr(a, b);
   return is_float(dtype) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
 }
 
 llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
                                             llvm::Value* best, llvm::Value* best_position) {
-  llvm::Value* above = compare(Scalar::gt, dtype, value, best);
-  llvm::Value* level = compare(Scalar::eq, dtype, value, best);
+  llvm::Value* above = emit_compare(ScalarOp::gt, dtype, value, best);
+  llvm::Value* level = emit_compare(ScalarOp::eq, dtype, value, best);
   if (is_float(dtype)) {
     llvm::Value* is_nan = b_.CreateFCmpUNO(value, value);
     llvm::Value* best_is_nan = b_.CreateFCmpUNO(best, best);
@@ -378,15 +387,15 @@ llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llv
   return b_.CreateOr(above, b_.CreateAnd(level, earlier));
 }
 
-/// Stores to an accumulator under an alias scope of its own: no buffer aliases it, but LLVM's alias
-/// analysis gives up on large arrays.
-void KernelEmitter::keep(llvm::Value* value, llvm::Value* address) {
+/// Stores to an accumulator and attaches the alias scope of accumulators. No buffer aliases an
+/// accumulator, but LLVM's alias analysis cannot prove this for large arrays.
+void KernelEmitter::store_accumulator(llvm::Value* value, llvm::Value* address) {
   b_.CreateStore(value, address)
       ->setMetadata(llvm::LLVMContext::MD_alias_scope, accumulator_scope_);
 }
 
 void KernelEmitter::emit(const kir::Accumulate& statement) {
-  const AccBinding& acc = acc_named(statement.acc);
+  const AccBinding& acc = find_accumulator(statement.acc);
   const Combine kind = acc.decl->combine;
   const DType dtype = acc.decl->dtype;
   check(acc.varying == (vector_ && lanes_ > 1) && (!acc.decl->lanes || team_ == 1 || in_team_loop_),
@@ -397,36 +406,38 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
   llvm::Value* old = b_.CreateLoad(acc.type, address);
   llvm::Value* mask = acc.varying ? vector_->mask : nullptr;
   if (kind == Combine::argmax) {
-    llvm::Value* value = expr(statement.value);
-    llvm::Value* position = expr(statement.position);
+    llvm::Value* value = emit_expr(statement.value);
+    llvm::Value* position = emit_expr(statement.position);
     llvm::Value* position_address = acc_address(acc, statement.index, true);
     if (acc.varying) value = splat(value), position = splat(position);
     llvm::Value* old_position = b_.CreateLoad(position->getType(), position_address);
-    llvm::Value* better = both(argmax_improves(dtype, value, position, old, old_position), mask);
-    keep(b_.CreateSelect(better, value, old), address);
-    keep(b_.CreateSelect(better, position, old_position), position_address);
+    llvm::Value* better =
+        and_masks(argmax_improves(dtype, value, position, old, old_position), mask);
+    store_accumulator(b_.CreateSelect(better, value, old), address);
+    store_accumulator(b_.CreateSelect(better, position, old_position), position_address);
     return;
   }
   llvm::Value* result = nullptr;
-  if (statement.value.op() == Scalar::product && kind == Combine::sum) {
-    result = fma(expr(statement.value.args()[0]), expr(statement.value.args()[1]), old);
+  if (statement.value.op() == ScalarOp::product && kind == Combine::sum) {
+    result =
+        emit_fma(emit_expr(statement.value.args()[0]), emit_expr(statement.value.args()[1]), old);
   } else {
-    llvm::Value* value = expr(statement.value);
-    result = combine(kind, dtype, old, acc.varying ? splat(value) : value);
+    llvm::Value* value = emit_expr(statement.value);
+    result = emit_combine(kind, dtype, old, acc.varying ? splat(value) : value);
   }
   if (mask && kind == Combine::sum && zero_in_masked_lanes(statement.value)) mask = nullptr;
-  keep(mask ? b_.CreateSelect(mask, result, old) : result, address);
+  store_accumulator(mask ? b_.CreateSelect(mask, result, old) : result, address);
 }
 
 void KernelEmitter::emit(const kir::If& statement) {
-  llvm::Value* condition = expr(statement.condition);
+  llvm::Value* condition = emit_expr(statement.condition);
   check(!condition->getType()->isVectorTy(),
         "kernel " + kernel_.name + ": a condition differs from lane to lane");
   auto* then = llvm::BasicBlock::Create(context_, "then", function_);
   auto* done = llvm::BasicBlock::Create(context_, "done", function_);
   b_.CreateCondBr(condition, then, done);
   b_.SetInsertPoint(then);
-  block(*statement.body);
+  emit_block(*statement.body);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
 }

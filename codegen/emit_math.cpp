@@ -14,67 +14,67 @@ namespace {
 namespace coef = coefficients;
 using llvm::Value;
 
-/// Reduced argument of exp: x = n ln 2 + r + low with |r| <= ln(2) / 2. `low` is the rounding error
-/// of r.
+/// Range-reduced argument of exp: x = n ln 2 + r + low with |r| <= ln(2) / 2. `low` is the rounding
+/// error of r.
 struct Reduced {
   Value* r;
   Value* low;
-  Value* n;  // an integer
+  Value* n;  // integer exponent of 2
 };
 
-/// Cody-Waite range reduction. ln 2 is split in two parts; the first is so short that its product
-/// with n is exact.
+/// Cody-Waite range reduction. ln 2 is the sum of two constants. The product of n and the first one
+/// is exact.
 Reduced reduce_exp(MathOps& m, Value* x) {
   constexpr double kLog2E = 1.44269504088896340736;
-  Value* shifted = m.fma(x, m.num(kLog2E), m.num(m.round_magic()));
-  Value* n = m.sub(shifted, m.num(m.round_magic()));
-  Value* ln2_low = m.num(-m.pick(coef::kLn2Low32, coef::kLn2Low64));
-  Value* high = m.fma(n, m.num(-m.pick(coef::kLn2High32, coef::kLn2High64)), x);
+  Value* shifted = m.fma(x, m.constant(kLog2E), m.constant(m.round_magic()));
+  Value* n = m.sub(shifted, m.constant(m.round_magic()));
+  Value* ln2_low = m.constant(-m.by_width(coef::kLn2Low32, coef::kLn2Low64));
+  Value* high = m.fma(n, m.constant(-m.by_width(coef::kLn2High32, coef::kLn2High64)), x);
   Value* r = m.fma(n, ln2_low, high);
   Value* low = m.fma(n, ln2_low, m.sub(high, r));
-  return {r, low, m.isub(m.bits(shifted), m.bits(m.num(m.round_magic())))};
+  return {r, low, m.isub(m.to_bits(shifted), m.to_bits(m.constant(m.round_magic())))};
 }
 
 /// Returns exp(r + low) - 1.
 Value* expm1_near_zero(MathOps& m, const Reduced& a) {
-  Value* p = m.poly(m.pick_table(coef::kExp32, coef::kExp64), a.r);
+  Value* p = m.polynomial(m.table_by_width(coef::kExp32, coef::kExp64), a.r);
   return m.add(a.r, m.fma(m.mul(a.r, a.r), p, a.low));
 }
 
 /// Returns exp(x + low), including subnormal results.
 Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
-  x = m.clamp(x, m.pick(-104.0, -746.0), m.pick(89.0, 710.0));
+  x = m.clamp(x, m.by_width(-104.0, -746.0), m.by_width(89.0, 710.0));
   Reduced a = reduce_exp(m, x);
   if (low) {
     Value* r = m.add(a.r, low);
     a.low = m.add(a.low, m.add(m.sub(a.r, r), low));
     a.r = r;
   }
-  return m.scale_by_power(m.add(m.num(1), expm1_near_zero(m, a)), a.n);
+  return m.ldexp(m.add(m.constant(1), expm1_near_zero(m, a)), a.n);
 }
 
 Value* expm1_of(MathOps& m, Value* x) {
-  Value* clamped = m.clamp(x, m.pick(-30.0, -60.0), m.pick(89.0, 710.0));
+  Value* clamped = m.clamp(x, m.by_width(-30.0, -60.0), m.by_width(89.0, 710.0));
   Reduced a = reduce_exp(m, clamped);
   Value* p = expm1_near_zero(m, a);
-  Value* s = m.power_of_two(m.isub(a.n, m.inum(1)));  // 2^(n-1), because 2^n may overflow
-  Value* y = m.fma(s, p, m.sub(s, m.num(0.5)));
-  return m.select(m.eq(x, m.num(0)), x, m.add(y, y));
+  Value* s = m.pow2(m.isub(a.n, m.int_constant(1)));  // 2^(n-1), because 2^n may overflow
+  Value* y = m.fma(s, p, m.sub(s, m.constant(0.5)));
+  return m.select(m.eq(x, m.constant(0)), x, m.add(y, y));
 }
 
 /// Splits x > 0, subnormals included, into x = 2^k m with m in [sqrt(1/2), sqrt(2)).
 struct Split {
-  Value* k;  // integer as a float
+  Value* k;  // exponent of 2: an integer value of float type
   Value* m;
 };
 Split split(MathOps& m, Value* x) {
-  const double rescale = m.pick(0x1p25, 0x1p54);
-  Value* tiny = m.lt(x, m.num(m.smallest_normal()));
-  x = m.select(tiny, m.mul(x, m.num(rescale)), x);
-  Value* origin = m.bits(m.num(0.70710678118654752440));
-  Value* offset = m.isub(m.bits(x), origin);
+  const double rescale = m.by_width(0x1p25, 0x1p54);
+  Value* tiny = m.lt(x, m.constant(m.smallest_normal()));
+  x = m.select(tiny, m.mul(x, m.constant(rescale)), x);
+  Value* origin = m.to_bits(m.constant(0.70710678118654752440));
+  Value* offset = m.isub(m.to_bits(x), origin);
   Value* k = m.to_float(m.ashr(offset, m.mantissa_bits()));
-  k = m.sub(k, m.select(tiny, m.num(m.pick(25.0, 54.0)), m.num(0)));
+  k = m.sub(k, m.select(tiny, m.constant(m.by_width(25.0, 54.0)), m.constant(0)));
   Value* fraction = m.iadd(m.iand(offset, m.mantissa_mask()), origin);
   return {k, m.from_bits(fraction)};
 }
@@ -82,62 +82,63 @@ Split split(MathOps& m, Value* x) {
 /// Returns k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c. With s = f / (2
 /// + f), log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)).
 Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
-  Value* s = m.div(f, m.add(m.num(2), f));
+  Value* s = m.div(f, m.add(m.constant(2), f));
   Value* z = m.mul(s, s);
-  Value* rest = m.mul(z, m.poly(m.pick_table(coef::kLog32, coef::kLog64), z));
-  Value* half_square = m.mul(m.mul(m.num(0.5), f), f);
-  Value* low = m.fma(k, m.num(m.pick(coef::kLn2Low32, coef::kLn2Low64)), correction);
+  Value* rest = m.mul(z, m.polynomial(m.table_by_width(coef::kLog32, coef::kLog64), z));
+  Value* half_square = m.mul(m.mul(m.constant(0.5), f), f);
+  Value* low = m.fma(k, m.constant(m.by_width(coef::kLn2Low32, coef::kLn2Low64)), correction);
   Value* tail = m.fma(s, m.add(half_square, rest), low);
   Value* small = m.sub(m.sub(half_square, tail), f);
-  return m.fma(k, m.num(m.pick(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
+  return m.fma(k, m.constant(m.by_width(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
 }
 
-/// Returns `y` where 0 < x < inf, else the special value of log(x): -inf at 0, NaN below 0. inf and
-/// NaN are returned unchanged.
+/// Returns log(x), given `y`, which is log(x) for 0 < x < inf. The result is -inf at 0 and NaN
+/// below 0; inf and NaN are returned unchanged.
 Value* log_special(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
-  y = m.select(m.lt(x, m.num(infinity)), y, x);  // inf and NaN stay
-  y = m.select(m.eq(x, m.num(0)), m.num(-infinity), y);
-  return m.select(m.lt(x, m.num(0)), m.num(std::numeric_limits<double>::quiet_NaN()), y);
+  y = m.select(m.lt(x, m.constant(infinity)), y, x);  // returns inf and NaN unchanged
+  y = m.select(m.eq(x, m.constant(0)), m.constant(-infinity), y);
+  return m.select(m.lt(x, m.constant(0)), m.constant(std::numeric_limits<double>::quiet_NaN()), y);
 }
 
 Value* log_of(MathOps& m, Value* x) {
   Split a = split(m, x);
-  return log_special(m, x, log_of_parts(m, a.k, m.sub(a.m, m.num(1)), m.num(0)));
+  return log_special(m, x, log_of_parts(m, a.k, m.sub(a.m, m.constant(1)), m.constant(0)));
 }
 
 Value* log1p_of(MathOps& m, Value* x) {
-  Value* u = m.add(m.num(1), x);
+  Value* u = m.add(m.constant(1), x);
   Split a = split(m, u);
   // Rounding error of u = 1 + x.
-  Value* lost =
-      m.select(m.lt(m.num(1), x), m.sub(m.num(1), m.sub(u, x)), m.sub(x, m.sub(u, m.num(1))));
-  Value* near = m.eq(a.k, m.num(0));
-  Value* f = m.select(near, x, m.sub(a.m, m.num(1)));
-  Value* correction = m.select(near, m.num(0), m.div(lost, u));
+  Value* lost = m.select(m.lt(m.constant(1), x), m.sub(m.constant(1), m.sub(u, x)),
+                         m.sub(x, m.sub(u, m.constant(1))));
+  Value* near = m.eq(a.k, m.constant(0));
+  Value* f = m.select(near, x, m.sub(a.m, m.constant(1)));
+  Value* correction = m.select(near, m.constant(0), m.div(lost, u));
   Value* y = log_special(m, u, log_of_parts(m, a.k, f, correction));
-  return m.select(m.eq(x, m.num(0)), x, y);
+  return m.select(m.eq(x, m.constant(0)), x, y);
 }
 
 /// tanh(x): a polynomial for |x| < 0.62, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x.
 Value* tanh_of(MathOps& m, Value* x) {
   Value* size = m.abs(x);
   Value* z = m.mul(x, x);
-  Value* near = m.fma(m.mul(x, z), m.poly(m.pick_table(coef::kTanh32, coef::kTanh64), z), x);
-  Value* e = exp_of(m, m.clamp(m.add(size, size), 0, m.pick(20.0, 44.0)));
-  Value* far = m.sub(m.num(1), m.div(m.num(2), m.add(e, m.num(1))));
-  return m.copy_sign(m.select(m.lt(size, m.num(0.62)), near, far), x);
+  Value* near =
+      m.fma(m.mul(x, z), m.polynomial(m.table_by_width(coef::kTanh32, coef::kTanh64), z), x);
+  Value* e = exp_of(m, m.clamp(m.add(size, size), 0, m.by_width(20.0, 44.0)));
+  Value* far = m.sub(m.constant(1), m.div(m.constant(2), m.add(e, m.constant(1))));
+  return m.copy_sign(m.select(m.lt(size, m.constant(0.62)), near, far), x);
 }
 
 /// sigmoid(x): 1 / (1 + exp(-x)) for x > 0, else exp(x) / (1 + exp(x)).
 Value* sigmoid_of(MathOps& m, Value* x) {
   Value* e = exp_of(m, m.neg(m.abs(x)));
-  Value* t = m.add(m.num(1), e);
-  Value* y = m.div(m.select(m.lt(m.num(0), x), m.num(1), e), t);
-  // Rounding error of t = 1 + e. Its quotient by t need not be precise, so a line approximates 1 /
-  // t on [1, 2].
-  Value* lost = m.sub(e, m.sub(t, m.num(1)));
-  Value* relative = m.mul(lost, m.fma(t, m.num(-0.5), m.num(1.457)));
+  Value* t = m.add(m.constant(1), e);
+  Value* y = m.div(m.select(m.lt(m.constant(0), x), m.constant(1), e), t);
+  // `lost` is the rounding error of t = 1 + e. lost / t need not be precise, so a linear function
+  // approximates 1 / t on [1, 2].
+  Value* lost = m.sub(e, m.sub(t, m.constant(1)));
+  Value* relative = m.mul(lost, m.fma(t, m.constant(-0.5), m.constant(1.457)));
   return m.fma(m.neg(y), relative, y);
 }
 
@@ -145,13 +146,13 @@ Value* sigmoid_of(MathOps& m, Value* x) {
 /// x.
 Value* erf_of(MathOps& m, Value* x) {
   Value* z = m.mul(x, x);
-  Value* near = m.fma(x, m.poly(m.pick_table(coef::kErf32, coef::kErf64), z), x);
-  Value* size = m.clamp(m.abs(x), 1, m.pick(4.0, 6.0));
-  Value* u = m.div(m.sub(size, m.num(2)), m.add(size, m.num(2)));
-  Value* q = m.poly(m.pick_table(coef::kErfc32, coef::kErfc64), u);
+  Value* near = m.fma(x, m.polynomial(m.table_by_width(coef::kErf32, coef::kErf64), z), x);
+  Value* size = m.clamp(m.abs(x), 1, m.by_width(4.0, 6.0));
+  Value* u = m.div(m.sub(size, m.constant(2)), m.add(size, m.constant(2)));
+  Value* q = m.polynomial(m.table_by_width(coef::kErfc32, coef::kErfc64), u);
   Value* e = exp_of(m, m.neg(m.mul(size, size)));
-  Value* far = m.fma(m.neg(e), q, m.num(1));
-  return m.select(m.lt(m.abs(x), m.num(1)), near, m.copy_sign(far, x));
+  Value* far = m.fma(m.neg(e), q, m.constant(1));
+  return m.select(m.lt(m.abs(x), m.constant(1)), near, m.copy_sign(far, x));
 }
 
 /// An angle, in f64: quadrant * pi/2 + r with |r| <= pi/4.
@@ -160,64 +161,67 @@ struct Angle {
   Value* quadrant;  // i64; only the low two bits matter
 };
 
-/// For |x| < 2^20: Cody-Waite reduction with pi/2 in three parts and fused multiply-adds.
+/// For |x| < 2^20: Cody-Waite reduction with pi/2 as a sum of three constants, and fused
+/// multiply-adds.
 Angle reduce_angle_near(MathOps& m, Value* x) {
   constexpr double kTwoOverPi = 0.63661977236758134308;
-  Value* shifted = m.fma(x, m.num(kTwoOverPi), m.num(m.round_magic()));
-  Value* n = m.sub(shifted, m.num(m.round_magic()));
+  Value* shifted = m.fma(x, m.constant(kTwoOverPi), m.constant(m.round_magic()));
+  Value* n = m.sub(shifted, m.constant(m.round_magic()));
   Value* r = x;
-  for (double part : coef::kHalfPi) r = m.exact_fma(n, m.num(-part), r);
-  return {r, m.bits(shifted)};
+  for (double part : coef::kHalfPi) r = m.exact_fma(n, m.constant(-part), r);
+  return {r, m.to_bits(shifted)};
 }
 
 /// For finite |x| >= 2^-32: Payne-Hanek reduction. x is an integer times 2^e. The product uses only
 /// the bits of 2/pi that determine its value modulo 4 and 126 fraction bits.
 Angle reduce_angle_far(MathOps& m, Value* x) {
-  Value* bits = m.bits(m.abs(x));
-  Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.inum(int64_t{1} << 52));
-  Value* start = m.isub(m.ashr(bits, 52), m.inum(1075 - 62));
+  Value* bits = m.to_bits(m.abs(x));
+  Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.int_constant(int64_t{1} << 52));
+  Value* start = m.isub(m.ashr(bits, 52), m.int_constant(1075 - 62));
   Value* word = m.ashr(start, 6);
   Value* shift = m.iand(start, 63);
   Value* table[4];
   for (int i = 0; i < 4; ++i) {
-    table[i] = m.table_lookup(coef::kTwoOverPi, m.iadd(word, m.inum(i)));
+    table[i] = m.table_lookup(coef::kTwoOverPi, m.iadd(word, m.int_constant(i)));
   }
   Value* w[3];
-  for (int i = 0; i < 3; ++i) w[i] = m.funnel_left(table[i], table[i + 1], shift);
+  for (int i = 0; i < 3; ++i) w[i] = m.funnel_shift_left(table[i], table[i + 1], shift);
   Value* low = m.imul(mantissa, w[1]);
-  Value* middle = m.iadd(low, m.imul_high(mantissa, w[2]));
-  Value* carry = m.to_integer(m.unsigned_less(middle, low));
-  Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.imul_high(mantissa, w[1])), carry);
-  Value* quadrant = m.lshr(m.iadd(high, m.inum(int64_t{1} << 61)), 62);
+  Value* middle = m.iadd(low, m.mul_high_unsigned(mantissa, w[2]));
+  Value* carry = m.bool_to_int(m.unsigned_less(middle, low));
+  Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.mul_high_unsigned(mantissa, w[1])), carry);
+  Value* quadrant = m.lshr(m.iadd(high, m.int_constant(int64_t{1} << 61)), 62);
   Value* signed_high = m.isub(high, m.shl(quadrant, 62));
-  Value* turn = m.add(m.mul(m.to_float(signed_high), m.num(0x1p-62)),
-                      m.mul(m.to_float_unsigned(middle), m.num(0x1p-126)));
-  Value* r = m.mul(turn, m.num(coef::kHalfPi[0]));
-  Value* negative = m.lt(x, m.num(0));
+  Value* turn = m.add(m.mul(m.to_float(signed_high), m.constant(0x1p-62)),
+                      m.mul(m.to_float_unsigned(middle), m.constant(0x1p-126)));
+  Value* r = m.mul(turn, m.constant(coef::kHalfPi[0]));
+  Value* negative = m.lt(x, m.constant(0));
   return {m.select(negative, m.neg(r), r),
-          m.select(negative, m.isub(m.inum(0), quadrant), quadrant)};
+          m.select(negative, m.isub(m.int_constant(0), quadrant), quadrant)};
 }
 
-/// Returns sin(x + turns pi/2), in f64.
-Value* sine(MathOps& m, Value* x, int64_t turns) {
+/// Returns sin(x + quarter_turns * pi / 2), in f64.
+Value* sine(MathOps& m, Value* x, int64_t quarter_turns) {
   constexpr double kFar = 0x1p20;
   const double infinity = std::numeric_limits<double>::infinity();
   Value* size = m.abs(x);
-  Value* is_far = m.both(m.le(m.num(kFar), size), m.lt(size, m.num(infinity)));
+  Value* is_far = m.logical_and(m.le(m.constant(kFar), size), m.lt(size, m.constant(infinity)));
   Angle near = reduce_angle_near(m, x);
-  auto [r, quadrant] = m.when_any(is_far, std::pair(near.r, near.quadrant), [&] {
-    Angle far = reduce_angle_far(m, m.select(is_far, x, m.num(kFar)));
+  auto [r, quadrant] = m.branch_if_any(is_far, std::pair(near.r, near.quadrant), [&] {
+    Angle far = reduce_angle_far(m, m.select(is_far, x, m.constant(kFar)));
     return std::pair(m.select(is_far, far.r, near.r),
                      m.select(is_far, far.quadrant, near.quadrant));
   });
-  quadrant = m.iadd(quadrant, m.inum(turns));
+  quadrant = m.iadd(quadrant, m.int_constant(quarter_turns));
   Value* z = m.mul(r, r);
-  Value* s = m.fma(m.mul(r, z), m.poly(coef::kSin64, z), r);
-  Value* c = m.fma(m.mul(z, z), m.poly(coef::kCos64, z), m.fma(z, m.num(-0.5), m.num(1)));
-  Value* y = m.select(m.bit(quadrant, 1), c, s);
-  y = m.select(m.bit(quadrant, 2), m.neg(y), y);
-  if (turns == 0) y = m.select(m.eq(x, m.num(0)), x, y);
-  return m.select(m.eq(size, m.num(infinity)), m.num(std::numeric_limits<double>::quiet_NaN()), y);
+  Value* s = m.fma(m.mul(r, z), m.polynomial(coef::kSin64, z), r);
+  Value* c =
+      m.fma(m.mul(z, z), m.polynomial(coef::kCos64, z), m.fma(z, m.constant(-0.5), m.constant(1)));
+  Value* y = m.select(m.test_bits(quadrant, 1), c, s);
+  y = m.select(m.test_bits(quadrant, 2), m.neg(y), y);
+  if (quarter_turns == 0) y = m.select(m.eq(x, m.constant(0)), x, y);
+  return m.select(m.eq(size, m.constant(infinity)),
+                  m.constant(std::numeric_limits<double>::quiet_NaN()), y);
 }
 
 /// A double-double number: the unevaluated sum high + low, where |low| is below an ulp of high.
@@ -230,9 +234,9 @@ struct Pair {
 /// three terms are double-doubles (Dekker's and Knuth's error-free transformations).
 Pair log_pair(MathOps& m, Value* x) {
   Split a = split(m, x);
-  Value* f = m.sub(a.m, m.num(1));
-  Value* t = m.add(m.num(2), f);
-  Value* t_low = m.sub(f, m.sub(t, m.num(2)));
+  Value* f = m.sub(a.m, m.constant(1));
+  Value* t = m.add(m.constant(2), f);
+  Value* t_low = m.sub(f, m.sub(t, m.constant(2)));
   Value* s = m.div(f, t);
   Value* remainder = m.sub(m.exact_fma(m.neg(s), t, f), m.mul(s, t_low));
   Value* s_low = m.div(remainder, t);
@@ -240,21 +244,21 @@ Pair log_pair(MathOps& m, Value* x) {
   Value* z_low = m.fma(m.add(s, s), s_low, m.exact_fma(s, s, m.neg(z)));
   Value* cube = m.mul(z, s);
   Value* cube_low = m.fma(z, s_low, m.fma(z_low, s, m.exact_fma(z, s, m.neg(cube))));
-  Value* third = m.mul(cube, m.num(coef::kTwoThirds[0]));
-  Value* third_low = m.fma(cube_low, m.num(coef::kTwoThirds[0]),
-                           m.fma(cube, m.num(coef::kTwoThirds[1]),
-                                 m.exact_fma(cube, m.num(coef::kTwoThirds[0]), m.neg(third))));
-  Value* tail = m.mul(m.mul(z, cube), m.poly(coef::kLogTail64, z));
+  Value* third = m.mul(cube, m.constant(coef::kTwoThirds[0]));
+  Value* third_low = m.fma(cube_low, m.constant(coef::kTwoThirds[0]),
+                           m.fma(cube, m.constant(coef::kTwoThirds[1]),
+                                 m.exact_fma(cube, m.constant(coef::kTwoThirds[0]), m.neg(third))));
+  Value* tail = m.mul(m.mul(z, cube), m.polynomial(coef::kLogTail64, z));
 
   auto sum = [&](Value* p, Value* q) {  // Knuth's two-sum: exact for any p and q
     Value* high = m.add(p, q);
     Value* part = m.sub(high, p);
     return Pair{high, m.add(m.sub(p, m.sub(high, part)), m.sub(q, part))};
   };
-  Pair exponent = sum(m.mul(a.k, m.num(coef::kLn2High64)), m.add(s, s));
+  Pair exponent = sum(m.mul(a.k, m.constant(coef::kLn2High64)), m.add(s, s));
   Pair all = sum(exponent.high, third);
-  Value* low =
-      m.add(m.add(tail, m.mul(a.k, m.num(coef::kLn2Low64))), m.add(third_low, m.add(s_low, s_low)));
+  Value* low = m.add(m.add(tail, m.mul(a.k, m.constant(coef::kLn2Low64))),
+                     m.add(third_low, m.add(s_low, s_low)));
   return sum(all.high, m.add(low, m.add(exponent.low, all.low)));
 }
 
@@ -262,29 +266,32 @@ Value* power_of_positive(MathOps& m, Value* x, Value* y) {
   Pair l = log_pair(m, x);
   Value* product = m.mul(y, l.high);
   Value* low = m.fma(y, l.low, m.exact_fma(y, l.high, m.neg(product)));
-  Value* in_range = m.lt(m.abs(product), m.num(1000));
-  return exp_of(m, product, m.select(in_range, low, m.num(0)));
+  Value* in_range = m.lt(m.abs(product), m.constant(1000));
+  return exp_of(m, product, m.select(in_range, low, m.constant(0)));
 }
 
 /// Computes x^y in f64. For f32 the caller converts the operands and the result.
 Value* power_of(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
-  Value *zero = m.num(0), *one = m.num(1), *inf = m.num(infinity);
+  Value *zero = m.constant(0), *one = m.constant(1), *inf = m.constant(infinity);
   Value* size = m.abs(x);
   Value* result = power_of_positive(m, size, y);
-  Value* grows = m.same_truth(m.lt(one, size), m.lt(zero, y));
-  Value* extreme = m.either(m.either(m.eq(size, zero), m.eq(size, inf)), m.eq(m.abs(y), inf));
+  Value* grows = m.xnor(m.lt(one, size), m.lt(zero, y));
+  Value* extreme =
+      m.logical_or(m.logical_or(m.eq(size, zero), m.eq(size, inf)), m.eq(m.abs(y), inf));
   result = m.select(extreme, m.select(grows, inf, zero), result);
   result = m.select(m.eq(size, one), one, result);
 
   Value* is_integer = m.eq(m.floor(y), y);
-  Value* half = m.mul(y, m.num(0.5));
-  Value* is_odd = m.both(m.both(is_integer, m.lt(m.abs(y), inf)), m.ne(m.floor(half), half));
+  Value* half = m.mul(y, m.constant(0.5));
+  Value* is_odd =
+      m.logical_and(m.logical_and(is_integer, m.lt(m.abs(y), inf)), m.ne(m.floor(half), half));
   result = m.select(is_odd, m.copy_sign(result, x), result);
-  Value* undefined = m.both(m.both(m.lt(x, zero), m.lt(size, inf)), m.no(is_integer));
-  undefined = m.either(undefined, m.either(m.ne(x, x), m.ne(y, y)));
-  result = m.select(undefined, m.num(std::numeric_limits<double>::quiet_NaN()), result);
-  return m.select(m.either(m.eq(y, zero), m.eq(x, one)), one, result);
+  Value* undefined =
+      m.logical_and(m.logical_and(m.lt(x, zero), m.lt(size, inf)), m.logical_not(is_integer));
+  undefined = m.logical_or(undefined, m.logical_or(m.ne(x, x), m.ne(y, y)));
+  result = m.select(undefined, m.constant(std::numeric_limits<double>::quiet_NaN()), result);
+  return m.select(m.logical_or(m.eq(y, zero), m.eq(x, one)), one, result);
 }
 
 /// Evaluates `f` in double precision and converts the result to the type of `x`.
@@ -298,34 +305,34 @@ Value* in_double(llvm::IRBuilder<>& b, Value* x, const F& f) {
 
 }  // namespace
 
-Value* elementary(llvm::IRBuilder<>& b, Scalar op, Value* x) {
+Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, Value* x) {
   MathOps m(b, x->getType());
   switch (op) {
-    case Scalar::exp:
+    case ScalarOp::exp:
       return exp_of(m, x);
-    case Scalar::expm1:
+    case ScalarOp::expm1:
       return expm1_of(m, x);
-    case Scalar::log:
+    case ScalarOp::log:
       return log_of(m, x);
-    case Scalar::log1p:
+    case ScalarOp::log1p:
       return log1p_of(m, x);
-    case Scalar::tanh:
+    case ScalarOp::tanh:
       return tanh_of(m, x);
-    case Scalar::erf:
+    case ScalarOp::erf:
       return erf_of(m, x);
-    case Scalar::sigmoid:
+    case ScalarOp::sigmoid:
       return sigmoid_of(m, x);
-    case Scalar::sin:
-    case Scalar::cos:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
       return in_double(b, x, [&](MathOps& wide, llvm::Type* type) {
-        return sine(wide, b.CreateFPCast(x, type), op == Scalar::cos ? 1 : 0);
+        return sine(wide, b.CreateFPCast(x, type), op == ScalarOp::cos ? 1 : 0);
       });
     default:
       throw InternalError("a scalar that the emitter does not know");
   }
 }
 
-Value* power(llvm::IRBuilder<>& b, Value* x, Value* y) {
+Value* emit_pow(llvm::IRBuilder<>& b, Value* x, Value* y) {
   return in_double(b, x, [&](MathOps& m, llvm::Type* type) {
     return power_of(m, b.CreateFPCast(x, type), b.CreateFPCast(y, type));
   });

@@ -5,11 +5,12 @@
 
 namespace fluid::emit {
 
-/// Elementary functions of f32 and f64 scalars and vectors, as polynomials without calls. The error
-/// is within 2 ulp for f32 and 4 ulp for f64. Infinities, NaNs, zeros and subnormals are handled.
-/// `op` is one of exp, expm1, log, log1p, tanh, erf, sigmoid, sin, cos.
-llvm::Value* elementary(llvm::IRBuilder<>& b, Scalar op, llvm::Value* x);
-/// x to the power y, with the special cases of C's pow (ISO C99, F.9.4.4).
-llvm::Value* power(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
+/// Emits an elementary function of an f32 or f64 scalar or vector as inline polynomial
+/// approximations, without calls. `op` is one of exp, expm1, log, log1p, tanh, erf, sigmoid, sin,
+/// cos. The error is within 2 ulp for f32 and 4 ulp for f64. Infinities, NaNs, zeros and subnormals
+/// are handled.
+llvm::Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x);
+/// Emits x to the power y, with the special cases of pow() in C (ISO C99, F.9.4.4).
+llvm::Value* emit_pow(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 
 }  // namespace fluid::emit

@@ -8,8 +8,8 @@
 
 namespace fluid::emit {
 
-/// The arithmetic from which the elementary functions are built. Operates on one float type, scalar
-/// or vector, and on the integer type of the same width.
+/// IRBuilder helpers for the elementary functions. They operate on one float type, scalar or
+/// vector, and on the integer type of the same width.
 class MathOps {
  public:
   using Value = llvm::Value;
@@ -20,23 +20,23 @@ class MathOps {
         wide_(type->getScalarType()->isDoubleTy()),
         ints_(type->getWithNewType(wide_ ? b.getInt64Ty() : b.getInt32Ty())) {}
 
-  /// Returns `narrow` for f32, `wide` for f64.
+  /// Returns `narrow` if the float type is f32, `wide` if it is f64.
   template <class T>
-  T pick(T narrow, T wide) const {
+  T by_width(T narrow, T wide) const {
     return wide_ ? wide : narrow;
   }
-  std::span<const double> pick_table(std::span<const double> narrow,
-                                     std::span<const double> wide) const {
+  std::span<const double> table_by_width(std::span<const double> narrow,
+                                         std::span<const double> wide) const {
     return wide_ ? wide : narrow;
   }
-  int64_t mantissa_bits() const { return pick<int64_t>(23, 52); }
+  int64_t mantissa_bits() const { return by_width<int64_t>(23, 52); }
   int64_t mantissa_mask() const { return (int64_t{1} << mantissa_bits()) - 1; }
-  double smallest_normal() const { return pick(0x1p-126, 0x1p-1022); }
-  /// Adding this constant to |x| < 2^22 (f32) or 2^51 (f64) rounds x to an integer, which the low
-  /// bits then hold.
-  double round_magic() const { return pick(0x1.8p23, 0x1.8p52); }
+  double smallest_normal() const { return by_width(0x1p-126, 0x1p-1022); }
+  /// Adding this constant to x rounds x to an integer and puts this integer into the low bits of
+  /// the sum. Valid for |x| < 2^22 (f32) or 2^51 (f64).
+  double round_magic() const { return by_width(0x1.8p23, 0x1.8p52); }
 
-  Value* num(double v) { return llvm::ConstantFP::get(type_, v); }
+  Value* constant(double v) { return llvm::ConstantFP::get(type_, v); }
   Value* add(Value* a, Value* b) { return b_.CreateFAdd(a, b); }
   Value* sub(Value* a, Value* b) { return b_.CreateFSub(a, b); }
   Value* mul(Value* a, Value* b) { return b_.CreateFMul(a, b); }
@@ -44,84 +44,88 @@ class MathOps {
   Value* neg(Value* a) { return b_.CreateFNeg(a); }
   Value* abs(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
   Value* floor(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a); }
-  Value* copy_sign(Value* size, Value* sign) {
-    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, size, sign);
+  Value* copy_sign(Value* magnitude, Value* sign) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
   }
-  /// a b + c, with a single rounding if the target has fma.
+  /// a * b + c, with a single rounding if the target has fma.
   Value* fma(Value* a, Value* b, Value* c) {
     return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {type_}, {a, b, c});
   }
-  /// a b + c with a single rounding on every target.
+  /// a * b + c, with a single rounding on every target.
   Value* exact_fma(Value* a, Value* b, Value* c) {
     return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c});
   }
-  /// Horner's rule. `coefficients` start with the constant term.
-  Value* poly(std::span<const double> coefficients, Value* x) {
-    Value* y = num(coefficients.back());
-    for (size_t i = coefficients.size() - 1; i-- > 0;) y = fma(y, x, num(coefficients[i]));
+  /// Evaluates a polynomial by Horner's rule. `coefficients` start with the constant term.
+  Value* polynomial(std::span<const double> coefficients, Value* x) {
+    Value* y = constant(coefficients.back());
+    for (size_t i = coefficients.size() - 1; i-- > 0;) y = fma(y, x, constant(coefficients[i]));
     return y;
   }
   /// Clamps x to [low, high]; NaN stays NaN.
   Value* clamp(Value* x, double low, double high) {
-    x = select(lt(x, num(low)), num(low), x);
-    return select(lt(num(high), x), num(high), x);
+    x = select(lt(x, constant(low)), constant(low), x);
+    return select(lt(constant(high), x), constant(high), x);
   }
 
   Value* eq(Value* a, Value* b) { return b_.CreateFCmpOEQ(a, b); }
   Value* ne(Value* a, Value* b) { return b_.CreateFCmpUNE(a, b); }
   Value* lt(Value* a, Value* b) { return b_.CreateFCmpOLT(a, b); }
   Value* le(Value* a, Value* b) { return b_.CreateFCmpOLE(a, b); }
-  Value* both(Value* a, Value* b) { return b_.CreateAnd(a, b); }
-  Value* either(Value* a, Value* b) { return b_.CreateOr(a, b); }
-  Value* no(Value* a) { return b_.CreateNot(a); }
-  Value* same_truth(Value* a, Value* b) { return no(b_.CreateXor(a, b)); }
+  Value* logical_and(Value* a, Value* b) { return b_.CreateAnd(a, b); }
+  Value* logical_or(Value* a, Value* b) { return b_.CreateOr(a, b); }
+  Value* logical_not(Value* a) { return b_.CreateNot(a); }
+  Value* xnor(Value* a, Value* b) { return logical_not(b_.CreateXor(a, b)); }
   Value* select(Value* c, Value* a, Value* b) { return b_.CreateSelect(c, a, b); }
 
-  Value* inum(int64_t v) { return llvm::ConstantInt::get(ints_, static_cast<uint64_t>(v), true); }
-  Value* bits(Value* a) { return b_.CreateBitCast(a, ints_); }
+  Value* int_constant(int64_t v) {
+    return llvm::ConstantInt::get(ints_, static_cast<uint64_t>(v), true);
+  }
+  Value* to_bits(Value* a) { return b_.CreateBitCast(a, ints_); }
   Value* from_bits(Value* a) { return b_.CreateBitCast(a, type_); }
   Value* iadd(Value* a, Value* b) { return b_.CreateAdd(a, b); }
   Value* isub(Value* a, Value* b) { return b_.CreateSub(a, b); }
   Value* imul(Value* a, Value* b) { return b_.CreateMul(a, b); }
-  Value* iand(Value* a, int64_t mask) { return b_.CreateAnd(a, inum(mask)); }
+  Value* iand(Value* a, int64_t mask) { return b_.CreateAnd(a, int_constant(mask)); }
   Value* ior(Value* a, Value* b) { return b_.CreateOr(a, b); }
-  Value* ashr(Value* a, int64_t by) { return b_.CreateAShr(a, inum(by)); }
-  Value* lshr(Value* a, int64_t by) { return b_.CreateLShr(a, inum(by)); }
-  Value* shl(Value* a, int64_t by) { return b_.CreateShl(a, inum(by)); }
+  Value* ashr(Value* a, int64_t by) { return b_.CreateAShr(a, int_constant(by)); }
+  Value* lshr(Value* a, int64_t by) { return b_.CreateLShr(a, int_constant(by)); }
+  Value* shl(Value* a, int64_t by) { return b_.CreateShl(a, int_constant(by)); }
   Value* unsigned_less(Value* a, Value* b) { return b_.CreateICmpULT(a, b); }
-  Value* bit(Value* a, int64_t mask) { return b_.CreateICmpNE(iand(a, mask), inum(0)); }
-  Value* to_integer(Value* truth) { return b_.CreateZExt(truth, ints_); }
+  Value* test_bits(Value* a, int64_t mask) {
+    return b_.CreateICmpNE(iand(a, mask), int_constant(0));
+  }
+  Value* bool_to_int(Value* truth) { return b_.CreateZExt(truth, ints_); }
   Value* to_float(Value* a) { return b_.CreateSIToFP(a, type_); }
   Value* to_float_unsigned(Value* a) { return b_.CreateUIToFP(a, type_); }
-  /// The high half of the double-width product of unsigned 64-bit integers.
-  Value* imul_high(Value* a, Value* b) {
+  /// Returns the high 64 bits of the 128-bit product of unsigned 64-bit integers.
+  Value* mul_high_unsigned(Value* a, Value* b) {
     llvm::Type* twice = type_->getWithNewType(b_.getInt128Ty());
     Value* product = b_.CreateMul(b_.CreateZExt(a, twice), b_.CreateZExt(b, twice));
     return b_.CreateTrunc(b_.CreateLShr(product, 64), ints_);
   }
-  /// The high word of (high : low) << by.
-  Value* funnel_left(Value* high, Value* low, Value* by) {
+  /// Funnel shift: returns the high word of (high : low) << by.
+  Value* funnel_shift_left(Value* high, Value* low, Value* by) {
     return b_.CreateIntrinsic(llvm::Intrinsic::fshl, {ints_}, {high, low, by});
   }
 
   /// 2^n, for n in the exponent range of normal numbers.
-  Value* power_of_two(Value* n) {
-    return from_bits(shl(iadd(n, inum(pick(127, 1023))), mantissa_bits()));
+  Value* pow2(Value* n) {
+    return from_bits(shl(iadd(n, int_constant(by_width(127, 1023))), mantissa_bits()));
   }
-  /// y 2^n in two steps, so that the result may be subnormal or infinite.
-  Value* scale_by_power(Value* y, Value* n) {
+  /// y * 2^n, computed in two steps, so that the result may be subnormal or infinite.
+  Value* ldexp(Value* y, Value* n) {
     Value* first = ashr(n, 1);
-    return mul(mul(y, power_of_two(first)), power_of_two(isub(n, first)));
+    return mul(mul(y, pow2(first)), pow2(isub(n, first)));
   }
 
-  /// Loads entries of a constant table of 64-bit words.
+  /// Loads table[index] from a constant table of 64-bit words.
   Value* table_lookup(std::span<const uint64_t> table, Value* index);
 
-  /// Returns the result of `compute` if `condition` holds in any lane, else `otherwise`. Branches
-  /// at run time.
+  /// Emits a branch: returns the result of `compute` if `condition` holds in any lane, else
+  /// `otherwise`.
   template <class Compute>
-  std::pair<Value*, Value*> when_any(Value* condition, std::pair<Value*, Value*> otherwise,
-                                     const Compute& compute) {
+  std::pair<Value*, Value*> branch_if_any(Value* condition, std::pair<Value*, Value*> otherwise,
+                                          const Compute& compute) {
     if (condition->getType()->isVectorTy()) condition = b_.CreateOrReduce(condition);
     llvm::BasicBlock* entry = b_.GetInsertBlock();
     llvm::Function* function = entry->getParent();
@@ -158,11 +162,11 @@ inline llvm::Value* MathOps::table_lookup(std::span<const uint64_t> table, Value
     global = new llvm::GlobalVariable(module, data->getType(), true,
                                       llvm::GlobalValue::PrivateLinkage, data, "fluid_two_over_pi");
   }
-  llvm::Value* place = b_.CreateGEP(b_.getInt64Ty(), global, index);
-  if (!ints_->isVectorTy()) return b_.CreateAlignedLoad(ints_, place, llvm::Align(8));
+  llvm::Value* element = b_.CreateGEP(b_.getInt64Ty(), global, index);
+  if (!ints_->isVectorTy()) return b_.CreateAlignedLoad(ints_, element, llvm::Align(8));
   auto lanes = llvm::cast<llvm::FixedVectorType>(ints_)->getNumElements();
   Value* all = b_.CreateVectorSplat(lanes, b_.getTrue());
-  return b_.CreateMaskedGather(ints_, place, llvm::Align(8), all);
+  return b_.CreateMaskedGather(ints_, element, llvm::Align(8), all);
 }
 
 }  // namespace fluid::emit

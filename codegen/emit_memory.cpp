@@ -11,8 +11,10 @@
 namespace fluid::emit {
 namespace {
 
-constexpr int64_t kMaxStride = 4;  // larger strides use gathers and scatters
-constexpr size_t kHeldAddresses = 16;
+// Maximum stride of shuffled accesses; larger strides use gathers and scatters.
+constexpr int64_t kMaxStride = 4;
+// Maximum buffers whose addresses a GPU kernel keeps in registers.
+constexpr size_t kMaxHeldAddresses = 16;
 
 llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(size_of(dtype))); }
 
@@ -25,13 +27,13 @@ bool is_true(llvm::Value* v) {
   return c && c->isAllOnesValue();
 }
 
-bool lie_near(const std::vector<int64_t>& steps) {
+bool fit_one_vector_load(const std::vector<int64_t>& steps) {
   const auto n = static_cast<int64_t>(steps.size());
   return std::ranges::all_of(steps, [&](int64_t s) { return s >= 0 && s < kMaxStride * n; });
 }
 
-/// Returns the only lane that a constant mask enables. Returns -1 when it enables several or none,
-/// or the mask is not constant.
+/// Returns the only lane that a constant mask enables. Returns -1 if the mask is not constant, or
+/// does not enable exactly one lane.
 int only_lane(llvm::Value* mask) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(mask);
   if (!constant) return -1;
@@ -47,42 +49,43 @@ int only_lane(llvm::Value* mask) {
 
 }  // namespace
 
-const kir::Buffer& KernelEmitter::buffer_named(int64_t id) const {
+const kir::Buffer& KernelEmitter::find_buffer(int64_t id) const {
   check(id >= 0 && id < static_cast<int64_t>(kernel_.buffers.size()),
         "kernel " + kernel_.name + ": no such buffer");
   return kernel_.buffers[static_cast<size_t>(id)];
 }
 
-/// Halves and bools are loaded and stored as integers, which every target can mask.
+/// Returns the LLVM type of elements in memory. f16, bf16 and bool are loaded and stored as
+/// integers, because every target has masked integer accesses.
 llvm::Type* KernelEmitter::storage_type(DType dtype) {
   if (is_half(dtype)) return b_.getInt16Ty();
   return dtype == DType::boolean ? b_.getInt8Ty() : scalar_type(dtype);
 }
 
-llvm::Value* KernelEmitter::widen(llvm::Value* stored, DType dtype) {
-  llvm::Type* f32 = shaped(b_.getFloatTy(), stored);
+llvm::Value* KernelEmitter::to_compute_type(llvm::Value* stored, DType dtype) {
+  llvm::Type* f32 = type_like(b_.getFloatTy(), stored);
   if (dtype == DType::f16) {
-    return b_.CreateFPExt(b_.CreateBitCast(stored, shaped(b_.getHalfTy(), stored)), f32);
+    return b_.CreateFPExt(b_.CreateBitCast(stored, type_like(b_.getHalfTy(), stored)), f32);
   }
   if (dtype == DType::bf16) {
-    llvm::Value* bits = b_.CreateZExt(stored, shaped(b_.getInt32Ty(), stored));
+    llvm::Value* bits = b_.CreateZExt(stored, type_like(b_.getInt32Ty(), stored));
     return b_.CreateBitCast(b_.CreateShl(bits, 16), f32);
   }
   if (dtype != DType::boolean) return stored;
   return b_.CreateICmpNE(stored, llvm::Constant::getNullValue(stored->getType()));
 }
 
-llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
-  value = cast(value, from, to);
-  if (to == DType::boolean) return b_.CreateZExt(value, shaped(b_.getInt8Ty(), value));
+llvm::Value* KernelEmitter::to_storage_type(llvm::Value* value, DType from, DType to) {
+  value = emit_cast(value, from, to);
+  if (to == DType::boolean) return b_.CreateZExt(value, type_like(b_.getInt8Ty(), value));
   if (!is_half(to)) return value;
-  llvm::Type* i16 = shaped(b_.getInt16Ty(), value);
+  llvm::Type* i16 = type_like(b_.getInt16Ty(), value);
   if (to == DType::f16) {
-    return b_.CreateBitCast(b_.CreateFPTrunc(value, shaped(b_.getHalfTy(), value)), i16);
+    return b_.CreateBitCast(b_.CreateFPTrunc(value, type_like(b_.getHalfTy(), value)), i16);
   }
-  // Rounds to nearest even with integer operations. Unlike the bf16 instructions of x86, they keep
-  // subnormals.
-  llvm::Value* bits = b_.CreateBitCast(value, shaped(b_.getInt32Ty(), value));
+  // Rounds f32 to bf16, to nearest even, with integer operations. Unlike the bf16 instructions of
+  // x86, these operations keep subnormals.
+  llvm::Value* bits = b_.CreateBitCast(value, type_like(b_.getInt32Ty(), value));
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), 1);
   llvm::Value* half = llvm::ConstantInt::get(bits->getType(), 0x7fff);
   llvm::Value* rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, half)), 16);
@@ -90,105 +93,107 @@ llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
   return b_.CreateTrunc(b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded), i16);
 }
 
-llvm::Value* KernelEmitter::both(llvm::Value* a, llvm::Value* b) {
+llvm::Value* KernelEmitter::and_masks(llvm::Value* a, llvm::Value* b) {
   if (!a || !b) return a ? a : b;
-  unify(a, b);
+  match_widths(a, b);
   return b_.CreateAnd(a, b);
 }
 
-/// Attaches the alias scopes of `buffer` to a load or store.
+/// Attaches the !alias.scope and !noalias metadata of `buffer` to a load or store.
 template <class Access>
-Access* KernelEmitter::tag(Access* access, int64_t buffer) {
+Access* KernelEmitter::attach_alias_scopes(Access* access, int64_t buffer) {
   const auto i = static_cast<size_t>(buffer);
-  access->setMetadata(llvm::LLVMContext::MD_alias_scope, own_scope_[i]);
-  if (foreign_scopes_[i]->getNumOperands() > 0) {
-    access->setMetadata(llvm::LLVMContext::MD_noalias, foreign_scopes_[i]);
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, alias_scopes_[i]);
+  if (noalias_scopes_[i]->getNumOperands() > 0) {
+    access->setMetadata(llvm::LLVMContext::MD_noalias, noalias_scopes_[i]);
   }
   return access;
 }
 
-/// Returns `number` through inline assembly, which hides its value from the optimiser.
-llvm::Value* KernelEmitter::opaque(llvm::Value* number) {
+/// Returns a copy of `value` that is made by inline assembly, which the optimizer cannot analyse.
+llvm::Value* KernelEmitter::hide_from_optimizer(llvm::Value* value) {
   auto* type = llvm::FunctionType::get(b_.getInt64Ty(), {b_.getInt64Ty()}, false);
-  auto* same = b_.CreateCall(llvm::InlineAsm::get(type, "mov.b64 $0, $1;", "=l,l", false), number);
+  auto* same = b_.CreateCall(llvm::InlineAsm::get(type, "mov.b64 $0, $1;", "=l,l", false), value);
   same->setDoesNotAccessMemory();
   same->setDoesNotThrow();
   return same;
 }
 
-/// In a GPU kernel with many buffers, each address is computed where it is used. Otherwise the
-/// optimiser keeps all addresses in registers across blocks, which leaves no registers for values.
-llvm::Value* KernelEmitter::address(int64_t buffer, llvm::Value* offset) {
-  llvm::Type* type = storage_type(buffer_named(buffer).dtype);
-  const bool many = device_ == Device::gpu && kernel_.buffers.size() > kHeldAddresses;
+/// Returns the address of element `offset` of a buffer. In a GPU kernel with many buffers, each
+/// address is computed where it is used. Otherwise the optimizer keeps all addresses in registers
+/// across blocks, which leaves too few registers for values.
+llvm::Value* KernelEmitter::element_address(int64_t buffer, llvm::Value* offset) {
+  llvm::Type* type = storage_type(find_buffer(buffer).dtype);
+  const bool many = device_ == Device::gpu && kernel_.buffers.size() > kMaxHeldAddresses;
   if (many && offset->getType()->isIntegerTy(64) && !llvm::isa<llvm::Constant>(offset)) {
-    offset = opaque(offset);
+    offset = hide_from_optimizer(offset);
   }
   return b_.CreateGEP(type, buffers_[static_cast<size_t>(buffer)], offset);
 }
 
 llvm::Value* KernelEmitter::lane_addresses(int64_t buffer, const Expr& offset) {
-  llvm::Value* offsets = splat(expr(offset));
-  const Dim& elements = buffer_named(buffer).elements;
-  // 32-bit offsets take half the index registers.
+  llvm::Value* offsets = splat(emit_expr(offset));
+  const Dim& elements = find_buffer(buffer).elements;
+  // 32-bit offsets of gathers and scatters take half as many registers as 64-bit offsets.
   if (!elements.batch && elements.size <= INT32_MAX) {
-    offsets = b_.CreateTrunc(offsets, shaped(b_.getInt32Ty(), offsets));
+    offsets = b_.CreateTrunc(offsets, type_like(b_.getInt32Ty(), offsets));
   }
-  return address(buffer, offsets);
+  return element_address(buffer, offsets);
 }
 
-/// Moves lane i to element i * stride of a vector `stride` times as wide. The other elements are
-/// zero.
-llvm::Value* KernelEmitter::spread(llvm::Value* lanes, int64_t stride) {
+/// Returns a vector `stride` times as wide as `lanes`: its element i * stride is lane i, and its
+/// other elements are zero.
+llvm::Value* KernelEmitter::spread_lanes(llvm::Value* lanes, int64_t stride) {
   std::vector<int> from(static_cast<size_t>(lanes_ * stride), static_cast<int>(lanes_));
   for (int64_t i = 0; i < lanes_; ++i) from[static_cast<size_t>(i * stride)] = static_cast<int>(i);
   return b_.CreateShuffleVector(lanes, llvm::Constant::getNullValue(lanes->getType()), from);
 }
 
-llvm::Value* KernelEmitter::load(const Expr& e) {
+llvm::Value* KernelEmitter::emit_load(const Expr& e) {
   const ExprNode& n = e.node();
-  const kir::Buffer& buffer = buffer_named(n.ivalue);
-  llvm::Value* guard = n.args.size() > 1 ? expr(n.args[1]) : nullptr;
+  const kir::Buffer& buffer = find_buffer(n.ivalue);
+  llvm::Value* guard = n.args.size() > 1 ? emit_expr(n.args[1]) : nullptr;
   if (guard && is_true(guard)) guard = nullptr;
   const bool in_lanes = vector_ && !in_first_lane_;
-  const bool uniform_place = !in_lanes || uniform(n.args[0]);
-  if (!guard && uniform_place) return scalar_load(e, nullptr);
+  const bool uniform_place = !in_lanes || is_uniform(n.args[0]);
+  if (!guard && uniform_place) return emit_scalar_load(e, nullptr);
 
   llvm::Value* value = nullptr;
-  bool zeros = false;  // masked-off lanes already hold the fallback
+  bool zeros = false;  // masked-off lanes of `value` are zero, as is the fallback
   llvm::Value* fallback = llvm::ConstantFP::get(b_.getDoubleTy(), n.fvalue);
-  fallback = cast(fallback, DType::f64, buffer.dtype);
-  if (guard && is_false(guard)) return like(fallback, guard);
+  fallback = emit_cast(fallback, DType::f64, buffer.dtype);
+  if (guard && is_false(guard)) return splat_like(fallback, guard);
   if (uniform_place) {
     llvm::Value* any = guard->getType()->isVectorTy() ? b_.CreateOrReduce(guard) : guard;
-    value = scalar_load(e, any);
-    fallback = like(fallback, guard);
-    value = like(value, guard);
+    value = emit_scalar_load(e, any);
+    fallback = splat_like(fallback, guard);
+    value = splat_like(value, guard);
   } else {
-    llvm::Value* mask = both(vector_->mask, guard);
+    llvm::Value* mask = and_masks(vector_->mask, guard);
     if (mask) mask = splat(mask);
-    auto step = stride(n.args[0]);
+    auto step = lane_stride(n.args[0]);
     const bool near = step && *step != 0 && std::abs(*step) <= kMaxStride && *step >= -1;
-    auto steps = step ? std::nullopt : lane_steps(n.args[0]);
-    const bool shared = steps && lie_near(*steps);
+    auto steps = step ? std::nullopt : lane_offsets(n.args[0]);
+    const bool shared = steps && fit_one_vector_load(*steps);
     if (shared) {
-      value = shuffled_load(e, *steps, mask);
+      value = emit_shuffled_load(e, *steps, mask);
     } else {
-      value = near ? strided_load(e, *step, mask) : gather(e, mask);
+      value = near ? emit_strided_load(e, *step, mask) : emit_gather(e, mask);
     }
     zeros = !shared && n.fvalue == 0;
-    value = widen(value, buffer.dtype);
+    value = to_compute_type(value, buffer.dtype);
     fallback = splat(fallback);
   }
   if (!guard || zeros) return value;
   return b_.CreateSelect(guard, value, fallback);
 }
 
-/// Loads one element. Where `guard` is false, loads a constant zero instead.
-llvm::Value* KernelEmitter::scalar_load(const Expr& e, llvm::Value* guard) {
+/// Emits the load of one element as a scalar. If `guard` is false at run time, the result is 0: the
+/// load reads a zero constant instead of the buffer.
+llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) {
   const ExprNode& n = e.node();
-  const DType dtype = buffer_named(n.ivalue).dtype;
-  llvm::Value* place = address(n.ivalue, first_lane(n.args[0]));
+  const DType dtype = find_buffer(n.ivalue).dtype;
+  llvm::Value* place = element_address(n.ivalue, emit_first_lane(n.args[0]));
   if (guard) {
     auto* zeros = llvm::cast<llvm::GlobalVariable>(
         module_.getOrInsertGlobal("fluid_zero_element", b_.getInt64Ty()));
@@ -200,42 +205,43 @@ llvm::Value* KernelEmitter::scalar_load(const Expr& e, llvm::Value* guard) {
     place = b_.CreateSelect(guard, place, zeros);
   }
   auto* value = b_.CreateAlignedLoad(storage_type(dtype), place, alignment(dtype));
-  if (!guard) tag(value, n.ivalue);
-  if (!guard && buffer_named(n.ivalue).exclusive) {
+  if (!guard) attach_alias_scopes(value, n.ivalue);
+  if (!guard && find_buffer(n.ivalue).exclusive) {
     value->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   }
-  return widen(value, dtype);
+  return to_compute_type(value, dtype);
 }
 
-/// Loads elements that are `stride` apart, by vector loads and shuffles. It reads nothing past the
+/// Loads elements that are `stride` apart with a vector load and a shuffle. Reads nothing past the
 /// last element that a lane needs.
-llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Value* mask) {
+llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llvm::Value* mask) {
   const ExprNode& n = e.node();
-  const DType dtype = buffer_named(n.ivalue).dtype;
+  const DType dtype = find_buffer(n.ivalue).dtype;
   llvm::Type* element = storage_type(dtype);
   auto vector_of = [&](int64_t count) {
     return llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
   };
-  llvm::Value* offset = first_lane(n.args[0]);
+  llvm::Value* offset = emit_first_lane(n.args[0]);
   if (stride == 1) {
-    llvm::Value* place = address(n.ivalue, offset);
+    llvm::Value* place = element_address(n.ivalue, offset);
     const llvm::Align align = vector_alignment(dtype, n.args[0]);
     if (!mask || is_true(mask)) {
-      return tag(b_.CreateAlignedLoad(vector_of(lanes_), place, align), n.ivalue);
+      return attach_alias_scopes(b_.CreateAlignedLoad(vector_of(lanes_), place, align), n.ivalue);
     }
     llvm::Value* zeros = llvm::Constant::getNullValue(vector_of(lanes_));
-    return tag(b_.CreateMaskedLoad(vector_of(lanes_), place, align, mask, zeros), n.ivalue);
+    return attach_alias_scopes(b_.CreateMaskedLoad(vector_of(lanes_), place, align, mask, zeros),
+                               n.ivalue);
   }
   if (stride == -1) {
-    llvm::Value* place = address(n.ivalue, b_.CreateSub(offset, b_.getInt64(lanes_ - 1)));
+    llvm::Value* place = element_address(n.ivalue, b_.CreateSub(offset, b_.getInt64(lanes_ - 1)));
     if (!mask) mask = splat(b_.getTrue());
     llvm::Value* zeros = llvm::Constant::getNullValue(vector_of(lanes_));
     auto* value = b_.CreateMaskedLoad(vector_of(lanes_), place, alignment(dtype),
                                       b_.CreateVectorReverse(mask), zeros);
-    return b_.CreateVectorReverse(tag(value, n.ivalue));
+    return b_.CreateVectorReverse(attach_alias_scopes(value, n.ivalue));
   }
-  llvm::Value* wide_mask = spread(mask ? mask : splat(b_.getTrue()), stride);
-  if (!mask) {  // all elements up to the last lane's may be read
+  llvm::Value* wide_mask = spread_lanes(mask ? mask : splat(b_.getTrue()), stride);
+  if (!mask) {  // enables all elements up to the one that the last lane reads
     std::vector<llvm::Constant*> upto;
     for (int64_t i = 0; i < lanes_ * stride; ++i) {
       upto.push_back(b_.getInt1(i <= (lanes_ - 1) * stride));
@@ -243,19 +249,21 @@ llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Va
     wide_mask = llvm::ConstantVector::get(upto);
   }
   llvm::Type* wide = vector_of(lanes_ * stride);
-  auto* loaded = tag(b_.CreateMaskedLoad(wide, address(n.ivalue, offset), alignment(dtype),
-                                         wide_mask, llvm::Constant::getNullValue(wide)),
-                     n.ivalue);
+  auto* loaded = attach_alias_scopes(
+      b_.CreateMaskedLoad(wide, element_address(n.ivalue, offset), alignment(dtype), wide_mask,
+                          llvm::Constant::getNullValue(wide)),
+      n.ivalue);
   std::vector<int> pick;
   for (int64_t i = 0; i < lanes_; ++i) pick.push_back(static_cast<int>(i * stride));
   return b_.CreateShuffleVector(loaded, pick);
 }
 
-/// For each element of a shuffled load: whether any lane that reads it is enabled. A list in
-/// `readers` holds one reading lane per element, or `lanes_` for none. Factors of the mask that are
-/// equal in all lanes are taken out first, because they need no shuffle.
-llvm::Value* KernelEmitter::read_by(llvm::Value* mask,
-                                    const std::vector<std::vector<int>>& readers) {
+/// Returns the mask of the elements that a shuffled load reads. An element is enabled if `mask`
+/// enables any lane that reads the element. Each list in `readers` holds one such lane per element,
+/// or `lanes_` for none. Conjuncts of `mask` that are equal in all lanes are applied without a
+/// shuffle.
+llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
+                                               const std::vector<std::vector<int>>& readers) {
   const auto count = static_cast<unsigned>(readers.front().size());
   llvm::Value* common = nullptr;
   llvm::Value* differs = splat(b_.getTrue());
@@ -267,7 +275,7 @@ llvm::Value* KernelEmitter::read_by(llvm::Value* mask,
     if (all && all->getOpcode() == llvm::Instruction::And) {
       factors.insert(factors.end(), {all->getOperand(0), all->getOperand(1)});
     } else if (llvm::Value* same = llvm::getSplatValue(factor)) {
-      common = both(common, same);
+      common = and_masks(common, same);
     } else {
       differs = b_.CreateAnd(differs, factor);
     }
@@ -281,12 +289,12 @@ llvm::Value* KernelEmitter::read_by(llvm::Value* mask,
   return common ? b_.CreateAnd(any, b_.CreateVectorSplat(count, common)) : any;
 }
 
-/// Lane i reads the element `steps[i]` after lane 0's. Emits one masked vector load and a shuffle;
-/// the mask covers only elements that a lane needs.
-llvm::Value* KernelEmitter::shuffled_load(const Expr& e, const std::vector<int64_t>& steps,
-                                          llvm::Value* mask) {
+/// Emits one masked vector load and a shuffle. Lane i reads the element that is `steps[i]` elements
+/// after the element of lane 0. The mask enables only elements that a lane needs.
+llvm::Value* KernelEmitter::emit_shuffled_load(const Expr& e, const std::vector<int64_t>& steps,
+                                               llvm::Value* mask) {
   const ExprNode& n = e.node();
-  const DType dtype = buffer_named(n.ivalue).dtype;
+  const DType dtype = find_buffer(n.ivalue).dtype;
   const auto last = static_cast<uint64_t>(*std::ranges::max_element(steps));
   const size_t count = std::bit_ceil(last + 1);
   auto* type = llvm::FixedVectorType::get(storage_type(dtype), static_cast<unsigned>(count));
@@ -299,32 +307,33 @@ llvm::Value* KernelEmitter::shuffled_load(const Expr& e, const std::vector<int64
     readers[nth][element] = static_cast<int>(i);
   }
   if (!mask) mask = splat(b_.getTrue());
-  llvm::Value* touched = read_by(mask, readers);
-  llvm::Value* place = address(n.ivalue, first_lane(n.args[0]));
-  auto* loaded = tag(b_.CreateMaskedLoad(type, place, alignment(dtype), touched,
-                                         llvm::Constant::getNullValue(type)),
-                     n.ivalue);
+  llvm::Value* touched = shuffled_load_mask(mask, readers);
+  llvm::Value* place = element_address(n.ivalue, emit_first_lane(n.args[0]));
+  auto* loaded = attach_alias_scopes(b_.CreateMaskedLoad(type, place, alignment(dtype), touched,
+                                                         llvm::Constant::getNullValue(type)),
+                                     n.ivalue);
   const std::vector<int> pick(steps.begin(), steps.end());
   return b_.CreateShuffleVector(loaded, pick);
 }
 
-llvm::Value* KernelEmitter::gather(const Expr& e, llvm::Value* mask) {
+llvm::Value* KernelEmitter::emit_gather(const Expr& e, llvm::Value* mask) {
   const ExprNode& n = e.node();
-  const DType dtype = buffer_named(n.ivalue).dtype;
+  const DType dtype = find_buffer(n.ivalue).dtype;
   auto* type = llvm::FixedVectorType::get(storage_type(dtype), static_cast<unsigned>(lanes_));
   if (!mask) mask = splat(b_.getTrue());
-  return tag(b_.CreateMaskedGather(type, lane_addresses(n.ivalue, n.args[0]), alignment(dtype),
-                                   mask, llvm::Constant::getNullValue(type)),
-             n.ivalue);
+  return attach_alias_scopes(
+      b_.CreateMaskedGather(type, lane_addresses(n.ivalue, n.args[0]), alignment(dtype), mask,
+                            llvm::Constant::getNullValue(type)),
+      n.ivalue);
 }
 
-/// The store is atomic, because threads that find bad indices at once write the same words. If
-/// several lanes are bad, the largest value is stored: a maximum reduction is defined for every
-/// mask. Extracting the first set lane is undefined for an empty mask, and LLVM may hoist it above
-/// the test.
-void KernelEmitter::store_error(const kir::StoreTo& s) {
-  llvm::Value* mask = both(vector_ ? vector_->mask : nullptr, expr(s.mask));
-  llvm::Value* value = expr(s.value);
+/// Stores an error word. The store is atomic, because several threads may write the same word. If
+/// several lanes have an error, the largest of their values is stored, because a maximum reduction
+/// is defined for every mask. Extracting the first set lane is undefined for an empty mask, and
+/// LLVM may hoist the extraction above the test of the mask.
+void KernelEmitter::emit_error_store(const kir::StoreTo& s) {
+  llvm::Value* mask = and_masks(vector_ ? vector_->mask : nullptr, emit_expr(s.mask));
+  llvm::Value* value = emit_expr(s.value);
   const bool lanes = mask->getType()->isVectorTy();
   auto* then = llvm::BasicBlock::Create(context_, "bad", function_);
   auto* done = llvm::BasicBlock::Create(context_, "checked", function_);
@@ -336,9 +345,9 @@ void KernelEmitter::store_error(const kir::StoreTo& s) {
     value = b_.CreateIntMaxReduce(b_.CreateSelect(mask, value, least), /*IsSigned=*/true);
   }
   first_lane_values_.clear();  // values computed in the branch do not dominate later code
-  llvm::Value* place = address(s.buffer, first_lane(s.offset));
-  auto* store = b_.CreateAlignedStore(value, place, alignment(buffer_named(s.buffer).dtype));
-  tag(store, s.buffer)->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::Value* place = element_address(s.buffer, emit_first_lane(s.offset));
+  auto* store = b_.CreateAlignedStore(value, place, alignment(find_buffer(s.buffer).dtype));
+  attach_alias_scopes(store, s.buffer)->setAtomic(llvm::AtomicOrdering::Monotonic);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
 }
@@ -348,16 +357,16 @@ llvm::Align KernelEmitter::vector_alignment(DType dtype, const Expr& offset) {
   return llvm::Align(std::min<uint64_t>(kGpuAlignment, size_of(dtype) * lanes_));
 }
 
-void KernelEmitter::store(const kir::StoreTo& s) {
-  const kir::Buffer& buffer = buffer_named(s.buffer);
-  if (buffer.role == kir::Buffer::Role::error) return store_error(s);
-  llvm::Value* mask = s.mask ? expr(s.mask) : nullptr;
+void KernelEmitter::emit_store(const kir::StoreTo& s) {
+  const kir::Buffer& buffer = find_buffer(s.buffer);
+  if (buffer.role == kir::Buffer::Role::error) return emit_error_store(s);
+  llvm::Value* mask = s.mask ? emit_expr(s.mask) : nullptr;
   if (mask && is_true(mask)) mask = nullptr;
   if (mask && is_false(mask)) return;
-  llvm::Value* value = expr(s.value);
-  const bool one_place = !vector_ || uniform(s.offset);
+  llvm::Value* value = emit_expr(s.value);
+  const bool one_place = !vector_ || is_uniform(s.offset);
   const bool in_lanes = value->getType()->isVectorTy() || (mask && mask->getType()->isVectorTy());
-  value = narrow(value, s.value.dtype(), buffer.dtype);
+  value = to_storage_type(value, s.value.dtype(), buffer.dtype);
   if (one_place && !in_lanes) {
     llvm::BasicBlock* done = nullptr;
     if (mask) {
@@ -367,44 +376,47 @@ void KernelEmitter::store(const kir::StoreTo& s) {
       b_.SetInsertPoint(then);
       first_lane_values_.clear();  // values computed in the branch do not dominate later code
     }
-    llvm::Value* place = address(s.buffer, first_lane(s.offset));
-    tag(b_.CreateAlignedStore(value, place, alignment(buffer.dtype)), s.buffer);
+    llvm::Value* place = element_address(s.buffer, emit_first_lane(s.offset));
+    attach_alias_scopes(b_.CreateAlignedStore(value, place, alignment(buffer.dtype)), s.buffer);
     if (done) {
       b_.CreateBr(done);
       b_.SetInsertPoint(done);
     }
     return;
   }
-  mask = both(vector_->mask, mask);
+  mask = and_masks(vector_->mask, mask);
   if (mask) mask = splat(mask);
   value = splat(value);
-  auto step = stride(s.offset);
-  if (step && *step >= 1 && *step <= kMaxStride) return strided_store(s, *step, value, mask);
+  auto step = lane_stride(s.offset);
+  if (step && *step >= 1 && *step <= kMaxStride) return emit_strided_store(s, *step, value, mask);
   // Scatters in lane order: when several lanes write one address, the last lane wins.
-  tag(b_.CreateMaskedScatter(value, lane_addresses(s.buffer, s.offset), alignment(buffer.dtype),
+  attach_alias_scopes(
+      b_.CreateMaskedScatter(value, lane_addresses(s.buffer, s.offset), alignment(buffer.dtype),
                              mask ? mask : splat(b_.getTrue())),
       s.buffer);
 }
 
-void KernelEmitter::strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
-                                  llvm::Value* mask) {
-  const DType dtype = buffer_named(s.buffer).dtype;
+void KernelEmitter::emit_strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
+                                       llvm::Value* mask) {
+  const DType dtype = find_buffer(s.buffer).dtype;
   const llvm::Align align = stride == 1 ? vector_alignment(dtype, s.offset) : alignment(dtype);
-  llvm::Value* place = address(s.buffer, first_lane(s.offset));
+  llvm::Value* place = element_address(s.buffer, emit_first_lane(s.offset));
   if (stride > 1) {
-    value = spread(value, stride);
-    mask = spread(mask ? mask : splat(b_.getTrue()), stride);
+    value = spread_lanes(value, stride);
+    mask = spread_lanes(mask ? mask : splat(b_.getTrue()), stride);
   }
   if (const int lane = mask ? only_lane(mask) : -1; lane >= 0) {
-    // LLVM 22 on x86 miscompiles a one-lane masked store of a truncated value.
-    place = address(s.buffer, b_.CreateAdd(first_lane(s.offset), b_.getInt64(lane)));
+    // Stores the only enabled lane as a scalar: LLVM 22 on x86 miscompiles a one-lane masked store
+    // of a truncated value.
+    place = element_address(s.buffer, b_.CreateAdd(emit_first_lane(s.offset), b_.getInt64(lane)));
     value = b_.CreateExtractElement(value, static_cast<uint64_t>(lane));
     const uint64_t away = static_cast<uint64_t>(lane * size_of(dtype));
-    tag(b_.CreateAlignedStore(value, place, llvm::commonAlignment(align, away)), s.buffer);
+    attach_alias_scopes(b_.CreateAlignedStore(value, place, llvm::commonAlignment(align, away)),
+                        s.buffer);
   } else if (mask && !is_true(mask)) {
-    tag(b_.CreateMaskedStore(value, place, align, mask), s.buffer);
+    attach_alias_scopes(b_.CreateMaskedStore(value, place, align, mask), s.buffer);
   } else {
-    tag(b_.CreateAlignedStore(value, place, align), s.buffer);
+    attach_alias_scopes(b_.CreateAlignedStore(value, place, align), s.buffer);
   }
 }
 

@@ -33,44 +33,44 @@ llvm::Value* KernelEmitter::splat(llvm::Value* v) {
   return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), v);
 }
 
-llvm::Value* KernelEmitter::like(llvm::Value* v, llvm::Value* shape) {
+llvm::Value* KernelEmitter::splat_like(llvm::Value* v, llvm::Value* shape) {
   return shape->getType()->isVectorTy() ? splat(v) : v;
 }
 
-void KernelEmitter::unify(llvm::Value*& a, llvm::Value*& b) {
-  a = like(a, b);
-  b = like(b, a);
+void KernelEmitter::match_widths(llvm::Value*& a, llvm::Value*& b) {
+  a = splat_like(a, b);
+  b = splat_like(b, a);
 }
 
-llvm::Type* KernelEmitter::shaped(llvm::Type* scalar, llvm::Value* shape) {
+llvm::Type* KernelEmitter::type_like(llvm::Type* scalar, llvm::Value* shape) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape->getType());
   return vector ? llvm::FixedVectorType::get(scalar, vector->getNumElements()) : scalar;
 }
 
-llvm::Value* KernelEmitter::expr(const Expr& e) {
+llvm::Value* KernelEmitter::emit_expr(const Expr& e) {
   auto& values = in_first_lane_ ? first_lane_values_ : values_;
   if (auto found = values.find(e.get()); found != values.end()) return found->second;
-  llvm::Value* value = compute(e);
+  llvm::Value* value = emit_node(e);
   values[e.get()] = value;
   return value;
 }
 
-llvm::Value* KernelEmitter::first_lane(const Expr& e) {
-  if (!vector_ || in_first_lane_) return expr(e);
+llvm::Value* KernelEmitter::emit_first_lane(const Expr& e) {
+  if (!vector_ || in_first_lane_) return emit_expr(e);
   in_first_lane_ = true;
-  llvm::Value* value = expr(e);
+  llvm::Value* value = emit_expr(e);
   in_first_lane_ = false;
   return value;
 }
 
-llvm::Value* KernelEmitter::compute(const Expr& e) {
+llvm::Value* KernelEmitter::emit_node(const Expr& e) {
   const ExprNode& n = e.node();
   switch (n.op) {
-    case Scalar::constant:
-      return constant(n);
-    case Scalar::batch:
+    case ScalarOp::constant:
+      return emit_constant(n);
+    case ScalarOp::batch:
       return batch_;
-    case Scalar::var: {
+    case ScalarOp::var: {
       if (vector_ && n.ivalue == vector_->var) {
         return in_first_lane_ ? vector_->base : vector_->values;
       }
@@ -79,108 +79,108 @@ llvm::Value* KernelEmitter::compute(const Expr& e) {
             [&] { return "kernel " + kernel_.name + ": variable is not in scope"; });
       return found->second;
     }
-    case Scalar::let: {
+    case ScalarOp::let: {
       auto found = lets_.find(n.ivalue);
       check(found != lets_.end(),
             [&] { return "kernel " + kernel_.name + ": name is not in scope"; });
       const LetBinding& let = found->second;
-      return in_first_lane_ && let.value->getType()->isVectorTy() ? expr(let.expr) : let.value;
+      return in_first_lane_ && let.value->getType()->isVectorTy() ? emit_expr(let.expr) : let.value;
     }
-    case Scalar::load:
-      return load(e);
-    case Scalar::acc: {
-      const AccBinding& acc = acc_named(n.ivalue);
+    case ScalarOp::load:
+      return emit_load(e);
+    case ScalarOp::acc: {
+      const AccBinding& acc = find_accumulator(n.ivalue);
       check(!acc.varying || vector_,
             [&] { return "kernel " + kernel_.name + ": lanes are read outside a loop"; });
       const bool position = reads_position(acc, n.dtype);
       llvm::Type* type =
           position ? acc.position->getAllocatedType()->getArrayElementType() : acc.type;
       llvm::Value* value = b_.CreateLoad(type, acc_address(acc, n.args, position));
-      return position ? cast(value, DType::i64, n.dtype) : value;
+      return position ? emit_cast(value, DType::i64, n.dtype) : value;
     }
-    case Scalar::lanes:
-      return reduce_lanes(e);
-    case Scalar::philox:
-      return philox(e);
-    case Scalar::select: {
-      llvm::Value* condition = expr(n.args[0]);
-      llvm::Value *a = expr(n.args[1]), *b = expr(n.args[2]);
-      unify(a, b);
+    case ScalarOp::lanes:
+      return emit_lane_reduction(e);
+    case ScalarOp::philox:
+      return emit_philox(e);
+    case ScalarOp::select: {
+      llvm::Value* condition = emit_expr(n.args[0]);
+      llvm::Value *a = emit_expr(n.args[1]), *b = emit_expr(n.args[2]);
+      match_widths(a, b);
       if (condition->getType()->isVectorTy()) a = splat(a), b = splat(b);
       return b_.CreateSelect(condition, a, b);
     }
-    case Scalar::cast:
-      return cast(expr(n.args[0]), n.args[0].dtype(), n.dtype);
-    case Scalar::fma:
-      return fma(expr(n.args[0]), expr(n.args[1]), expr(n.args[2]));
+    case ScalarOp::cast:
+      return emit_cast(emit_expr(n.args[0]), n.args[0].dtype(), n.dtype);
+    case ScalarOp::fma:
+      return emit_fma(emit_expr(n.args[0]), emit_expr(n.args[1]), emit_expr(n.args[2]));
     default:
-      return n.args.size() == 2 ? binary(e) : unary(e);
+      return n.args.size() == 2 ? emit_binary(e) : emit_unary(e);
   }
 }
 
-llvm::Value* KernelEmitter::constant(const ExprNode& n) {
+llvm::Value* KernelEmitter::emit_constant(const ExprNode& n) {
   llvm::Type* type = scalar_type(n.dtype);
   if (is_float(n.dtype)) return llvm::ConstantFP::get(type, n.fvalue);
   return llvm::ConstantInt::get(type, static_cast<uint64_t>(n.ivalue), true);
 }
 
-llvm::Value* KernelEmitter::binary(const Expr& e) {
+llvm::Value* KernelEmitter::emit_binary(const Expr& e) {
   const ExprNode& n = e.node();
-  if (auto known = decided(e)) return b_.getInt1(*known);
-  llvm::Value *a = expr(n.args[0]), *b = expr(n.args[1]);
+  if (auto known = fold_comparison(e)) return b_.getInt1(*known);
+  llvm::Value *a = emit_expr(n.args[0]), *b = emit_expr(n.args[1]);
   const DType dtype = n.args[0].dtype();
   check(dtype == n.args[1].dtype(),
         [&] { return "kernel " + kernel_.name + ": operands of two dtypes"; });
-  unify(a, b);
+  match_widths(a, b);
   const bool floats = is_float(dtype);
   switch (n.op) {
-    case Scalar::add:
+    case ScalarOp::add:
       return floats ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
-    case Scalar::sub:
+    case ScalarOp::sub:
       return floats ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
-    case Scalar::mul:
-    case Scalar::product:
+    case ScalarOp::mul:
+    case ScalarOp::product:
       return floats ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
-    case Scalar::div:
-      return floats ? b_.CreateFDiv(a, b) : divide(e, a, b);
-    case Scalar::floordiv:
-    case Scalar::mod:
-      return divide(e, a, b);
-    case Scalar::min:
-      return minimum_maximum(false, dtype, a, b);
-    case Scalar::max:
-      return minimum_maximum(true, dtype, a, b);
-    case Scalar::pow:
-      return power(b_, a, b);
-    case Scalar::logical_and:
+    case ScalarOp::div:
+      return floats ? b_.CreateFDiv(a, b) : emit_integer_division(e, a, b);
+    case ScalarOp::floordiv:
+    case ScalarOp::mod:
+      return emit_integer_division(e, a, b);
+    case ScalarOp::min:
+      return emit_min_max(false, dtype, a, b);
+    case ScalarOp::max:
+      return emit_min_max(true, dtype, a, b);
+    case ScalarOp::pow:
+      return emit_pow(b_, a, b);
+    case ScalarOp::logical_and:
       return b_.CreateAnd(a, b);
-    case Scalar::logical_or:
+    case ScalarOp::logical_or:
       return b_.CreateOr(a, b);
     default:
-      return compare(n.op, dtype, a, b);
+      return emit_compare(n.op, dtype, a, b);
   }
 }
 
-llvm::Value* KernelEmitter::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-  unify(a, b);
-  unify(b, c);
-  unify(a, b);
+llvm::Value* KernelEmitter::emit_fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+  match_widths(a, b);
+  match_widths(b, c);
+  match_widths(a, b);
   return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
 }
 
-llvm::Value* KernelEmitter::compare(Scalar op, DType dtype, llvm::Value* a, llvm::Value* b) {
+llvm::Value* KernelEmitter::emit_compare(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
   using P = llvm::CmpInst::Predicate;
   struct Row {
-    Scalar op;
+    ScalarOp op;
     P floats, signed_ints, unsigned_ints;
   };
   static constexpr Row kRows[] = {
-      {Scalar::eq, P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},
-      {Scalar::ne, P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
-      {Scalar::lt, P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT},
-      {Scalar::le, P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
-      {Scalar::gt, P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
-      {Scalar::ge, P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE},
+      {ScalarOp::eq, P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},
+      {ScalarOp::ne, P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
+      {ScalarOp::lt, P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT},
+      {ScalarOp::le, P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
+      {ScalarOp::gt, P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
+      {ScalarOp::ge, P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE},
   };
   for (const Row& row : kRows) {
     if (row.op != op) continue;
@@ -192,21 +192,21 @@ llvm::Value* KernelEmitter::compare(Scalar op, DType dtype, llvm::Value* a, llvm
   throw InternalError("kernel " + kernel_.name + ": a scalar that the emitter does not know");
 }
 
-llvm::Value* KernelEmitter::minimum_maximum(bool maximum, DType dtype, llvm::Value* a,
-                                            llvm::Value* b) {
-  // a > b ? a : b is NaN when b is NaN. A NaN in `a` needs a second select, which folds when `a` is
+llvm::Value* KernelEmitter::emit_min_max(bool maximum, DType dtype, llvm::Value* a,
+                                         llvm::Value* b) {
+  // `a > b ? a : b` is NaN if b is NaN. A second select returns `a` if a is NaN; it folds if `a` is
   // constant.
   if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
-  llvm::Value* wins = compare(maximum ? Scalar::gt : Scalar::lt, dtype, a, b);
+  llvm::Value* wins = emit_compare(maximum ? ScalarOp::gt : ScalarOp::lt, dtype, a, b);
   llvm::Value* result = b_.CreateSelect(wins, a, b);
   if (!is_float(dtype)) return result;
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, result);
 }
 
-/// Integer division, rounding down, or its remainder. A zero divisor gives 0 for both and does not
-/// trap.
-llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b) {
-  const bool modulo = e.op() == Scalar::mod;
+/// Emits an integer division that rounds down (floordiv), or its remainder (mod). If the divisor is
+/// 0, the result is 0 and nothing traps.
+llvm::Value* KernelEmitter::emit_integer_division(const Expr& e, llvm::Value* a, llvm::Value* b) {
+  const bool modulo = e.op() == ScalarOp::mod;
   check(!is_float(e.dtype()),
         [&] { return "kernel " + kernel_.name + ": floordiv and mod are for integers"; });
   auto bounds = range(e.args()[0]);
@@ -214,7 +214,7 @@ llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b
   if (divisor && divisor->low > 0 && bounds && bounds->low >= 0) {
     const bool small = std::max(bounds->high, divisor->high) <= UINT32_MAX;
     llvm::Type* wide = a->getType();
-    llvm::Type* type = small ? shaped(b_.getInt32Ty(), a) : wide;
+    llvm::Type* type = small ? type_like(b_.getInt32Ty(), a) : wide;
     a = b_.CreateTrunc(a, type);
     b = b_.CreateTrunc(b, type);
     return b_.CreateZExt(modulo ? b_.CreateURem(a, b) : b_.CreateUDiv(a, b), wide);
@@ -244,41 +244,41 @@ llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b
   return b_.CreateSelect(by_zero, zero, result);
 }
 
-llvm::Value* KernelEmitter::unary(const Expr& e) {
+llvm::Value* KernelEmitter::emit_unary(const Expr& e) {
   const Expr& arg = e.args().at(0);
-  llvm::Value* x = expr(arg);
+  llvm::Value* x = emit_expr(arg);
   const bool floats = is_float(arg.dtype());
   auto number = [&](double v) { return llvm::ConstantFP::get(x->getType(), v); };
   switch (e.op()) {
-    case Scalar::neg:
+    case ScalarOp::neg:
       return floats ? b_.CreateFNeg(x) : b_.CreateNeg(x);
-    case Scalar::logical_not:
+    case ScalarOp::logical_not:
       return b_.CreateNot(x);
-    case Scalar::abs:
+    case ScalarOp::abs:
       if (floats) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
       if (!is_signed(arg.dtype())) return x;
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse());
-    case Scalar::sqrt:
+    case ScalarOp::sqrt:
       return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
-    case Scalar::rsqrt:
+    case ScalarOp::rsqrt:
       return b_.CreateFDiv(number(1), b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
-    case Scalar::floor:
+    case ScalarOp::floor:
       return floats ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x) : x;
-    case Scalar::isfinite: {
-      if (!floats) return llvm::ConstantInt::getTrue(shaped(b_.getInt1Ty(), x));
+    case ScalarOp::isfinite: {
+      if (!floats) return llvm::ConstantInt::getTrue(type_like(b_.getInt1Ty(), x));
       llvm::Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
       return b_.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(x->getType()));
     }
     default:
-      return elementary(b_, e.op(), x);
+      return emit_elementary_function(b_, e.op(), x);
   }
 }
 
-llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
+llvm::Value* KernelEmitter::emit_cast(llvm::Value* v, DType from, DType to) {
   from = compute_dtype(from);
   to = compute_dtype(to);
   if (from == to) return v;
-  llvm::Type* type = shaped(scalar_type(to), v);
+  llvm::Type* type = type_like(scalar_type(to), v);
   if (to == DType::boolean) {
     llvm::Value* zero = llvm::Constant::getNullValue(v->getType());
     return is_float(from) ? b_.CreateFCmpUNE(v, zero) : b_.CreateICmpNE(v, zero);
@@ -286,7 +286,7 @@ llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
   if (is_float(from) && is_float(to)) {
     return b_.CreateFPCast(v, type);
   }
-  if (is_float(from)) {  // saturates and maps NaN to 0, so that every input is defined
+  if (is_float(from)) {  // saturates and maps NaN to 0; a plain fptosi could return poison
     auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
   }
@@ -297,12 +297,12 @@ llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
 /// Philox4x32-10 (Salmon et al., SC'11). Returns word 0 for the counter {index low, index high,
 /// counter, stream} and the key `seed`. 32-bit words are kept in 64-bit lanes, where their products
 /// are exact.
-llvm::Value* KernelEmitter::philox(const Expr& e) {
+llvm::Value* KernelEmitter::emit_philox(const Expr& e) {
   constexpr int kRounds = 10;
   llvm::Value* inputs[4];
-  for (size_t i = 0; i < 4; ++i) inputs[i] = expr(e.args().at(i));
+  for (size_t i = 0; i < 4; ++i) inputs[i] = emit_expr(e.args().at(i));
   for (llvm::Value*& v : inputs) {
-    for (llvm::Value* other : inputs) v = like(v, other);
+    for (llvm::Value* other : inputs) v = splat_like(v, other);
   }
   auto [seed, counter, stream, index] = inputs;
   auto word = [&](uint64_t v) { return llvm::ConstantInt::get(index->getType(), v); };
@@ -323,17 +323,17 @@ llvm::Value* KernelEmitter::philox(const Expr& e) {
   return c0;
 }
 
-/// Whether a read of an argmax accumulator means its position. Such a read has another dtype than
-/// the values.
+/// Whether a read of dtype `dtype` from an argmax accumulator reads the position, not the value:
+/// the two have different dtypes.
 bool KernelEmitter::reads_position(const AccBinding& acc, DType dtype) {
   return acc.position && dtype != acc.decl->dtype;
 }
 
-/// Reduces the lanes of an accumulator to one value. The upper half of the lanes is combined with
-/// the lower half until one lane is left.
-llvm::Value* KernelEmitter::reduce_lanes(const Expr& e) {
+/// Reduces the lanes of an accumulator to one value. Combines the lower half of the lanes with the
+/// upper half until one lane is left.
+llvm::Value* KernelEmitter::emit_lane_reduction(const Expr& e) {
   const Expr& source = e.args().at(0);
-  const AccBinding& acc = acc_named(source.node().ivalue);
+  const AccBinding& acc = find_accumulator(source.node().ivalue);
   const DType dtype = acc.decl->dtype;
   const std::vector<Expr>& index = source.args();
   llvm::Value* value = b_.CreateLoad(acc.type, acc_address(acc, index, false));
@@ -343,13 +343,13 @@ llvm::Value* KernelEmitter::reduce_lanes(const Expr& e) {
     position = b_.CreateLoad(type, acc_address(acc, index, true));
   }
   const bool want_position = reads_position(acc, e.dtype());
-  if (acc.varying) combine_lanes(acc.decl->combine, dtype, value, position);
-  if (acc.decl->lanes && team_ > 1) combine_team(acc.decl->combine, dtype, value, position);
-  return want_position ? cast(position, DType::i64, e.dtype()) : value;
+  if (acc.varying) reduce_over_lanes(acc.decl->combine, dtype, value, position);
+  if (acc.decl->lanes && team_ > 1) reduce_over_team(acc.decl->combine, dtype, value, position);
+  return want_position ? emit_cast(position, DType::i64, e.dtype()) : value;
 }
 
-void KernelEmitter::combine_lanes(Combine kind, DType dtype, llvm::Value*& value,
-                                  llvm::Value*& position) {
+void KernelEmitter::reduce_over_lanes(Combine kind, DType dtype, llvm::Value*& value,
+                                      llvm::Value*& position) {
   auto half = [&](llvm::Value* v, int64_t width, bool upper) {
     std::vector<int> lanes;
     for (int64_t i = 0; i < width; ++i) lanes.push_back(static_cast<int>(upper ? width + i : i));
@@ -358,7 +358,7 @@ void KernelEmitter::combine_lanes(Combine kind, DType dtype, llvm::Value*& value
   for (int64_t width = lanes_ / 2; width >= 1; width /= 2) {
     llvm::Value *a = half(value, width, false), *b = half(value, width, true);
     if (!position) {
-      value = combine(kind, dtype, a, b);
+      value = emit_combine(kind, dtype, a, b);
       continue;
     }
     llvm::Value *pa = half(position, width, false), *pb = half(position, width, true);

@@ -7,23 +7,24 @@
 namespace fluid::emit {
 namespace {
 
-constexpr unsigned kSharedSpace = 3;
+constexpr unsigned kSharedAddressSpace = 3;
 
 }  // namespace
 
 ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team)
     : b_(b), module_(*function.getParent()), team_(team), function_(function) {
-  llvm::Value* thread = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
-  llvm::Value* group = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  llvm::Value* groups = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
-  const int64_t teams = threads_of(team) / team;
-  rank_ = teams == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(team - 1));
-  team_index_ = group;
-  teams_ = groups;
+  llvm::Value* thread = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
+  llvm::Value* cuda_block = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  llvm::Value* grid_blocks = read_special_register(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  const int64_t teams = threads_per_block(team) / team;
+  thread_rank_ = teams == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(team - 1));
+  team_index_ = cuda_block;
+  teams_ = grid_blocks;
   if (teams > 1) {
     llvm::Value* many = b_.getInt64(teams);
-    team_index_ = b_.CreateAdd(b_.CreateMul(group, many), b_.CreateUDiv(thread, b_.getInt64(team)));
-    teams_ = b_.CreateMul(groups, many);
+    team_index_ =
+        b_.CreateAdd(b_.CreateMul(cuda_block, many), b_.CreateUDiv(thread, b_.getInt64(team)));
+    teams_ = b_.CreateMul(grid_blocks, many);
   }
   if (team >= kWarp) {
     mask_ = b_.getInt32(~0U);
@@ -34,39 +35,39 @@ ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t tea
   mask_ = b_.CreateShl(b_.getInt32((1U << team) - 1), first);
 }
 
-llvm::Value* ThreadOps::special(unsigned id) {
+llvm::Value* ThreadOps::read_special_register(unsigned id) {
   return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), id, {}), b_.getInt64Ty());
 }
 
-llvm::Value* ThreadOps::bits_of(llvm::Value* v) {
+llvm::Value* ThreadOps::to_i64_bits(llvm::Value* v) {
   llvm::Type* type = v->getType();
   if (type->isFloatingPointTy())
     v = b_.CreateBitCast(v, b_.getIntNTy(type->getPrimitiveSizeInBits()));
   return b_.CreateZExt(v, b_.getInt64Ty());
 }
 
-llvm::Value* ThreadOps::from_bits(llvm::Value* bits, llvm::Type* type) {
+llvm::Value* ThreadOps::from_i64_bits(llvm::Value* bits, llvm::Type* type) {
   const auto width = static_cast<unsigned>(type->getPrimitiveSizeInBits());
   return b_.CreateBitCast(b_.CreateTrunc(bits, b_.getIntNTy(width)), type);
 }
 
-llvm::Value* ThreadOps::shuffle_word(llvm::Value* v, int64_t distance) {
+llvm::Value* ThreadOps::shuffle_xor_i32(llvm::Value* v, int64_t distance) {
   constexpr uint32_t kWholeWarp = 0x1f;
   return b_.CreateIntrinsic(
       b_.getInt32Ty(), llvm::Intrinsic::nvvm_shfl_sync_bfly_i32,
       {mask_, v, b_.getInt32(static_cast<uint32_t>(distance)), b_.getInt32(kWholeWarp)});
 }
 
-llvm::Value* ThreadOps::exchange(llvm::Value* v, int64_t distance) {
-  llvm::Value* bits = bits_of(v);
+llvm::Value* ThreadOps::shuffle_xor(llvm::Value* v, int64_t distance) {
+  llvm::Value* bits = to_i64_bits(v);
   llvm::Type *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty();
-  llvm::Value* low = b_.CreateZExt(shuffle_word(b_.CreateTrunc(bits, i32), distance), i64);
-  if (v->getType()->getPrimitiveSizeInBits() <= 32) return from_bits(low, v->getType());
-  llvm::Value* high = shuffle_word(b_.CreateTrunc(b_.CreateLShr(bits, 32), i32), distance);
-  return from_bits(b_.CreateOr(low, b_.CreateShl(b_.CreateZExt(high, i64), 32)), v->getType());
+  llvm::Value* low = b_.CreateZExt(shuffle_xor_i32(b_.CreateTrunc(bits, i32), distance), i64);
+  if (v->getType()->getPrimitiveSizeInBits() <= 32) return from_i64_bits(low, v->getType());
+  llvm::Value* high = shuffle_xor_i32(b_.CreateTrunc(b_.CreateLShr(bits, 32), i32), distance);
+  return from_i64_bits(b_.CreateOr(low, b_.CreateShl(b_.CreateZExt(high, i64), 32)), v->getType());
 }
 
-void ThreadOps::wait() {
+void ThreadOps::barrier() {
   if (team_ <= kWarp) {
     b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {mask_});
   } else {
@@ -79,20 +80,23 @@ void ThreadOps::wait() {
   }
 }
 
-llvm::Value* ThreadOps::word(llvm::Value* index) {
+llvm::Value* ThreadOps::shared_word_address(llvm::Value* index) {
   if (!shared_) {
     auto* type = llvm::ArrayType::get(b_.getInt64Ty(), kSharedWords);
-    shared_ = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
-                                       llvm::UndefValue::get(type), function_.getName() + "_shared",
-                                       nullptr, llvm::GlobalValue::NotThreadLocal, kSharedSpace);
+    shared_ =
+        new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
+                                 llvm::UndefValue::get(type), function_.getName() + "_shared",
+                                 nullptr, llvm::GlobalValue::NotThreadLocal, kSharedAddressSpace);
   }
   return b_.CreateInBoundsGEP(b_.getInt64Ty(), shared_, index);
 }
 
-void ThreadOps::put(llvm::Value* v, llvm::Value* index) { b_.CreateStore(bits_of(v), word(index)); }
+void ThreadOps::store_shared(llvm::Value* v, llvm::Value* index) {
+  b_.CreateStore(to_i64_bits(v), shared_word_address(index));
+}
 
-llvm::Value* ThreadOps::get(llvm::Type* type, llvm::Value* index) {
-  return from_bits(b_.CreateLoad(b_.getInt64Ty(), word(index)), type);
+llvm::Value* ThreadOps::load_shared(llvm::Type* type, llvm::Value* index) {
+  return from_i64_bits(b_.CreateLoad(b_.getInt64Ty(), shared_word_address(index)), type);
 }
 
 }  // namespace fluid::emit

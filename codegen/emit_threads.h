@@ -6,42 +6,47 @@
 namespace fluid::emit {
 
 inline constexpr int64_t kWarp = 32;
-inline constexpr int64_t kSharedWords = 2 * kWarp;  // a value and a position per warp
+// 64-bit words: a value and a position per warp.
+inline constexpr int64_t kSharedWords = 2 * kWarp;
 
-/// Operations of a GPU's threads, which run blocks in teams: indices, shuffles, barriers, shared
-/// memory. A team larger than a warp is a whole CUDA block; the threads of a smaller team are in
-/// one warp.
+/// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A team of
+/// threads runs one block of a kernel at a time. A team larger than a warp is a whole CUDA block.
+/// The threads of a smaller team are in one warp.
 class ThreadOps {
  public:
-  /// Emits the computation of thread and team indices at the insertion point of `b`, which must be
-  /// in the entry block.
+  /// Emits the computation of the indices of the thread and its team at the insertion point of `b`,
+  /// which must be in the entry block.
   ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
-  llvm::Value* rank() const { return rank_; }  ///< index of the thread within its team
+  llvm::Value* thread_rank() const {
+    return thread_rank_;
+  }  ///< index of the thread within its team
   llvm::Value* first_block() const { return team_index_; }
   llvm::Value* block_step() const { return teams_; }
-  /// Butterfly shuffle: returns `v` of the thread whose rank is this rank xor `distance`.
-  /// `distance` is below the warp size.
-  llvm::Value* exchange(llvm::Value* v, int64_t distance);
-  void wait();
-  /// Store to and load from word `index` of shared memory, for values of any type.
-  void put(llvm::Value* v, llvm::Value* index);
-  llvm::Value* get(llvm::Type* type, llvm::Value* index);
+  /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
+  /// `distance`. `distance` is below the warp size.
+  llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);
+  /// Emits a barrier for the threads of the team.
+  void barrier();
+  /// Store to and load from the 64-bit word `index` of shared memory. Values may have any scalar
+  /// type.
+  void store_shared(llvm::Value* v, llvm::Value* index);
+  llvm::Value* load_shared(llvm::Type* type, llvm::Value* index);
 
  private:
-  llvm::Value* special(unsigned id);
-  /// Address of word `index` of shared memory.
-  llvm::Value* word(llvm::Value* index);
-  llvm::Value* shuffle_word(llvm::Value* v, int64_t distance);
-  llvm::Value* bits_of(llvm::Value* v);
-  llvm::Value* from_bits(llvm::Value* bits, llvm::Type* type);
+  llvm::Value* read_special_register(unsigned id);
+  /// Returns the address of the 64-bit word `index` of shared memory.
+  llvm::Value* shared_word_address(llvm::Value* index);
+  llvm::Value* shuffle_xor_i32(llvm::Value* v, int64_t distance);
+  llvm::Value* to_i64_bits(llvm::Value* v);
+  llvm::Value* from_i64_bits(llvm::Value* bits, llvm::Type* type);
 
   llvm::IRBuilder<>& b_;
   llvm::Module& module_;
   const int64_t team_;
-  llvm::Value *rank_, *team_index_, *teams_;
-  llvm::Value* mask_ = nullptr;    // the team's lanes in its warp
-  llvm::Value* shared_ = nullptr;  // created on first use
+  llvm::Value *thread_rank_, *team_index_, *teams_;
+  llvm::Value* mask_ = nullptr;    // member mask of the team, for warp-level operations
+  llvm::Value* shared_ = nullptr;  // array in shared memory; created on first use
   llvm::Function& function_;
 };
 

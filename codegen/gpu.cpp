@@ -9,13 +9,15 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMinThreads = 128;  // fewest threads of a CUDA block; small teams share a block
-// Leaves room for a block's last partial vector.
+// Minimum CUDA block size; several small teams share a CUDA block.
+constexpr int64_t kMinThreads = 128;
+// Maximum index of an element on a GPU. It is less than INT32_MAX, because the last vector of a
+// loop may extend past the end of a buffer.
 constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;
 
 }  // namespace
 
-int64_t threads_of(int64_t team) { return team <= emit::kWarp ? kMinThreads : team; }
+int64_t threads_per_block(int64_t team) { return team <= emit::kWarp ? kMinThreads : team; }
 
 int64_t max_batch(std::span<const kir::Buffer> buffers) {
   int64_t most = kIndexLimit;
@@ -26,12 +28,12 @@ int64_t max_batch(std::span<const kir::Buffer> buffers) {
   return most;
 }
 
-int64_t GpuLaunch::groups(int64_t batch) const {
+int64_t GpuLaunch::grid_size(int64_t batch) const {
   const int64_t teams = threads / team;
   return (kir::evaluate(blocks, batch) + teams - 1) / teams;
 }
 
-std::vector<kir::Kernel> passes_of(kir::Kernel kernel) {
+std::vector<kir::Kernel> split_finish(kir::Kernel kernel) {
   if (kernel.finish.empty()) return {std::move(kernel)};
   kir::Kernel last = kernel;
   last.name += "_finish";
@@ -44,22 +46,22 @@ std::vector<kir::Kernel> passes_of(kir::Kernel kernel) {
   return {std::move(kernel), std::move(last)};
 }
 
-GpuLaunch launch_of(const kir::Kernel& pass) {
-  const int64_t shared = pass.team > emit::kWarp ? emit::kSharedWords * 8 : 0;
-  return {pass.name, threads_of(pass.team), shared, pass.blocks, pass.team};
+GpuLaunch launch_parameters(const kir::Kernel& kernel) {
+  const int64_t shared = kernel.team > emit::kWarp ? emit::kSharedWords * 8 : 0;
+  return {kernel.name, threads_per_block(kernel.team), shared, kernel.blocks, kernel.team};
 }
 
-GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& arch) {
+GpuProgram compile_ptx(std::span<const kir::Kernel> kernels, const std::string& arch) {
   GpuProgram program;
   std::vector<emit::NamedKernel> named;
-  for (const kir::Kernel& k : passes) {
+  for (const kir::Kernel& k : kernels) {
     named.push_back({&k, k.name});
-    program.launches.push_back(launch_of(k));
+    program.launches.push_back(launch_parameters(k));
   }
-  if (!passes.empty()) program.buffers = passes.front().buffers;
+  if (!kernels.empty()) program.buffers = kernels.front().buffers;
   program.max_batch = max_batch(program.buffers);
-  program.ptx =
-      emit::Backend(emit::gpu_machine(arch)).compile(named, emit::Backend::Form::assembly);
+  program.ptx = emit::Backend(emit::gpu_target_spec(arch))
+                    .compile(named, emit::Backend::OutputKind::assembly);
   return program;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Kernels for NVIDIA GPUs. A fused group becomes one or several kernels, which are launched one
-// after the other. Identifiers call such a kernel a pass. Teams of threads run the blocks of a
-// kernel. Kernels are compiled to PTX. Neither this code nor its callers need a CUDA header.
+// Generates kernels for NVIDIA GPUs as PTX. A fused group becomes one or several kernels, which are
+// launched one after the other. A team of threads runs one block of a kernel at a time. No CUDA
+// header is needed here.
 
 #include <span>
 #include <string>
@@ -13,46 +13,50 @@
 
 namespace fluid {
 
-/// Alignment in bytes of every buffer. A buffer must be readable up to the next multiple: a vector
-/// load that begins inside may reach past the end.
+/// Alignment of every buffer, in bytes. The memory of a buffer must be readable up to the next
+/// multiple of it: a vector load that begins inside the buffer may extend past its end.
 inline constexpr int64_t kGpuAlignment = 16;
 
-/// Returns the kernels of a fused group in launch order. Each starts when the previous one is done.
-/// All kernels share the group's buffers (see codegen/schedule.h).
+/// Schedules a fused group for a GPU. Returns its kernels in launch order. Each kernel starts after
+/// the previous one has finished. All kernels have the buffers of the group (see
+/// codegen/schedule.h).
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name);
 
-/// Splits a kernel into its body and its finish, as two kernels.
-std::vector<kir::Kernel> passes_of(kir::Kernel kernel);
+/// Splits a kernel that has a finish into two kernels: the second one runs the finish. Returns
+/// other kernels unchanged.
+std::vector<kir::Kernel> split_finish(kir::Kernel kernel);
 
-/// One launch. groups() and `threads` are CUDA's grid and block size.
+/// Launch parameters of one kernel. `entry` is its PTX function, `threads` its CUDA block size.
 struct GpuLaunch {
   std::string entry;
   int64_t threads = 0;
-  int64_t shared_bytes = 0;  ///< static; the launch requests no dynamic shared memory
+  /// Bytes of static shared memory; there is no dynamic shared memory.
+  int64_t shared_bytes = 0;
   Expr blocks;
   int64_t team = 1;
-  /// Returns the grid size that gives each team one block. A smaller grid is valid, because teams
-  /// stride over the blocks.
-  int64_t groups(int64_t batch) const;
+  /// Returns the CUDA grid size that gives each team one block. A smaller grid is valid, because
+  /// teams stride over the blocks.
+  int64_t grid_size(int64_t batch) const;
 };
 
-/// Every entry's arguments are the addresses of `buffers`, in order, then the batch as an i64.
+/// A PTX module and the launches of its kernels. The arguments of every kernel are the addresses of
+/// `buffers`, in order, then the batch size as an i64.
 struct GpuProgram {
   std::string ptx;
   std::vector<kir::Buffer> buffers;
-  std::vector<GpuLaunch> launches;  ///< in launch order
-  int64_t max_batch = 0;            ///< larger batches overflow 32-bit indices
+  std::vector<GpuLaunch> launches;  ///< one per kernel, in launch order
+  int64_t max_batch = 0;            ///< maximum batch size: a larger batch overflows 32-bit indices
 };
 
 /// Returns the launch parameters of a kernel.
-GpuLaunch launch_of(const kir::Kernel& pass);
+GpuLaunch launch_parameters(const kir::Kernel& kernel);
 
 /// Compiles kernels to PTX for `arch` ("sm_90"). Throws UserError for an unsupported `arch`.
-GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& arch);
+GpuProgram compile_ptx(std::span<const kir::Kernel> kernels, const std::string& arch);
 
-/// Returns the threads of a CUDA block whose teams have `team` threads.
-int64_t threads_of(int64_t team);
-/// Returns the largest batch for which 32-bit indices reach every element of every buffer.
+/// Returns the CUDA block size for teams of `team` threads.
+int64_t threads_per_block(int64_t team);
+/// Returns the maximum batch size for which 32-bit indices reach every element of every buffer.
 int64_t max_batch(std::span<const kir::Buffer> buffers);
 
 }  // namespace fluid

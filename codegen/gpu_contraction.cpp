@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "codegen/gpu_stages.h"
 #include "codegen/schedule_contraction.h"
 
 namespace fluid {
@@ -11,25 +12,21 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-constexpr double kThreads = 32 * 1024;     // threads that keep a GPU busy
-constexpr int64_t kGroup = 128;            // threads of a CUDA block; each computes one tile
-constexpr int64_t kAccumulators = 32;      // most accumulators of a thread, in registers
-constexpr int64_t kTeamAccumulators = 16;  // most accumulators that a team reduces
-constexpr int64_t kTile = 8;               // largest tile size along one variable
-constexpr double kMinTermsPerSplit = 64;   // fewest terms of a split-K part
-constexpr double kUnrolled = 256;          // most multiply-adds in the innermost loop's body
-constexpr int64_t kVectorTerms = 4;        // adjacent terms whose operands are loaded together
-constexpr double kUncoalescedCost = 8;     // cost of an uncoalesced load; a coalesced load costs 1
-
-bool depends_on(const Expr& e, int64_t var) {
-  return depends(
-      e, [&](const Expr& leaf) { return leaf.op() == Scalar::var && leaf.node().ivalue == var; });
-}
+constexpr int64_t kBlockThreads = 128;  // CUDA block size if each thread computes one tile
+// Maximum accumulators of a thread; they are in registers.
+constexpr int64_t kMaxAccumulators = 32;
+// Maximum accumulators of a tile that a team computes.
+constexpr int64_t kMaxTeamAccumulators = 16;
+constexpr int64_t kMaxTile = 8;               // maximum tile size along one variable
+constexpr double kMinTermsPerSplit = 64;      // minimum number of terms in a split of split-K
+constexpr double kMaxUnrolledProducts = 256;  // maximum multiply-adds in the innermost loop's body
+constexpr int64_t kVectorTerms = 4;  // number of adjacent terms whose operand one vector load reads
+constexpr double kUncoalescedCost = 8;  // cost of an uncoalesced load; a coalesced load costs 1
 
 std::vector<Expr> loads_of(const Expr& body) {
   std::vector<Expr> loads;
   for_each_node(body, [&](const Expr& e) {
-    if (e.op() == Scalar::load) loads.push_back(e);
+    if (e.op() == ScalarOp::load) loads.push_back(e);
   });
   return loads;
 }
@@ -51,33 +48,33 @@ Expr all_of(const std::vector<Expr>& conditions) {
 std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   GpuContraction c(b);
   Vars rows;
-  std::optional<std::vector<FlatSink>> sinks = sum_with_maps(b, rows);
+  std::optional<std::vector<FlatSink>> sinks = match_sum_with_epilogue(b, rows);
   if (!sinks) return std::nullopt;
   c.sinks_ = *std::move(sinks);
-  c.choose_lanes();
+  c.choose_lane_var();
   c.choose_tiles();
   c.choose_splits();
   const bool shares = loads_of(c.sinks_.front().body).size() > 1;
-  // A sum with one load per term and without split-K is left to the sweep schedule.
-  return shares || c.parts_ > 1 ? std::optional(std::move(c)) : std::nullopt;
+  // Leaves a sum with one load per term and without split-K to the sweep schedule.
+  return shares || c.splits_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
-/// Chooses the variable that maps to adjacent threads. Along it, most loads of a term and most
-/// loads and stores of a result are contiguous.
-void GpuContraction::choose_lanes() {
+/// Chooses the variable along which adjacent threads compute adjacent elements. Prefers a variable
+/// along which the loads of a term, and the loads and stores of a result, are contiguous.
+void GpuContraction::choose_lane_var() {
   const FlatSink& sum = sinks_.front();
-  const double terms = nominal_points(b_, sum.reduce);
+  const double terms = estimated_trip_count(b_, sum.reduce);
   double best = -1;
   for (const Vars* vars : {&sum.out, &sum.reduce}) {
     for (int64_t v : *vars) {
       double good = 0;
       for (const FlatSink& s : sinks_) {
-        good += vector_fit(b_, s, v).good / (s.is_reduction() ? 1 : terms);
+        good += vectorization_score(b_, s, v).score / (s.is_reduction() ? 1 : terms);
       }
       good *= lane_utilization(b_.extent(v), kGpu.lanes);
       if (good <= best) continue;
       best = good;
-      lanes_ = v;
+      lane_var_ = v;
       lanes_reduced_ = vars == &sum.reduce;
     }
   }
@@ -88,13 +85,14 @@ int64_t GpuContraction::tile_size(int64_t var) const {
   return tile == tiles_.end() ? 1 : tile->size;
 }
 
-Expr GpuContraction::tiles_of(int64_t var) const {
+Expr GpuContraction::tile_count(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
-/// Returns the cost of `load` for one term of a whole tile, in coalesced loads.
+/// Returns the cost of the accesses of `load` for one term of each result in a tile. A coalesced
+/// load of a warp costs 1.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
-  const int64_t step = step_of(load, lanes_);
+  const int64_t step = step_of(load, lane_var_);
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);
   for (const Tile& t : tiles) {
     if (!depends_on(load.args()[0], t.var)) continue;
@@ -106,47 +104,47 @@ double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tile
   return n;
 }
 
-double GpuContraction::threads(const std::vector<Tile>& tiles) const {
-  double n = nominal_points(b_, sinks_.front().out);
+double GpuContraction::thread_count(const std::vector<Tile>& tiles) const {
+  double n = estimated_trip_count(b_, sinks_.front().out);
   for (const Tile& t : tiles) {
-    const double extent = nominal(b_.extent(t.var)), size = static_cast<double>(t.size);
+    const double extent = estimated_extent(b_.extent(t.var)), size = static_cast<double>(t.size);
     n *= std::ceil(extent / size) / extent;
   }
-  const double terms = nominal_points(b_, sinks_.front().reduce);
+  const double terms = estimated_trip_count(b_, sinks_.front().reduce);
   if (lanes_reduced_) n *= std::min<double>(static_cast<double>(kGpu.lanes), terms);
   return n;
 }
 
-/// Returns the cost of one multiply-add with its share of loads, where the multiply-add alone costs
-/// 1. Too few threads raise the cost.
-double GpuContraction::cost(const std::vector<Tile>& tiles) const {
+/// Returns the cost of one multiply-add and its share of the loads. The multiply-add alone costs 1.
+/// The cost is higher for tiles that leave too few threads to hide memory latency.
+double GpuContraction::tile_cost(const std::vector<Tile>& tiles) const {
   double products = 1, loads = 0, used = 1;
   for (const Tile& t : tiles) {
-    const double extent = nominal(b_.extent(t.var)), size = static_cast<double>(t.size);
+    const double extent = estimated_extent(b_.extent(t.var)), size = static_cast<double>(t.size);
     products *= size;
     used *= extent / (std::ceil(extent / size) * size);
   }
   for (const Expr& load : loads_of(sinks_.front().body)) loads += load_cost(load, tiles);
-  const double terms = nominal_points(b_, sinks_.front().reduce);
-  const double most = threads(tiles) * std::max(terms / kMinTermsPerSplit, 1.0);
-  return (1 + 2 * loads / products) / used / std::min(most / kThreads, 1.0);
+  const double terms = estimated_trip_count(b_, sinks_.front().reduce);
+  const double most = thread_count(tiles) * std::max(terms / kMinTermsPerSplit, 1.0);
+  return (1 + 2 * loads / products) / used / std::min(most / kBusyThreads, 1.0);
 }
 
 void GpuContraction::choose_tiles() {
   const Vars& vars = sinks_.front().out;
-  const int64_t most = lanes_reduced_ ? kTeamAccumulators : kAccumulators;
-  double best = cost({});
+  const int64_t most = lanes_reduced_ ? kMaxTeamAccumulators : kMaxAccumulators;
+  double best = tile_cost({});
   auto consider = [&](const std::vector<Tile>& tiles) {
-    const double c = cost(tiles);
+    const double c = tile_cost(tiles);
     if (c >= best - 1e-9) return;
     best = c;
     tiles_ = tiles;
   };
   for (size_t i = 0; i < vars.size(); ++i) {
-    for (int64_t m = 2; m <= kTile; m *= 2) {
+    for (int64_t m = 2; m <= kMaxTile; m *= 2) {
       consider({{vars[i], m}});
       for (size_t j = i + 1; j < vars.size(); ++j) {
-        for (int64_t n = 2; n <= kTile && m * n <= most; n *= 2) {
+        for (int64_t n = 2; n <= kMaxTile && m * n <= most; n *= 2) {
           consider({{vars[i], m}, {vars[j], n}});
         }
       }
@@ -156,89 +154,96 @@ void GpuContraction::choose_tiles() {
 
 void GpuContraction::choose_splits() {
   const FlatSink& sum = sinks_.front();
-  const double terms = nominal_points(b_, sum.reduce);
-  const double wanted = std::ceil(kThreads / threads(tiles_));
-  const double most = std::min(nominal(b_.extent(sum.reduce.front())), terms / kMinTermsPerSplit);
-  parts_ = std::max<int64_t>(static_cast<int64_t>(std::min(wanted, most)), 1);
-  if (parts_ < 4) parts_ = 1;  // too few to pay for a second kernel
+  const double terms = estimated_trip_count(b_, sum.reduce);
+  const double wanted = std::ceil(kBusyThreads / thread_count(tiles_));
+  const double most =
+      std::min(estimated_extent(b_.extent(sum.reduce.front())), terms / kMinTermsPerSplit);
+  splits_ = std::max<int64_t>(static_cast<int64_t>(std::min(wanted, most)), 1);
+  if (splits_ < 4) splits_ = 1;  // fewer splits do not pay for a second kernel
 }
 
 std::vector<kir::Kernel> GpuContraction::emit() {
   const FlatSink& sum = sinks_.front();
-  if (parts_ > 1) {
-    Dim elements = sum.kept_size;
-    elements.size *= parts_;
-    sums_ = b_.scratch(sum.acc, elements);
-    part_ = b_.next_var++;
+  if (splits_ > 1) {
+    Dim elements = sum.result_elements;
+    elements.size *= splits_;
+    partial_sums_ = b_.scratch(sum.acc, elements);
+    split_var_ = b_.next_var++;
   }
-  std::vector<kir::Kernel> passes = {lanes_reduced_ ? terms_kernel() : results_kernel()};
-  if (parts_ > 1) passes.push_back(totals_kernel());
-  return passes;
+  std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_team_kernel()
+                                                     : tile_per_thread_kernel()};
+  if (splits_ > 1) kernels.push_back(split_k_reduction_kernel());
+  return kernels;
 }
 
-/// Returns the bounds of the first reduced variable in the current split-K part.
+/// Returns the range [begin, end) of the first reduced variable in the current split of split-K.
 std::pair<Expr, Expr> GpuContraction::split_bounds() const {
   const Expr size = extent_expr(b_.extent(sinks_.front().reduce.front()));
-  if (parts_ == 1) return {Expr::index(0), size};
-  const Expr length = ceil_div(size, parts_ * kVectorTerms) * Expr::index(kVectorTerms);
-  const Expr begin = min_index(size, Expr::var(part_) * length);
+  if (splits_ == 1) return {Expr::index(0), size};
+  const Expr length = ceil_div(size, splits_ * kVectorTerms) * Expr::index(kVectorTerms);
+  const Expr begin = min_index(size, Expr::var(split_var_) * length);
   return {begin, min_index(size, begin + length)};
 }
 
-/// Binds all result variables to their values in tile `number`.
-GpuContraction::Renamed GpuContraction::rename_tile(kir::Block*& at, const Expr& number) {
-  Renamed tile{sinks_, {}, {}, {}};
+/// Binds all result variables to their values in the tile with index `tile_index`. Returns the
+/// sinks of this tile. Sets `at` to the block in which the variables are bound.
+GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& at, const Expr& tile_index) {
+  TileBody tile{sinks_, {}, {}, {}};
   Vars order = sinks_.front().out;
   std::ranges::reverse(order);
-  if (const auto it = std::ranges::find(order, lanes_); it != order.end()) {
-    std::rotate(order.begin(), it, it + 1);  // the first variable varies fastest
+  if (const auto it = std::ranges::find(order, lane_var_); it != order.end()) {
+    std::rotate(order.begin(), it, it + 1);  // lane_var_ varies fastest
   }
   std::vector<std::pair<int64_t, Expr>> digits;
-  std::map<int64_t, Expr> numbers;
+  std::map<int64_t, Expr> tile_indices;
   for (int64_t v : order) {
-    numbers[v] = tile_size(v) == 1 ? Expr::var(v) : b_.new_var();
-    digits.push_back({numbers[v].node().ivalue, tiles_of(v)});
+    tile_indices[v] = tile_size(v) == 1 ? Expr::var(v) : b_.new_var();
+    digits.push_back({tile_indices[v].node().ivalue, tile_count(v)});
   }
-  if (parts_ > 1) digits.push_back({part_, Expr::index(parts_)});
-  at = &unpack(b_, number, digits, *at);
+  if (splits_ > 1) digits.push_back({split_var_, Expr::index(splits_)});
+  at = &delinearize(b_, tile_index, digits, *at);
   for (const Tile& t : tiles_) {
     const Expr within = b_.new_var();
-    tile.within.push_back(within.node().ivalue);
+    tile.unrolled.push_back(within.node().ivalue);
     tile.index.push_back(within);
     const Dim& extent = b_.extent(t.var);
-    Expr place = numbers[t.var] * Expr::index(t.size) + within;
-    // The last tile may overhang: its reads are clamped.
+    Expr place = tile_indices[t.var] * Expr::index(t.size) + within;
+    // The last tile may extend past the end of the result. Its reads are clamped to the last
+    // element.
     if (extent.batch || extent.size % t.size != 0) {
-      tile.inside.push_back(scalar::compare(Scalar::lt, place, extent_expr(extent)));
+      tile.in_bounds.push_back(scalar::compare(ScalarOp::lt, place, extent_expr(extent)));
       place = min_index(place, extent_expr(extent) - Expr::index(1));
     }
-    for (FlatSink& s : tile.sinks) rename(s, t.var, place);
+    for (FlatSink& s : tile.sinks) substitute(s, t.var, place);
   }
   return tile;
 }
 
-kir::Block& GpuContraction::tile_loops(const Renamed& tile, kir::Block& out) {
+kir::Block& GpuContraction::emit_tile_loops(const TileBody& tile, kir::Block& out) {
   kir::Block* at = &out;
   for (size_t i = 0; i < tiles_.size(); ++i) {
-    at = &add_loop(*at, tile.within[i], Expr::index(0), Expr::index(tiles_[i].size), Kind::unroll);
+    at =
+        &add_loop(*at, tile.unrolled[i], Expr::index(0), Expr::index(tiles_[i].size), Kind::unroll);
   }
   return *at;
 }
 
-void GpuContraction::accumulate(const Renamed& tile, int64_t acc, kir::Block& out) {
-  tile_loops(tile, out).push_back({kir::Accumulate{acc, tile.index, tile.sinks.front().body, {}}});
+void GpuContraction::accumulate(const TileBody& tile, int64_t acc, kir::Block& out) {
+  emit_tile_loops(tile, out).push_back(
+      {kir::Accumulate{acc, tile.index, tile.sinks.front().body, {}}});
 }
 
-/// Emits the loops over a part's terms. Inner loops are unrolled while the body stays small.
-kir::Block& GpuContraction::reduce_loops(Renamed& tile, kir::Block& out) {
+/// Emits the reduction loops of one split of split-K. Inner loops are unrolled while the body stays
+/// small.
+kir::Block& GpuContraction::emit_reduction_loops(TileBody& tile, kir::Block& out) {
   const Vars vars = tile.sinks.front().reduce;
   double copies = 1;
   for (const Tile& t : tiles_) copies *= static_cast<double>(t.size);
   size_t serial = vars.size();
   while (serial > 1) {
     const Dim& extent = b_.extent(vars[serial - 1]);
-    copies *= nominal(extent);
-    if (extent.batch || copies > kUnrolled) break;
+    copies *= estimated_extent(extent);
+    if (extent.batch || copies > kMaxUnrolledProducts) break;
     --serial;
   }
   const Dim& inner = b_.extent(vars[serial - 1]);
@@ -253,7 +258,7 @@ kir::Block& GpuContraction::reduce_loops(Renamed& tile, kir::Block& out) {
                      scalar::floordiv(end, four));
       at = &add_loop(*at, within.node().ivalue, Expr::index(0), Expr::index(kVectorTerms),
                      Kind::unroll);
-      rename(tile.sinks.front(), vars[i], step * four + within);
+      substitute(tile.sinks.front(), vars[i], step * four + within);
     } else {
       at = &add_loop(*at, vars[i], begin, end, i < serial ? Kind::serial : Kind::unroll);
     }
@@ -262,48 +267,49 @@ kir::Block& GpuContraction::reduce_loops(Renamed& tile, kir::Block& out) {
 }
 
 /// Returns a kernel in which each thread computes a tile of results.
-kir::Kernel GpuContraction::results_kernel() {
+kir::Kernel GpuContraction::tile_per_thread_kernel() {
   kir::Kernel kernel = b_.kernel;
-  Expr count = Expr::index(parts_);
-  for (int64_t v : sinks_.front().out) count = count * tiles_of(v);
+  Expr count = Expr::index(splits_);
+  for (int64_t v : sinks_.front().out) count = count * tile_count(v);
   const Expr block = b_.new_var(), number = b_.new_var();
   kernel.block_var = block.node().ivalue;
-  kernel.blocks = ceil_div(count, kGroup);
+  kernel.blocks = ceil_div(count, kBlockThreads);
   kernel.vector_width = 1;
-  kernel.team = kGroup;
-  const Expr begin = block * Expr::index(kGroup);
+  kernel.team = kBlockThreads;
+  const Expr begin = block * Expr::index(kBlockThreads);
   kir::Block* at = &add_loop(kernel.body, number.node().ivalue, begin,
-                             min_index(count, begin + Expr::index(kGroup)), Kind::vector);
-  Renamed tile = rename_tile(at, number);
+                             min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);
+  TileBody tile = bind_tile(at, number);
   kir::Acc acc{b_.next_acc++, sinks_.front().acc, Combine::sum, {}, false};
   for (const Tile& t : tiles_) acc.dims.push_back(t.size);
   at->push_back({acc});
-  accumulate(tile, acc.id, reduce_loops(tile, *at));
-  finish_tile(tile, acc.id, false, *at);
+  accumulate(tile, acc.id, emit_reduction_loops(tile, *at));
+  store_tile(tile, acc.id, false, *at);
   return kernel;
 }
 
-/// Returns a kernel in which a team shares the terms of a tile of results.
-kir::Kernel GpuContraction::terms_kernel() {
+/// Returns a kernel in which a team computes a tile of results: its threads divide the terms of
+/// each sum among themselves.
+kir::Kernel GpuContraction::tile_per_team_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();
-  Expr count = Expr::index(parts_);
-  for (int64_t v : sum.out) count = count * tiles_of(v);
+  Expr count = Expr::index(splits_);
+  for (int64_t v : sum.out) count = count * tile_count(v);
   const Expr block = b_.new_var(), term = b_.new_var();
   kernel.block_var = block.node().ivalue;
   kernel.blocks = count;
   kernel.vector_width = 1;
   kernel.team = kGpu.lanes;
   kir::Block* at = &kernel.body;
-  Renamed tile = rename_tile(at, block);
+  TileBody tile = bind_tile(at, block);
   kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, true};
   for (const Tile& t : tiles_) acc.dims.push_back(t.size);
   at->push_back({acc});
 
   Vars order = sum.reduce;
   std::ranges::reverse(order);
-  if (order.back() != lanes_) {  // the first variable varies fastest; split-K cuts the last
-    const auto it = std::ranges::find(order, lanes_);
+  if (order.back() != lane_var_) {  // lane_var_ varies fastest, unless split-K splits it
+    const auto it = std::ranges::find(order, lane_var_);
     std::rotate(order.begin(), it, it + 1);
   }
   std::vector<std::pair<int64_t, Expr>> digits;
@@ -314,20 +320,20 @@ kir::Kernel GpuContraction::terms_kernel() {
   }
   const auto [begin, end] = split_bounds();
   kir::Block& terms = add_loop(*at, term.node().ivalue, begin * rest, end * rest, Kind::vector);
-  accumulate(tile, acc.id, unpack(b_, term, digits, terms));
-  finish_tile(tile, acc.id, true, *at);
+  accumulate(tile, acc.id, delinearize(b_, term, digits, terms));
+  store_tile(tile, acc.id, true, *at);
   return kernel;
 }
 
-/// Stores a tile's results, or with split-K its partial sums.
-void GpuContraction::finish_tile(const Renamed& tile, int64_t acc, bool lanes, kir::Block& out) {
+/// Stores the results of a tile or, with split-K, its partial sums.
+void GpuContraction::store_tile(const TileBody& tile, int64_t acc, bool lanes, kir::Block& out) {
   const FlatSink& sum = tile.sinks.front();
-  kir::Block& at = tile_loops(tile, out);
-  const Expr value = name_value(b_, read_acc(acc, sum.acc, tile.index, lanes), at);
-  const Expr mask = all_of(tile.inside);
-  if (parts_ == 1) return store_results(tile.sinks, value, mask, at);
-  const Expr place = Expr::var(part_) * extent_expr(sum.kept_size) + sum.kept;
-  at.push_back({kir::StoreTo{sums_, place, value, mask}});
+  kir::Block& at = emit_tile_loops(tile, out);
+  const Expr value = append_let(b_, read_acc(acc, sum.acc, tile.index, lanes), at);
+  const Expr mask = all_of(tile.in_bounds);
+  if (splits_ == 1) return store_results(tile.sinks, value, mask, at);
+  const Expr place = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
+  at.push_back({kir::StoreTo{partial_sums_, place, value, mask}});
 }
 
 void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Expr& total,
@@ -338,39 +344,41 @@ void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Exp
   std::vector<kir::Stmt> stores;
   for (const FlatSink& s : sinks) {
     for (size_t i = 0; i < s.stores.size(); ++i) {
-      const Expr value = s.is_reduction() ? let_node(2 * sum.id, compute_dtype(dtype))
-                                          : name_value(b_, s.body, out);
+      const Expr value = s.is_reduction() ? read_let(2 * sum.id, compute_dtype(dtype))
+                                          : append_let(b_, s.body, out);
       stores.push_back({kir::StoreTo{s.buffers[i], s.stores[i].second, value, mask}});
     }
   }
   out.insert(out.end(), stores.begin(), stores.end());
 }
 
-/// Returns a kernel that adds the partial sums of each result, in the order of the parts.
-kir::Kernel GpuContraction::totals_kernel() {
+/// Returns the second kernel of split-K, which adds the partial sums of each result in the order of
+/// the splits.
+kir::Kernel GpuContraction::split_k_reduction_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();
-  const Expr count = extent_expr(sum.kept_size);
+  const Expr count = extent_expr(sum.result_elements);
   const Expr block = b_.new_var(), number = b_.new_var(), part = b_.new_var();
   kernel.name += "_finish";
   kernel.block_var = block.node().ivalue;
-  kernel.blocks = ceil_div(count, kGroup);
+  kernel.blocks = ceil_div(count, kBlockThreads);
   kernel.vector_width = 1;
-  kernel.team = kGroup;
-  const Expr begin = block * Expr::index(kGroup);
+  kernel.team = kBlockThreads;
+  const Expr begin = block * Expr::index(kBlockThreads);
   kir::Block& each = add_loop(kernel.body, number.node().ivalue, begin,
-                              min_index(count, begin + Expr::index(kGroup)), Kind::vector);
+                              min_index(count, begin + Expr::index(kBlockThreads)), Kind::vector);
   const kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, false};
   each.push_back({acc});
   kir::Block& add =
-      add_loop(each, part.node().ivalue, Expr::index(0), Expr::index(parts_), Kind::serial);
-  add.push_back({kir::Accumulate{acc.id, {}, load(sums_, sum.acc, part * count + number), {}}});
+      add_loop(each, part.node().ivalue, Expr::index(0), Expr::index(splits_), Kind::serial);
+  add.push_back(
+      {kir::Accumulate{acc.id, {}, load(partial_sums_, sum.acc, part * count + number), {}}});
   std::vector<std::pair<int64_t, Expr>> digits;
   for (size_t i = sum.out.size(); i-- > 0;) {
     digits.push_back({sum.out[i], extent_expr(b_.extent(sum.out[i]))});
   }
-  kir::Block& at = unpack(b_, number, digits, each);
-  store_results(sinks_, name_value(b_, read_acc(acc.id, sum.acc, {}, false), at), {}, at);
+  kir::Block& at = delinearize(b_, number, digits, each);
+  store_results(sinks_, append_let(b_, read_acc(acc.id, sum.acc, {}, false), at), {}, at);
   return kernel;
 }
 

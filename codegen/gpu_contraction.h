@@ -1,7 +1,7 @@
 #pragma once
 
-// GPU schedule for sums of products and other long sums: each thread keeps a tile of accumulators
-// in registers.
+// GPU schedule for contractions (matrix products, convolutions) and other long sums: each thread
+// keeps a tile of accumulators in registers.
 
 #include <optional>
 
@@ -9,14 +9,15 @@
 
 namespace fluid {
 
-/// A sum whose loads are shared by several results, and maps of the sum. Either each thread
-/// computes a tile of results, and adjacent threads compute adjacent tiles. Or, where operands are
-/// contiguous along the reduction, a team shares the terms of a tile and adds them up. If this
-/// gives too few threads, split-K cuts the reduction into parts, whose sums a second kernel adds in
-/// order.
+/// GPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of which
+/// several results read the same operands. By default each thread computes a tile of results, and
+/// adjacent threads compute adjacent tiles. If the operands are contiguous along the reduction, the
+/// threads of a team divide the terms of a tile among themselves and add their partial sums. If
+/// there are too few threads to fill the GPU, the reduction is split (split-K). A second kernel
+/// then adds the partial sums in order.
 class GpuContraction {
  public:
-  /// Returns nullopt when the group has another form.
+  /// Returns the schedule of the builder's group, or nullopt if it does not apply to the group.
   static std::optional<GpuContraction> match(KernelBuilder& builder);
   std::vector<kir::Kernel> emit();
 
@@ -25,44 +26,49 @@ class GpuContraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  /// The sinks of one tile, with each result variable bound to a value.
-  struct Renamed {
+  /// The sinks of one tile. In them each tiled result variable is replaced by an expression of the
+  /// tile index and the variables `unrolled`.
+  struct TileBody {
     std::vector<FlatSink> sinks;
-    Vars within;               ///< unrolled variables, one per tiled variable
-    std::vector<Expr> index;   ///< `within` as expressions
-    std::vector<Expr> inside;  ///< conditions under which a result exists
+    Vars unrolled;  ///< variables of the unrolled loops, one per tiled variable
+    /// The variables `unrolled` as expressions: an index into the tile.
+    std::vector<Expr> index;
+    /// Conditions for an element of the tile to be inside the result.
+    std::vector<Expr> in_bounds;
   };
   explicit GpuContraction(KernelBuilder& builder) : b_(builder) {}
 
-  void choose_lanes();
+  void choose_lane_var();
   void choose_tiles();
   void choose_splits();
   double load_cost(const Expr& load, const std::vector<Tile>& tiles) const;
-  double cost(const std::vector<Tile>& tiles) const;
-  double threads(const std::vector<Tile>& tiles) const;
+  double tile_cost(const std::vector<Tile>& tiles) const;
+  double thread_count(const std::vector<Tile>& tiles) const;
   int64_t tile_size(int64_t var) const;
-  Expr tiles_of(int64_t var) const;
+  Expr tile_count(int64_t var) const;
 
-  kir::Kernel results_kernel();
-  kir::Kernel terms_kernel();
-  kir::Kernel totals_kernel();
-  Renamed rename_tile(kir::Block*& at, const Expr& number);
-  kir::Block& tile_loops(const Renamed& tile, kir::Block& out);
-  kir::Block& reduce_loops(Renamed& tile, kir::Block& out);
-  void accumulate(const Renamed& tile, int64_t acc, kir::Block& out);
-  void finish_tile(const Renamed& tile, int64_t acc, bool lanes, kir::Block& out);
+  kir::Kernel tile_per_thread_kernel();
+  kir::Kernel tile_per_team_kernel();
+  kir::Kernel split_k_reduction_kernel();
+  TileBody bind_tile(kir::Block*& at, const Expr& tile_index);
+  kir::Block& emit_tile_loops(const TileBody& tile, kir::Block& out);
+  kir::Block& emit_reduction_loops(TileBody& tile, kir::Block& out);
+  void accumulate(const TileBody& tile, int64_t acc, kir::Block& out);
+  void store_tile(const TileBody& tile, int64_t acc, bool lanes, kir::Block& out);
   void store_results(const std::vector<FlatSink>& sinks, const Expr& total, const Expr& mask,
                      kir::Block& out);
   std::pair<Expr, Expr> split_bounds() const;
 
   KernelBuilder& b_;
-  std::vector<FlatSink> sinks_;  ///< the sum first
-  int64_t lanes_ = -1;           ///< variable that maps to adjacent threads
+  std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
+  int64_t lane_var_ = -1;  ///< variable along which adjacent threads compute adjacent elements
   bool lanes_reduced_ = false;
   std::vector<Tile> tiles_;
-  int64_t parts_ = 1;  ///< split-K parts of the first reduced variable
-  int64_t part_ = -1;  ///< variable that holds the index of the split-K part
-  int64_t sums_ = -1;  ///< buffer of partial sums, [parts, results]
+  /// Number of split-K splits of the first reduced variable; 1: no split-K.
+  int64_t splits_ = 1;
+  int64_t split_var_ = -1;  ///< loop variable of the split-K split index
+  /// Index of the buffer of split-K partial sums, shape [splits, results].
+  int64_t partial_sums_ = -1;
 };
 
 }  // namespace fluid

@@ -5,7 +5,7 @@
 namespace fluid {
 namespace {
 
-// Threads of a team; elements copied by a block.
+// Team size of a copy kernel, and number of elements that one of its blocks copies.
 constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;
 
 /// Returns the widest integer dtype whose size divides `bytes`.
@@ -15,49 +15,49 @@ DType word_of(int64_t bytes) {
 
 }  // namespace
 
-kir::Kernel unless_rejected(kir::Kernel pass) {
-  const auto word = static_cast<int64_t>(pass.buffers.size());
-  pass.buffers.push_back({"refused", DType::i64, 1, kir::Buffer::Role::in, true});
+kir::Kernel skip_if_rejected(kir::Kernel kernel) {
+  const auto word = static_cast<int64_t>(kernel.buffers.size());
+  kernel.buffers.push_back({"refused", DType::i64, 1, kir::Buffer::Role::in, true});
   kir::Block guarded;
   const Expr refused = load(word, DType::i64, Expr::index(0));
-  add_if(guarded, Expr::make(Scalar::eq, DType::boolean, {refused, Expr::index(0)})) =
-      std::move(pass.body);
-  pass.body = std::move(guarded);
-  return pass;
+  add_if(guarded, Expr::make(ScalarOp::eq, DType::boolean, {refused, Expr::index(0)})) =
+      std::move(kernel.body);
+  kernel.body = std::move(guarded);
+  return kernel;
 }
 
-kir::Kernel error_flag_pass(int64_t count) {
-  kir::Kernel pass{.name = "refusal",
-                   .buffers = {{"errors", DType::i64, 2 * count, kir::Buffer::Role::in, true},
-                               {"refused", DType::i64, 1, kir::Buffer::Role::out}},
-                   .blocks = Expr::index(1)};
+kir::Kernel error_flag_kernel(int64_t count) {
+  kir::Kernel kernel{.name = "refusal",
+                     .buffers = {{"errors", DType::i64, 2 * count, kir::Buffer::Role::in, true},
+                                 {"refused", DType::i64, 1, kir::Buffer::Role::out}},
+                     .blocks = Expr::index(1)};
   constexpr int64_t kPair = 1, kSum = 0;
-  pass.body.push_back({kir::Acc{kSum, DType::i64}});
+  kernel.body.push_back({kir::Acc{kSum, DType::i64}});
   const Expr set = load(0, DType::i64, Expr::var(kPair) * Expr::index(2));
-  add_loop(pass.body, kPair, Expr::index(0), Expr::index(count))
+  add_loop(kernel.body, kPair, Expr::index(0), Expr::index(count))
       .push_back({kir::Accumulate{kSum, {}, set, {}}});
   const Expr before = load(1, DType::i64, Expr::index(0));
   const Expr now = read_acc(kSum, DType::i64, {}, false);
-  pass.body.push_back({kir::StoreTo{1, Expr::index(0), before + now, {}}});
-  return pass;
+  kernel.body.push_back({kir::StoreTo{1, Expr::index(0), before + now, {}}});
+  return kernel;
 }
 
-kir::Kernel copy_pass(int64_t bytes) {
+kir::Kernel copy_kernel(int64_t bytes) {
   const DType word = word_of(bytes);
   const int64_t count = bytes / size_of(word);
-  kir::Kernel pass{.name = "copy",
-                   .buffers = {{"from", word, count, kir::Buffer::Role::in, true},
-                               {"to", word, count, kir::Buffer::Role::out}},
-                   .blocks = Expr::index((count + kCopyBlock - 1) / kCopyBlock),
-                   .vector_width = 1,
-                   .team = kCopyTeam};
+  kir::Kernel kernel{.name = "copy",
+                     .buffers = {{"from", word, count, kir::Buffer::Role::in, true},
+                                 {"to", word, count, kir::Buffer::Role::out}},
+                     .blocks = Expr::index((count + kCopyBlock - 1) / kCopyBlock),
+                     .vector_width = 1,
+                     .team = kCopyTeam};
   constexpr int64_t kElement = 1;
-  const Expr begin = Expr::var(pass.block_var) * Expr::index(kCopyBlock);
+  const Expr begin = Expr::var(kernel.block_var) * Expr::index(kCopyBlock);
   const Expr end = min_index(begin + Expr::index(kCopyBlock), Expr::index(count));
   const Expr at = Expr::var(kElement);
-  add_loop(pass.body, kElement, begin, end, kir::For::Kind::vector)
+  add_loop(kernel.body, kElement, begin, end, kir::For::Kind::vector)
       .push_back({kir::StoreTo{1, at, load(0, word, at), {}}});
-  return pass;
+  return kernel;
 }
 
 }  // namespace fluid

@@ -1,5 +1,6 @@
-// Schedules for GPUs: the sweep schedule with smaller blocks, whose vector loops are shared by the
-// threads of a team. Chooses the size of the team.
+// Schedules fused groups for GPUs, and chooses the team size and vector width of their kernels. In
+// the sweep schedule for a GPU, blocks are smaller than on a CPU, and the threads of a team divide
+// the iterations of vector loops among themselves.
 
 #include <algorithm>
 #include <bit>
@@ -12,12 +13,13 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostThreads = 256;  // largest team: registers suffice for several teams on an SM
-constexpr int64_t kMaxThreadsSingleTeam = 512;  // largest team if the kernel has only one block
-constexpr int64_t kMostLanes = 8;
+// Maximum team size; the registers of an SM suffice for several teams.
+constexpr int64_t kMaxTeam = 256;
+constexpr int64_t kMaxSingleTeam = 512;  // maximum team size if the kernel has only one block
+constexpr int64_t kMaxLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;
 
-/// Calls `visit` for each vector loop in a block.
+/// Calls `visit` for each vector loop in `block` and its nested blocks.
 void for_each_vector_loop(const kir::Block& block,
                           const std::function<void(const kir::For&)>& visit) {
   for (const kir::Stmt& s : block) {
@@ -30,7 +32,7 @@ void for_each_vector_loop(const kir::Block& block,
   }
 }
 
-/// Calls `visit` for each expression in a block.
+/// Calls `visit` for each expression in `block` and its nested blocks.
 void for_each_expr(const kir::Block& block, const std::function<void(const Expr&)>& visit) {
   auto see = [&](const Expr& e) {
     if (e) visit(e);
@@ -55,20 +57,21 @@ void for_each_expr(const kir::Block& block, const std::function<void(const Expr&
 }
 
 bool has_variables(const Expr& e) {
-  return depends(e, [](const Expr& leaf) {
-    return leaf.op() == Scalar::var || leaf.op() == Scalar::let || leaf.op() == Scalar::load;
+  return any_leaf(e, [](const Expr& leaf) {
+    return leaf.op() == ScalarOp::var || leaf.op() == ScalarOp::let || leaf.op() == ScalarOp::load;
   });
 }
 
-bool names(const Expr& e, int64_t var) {
-  return depends(e, [&](const Expr& leaf) {
-    return leaf.op() == Scalar::let || (leaf.op() == Scalar::var && leaf.node().ivalue == var);
+bool may_depend_on(const Expr& e, int64_t var) {
+  return any_leaf(e, [&](const Expr& leaf) {
+    return leaf.op() == ScalarOp::let || (leaf.op() == ScalarOp::var && leaf.node().ivalue == var);
   });
 }
 
-/// Returns an upper estimate of a loop's iterations; INT64_MAX when unknown.
+/// Returns an upper bound on the trip count of a loop for a batch size of kLargeBatch, or INT64_MAX
+/// if the bound is unknown.
 int64_t iterations(const Expr& begin, const Expr& end) {
-  if (end.op() == Scalar::min) {
+  if (end.op() == ScalarOp::min) {
     return std::min(iterations(begin, end.args()[0]), iterations(begin, end.args()[1]));
   }
   if (!has_variables(end)) return kir::evaluate(end, kLargeBatch);
@@ -80,23 +83,23 @@ int64_t iterations(const Expr& begin, const Expr& end) {
 bool multiple_of(const Expr& e, int64_t n) {
   const std::vector<Expr>& args = e.args();
   switch (e.op()) {
-    case Scalar::constant:
+    case ScalarOp::constant:
       return e.node().ivalue % n == 0;
-    case Scalar::mul:
+    case ScalarOp::mul:
       return multiple_of(args[0], n) || multiple_of(args[1], n);
-    case Scalar::add:
-    case Scalar::sub:
-    case Scalar::min:
-    case Scalar::max:
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::min:
+    case ScalarOp::max:
       return multiple_of(args[0], n) && multiple_of(args[1], n);
     default:
       return false;
   }
 }
 
-/// Whether `offset` is independent of `var`, or moves by 1 with `var` and is a multiple of `lanes`
-/// whenever `var` is.
-bool goes_along(const Expr& offset, int64_t var, int64_t lanes) {
+/// Whether `offset` does not depend on `var`, or is contiguous and aligned: it grows by 1 with
+/// `var`, and is a multiple of `lanes` whenever `var` is.
+bool is_vectorizable(const Expr& offset, int64_t var, int64_t lanes) {
   const std::optional<Affine> affine = as_affine(offset);
   if (!affine) return false;
   const int64_t step = affine->coefficient(var);
@@ -107,9 +110,9 @@ bool goes_along(const Expr& offset, int64_t var, int64_t lanes) {
          });
 }
 
-/// Returns the elements that a thread processes at once. They fill 16 bytes of the widest dtype if
-/// all accesses of the vector loops are contiguous and aligned; else the result is 1.
-int64_t choose_lanes(const kir::Kernel& kernel) {
+/// Returns the number of elements in the vectors of a thread. If all accesses in vector loops are
+/// contiguous and aligned, a vector has 16 bytes of the widest dtype; else it has one element.
+int64_t choose_vector_width(const kir::Kernel& kernel) {
   int64_t widest = 1;
   auto bytes = [&](int64_t buffer) {
     return size_of(kernel.buffers[static_cast<size_t>(buffer)].dtype);
@@ -123,7 +126,7 @@ int64_t choose_lanes(const kir::Kernel& kernel) {
     };
     for_each_expr(*loop.body, [&](const Expr& root) {
       for_each_node(root, [&](const Expr& e) {
-        if (e.op() != Scalar::load) return;
+        if (e.op() != ScalarOp::load) return;
         plain = plain && e.args().size() == 1;
         touch(e.args()[0], e.node().ivalue);
       });
@@ -132,7 +135,7 @@ int64_t choose_lanes(const kir::Kernel& kernel) {
       for (const kir::Stmt& s : block) {
         if (auto* inner = std::get_if<kir::For>(&s)) {
           // A loop bound that depends on the vector loop's variable would differ from lane to lane.
-          plain = plain && !names(inner->begin, loop.var);
+          plain = plain && !may_depend_on(inner->begin, loop.var);
           stores(*inner->body);
         }
         if (auto* branch = std::get_if<kir::If>(&s)) stores(*branch->body);
@@ -145,21 +148,21 @@ int64_t choose_lanes(const kir::Kernel& kernel) {
     stores(*loop.body);
   });
   if (!plain || offsets.empty()) return 1;
-  const int64_t lanes = std::min(16 / widest, kMostLanes);
+  const int64_t lanes = std::min(16 / widest, kMaxLanes);
   const bool fits = std::ranges::all_of(offsets, [&](const auto& o) {
-    return multiple_of(o.first->begin, lanes) && goes_along(o.second, o.first->var, lanes);
+    return multiple_of(o.first->begin, lanes) && is_vectorizable(o.second, o.first->var, lanes);
   });
   return fits ? lanes : 1;
 }
 
 void choose_team(kir::Kernel& kernel) {
-  kernel.vector_width = choose_lanes(kernel);
+  kernel.vector_width = choose_vector_width(kernel);
   int64_t most = 1;
   for_each_vector_loop(kernel.body, [&](const kir::For& loop) {
     most = std::max(most, iterations(loop.begin, loop.end));
   });
-  const int64_t limit = is_constant(kernel.blocks, 1) ? kMaxThreadsSingleTeam : kMostThreads;
-  const int64_t threads = (std::min(most, limit * kMostLanes) - 1) / kernel.vector_width + 1;
+  const int64_t limit = is_constant(kernel.blocks, 1) ? kMaxSingleTeam : kMaxTeam;
+  const int64_t threads = (std::min(most, limit * kMaxLanes) - 1) / kernel.vector_width + 1;
   kernel.team =
       std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(threads))), limit);
 }
@@ -167,7 +170,7 @@ void choose_team(kir::Kernel& kernel) {
 }  // namespace
 
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name) {
-  const Group group = analyze_body(body);
+  const Group group = analyze_fused_body(body);
   {
     KernelBuilder b(group, name, kGpu);
     if (std::optional<GpuContraction> contraction = GpuContraction::match(b)) {
@@ -175,13 +178,13 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
     }
   }
   KernelBuilder b(group, name, kGpu);
-  sweep(b);
-  std::vector<kir::Kernel> passes = passes_of(std::move(b.kernel));
-  for (kir::Kernel& kernel : passes) choose_team(kernel);
-  if (!leaves_idle(group, passes)) return passes;
-  passes = staged(group, name);
-  for (kir::Kernel& kernel : passes) choose_team(kernel);
-  return passes;
+  emit_sweeps(b);
+  std::vector<kir::Kernel> kernels = split_finish(std::move(b.kernel));
+  for (kir::Kernel& kernel : kernels) choose_team(kernel);
+  if (!leaves_gpu_idle(group, kernels)) return kernels;
+  kernels = schedule_in_stages(group, name);
+  for (kir::Kernel& kernel : kernels) choose_team(kernel);
+  return kernels;
 }
 
 }  // namespace fluid

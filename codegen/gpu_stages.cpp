@@ -8,45 +8,47 @@
 namespace fluid {
 namespace {
 
-constexpr double kManyThreads = 32 * 1024;  // threads that hide the latency of a GPU's memory
-/// Elements that a thread processes in sequence beyond what kManyThreads threads would need. At
-/// four loads in flight and 0.6 us each they take some 15 us. The launches of two or three kernels
-/// cost less.
-constexpr double kLongWork = 100;
-constexpr double kLeastTermsOfSplit = 8;  // fewest terms of a part of a reduction
-constexpr double kElements = 4;           // elements that a thread processes at once, about
+/// Threshold for several kernels: how many elements a thread of the sweep schedule may process
+/// beyond its share among kBusyThreads threads. With four loads in flight at 0.6 us each, 100
+/// elements take 15 us. The launches of two or three kernels take less.
+constexpr double kMaxExtraElements = 100;
+constexpr double kMinSplitTerms = 8;  // minimum number of terms of a partial reduction
+// Approximate number of elements that a thread processes.
+constexpr double kElementsPerThread = 4;
 
-/// Builds the kernels of a group. All kernels share the group's buffers.
+/// Schedules a group as several kernels. All kernels have the same buffers.
 class Stages {
  public:
   Stages(const Group& group, std::string name)
       : base_(group, name, kGpu), name_(std::move(name)), stored_(group.sinks.size()) {
-    find_late();
+    find_deferred_maps();
   }
 
-  std::vector<kir::Kernel> passes() {
+  std::vector<kir::Kernel> kernels() {
     int last = 0;
     for (const GroupSink& s : base_.group.sinks) last = std::max(last, s.stage);
     for (int stage = 0; stage <= last; ++stage) {
-      for (const auto& sinks : alike(stage, true)) reduce(sinks);
-      for (const auto& sinks : alike(stage, false)) compute(sinks);
+      for (const auto& sinks : sinks_with_equal_loops(stage, true)) emit_reductions(sinks);
+      for (const auto& sinks : sinks_with_equal_loops(stage, false)) emit_sinks(sinks);
     }
-    for (const GroupPart& part : base_.group.parts) compute_late(part);
-    for (kir::Kernel& pass : passes_) pass.buffers = base_.kernel.buffers;
-    return std::move(passes_);
+    for (const GroupPart& part : base_.group.parts) emit_deferred(part);
+    for (kir::Kernel& kernel : kernels_) kernel.buffers = base_.kernel.buffers;
+    return std::move(kernels_);
   }
 
  private:
-  using Buffers = std::array<int64_t, 2>;  ///< one buffer for each result of a reduction
+  using Buffers = std::array<int64_t, 2>;  ///< buffer index of each result of a reduction
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the stage's reductions, or its maps except late ones, in sets with equal loops.
-  std::vector<std::vector<int>> alike(int stage, bool reductions) const {
+  /// Returns the ids of the sinks of a stage, grouped by equal loops: either the reductions, or the
+  /// maps that are not deferred.
+  std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
       const GroupSink& s = source(id);
-      if (s.stage != stage || s.combine.has_value() != reductions || late_.contains(id)) continue;
+      if (s.stage != stage || s.combine.has_value() != reductions || deferred_.contains(id))
+        continue;
       const auto same = std::ranges::find_if(sets, [&](const std::vector<int>& set) {
         return source(set[0]).out == s.out && source(set[0]).reduce == s.reduce;
       });
@@ -55,93 +57,97 @@ class Stages {
     return sets;
   }
 
-  /// Finds the late maps: maps over exactly a part's rows, such as updates of running statistics.
-  /// They run in one kernel at the end. Delaying them is safe in place, because each iteration
-  /// reads only elements of the row that it writes. A late map must not read an input that an
-  /// earlier map may overwrite.
-  void find_late() {
+  /// Finds the deferred maps, which kernels at the end compute. These elementwise sinks run over
+  /// exactly the row variables of a GroupPart, for example to update running statistics. They may
+  /// be computed in place, because each iteration reads only elements of the row that it writes. A
+  /// deferred map must not read an input that an earlier map may overwrite.
+  void find_deferred_maps() {
     const Group& group = base_.group;
-    std::map<int, int> makers;  // for each output, the map that computes it
+    // Output index -> id of the elementwise sink that computes it.
+    std::map<int, int> producers;
     for (const GroupPart& part : group.parts) {
       for (const int id : part.sinks) {
         if (source(id).combine) continue;
-        makers[source(id).outputs[0]] = id;
-        if (std::ranges::is_permutation(real(source(id).out), part.rows)) late_.insert(id);
+        producers[source(id).outputs[0]] = id;
+        if (std::ranges::is_permutation(without_unit_dims(source(id).out), part.rows))
+          deferred_.insert(id);
       }
     }
     const std::vector<InPlace> pairs = in_place_pairs(group);
     const auto reads_replaced = [&](int id) {
       return std::ranges::any_of(pairs, [&](const InPlace& pair) {
-        return !late_.contains(makers.at(pair.out)) && reads(source(id), pair.in);
+        return !deferred_.contains(producers.at(pair.out)) && reads(source(id), pair.in);
       });
     };
-    while (std::erase_if(late_, reads_replaced) > 0) {
+    while (std::erase_if(deferred_, reads_replaced) > 0) {
     }
   }
 
   static bool reads(const GroupSink& sink, int input) {
     bool found = false;
     for_each_node(sink.body, [&](const Expr& e) {
-      found |= e.op() == Scalar::read && e.node().ivalue == input;
+      found |= e.op() == ScalarOp::read && e.node().ivalue == input;
     });
     return found;
   }
 
-  /// Flattens a sink. Results of earlier kernels are loaded from their buffers.
+  /// Returns the sink in flat form. It loads reduction results of earlier kernels from their
+  /// buffers.
   FlatSink flat(KernelBuilder& b, int id) const {
     return flatten(b, id, [&](const Expr& let) {
       const ReductionRead read = reduction_of(let);
-      return load_result(b.group, let,
-                         stored_[static_cast<size_t>(read.sink)][static_cast<size_t>(read.result)]);
+      return load_reduction_result(
+          b.group, let, stored_[static_cast<size_t>(read.sink)][static_cast<size_t>(read.result)]);
     });
   }
 
-  void compute_late(const GroupPart& part) {
+  void emit_deferred(const GroupPart& part) {
     std::vector<int> ids;
     std::ranges::copy_if(part.sinks, std::back_inserter(ids),
-                         [&](int id) { return late_.contains(id); });
-    if (!ids.empty()) compute(ids);
+                         [&](int id) { return deferred_.contains(id); });
+    if (!ids.empty()) emit_sinks(ids);
   }
 
-  /// Emits a kernel of maps, or of reductions over all their terms.
-  void compute(const std::vector<int>& ids) {
+  /// Emits one kernel that computes the sinks `ids`: maps, or reductions over all their terms.
+  void emit_sinks(const std::vector<int>& ids) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
-    for (const int id : ids) keep(sinks.emplace_back(flat(b, id)));
+    for (const int id : ids) store_if_consumed(sinks.emplace_back(flat(b, id)));
     emit(b, std::move(sinks), {});
   }
 
-  void reduce(const std::vector<int>& ids) {
-    const Vars parts = parts_of(source(ids[0]));
-    if (parts.empty()) return compute(ids);
-    const std::vector<int64_t> partial = reduce_parts(ids, parts);
+  void emit_reductions(const std::vector<int>& ids) {
+    const Vars split = split_vars(source(ids[0]));
+    if (split.empty()) return emit_sinks(ids);
+    const std::vector<int64_t> partial = emit_partial_reductions(ids, split);
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
     for (size_t i = 0; i < ids.size(); ++i) {
       FlatSink& sink = sinks.emplace_back(flat(b, ids[i]));
-      Vars kept = parts;
+      Vars kept = split;
       kept.insert(kept.end(), sink.out.begin(), sink.out.end());
-      sink.reduce = parts;
-      sink.body = load(partial[i], sink.acc, position_over(b, kept));
-      keep(sink);
+      sink.reduce = split;
+      sink.body = load(partial[i], sink.acc, row_major_index(b, kept));
+      store_if_consumed(sink);
     }
     emit(b, std::move(sinks), {.rows_in_lanes = false});
   }
 
-  /// Emits a kernel that reduces over all reduced variables except `parts`. Returns one buffer of
-  /// partial results per reduction, indexed by `parts` and the kept variables.
-  std::vector<int64_t> reduce_parts(const std::vector<int>& ids, const Vars& parts) {
+  /// Emits a kernel that computes partial reductions, over all reduced variables except `split`.
+  /// Returns the index of the buffer of partial results of each reduction. The partial results are
+  /// indexed by `split` and by the variables that are not reduced.
+  std::vector<int64_t> emit_partial_reductions(const std::vector<int>& ids, const Vars& split) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
     std::vector<int64_t> partial;
     for (const int id : ids) {
       FlatSink& sink = sinks.emplace_back(flat(b, id));
-      sink.out.insert(sink.out.begin(), parts.begin(), parts.end());
-      sink.reduce = without(sink.reduce, parts);
-      sink.kept = position_over(b, sink.out);
-      sink.kept_size = count_over(b, sink.out);
-      partial.push_back(base_.scratch(sink.acc, sink.kept_size));
-      sink.stores = {{0, sink.kept}};
+      sink.out.insert(sink.out.begin(), split.begin(), split.end());
+      sink.reduce = without(sink.reduce, split);
+      sink.result_index = row_major_index(b, sink.out);
+      sink.result_elements = element_count(b, sink.out);
+      partial.push_back(base_.scratch(sink.acc, sink.result_elements));
+      sink.stores = {{0, sink.result_index}};
       sink.buffers = {partial.back()};
       sink.unrounded = true;
     }
@@ -149,30 +155,32 @@ class Stages {
     return partial;
   }
 
-  /// Returns the reduced variables that index the first kernel's partial results, outermost first.
-  Vars parts_of(const GroupSink& s) const {
-    Vars parts;
-    if (s.combine == Combine::argmax) return parts;
-    double threads = nominal_points(base_, real(s.out)) / kElements;
-    double terms = nominal_points(base_, real(s.reduce));
-    for (const int64_t v : real(s.reduce)) {
-      const double extent = nominal(base_.extent(v));
-      if (threads >= kManyThreads || terms / extent < kLeastTermsOfSplit) break;
-      parts.push_back(v);
+  /// Returns the reduced variables that index the partial results, outermost first. Empty: one
+  /// kernel computes the whole reduction.
+  Vars split_vars(const GroupSink& s) const {
+    Vars split;
+    if (s.combine == Combine::argmax) return split;
+    double threads = estimated_trip_count(base_, without_unit_dims(s.out)) / kElementsPerThread;
+    double terms = estimated_trip_count(base_, without_unit_dims(s.reduce));
+    for (const int64_t v : without_unit_dims(s.reduce)) {
+      const double extent = estimated_extent(base_.extent(v));
+      if (threads >= kBusyThreads || terms / extent < kMinSplitTerms) break;
+      split.push_back(v);
       threads *= extent;
       terms /= extent;
     }
-    return parts;
+    return split;
   }
 
-  /// Stores a reduction's results in scratch if a later kernel reads them.
-  void keep(FlatSink& sink) {
-    if (!sink.source->consumed) return;
+  /// If a later kernel reads the results of the reduction, adds scratch buffers for them and stores
+  /// to these buffers.
+  void store_if_consumed(FlatSink& sink) {
+    if (!sink.source->read_by_sink) return;
     for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
       const DType dtype = compute_dtype(sink.source->op->results[r].type.dtype);
       int64_t& buffer = stored_[static_cast<size_t>(sink.id)][r];
-      buffer = base_.scratch(dtype, sink.kept_size);
-      sink.stores.push_back({static_cast<int>(r), sink.kept});
+      buffer = base_.scratch(dtype, sink.result_elements);
+      sink.stores.push_back({static_cast<int>(r), sink.result_index});
       sink.buffers.push_back(buffer);
     }
   }
@@ -181,42 +189,44 @@ class Stages {
     const Vars rows = sinks.front().out;
     Sweep sweep(b, std::move(sinks), rows, options);
     const Expr block = b.new_var();
-    b.kernel.name = name_ + "_" + std::to_string(passes_.size());
+    b.kernel.name = name_ + "_" + std::to_string(kernels_.size());
     b.kernel.block_var = block.node().ivalue;
     b.kernel.blocks = sweep.blocks();
     sweep.emit(block, b.kernel.body);
-    passes_.push_back(std::move(b.kernel));
+    kernels_.push_back(std::move(b.kernel));
   }
 
-  KernelBuilder base_;  ///< with the buffers allocated so far
+  KernelBuilder base_;  ///< template of each kernel: has all buffers that exist so far
   std::string name_;
-  std::set<int> late_;           ///< sinks that run in the last kernel
-  std::vector<Buffers> stored_;  ///< indexed by sink id
-  std::vector<kir::Kernel> passes_;
+  std::set<int> deferred_;       ///< ids of the deferred maps
+  std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by sink id
+  std::vector<kir::Kernel> kernels_;
 };
 
-double points(const Group& group, const Vars& vars) {
+double group_iterations(const Group& group, const Vars& vars) {
   double n = 1;
-  for (const int64_t v : real(vars)) n *= nominal(group.extents[static_cast<size_t>(v)]);
+  for (const int64_t v : without_unit_dims(vars))
+    n *= estimated_extent(group.extents[static_cast<size_t>(v)]);
   return n;
 }
 
 }  // namespace
 
-bool leaves_idle(const Group& group, const std::vector<kir::Kernel>& sweep) {
+bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) {
   const kir::Kernel& kernel = sweep.front();
-  const bool refuses = kernel.buffers.back().role == kir::Buffer::Role::error;
-  if (sweep.size() > 1 || refuses) return false;
+  const bool may_reject_data = kernel.buffers.back().role == kir::Buffer::Role::error;
+  if (sweep.size() > 1 || may_reject_data) return false;
   double elements = 0;
-  for (const GroupSink& s : group.sinks) elements += points(group, s.out) * points(group, s.reduce);
+  for (const GroupSink& s : group.sinks)
+    elements += group_iterations(group, s.out) * group_iterations(group, s.reduce);
   const auto threads =
       static_cast<double>(kir::evaluate(kernel.blocks, kNominalBatch) * kernel.team);
   const double work = elements / threads / static_cast<double>(kernel.vector_width);
-  return work * (1 - threads / kManyThreads) > kLongWork;
+  return work * (1 - threads / kBusyThreads) > kMaxExtraElements;
 }
 
-std::vector<kir::Kernel> staged(const Group& group, const std::string& name) {
-  return Stages(group, name).passes();
+std::vector<kir::Kernel> schedule_in_stages(const Group& group, const std::string& name) {
+  return Stages(group, name).kernels();
 }
 
 }  // namespace fluid

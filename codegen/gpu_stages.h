@@ -1,12 +1,13 @@
 #pragma once
 
-// Schedules a group that has too few rows for a GPU as several kernels.
+// Schedules a group as several kernels, if its sweep schedule has too few rows to fill a GPU.
 //
-// A sweep computes the reductions of a row, and the sinks that read them, in one block. In a batch
-// normalisation with channels innermost, the rows are the channels, and adjacent threads take
-// adjacent channels. 64 channels then keep 16 threads busy, each of which walks over all pixels of
-// the batch. Here the kernels of a stage compute all its results in parallel. A reduction of many
-// terms to few results is cut into parts, and another kernel combines the parts in order.
+// The sweep schedule computes the reductions of a row, and the sinks that read them, in one block.
+// In a batch normalisation of NHWC data, the rows are the channels, and adjacent threads process
+// adjacent channels. 64 channels then keep only 16 threads busy, each of which iterates over all
+// pixels of the batch. In the schedule of this file, the kernels of a stage compute all results of
+// the stage in parallel. A reduction of many terms to few results is split into partial reductions,
+// and another kernel combines the partial results in order.
 
 #include <vector>
 
@@ -14,12 +15,15 @@
 
 namespace fluid {
 
-/// Whether the kernels `sweep` of `group` leave most of a GPU idle and staged() would not. The team
-/// sizes of `sweep` must be set.
-bool leaves_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
+/// Number of threads that hides the memory latency of a GPU.
+constexpr double kBusyThreads = 32 * 1024;
 
-/// Returns the group's kernels, one stage after the other. They have the same buffers as a sweep,
-/// except for scratch buffers. Only valid if leaves_idle().
-std::vector<kir::Kernel> staged(const Group& group, const std::string& name);
+/// Whether the sweep schedule leaves most of a GPU idle and schedule_in_stages() would not. `sweep`
+/// holds the kernels of the sweep schedule, with their team sizes.
+bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
+
+/// Returns the kernels of the group, in order of their stages. Except for scratch buffers, they
+/// have the buffers of the sweep schedule. Valid only if leaves_gpu_idle() is true.
+std::vector<kir::Kernel> schedule_in_stages(const Group& group, const std::string& name);
 
 }  // namespace fluid

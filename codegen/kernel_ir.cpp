@@ -20,7 +20,7 @@ constexpr std::array kScalarNames = {
     "cos",         "eq",         "ne",          "lt",       "le",      "gt",    "ge",
     "logical_and", "logical_or", "logical_not", "isfinite", "select",  "cast",  "load",
     "let",         "acc",        "lanes",       "philox"};
-static_assert(kScalarNames.size() == static_cast<size_t>(Scalar::philox) + 1);
+static_assert(kScalarNames.size() == static_cast<size_t>(ScalarOp::philox) + 1);
 
 std::string number(double value) {
   std::array<char, 32> text;
@@ -34,8 +34,8 @@ const std::string& buffer_name(const Kernel& kernel, int64_t id) {
   return kernel.buffers[static_cast<size_t>(id)].name;
 }
 
-/// Prints expressions. A node used more than once in a statement is named first, so that the text
-/// stays as small as the expression graph.
+/// Prints expressions. A node that a statement uses several times is printed once and given a name,
+/// so that the text stays as small as the expression graph.
 class ExprPrinter {
  public:
   ExprPrinter(const Kernel& kernel, std::string& out, int& temporaries)
@@ -72,18 +72,18 @@ class ExprPrinter {
   std::string spell(const Expr& e) const {
     const ExprNode& n = e.node();
     switch (n.op) {
-      case Scalar::constant:
+      case ScalarOp::constant:
         return is_float(n.dtype) ? number(n.fvalue) + ":" + std::string(name_of(n.dtype))
                                  : std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype));
-      case Scalar::var:
+      case ScalarOp::var:
         return "i" + std::to_string(n.ivalue);
-      case Scalar::batch:
+      case ScalarOp::batch:
         return "batch";
-      case Scalar::let:
+      case ScalarOp::let:
         return "v" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype));
-      case Scalar::load:
+      case ScalarOp::load:
         return load(e);
-      case Scalar::acc:
+      case ScalarOp::acc:
         return "acc" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype)) +
                (n.args.empty() ? "" : list(n.args, "[", "]"));
       default:
@@ -212,7 +212,7 @@ class Printer {
   int temporaries_ = 0;
 };
 
-/// Calls `visit` for each expression that a block evaluates inside vector loops.
+/// Calls `visit` for each value that the statements in vector loops compute.
 void for_each_lane_expr(const Block& block, bool in_lanes,
                         const std::function<void(const Expr&)>& visit) {
   auto each = [&](const Expr& e) {
@@ -264,25 +264,25 @@ int64_t evaluate(const Expr& e, int64_t batch) {
   auto arg = [&](size_t i) { return evaluate(n.args.at(i), batch); };
   auto floordiv = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); };
   switch (n.op) {
-    case Scalar::constant:
+    case ScalarOp::constant:
       return n.ivalue;
-    case Scalar::batch:
+    case ScalarOp::batch:
       return batch;
-    case Scalar::add:
+    case ScalarOp::add:
       return arg(0) + arg(1);
-    case Scalar::sub:
+    case ScalarOp::sub:
       return arg(0) - arg(1);
-    case Scalar::mul:
+    case ScalarOp::mul:
       return arg(0) * arg(1);
-    case Scalar::floordiv:
+    case ScalarOp::floordiv:
       return floordiv(arg(0), arg(1));
-    case Scalar::mod:
+    case ScalarOp::mod:
       return arg(0) - floordiv(arg(0), arg(1)) * arg(1);
-    case Scalar::min:
+    case ScalarOp::min:
       return std::min(arg(0), arg(1));
-    case Scalar::max:
+    case ScalarOp::max:
       return std::max(arg(0), arg(1));
-    case Scalar::neg:
+    case ScalarOp::neg:
       return -arg(0);
     default:
       throw InternalError("not an extent: " + std::string(kScalarNames[static_cast<size_t>(n.op)]));

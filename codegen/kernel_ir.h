@@ -1,11 +1,13 @@
 #pragma once
 
-// Kernel IR: loops, accumulators and scalar expressions over flat buffers. Schedules create it from
-// a fused group; the emitter turns it into LLVM IR for the host or for PTX. It knows no op.
+// Kernel IR: loops, accumulators and scalar expressions over flat buffers. A schedule translates a
+// fused group of tensor ops to kernel IR. The emitter translates kernel IR to LLVM IR, for the host
+// or for PTX.
 //
-// A kernel is called for ranges of blocks, in any order, from any thread. It must give the same
-// bits for any partition into ranges. Data that crosses blocks goes through scratch buffers indexed
-// by block. `finish`, which runs once after all blocks, combines it.
+// A kernel is called for ranges of blocks, in any order, from any thread. Its results must be
+// bit-identical for any partition of the blocks into ranges. Blocks write partial results to
+// scratch buffers, which are indexed by block. `finish` runs once after all blocks and combines the
+// partial results.
 
 #include <memory>
 #include <string>
@@ -21,23 +23,25 @@ struct Buffer {
   enum class Role : uint8_t { in, out, scratch, error, constants };
   std::string name;
   DType dtype = DType::f32;
-  Dim elements;  ///< with padding; may be a multiple of the batch size
+  Dim elements;  ///< number of elements, with padding; may be a multiple of the batch size
   Role role = Role::in;
-  /// The buffer aliases no output of the kernel, so its loads may move across stores and use
-  /// read-only caches. Must be false where the memory plan may place a result in the operand's
-  /// memory.
+  /// Whether the buffer aliases no output of the kernel. If so, its loads may move across stores
+  /// and use read-only caches. Must be false for an operand whose memory the memory plan may reuse
+  /// for a result.
   bool exclusive = false;
 };
 
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-/// for var in [begin, end) step 1.
-/// vector: iterations are lanes; the last, partial vector runs under a mask. Accesses whose offset
-/// moves by 1 per lane become vector accesses; by 0, broadcasts; others are strided or gathered.
-/// The threads of a team share the iterations. Outside of vector loops all threads of a team do the
-/// same work, except that one thread stores.
-/// unroll: begin and end are constants; the body is repeated with a constant var.
+/// for var in [begin, end) step 1: body.
+/// vector: iterations are lanes of vectors. The last, partial vector is masked. An access whose
+/// offset grows by 1 per lane is a vector access; one with the same offset in all lanes is a
+/// broadcast; other accesses are strided or gathered. The threads of a team divide the iterations
+/// among themselves. Outside of vector loops all threads of a team execute the same statements,
+/// except that only one thread stores.
+/// unroll: begin and end are constants. The body is emitted once per iteration, with a constant for
+/// var.
 struct For {
   enum class Kind : uint8_t { serial, unroll, vector };
   int64_t var;
@@ -46,17 +50,19 @@ struct For {
   std::shared_ptr<Block> body;
 };
 
-/// Names a value. The name is visible in the rest of the block and in nested blocks.
+/// Binds the value of an expression to an id. The id is visible in the rest of the block and in
+/// nested blocks.
 struct Let {
   int64_t id;
   Expr value;
 };
 
-/// An array of accumulators of shape `dims` (empty: one), live until the end of its block. Elements
-/// start as the identity of `combine`: sum 0, max -inf, min +inf, argmax -inf at position 0.
-/// Indices are constants after unrolling. With `lanes`, it is declared outside a vector loop and
-/// combined lane by lane inside it; Scalar::lanes reads the total. Without `lanes`, an accumulator
-/// declared inside a vector loop has one value per lane.
+/// Declares an array of accumulators of shape `dims` (empty: one accumulator), which is live until
+/// the end of its block. Each accumulator starts as the identity of `combine`: 0 for sum, -inf for
+/// max and argmax (at position 0), +inf for min. An array can be in registers only if its indices
+/// are constants after unrolling. If `lanes` is set, the array is declared outside of a vector loop
+/// and accumulated lane by lane inside it; ScalarOp::lanes reads the total over all lanes. If
+/// `lanes` is not set, an accumulator that is declared inside a vector loop has one value per lane.
 struct Acc {
   int64_t id;
   DType dtype;
@@ -65,8 +71,9 @@ struct Acc {
   bool lanes = false;
 };
 
-/// acc[index] = combine(acc[index], value). An argmax keeps the `position` (i64) of the best value.
-/// It is read as Scalar::acc or Scalar::lanes of dtype i64, or i32 if the values are i64.
+/// acc[index] = combine(acc[index], value). An argmax accumulator keeps the `position` (i64) of its
+/// best value too. ScalarOp::acc and ScalarOp::lanes read the position if their dtype is i64, or
+/// i32 if the values are i64.
 struct Accumulate {
   int64_t acc;
   std::vector<Expr> index;
@@ -83,7 +90,7 @@ struct StoreTo {
 };
 
 struct If {
-  Expr condition;  ///< uniform over the lanes
+  Expr condition;  ///< has the same value in all lanes
   std::shared_ptr<Block> body;
 };
 
@@ -93,28 +100,30 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
-  std::vector<Buffer> buffers;  ///< in argument order: operands, results, others, error words
-  /// Contents of the buffer of role `constants`. Code reads them at run time, so kernels that
-  /// differ only in these numbers share code.
+  std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
+  /// Contents of the buffer of role `constants`. The code loads them at run time, so that kernels
+  /// that differ only in these values share code.
   std::vector<int64_t> constants;
-  Expr blocks;               ///< number of blocks; may read Scalar::batch
-  int64_t block_var = 0;     ///< variable that holds the block's index in `body`
-  int64_t vector_width = 0;  ///< lanes of vector loops; 0: see lanes_of()
-  int64_t team = 1;          ///< threads that run a block together: a power of two; 1 on a CPU
+  Expr blocks;               ///< number of blocks; the expression may read ScalarOp::batch
+  int64_t block_var = 0;     ///< variable that holds the block index in `body`
+  int64_t vector_width = 0;  ///< number of lanes in vector loops; 0: lanes_of() chooses it
+  /// Number of threads that run a block together; a power of two, 1 on a CPU.
+  int64_t team = 1;
   Block body;
-  Block finish;                ///< empty: none
-  double flops_per_block = 0;  ///< decides between serial and parallel execution
+  Block finish;                ///< runs once after all blocks; empty: the kernel has no finish
+  double flops_per_block = 0;  ///< estimate; decides between serial and parallel execution
 };
 
-/// Prints the whole kernel. For tests, dumps and the object cache's key.
+/// Returns the text of the whole kernel, for tests, dumps and the key of the object cache.
 std::string print(const Kernel& kernel);
 
-/// Returns the lanes per thread in the kernel's vector loops, a power of two. If `vector_width` is
-/// 0, a vector has the 64 bytes of a CPU's widest register. Its element is the widest float in
-/// vector loops and in buffers of several elements, or the widest integer if there is no float.
+/// Returns the number of lanes per thread in the vector loops of a kernel, a power of two. This is
+/// `vector_width` unless that is 0. Otherwise a vector has 64 bytes, the widest register of a CPU.
+/// Its element is the widest float in vector loops and in buffers of several elements, or the
+/// widest integer if there is no float.
 int64_t lanes_of(const Kernel& kernel);
 
-/// Evaluates `e`, which may read Scalar::batch, for a batch size.
+/// Returns the value of `e` for the batch size `batch`. `e` may read ScalarOp::batch.
 int64_t evaluate(const Expr& e, int64_t batch);
 
 }  // namespace fluid::kir

@@ -1,6 +1,7 @@
 #pragma once
 
-// LLVM's IR headers. They take seconds to parse, so only the emitter's own files include this one.
+// Includes the headers of LLVM IR. They take seconds to parse, so only the source files of the
+// emitter include this header.
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>

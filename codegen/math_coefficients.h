@@ -6,58 +6,58 @@
 
 namespace fluid::emit::coefficients {
 
-/// f32: (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2, in r.
+/// f32 coefficients of (exp(r) - 1 - r) / r^2 as a polynomial in r for |r| <= ln(2)/2.
 inline constexpr double kExp32[] = {
     0x1.0000000ba132cp-1, 0x1.5555555a800cdp-3,  0x1.5554e8a22b84cp-5,
     0x1.1110e0c5c7f50p-7, 0x1.6d43af18200d3p-10, 0x1.a1256cd2f13c2p-13,
 };
-/// f32: (2 atanh(s) - 2 s) / s^3 for s = f/(2+f), in s^2.
+/// f32 coefficients of (2 atanh(s) - 2 s) / s^3 as a polynomial in s^2 for s = f/(2+f).
 inline constexpr double kLog32[] = {
     0x1.5555554ba8b0ep-1,
     0x1.9999eb9d6ddfep-2,
     0x1.245c273432202p-2,
     0x1.ddd4dad98e4c4p-3,
 };
-/// f32: (tanh(x) - x) / x^3 for |x| <= 0.62, in x^2.
+/// f32 coefficients of (tanh(x) - x) / x^3 as a polynomial in x^2 for |x| <= 0.62.
 inline constexpr double kTanh32[] = {
     -0x1.5555553c039c7p-2, 0x1.1110ebefb69e6p-3,  -0x1.ba09d399b51b8p-5,
     0x1.64bacfc58f2eep-6,  -0x1.11dca0a07c055p-7, 0x1.2e8f1ab9e239dp-9,
 };
-/// f32: erf(x) / x - 1 for |x| <= 1, in x^2.
+/// f32 coefficients of erf(x) / x - 1 as a polynomial in x^2 for |x| <= 1.
 inline constexpr double kErf32[] = {
     0x1.06eba7f673903p-3, -0x1.81273e7a02443p-2,  0x1.ce2d10ed44e09p-4,  -0x1.b7faba961c85ap-6,
     0x1.541270c79ca2cp-8, -0x1.a45087f1a200ap-11, 0x1.4a5690869d13fp-14,
 };
-/// f32: erfc(x) exp(x^2) for 1 <= x <= 4, in (x-2)/(x+2).
+/// f32 coefficients of erfc(x) exp(x^2) as a polynomial in (x-2)/(x+2) for 1 <= x <= 4.
 inline constexpr double kErfc32[] = {
     0x1.058671b52c776p-2, -0x1.b5703e7d75cd5p-2, 0x1.eeea7ec2e6509p-3,   -0x1.43744543d7062p-4,
     0x1.e9359d4846097p-9, 0x1.be5ff81c8a57fp-8,  -0x1.b75728d526aefp-11,
 };
-/// f64: (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2, in r.
+/// f64 coefficients of (exp(r) - 1 - r) / r^2 as a polynomial in r for |r| <= ln(2)/2.
 inline constexpr double kExp64[] = {
     0x1.0000000000000p-1,  0x1.5555555555557p-3,  0x1.5555555555556p-5,  0x1.11111111100bep-7,
     0x1.6c16c16c162c3p-10, 0x1.a01a01abf85abp-13, 0x1.a01a01a6e1e2ap-16, 0x1.71de01fdbf9cap-19,
     0x1.27e4db46cddd1p-22, 0x1.af4e554377204p-26, 0x1.1f7340dbc337ep-29,
 };
-/// f64: (2 atanh(s) - 2 s) / s^3 for s = f/(2+f), in s^2.
+/// f64 coefficients of (2 atanh(s) - 2 s) / s^3 as a polynomial in s^2 for s = f/(2+f).
 inline constexpr double kLog64[] = {
     0x1.5555555555555p-1, 0x1.9999999999a39p-2, 0x1.2492492476a1ap-2, 0x1.c71c7201a55d7p-3,
     0x1.745cf8e4bba1bp-3, 0x1.3b1c3c1c81c8fp-3, 0x1.0fbde0f4ad17bp-3, 0x1.0c0aff044a970p-3,
 };
-/// f64: (tanh(x) - x) / x^3 for |x| <= 0.62, in x^2.
+/// f64 coefficients of (tanh(x) - x) / x^3 as a polynomial in x^2 for |x| <= 0.62.
 inline constexpr double kTanh64[] = {
     -0x1.5555555555555p-2,  0x1.11111111110b8p-3,  -0x1.ba1ba1ba10ca5p-5,  0x1.664f487e9ec4cp-6,
     -0x1.226e348d63ab3p-7,  0x1.d6d39ffe93f8ep-9,  -0x1.7d9fc0563fb06p-10, 0x1.352a249b6f371p-11,
     -0x1.f26da105a7623p-13, 0x1.84efa9d784dc4p-14, -0x1.073f52952a9b9p-15, 0x1.b92748947c5a0p-18,
 };
-/// f64: erf(x) / x - 1 for |x| <= 1, in x^2.
+/// f64 coefficients of erf(x) / x - 1 as a polynomial in x^2 for |x| <= 1.
 inline constexpr double kErf64[] = {
     0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b30p-4,  -0x1.b82ce31284e00p-6,
     0x1.565bcd0dbaa38p-8,  -0x1.c02db3dac435fp-11, 0x1.f9a321d5b8e1ep-14, -0x1.f4d1e3183f7aep-17,
     0x1.b9df224ca4b97p-20, -0x1.5f1ecb6f0764cp-23, 0x1.f7b4bf3b13964p-27, -0x1.389d4f2641625p-30,
     0x1.05ffd737fb32ep-34,
 };
-/// f64: erfc(x) exp(x^2) for 1 <= x <= 6, in (x-2)/(x+2).
+/// f64 coefficients of erfc(x) exp(x^2) as a polynomial in (x-2)/(x+2) for 1 <= x <= 6.
 inline constexpr double kErfc64[] = {
     0x1.058671b52c776p-2,   -0x1.b57034efd3f74p-2, 0x1.eeea7dc8a78a1p-3,   -0x1.437f0b68c0489p-4,
     0x1.e9471597be87ap-9,   0x1.ca95ed50b7c81p-8,  -0x1.bc25a48873fcfp-11, -0x1.016b5b63ce721p-10,
@@ -65,36 +65,36 @@ inline constexpr double kErfc64[] = {
     -0x1.d5b4578dde1bbp-17, 0x1.5e89dbd23021dp-20, 0x1.0d39558a33004p-18,  0x1.559a2f0faada6p-20,
     -0x1.30be46f379823p-20,
 };
-/// f64: (sin(x) - x) / x^3 for |x| <= pi/4, in x^2.
+/// f64 coefficients of (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4.
 inline constexpr double kSin64[] = {
     -0x1.5555555555555p-3,  0x1.1111111111110p-7,  -0x1.a01a01a019926p-13, 0x1.71de3a545e700p-19,
     -0x1.ae64540f0ba18p-26, 0x1.61217c1864fa1p-33, -0x1.ab161757f0c63p-41,
 };
-/// f64: (cos(x) - 1 + x^2/2) / x^4 for |x| <= pi/4, in x^2.
+/// f64 coefficients of (cos(x) - 1 + x^2/2) / x^4 as a polynomial in x^2 for |x| <= pi/4.
 inline constexpr double kCos64[] = {
     0x1.5555555555555p-5,   -0x1.6c16c16c16960p-10, 0x1.a01a019f4d0edp-16,
     -0x1.27e4fa15bd814p-22, 0x1.1eeb66b683028p-29,  -0x1.907c0e63adbb6p-37,
 };
-/// f64: (2 atanh(s) - 2 s - 2 s^3/3) / s^5, in s^2.
+/// f64 coefficients of (2 atanh(s) - 2 s - 2 s^3/3) / s^5 as a polynomial in s^2.
 inline constexpr double kLogTail64[] = {
     0x1.999999999999ap-2, 0x1.2492492492522p-2, 0x1.c71c71c6ea5acp-3, 0x1.745d177ad436ap-3,
     0x1.3b1395b82701ep-3, 0x1.1118cd67251c5p-3, 0x1.df7ba1f4809c3p-4, 0x1.e03a7acf07f85p-4,
 };
 
-/// ln 2 in parts: the first times an exponent is exact, with or without fused operations.
+/// ln 2 as a sum of two numbers. An exponent times the first is exact, with or without fma.
 inline constexpr double kLn2High32 = 0x1.62e4000000000p-1;
 inline constexpr double kLn2Low32 = 0x1.7f7d1cf79abcap-20;
 inline constexpr double kLn2High64 = 0x1.62e42fee00000p-1;
 inline constexpr double kLn2Low64 = 0x1.a39ef35793c76p-33;
 
-/// pi/2 in three doubles.
+/// pi/2 as a sum of three doubles.
 inline constexpr double kHalfPi[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,
                                      -0x1.f1976b7ed8fbcp-110};
 
-/// 2/3 in two doubles.
+/// 2/3 as a sum of two doubles.
 inline constexpr double kTwoThirds[] = {0x1.5555555555555p-1, 0x1.5555555555555p-55};
 
-/// The bits of 2/pi after the binary point, after one word of zeros.
+/// The bits of 2/pi after the binary point, preceded by a word of zeros.
 inline constexpr uint64_t kTwoOverPi[] = {
     0x0,
     0xa2f9836e4e441529,

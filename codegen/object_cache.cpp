@@ -25,11 +25,11 @@ namespace fs = std::filesystem;
 
 // An entry holds kMagic, the checksum of all following bytes, the key, a line feed, and the object.
 constexpr std::string_view kMagic = "FLUIDOB2";
-/// Number of bytes at the end of kMagic that hold the format's version. Eviction covers the entries
-/// of all versions.
+/// Number of bytes at the end of kMagic that hold the format version. evict() removes entries of
+/// every version.
 constexpr size_t kVersionBytes = 1;
 constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
-constexpr off_t kMostBytes = off_t{1} << 30;  ///< bytes of the largest entry
+constexpr off_t kMaxEntryBytes = off_t{1} << 30;  ///< maximum size of an entry
 constexpr const char* kSuffix = ".o";
 
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
@@ -40,7 +40,7 @@ struct Entry {
   int64_t bytes;
 };
 
-/// A file descriptor that the destructor closes.
+/// Owns a file descriptor: the destructor closes it.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -54,7 +54,8 @@ class Descriptor {
   int fd_;
 };
 
-/// Opens an entry. Does not block on a FIFO and does not follow a symbolic link.
+/// Opens the file of an entry for reading. Does not block on a FIFO and does not follow symbolic
+/// links.
 int open_entry(const fs::path& path) {
   return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -86,7 +87,8 @@ int write_all(int fd, std::string_view bytes) {
 
 uint64_t checksum_of(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-/// Returns an entry without its header, or nullopt when it is damaged or of another version.
+/// Returns the content that follows the header of an entry, or nullopt if the entry is damaged or
+/// has another format version.
 std::optional<std::string_view> content_of(std::string_view bytes) {
   if (bytes.size() < kHeader || !bytes.starts_with(kMagic)) return std::nullopt;
   uint64_t checksum = 0;
@@ -96,21 +98,22 @@ std::optional<std::string_view> content_of(std::string_view bytes) {
   return bytes;
 }
 
-/// The process-wide listener for cache errors, and which kinds of error it has received.
+/// The process-wide listener for cache errors, and for each kind of error whether one has occurred.
+/// Only the first error of a kind is reported.
 struct CacheErrors {
   std::mutex mutex;
   std::function<void(const std::string&)> listener;
   bool notified_of_entry = false, notified_of_write = false;
 };
-CacheErrors& trouble() {
+CacheErrors& cache_errors() {
   static CacheErrors all;
   return all;
 }
 
-void notify_once(bool CacheErrors::*told, const std::string& what) {
-  const std::scoped_lock lock(trouble().mutex);
-  if (std::exchange(trouble().*told, true) || !trouble().listener) return;
-  trouble().listener(what);
+void notify_once(bool CacheErrors::*notified, const std::string& what) {
+  const std::scoped_lock lock(cache_errors().mutex);
+  if (std::exchange(cache_errors().*notified, true) || !cache_errors().listener) return;
+  cache_errors().listener(what);
 }
 
 void report_entry(const fs::path& path, const std::string& why) {
@@ -124,8 +127,8 @@ void report_write(const std::string& directory, int error) {
                   "': " + std::strerror(error));
 }
 
-/// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or of its temporary
-/// file.
+/// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or the name of the
+/// temporary file from which an entry is renamed.
 bool names_entry(std::string_view name) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr size_t kKeyEnd = 33;
@@ -134,8 +137,8 @@ bool names_entry(std::string_view name) {
          (name.ends_with(kSuffix) || name.ends_with(".tmp"));
 }
 
-/// Whether a file has the name and the first bytes of a cache entry. The user chose the directory,
-/// so it may hold other files.
+/// Whether the file has the name and the first bytes of a cache entry. The user chose the
+/// directory, so it may contain other files.
 bool is_entry(const fs::path& path) {
   if (!names_entry(path.filename().string())) return false;
   const Descriptor file(open_entry(path));
@@ -143,8 +146,8 @@ bool is_entry(const fs::path& path) {
   return file.get() >= 0 && beginning_of(file.get(), kAnyVersion.size()) == kAnyVersion;
 }
 
-/// Lists the entries of a directory, and temporary files abandoned by dead processes. Skips files
-/// that vanish meanwhile.
+/// Lists the entries of a directory, and the temporary files that dead processes left there. Skips
+/// files that disappear meanwhile.
 std::vector<Entry> entries_of(const fs::path& directory) {
   const auto abandoned = fs::file_time_type::clock::now() - kAbandonedAfter;
   std::vector<Entry> entries;
@@ -162,7 +165,7 @@ std::vector<Entry> entries_of(const fs::path& directory) {
 
 }  // namespace
 
-ObjectCache ObjectCache::of_kernels(std::string directory, int64_t limit) {
+ObjectCache ObjectCache::for_kernels(std::string directory, int64_t limit) {
   const char* given = std::getenv("FLUID_KERNEL_CACHE");
   if (directory.empty() && given) directory = given;
   return {std::move(directory), limit};
@@ -176,9 +179,9 @@ ObjectCache::ObjectCache(std::string directory, int64_t limit)
 }
 
 void ObjectCache::set_error_listener(std::function<void(const std::string&)> listener) {
-  const std::scoped_lock lock(trouble().mutex);
-  trouble().listener = std::move(listener);
-  trouble().notified_of_entry = trouble().notified_of_write = false;
+  const std::scoped_lock lock(cache_errors().mutex);
+  cache_errors().listener = std::move(listener);
+  cache_errors().notified_of_entry = cache_errors().notified_of_write = false;
 }
 
 std::string ObjectCache::key_of(const std::string& text) {
@@ -203,7 +206,7 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
     return std::nullopt;
   }
   struct stat info = {};
-  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMostBytes) {
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMaxEntryBytes) {
     report_entry(path, "a cache did not write it");
     return std::nullopt;
   }
@@ -218,7 +221,8 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
     report_entry(path, "it holds another entry");
     return std::nullopt;
   }
-  futimens(file.get(), nullptr);  // sets the time of last use
+  // Updates the time of last use, by which evict() orders entries.
+  futimens(file.get(), nullptr);
   return std::string(content->substr(key.size() + 1));
 }
 
@@ -241,7 +245,7 @@ void ObjectCache::put(const std::string& key, const std::string& object) const {
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   unlink(temporary.c_str());
-  // A directory has the entry's name, and find() reported it.
+  // EISDIR: a directory has the file name of the entry. find() has already reported this error.
   const bool reported_by_find = error == EISDIR;
   if (!reported_by_find) report_write(directory_, error);
 }

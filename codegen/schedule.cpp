@@ -11,51 +11,52 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-constexpr int64_t kLeastLanes = 8;  // shorter loops are not vectorised
+constexpr int64_t kMinVectorExtent = 8;  // minimum extent of a vectorized loop
 
 kir::Block& loop_over(const KernelBuilder& b, const Vars& vars, kir::Block& out, bool vector) {
   kir::Block* at = &out;
   for (size_t i = 0; i < vars.size(); ++i) {
     const Dim& extent = b.extent(vars[i]);
     const bool lanes =
-        vector && i + 1 == vars.size() && (extent.batch || extent.size >= kLeastLanes);
+        vector && i + 1 == vars.size() && (extent.batch || extent.size >= kMinVectorExtent);
     at = &add_loop(*at, vars[i], Expr::index(0), extent_expr(extent),
                    lanes ? Kind::vector : Kind::serial);
   }
   return *at;
 }
 
-/// The finish of a kernel, which runs once after all blocks. It combines partial results in a fixed
-/// order, then computes the sinks that need them, in small serial loops.
+/// Emits Kernel::finish, which runs once after all blocks. It combines the partial results of the
+/// blocks in a fixed order, then computes the sinks that read the combined results.
 class Finish {
  public:
   explicit Finish(KernelBuilder& builder) : b_(builder) {}
-  /// Appends the work of one part to the finish.
+  /// Appends the code for one GroupPart to Kernel::finish.
   void emit(const GroupPart& part, const Sweep& sweep);
 
  private:
-  struct Stored {  ///< buffers that hold a reduction's results
+  struct ResultBuffers {  ///< index of the buffer that holds each result of a reduction
     int64_t buffers[2] = {-1, -1};
   };
-  void combine(const Partial& partial, const Expr& blocks);
-  void reduce(const FlatSink& sink);
-  void map(std::vector<FlatSink> sinks);
-  void keep(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out);
-  FlatSink flat(int id);
-  Expr read_kept(const Expr& let);
+  void combine_partials(const PartialResults& partial, const Expr& blocks);
+  void emit_reduction(const FlatSink& sink);
+  void emit_maps(std::vector<FlatSink> sinks);
+  void store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out);
+  FlatSink flatten_sink(int id);
+  Expr load_stored(const Expr& let);
 
   KernelBuilder& b_;
-  std::map<int, Stored> stored_;
+  std::map<int, ResultBuffers> stored_;
 };
 
 void Finish::emit(const GroupPart& part, const Sweep& sweep) {
-  for (const Partial& p : sweep.partials()) combine(p, sweep.blocks());
-  std::vector<std::vector<FlatSink>> maps;  // grouped by equal variables
+  for (const PartialResults& p : sweep.partials()) combine_partials(p, sweep.blocks());
+  // Elementwise sinks, grouped by equal loop variables.
+  std::vector<std::vector<FlatSink>> maps;
   for (int id : part.sinks) {
     if (!b_.group.sinks[static_cast<size_t>(id)].finish) continue;
-    FlatSink sink = flat(id);
+    FlatSink sink = flatten_sink(id);
     if (sink.is_reduction()) {
-      reduce(sink);
+      emit_reduction(sink);
       continue;
     }
     auto same = std::ranges::find_if(
@@ -63,31 +64,31 @@ void Finish::emit(const GroupPart& part, const Sweep& sweep) {
     if (same == maps.end()) same = maps.insert(same, std::vector<FlatSink>());
     same->push_back(std::move(sink));
   }
-  for (auto& sinks : maps) map(std::move(sinks));
+  for (auto& sinks : maps) emit_maps(std::move(sinks));
 }
 
-FlatSink Finish::flat(int id) {
-  return flatten(b_, id, [&](const Expr& let) { return read_kept(let); });
+FlatSink Finish::flatten_sink(int id) {
+  return flatten(b_, id, [&](const Expr& let) { return load_stored(let); });
 }
 
-Expr Finish::read_kept(const Expr& let) {
+Expr Finish::load_stored(const Expr& let) {
   const ReductionRead read = reduction_of(let);
-  return load_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
+  return load_reduction_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
 }
 
-/// Stores one element of a reduction: in the outputs, and in scratch if later sinks of the finish
-/// read it.
-void Finish::keep(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out) {
+/// Stores one element of the results of a reduction: to the outputs, and to scratch buffers if
+/// later sinks of the finish read it.
+void Finish::store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out) {
   const GroupSink& source = *sink.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
     const DType dtype = compute_dtype(source.op->results[r].type.dtype);
-    const Expr result =
-        r == 1 ? read_position(acc, sink.acc, {}, lanes) : read_acc(acc, sink.acc, {}, lanes);
-    const Expr value = name_value(b_, scalar::cast(result, dtype), out);
-    if (source.consumed) {
+    const Expr result = r == 1 ? read_argmax_position(acc, sink.acc, {}, lanes)
+                               : read_acc(acc, sink.acc, {}, lanes);
+    const Expr value = append_let(b_, scalar::cast(result, dtype), out);
+    if (source.read_by_sink) {
       int64_t& buffer = stored_[sink.id].buffers[r];
-      if (buffer < 0) buffer = b_.scratch(dtype, sink.kept_size);
-      out.push_back({kir::StoreTo{buffer, sink.kept, value, {}}});
+      if (buffer < 0) buffer = b_.scratch(dtype, sink.result_elements);
+      out.push_back({kir::StoreTo{buffer, sink.result_index, value, {}}});
     }
     for (size_t i = 0; i < sink.stores.size(); ++i) {
       if (sink.stores[i].first != static_cast<int>(r)) continue;
@@ -96,7 +97,7 @@ void Finish::keep(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out
   }
 }
 
-void Finish::combine(const Partial& p, const Expr& blocks) {
+void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
   const FlatSink& sink = *p.sink;
   kir::Block& element = loop_over(b_, sink.out, b_.kernel.finish, p.block_major);
   const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, !p.block_major};
@@ -104,49 +105,50 @@ void Finish::combine(const Partial& p, const Expr& blocks) {
   const int64_t v = b_.next_var++;
   kir::Block& at =
       add_loop(element, v, Expr::index(0), blocks, p.block_major ? Kind::serial : Kind::vector);
-  const Expr place = p.block_major ? Expr::var(v) * extent_expr(sink.kept_size) + sink.kept
-                                   : sink.kept * Expr::index(p.stride) + Expr::var(v);
+  const Expr place = p.block_major
+                         ? Expr::var(v) * extent_expr(sink.result_elements) + sink.result_index
+                         : sink.result_index * Expr::index(p.stride) + Expr::var(v);
   const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, place);
   at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc, place), position}});
-  keep(sink, acc.id, acc.lanes, element);
+  store_result(sink, acc.id, acc.lanes, element);
 }
 
-void Finish::reduce(const FlatSink& sink) {
+void Finish::emit_reduction(const FlatSink& sink) {
   kir::Block& element = loop_over(b_, sink.out, b_.kernel.finish, false);
-  const bool lanes =
-      !sink.reduce.empty() && b_.extent(sink.reduce.back()).at(kLeastLanes) >= kLeastLanes;
+  const bool lanes = !sink.reduce.empty() &&
+                     b_.extent(sink.reduce.back()).at(kMinVectorExtent) >= kMinVectorExtent;
   const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, lanes};
   element.push_back({acc});
   kir::Block& at = loop_over(b_, sink.reduce, element, true);
-  emit_checks(sink, at);
+  emit_bounds_checks(sink, at);
   at.push_back({kir::Accumulate{acc.id, {}, sink.body, sink.position}});
-  keep(sink, acc.id, lanes, element);
+  store_result(sink, acc.id, lanes, element);
 }
 
-void Finish::map(std::vector<FlatSink> sinks) {
+void Finish::emit_maps(std::vector<FlatSink> sinks) {
   kir::Block& at = loop_over(b_, sinks.front().out, b_.kernel.finish, true);
   std::vector<Expr*> bodies;
   for (FlatSink& s : sinks) {
-    emit_checks(s, at);
+    emit_bounds_checks(s, at);
     bodies.push_back(&s.body);
   }
-  share(b_, bodies, at);
-  for (FlatSink& s : sinks) s.body = name_value(b_, s.body, at);
+  eliminate_common_subexpressions(b_, bodies, at);
+  for (FlatSink& s : sinks) s.body = append_let(b_, s.body, at);
   for (const FlatSink& s : sinks) {
     at.push_back({kir::StoreTo{s.buffers[0], s.stores[0].second, s.body, {}}});
   }
 }
 
-/// Replaces kErrorBuffer by the index `buffer`. The error words are the last buffer, so their index
-/// is known only after all scratch buffers.
-void number_error_words(kir::Block& block, int64_t buffer) {
+/// Replaces kErrorBuffer by `buffer`, the index of the buffer of error words. This buffer is the
+/// last one, so its index is known only after all scratch buffers exist.
+void set_error_buffer(kir::Block& block, int64_t buffer) {
   for (kir::Stmt& s : block) {
     if (auto* store = std::get_if<kir::StoreTo>(&s)) {
       if (store->buffer == kErrorBuffer) store->buffer = buffer;
     } else if (auto* loop = std::get_if<kir::For>(&s)) {
-      number_error_words(*loop->body, buffer);
+      set_error_buffer(*loop->body, buffer);
     } else if (auto* branch = std::get_if<kir::If>(&s)) {
-      number_error_words(*branch->body, buffer);
+      set_error_buffer(*branch->body, buffer);
     }
   }
 }
@@ -162,11 +164,11 @@ void emit_parts(KernelBuilder& b, std::list<Sweep>& sweeps) {
   Expr first = Expr::index(0);
   for (Sweep& sweep : sweeps) {
     const Expr end = first + sweep.blocks();
-    const Expr mine = scalar::logical_and(scalar::compare(Scalar::ge, block, first),
-                                          scalar::compare(Scalar::lt, block, end));
-    const Expr number = b.new_var();
+    const Expr mine = scalar::logical_and(scalar::compare(ScalarOp::ge, block, first),
+                                          scalar::compare(ScalarOp::lt, block, end));
+    const Expr block_index = b.new_var();
     kir::Block& branch = add_if(b.kernel.body, mine);
-    sweep.emit(number, give(branch, number.node().ivalue, block - first));
+    sweep.emit(block_index, bind_var(branch, block_index.node().ivalue, block - first));
     first = end;
   }
   b.kernel.blocks = first;
@@ -174,7 +176,7 @@ void emit_parts(KernelBuilder& b, std::list<Sweep>& sweeps) {
 
 }  // namespace
 
-void sweep(KernelBuilder& b) {
+void emit_sweeps(KernelBuilder& b) {
   std::list<Sweep> sweeps;
   for (const GroupPart& part : b.group.parts) sweeps.emplace_back(b, part);
   emit_parts(b, sweeps);
@@ -192,12 +194,12 @@ void sweep(KernelBuilder& b) {
   const auto error = static_cast<int64_t>(b.kernel.buffers.size());
   const auto words = 2 * static_cast<int64_t>(b.group.inputs.size());
   b.kernel.buffers.push_back({"error", i64, words, kir::Buffer::Role::error});
-  number_error_words(b.kernel.body, error);
-  number_error_words(b.kernel.finish, error);
+  set_error_buffer(b.kernel.body, error);
+  set_error_buffer(b.kernel.finish, error);
 }
 
 kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
-  const Group group = analyze_body(body);
+  const Group group = analyze_fused_body(body);
   {
     KernelBuilder b(group, name);
     if (std::optional<Contraction> contraction = Contraction::match(b)) {
@@ -206,7 +208,7 @@ kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
     }
   }
   KernelBuilder b(group, name);
-  sweep(b);
+  emit_sweeps(b);
   return std::move(b.kernel);
 }
 

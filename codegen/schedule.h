@@ -5,12 +5,13 @@
 
 namespace fluid {
 
-/// Returns the kernel of a fused group. `body` holds "arg" ops (attribute `index`), ops that lower
-/// to Map or Reduce, and outputs in the order of the fused op's results. Buffers: one per arg, one
-/// per output, then scratch, then error words if an index comes from data. The error words are
-/// i64[inputs, 2] = {1 if the input was read out of range, the index}; all are zero without an
-/// error. If several indices are bad, the words hold any one of them: threads race, but each word
-/// is written whole.
+/// Schedules a fused group for the CPU. Returns its kernel. `body` is the body of the fused op:
+/// "arg" ops (attribute `index`), ops that lower to Map or Reduce, and outputs in the order of the
+/// results of the fused op. The buffers of the kernel are one per arg, one per output, then scratch
+/// buffers, then error words if an index is data-dependent. The error words are i64[inputs, 2]: for
+/// each input, 1 if it was read out of range, and the index. Without an error all words are zero.
+/// If several indices are out of range, the words hold one of them: threads race, but the writes of
+/// a word are atomic.
 kir::Kernel schedule(const ir::Graph& body, const std::string& name);
 
 }  // namespace fluid

@@ -9,104 +9,108 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-constexpr int64_t kAccumulators = 24;  // vector registers for results; the others hold operands
-constexpr double kLatency = 8;         // independent multiply-adds that hide the latency
-constexpr double kBroadcast = 0.5;  // cost of a broadcast load, which folds into the multiply-add
-constexpr double kGather = 16;
-constexpr double kMaxContractionCost = 3;       // products that cost more use the sweep schedule
-constexpr double kLeastTermsOfContraction = 9;  // shorter sums use the sweep schedule
-constexpr double kUnrolledProducts = 300;       // most multiply-adds in the innermost loop's body
+// Vector registers for accumulators; the other registers hold operands.
+constexpr int64_t kAccumulators = 24;
+constexpr double kMinInFlight = 8;  // independent multiply-adds that hide the latency of one
+// A broadcast load folds into the multiply-add, which costs 1.
+constexpr double kBroadcastCost = 0.5;
+constexpr double kGatherCost = 16;
+// Maximum cost of a product; above it the sweep schedule is used.
+constexpr double kMaxContractionCost = 3;
+// Minimum number of terms; shorter sums use the sweep schedule.
+constexpr double kMinContractionTerms = 9;
+constexpr double kMaxUnrolledProducts = 300;  // maximum multiply-adds in the innermost loop's body
 constexpr double kBlockProducts = 200e3;
-constexpr int64_t kFew = 4;  // tile size in the remainder of a larger tile
-constexpr int64_t kMaxParallelAccumulators =
-    16;  // most accumulators of a reduction that is split over several vectors
-constexpr int64_t kChunk = 256;             // tile size along the vector variable
-constexpr double kStripBytes = 20e3;        // operands of a strip; they fit the L1 cache
-constexpr int64_t kMaxMemoryVectors = 640;  // most vector accumulators in memory: 40 KiB of stack
-constexpr double kLeastBlocks = 16;         // enough blocks for all threads
+// Tile size in the remainder of an extent that has larger tiles.
+constexpr int64_t kRemainderTile = 4;
+// Maximum number of vector accumulators of a tile that spans several vectors along the vector
+// variable.
+constexpr int64_t kMaxParallelAccumulators = 16;
+constexpr int64_t kChunk = 256;  // tile size along the vector variable
+// Bytes of the operands that a strip reads; they fit the L1 cache.
+constexpr double kStripBytes = 20e3;
+// Maximum vector accumulators in memory: 40 KiB of stack.
+constexpr int64_t kMaxMemoryVectors = 640;
+constexpr double kMinBlocks = 16;  // minimum number of blocks, so that all threads have work
 
-bool depends_on(const Expr& e, int64_t var) {
-  return depends(
-      e, [&](const Expr& leaf) { return leaf.op() == Scalar::var && leaf.node().ivalue == var; });
-}
-
-/// Returns the cost of one access when lanes run along `vector`. A multiply-add costs 1.
-double access_cost(const Expr& offset, int64_t vector) {
-  if (!depends_on(offset, vector)) return kBroadcast;
+/// Returns the cost of one access at `offset` if lanes run along `vector_var`. A multiply-add
+/// costs 1.
+double access_cost(const Expr& offset, int64_t vector_var) {
+  if (!depends_on(offset, vector_var)) return kBroadcastCost;
   const std::optional<Affine> affine = as_affine(offset);
-  const int64_t stride = affine ? std::abs(affine->coefficient(vector)) : INT64_MAX;
+  const int64_t stride = affine ? std::abs(affine->coefficient(vector_var)) : INT64_MAX;
   if (stride == 1) return 1;
-  return stride <= 4 ? static_cast<double>(stride) : kGather;
+  return stride <= 4 ? static_cast<double>(stride) : kGatherCost;
 }
 
 std::vector<Expr> load_offsets(const Expr& body) {
   std::vector<Expr> offsets;
   for_each_node(body, [&](const Expr& e) {
-    if (e.op() == Scalar::load) offsets.push_back(e.args()[0]);
+    if (e.op() == ScalarOp::load) offsets.push_back(e.args()[0]);
   });
   return offsets;
 }
 
 }  // namespace
 
-std::optional<std::vector<FlatSink>> sum_with_maps(KernelBuilder& b, Vars& rows) {
+std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& b, Vars& rows) {
   if (b.group.parts.size() != 1) return std::nullopt;
   const GroupPart& part = b.group.parts.front();
   for (size_t i = 0; i < part.sinks.size(); ++i) {
     const GroupSink& s = b.group.sinks[static_cast<size_t>(part.sinks[i])];
     const bool sum = s.combine == Combine::sum && is_float(s.body.dtype());
-    if (s.finish || s.across || (i == 0 ? !sum : s.combine.has_value())) return std::nullopt;
+    if (s.finish || s.reduces_rows || (i == 0 ? !sum : s.combine.has_value())) return std::nullopt;
   }
   rows = part.rows;
   std::vector<FlatSink> sinks;
   for (int id : part.sinks) {
     sinks.push_back(
-        flatten(b, id, [](const Expr& let) { return let_node(let.node().ivalue, let.dtype()); }));
+        flatten(b, id, [](const Expr& let) { return read_let(let.node().ivalue, let.dtype()); }));
     if (!sinks.back().checks.empty()) return std::nullopt;
   }
-  collapse(b, sinks, rows);
+  collapse_vars(b, sinks, rows);
   const FlatSink& sum = sinks.front();
   for (const FlatSink& s : sinks) {
     if (!without(s.out, rows).empty() || s.out.size() != sum.out.size()) return std::nullopt;
   }
   if (sum.reduce.empty() || sum.out.empty()) return std::nullopt;
-  if (nominal_points(b, sum.reduce) < kLeastTermsOfContraction) return std::nullopt;
+  if (estimated_trip_count(b, sum.reduce) < kMinContractionTerms) return std::nullopt;
   return sinks;
 }
 
 std::optional<Contraction> Contraction::match(KernelBuilder& b) {
   Contraction c(b);
-  std::optional<std::vector<FlatSink>> sinks = sum_with_maps(b, c.rows_);
+  std::optional<std::vector<FlatSink>> sinks = match_sum_with_epilogue(b, c.rows_);
   if (!sinks) return std::nullopt;
   c.sinks_ = *std::move(sinks);
-  if (!c.choose_vector()) return std::nullopt;
+  if (!c.choose_vector_var()) return std::nullopt;
   c.choose_tiles();
-  c.choose_inside();
+  c.choose_memory_vars();
   return c;
 }
 
-/// Returns the loads of one product, with their costs when lanes run along `vector`.
-std::vector<Contraction::Access> Contraction::accesses(int64_t vector) const {
-  std::vector<Access> loads;
+/// Returns the operand loads of one product, with their costs if lanes run along `vector_var`.
+std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_var) const {
+  std::vector<OperandLoad> loads;
   for (const Expr& offset : load_offsets(sinks_.front().body)) {
-    loads.push_back({offset, access_cost(offset, vector)});
+    loads.push_back({offset, access_cost(offset, vector_var)});
   }
   return loads;
 }
 
-/// Returns the cost of a result's loads and stores when lanes run along `vector`, divided by the
-/// number of its products.
-double Contraction::result_cost(int64_t vector) const {
+/// Returns the cost of the stores of a result and of the loads of its epilogue, divided by the
+/// number of products in the result. Lanes run along `vector_var`.
+double Contraction::result_access_cost(int64_t vector_var) const {
   double cost = 0;
   for (const FlatSink& s : sinks_) {
-    for (const auto& [result, offset] : s.stores) cost += access_cost(offset, vector);
+    for (const auto& [result, offset] : s.stores) cost += access_cost(offset, vector_var);
     if (s.is_reduction()) continue;
-    for (const Expr& offset : load_offsets(s.body)) cost += access_cost(offset, vector);
+    for (const Expr& offset : load_offsets(s.body)) cost += access_cost(offset, vector_var);
   }
-  return cost / nominal_points(b_, sinks_.front().reduce);
+  return cost / estimated_trip_count(b_, sinks_.front().reduce);
 }
 
-bool Contraction::choose_vector() {
+bool Contraction::choose_vector_var() {
   const FlatSink& sum = sinks_.front();
   Vars candidates = sum.out;
   candidates.insert(candidates.end(), sum.reduce.begin(), sum.reduce.end());
@@ -115,26 +119,26 @@ bool Contraction::choose_vector() {
     const bool reduced = contains(sum.reduce, v);
     double cost = reduced ? 0.2 : 0;
     bool walks = false;
-    for (const Access& load : accesses(v)) {
+    for (const OperandLoad& load : operand_loads(v)) {
       cost += load.cost / 2;
       walks = walks || depends_on(load.offset, v);
     }
     cost /= lane_utilization(b_.extent(v));
     if (!walks || cost >= kMaxContractionCost) continue;
-    cost += result_cost(v);
+    cost += result_access_cost(v);
     if (cost < best) {
       best = cost;
       vector_ = v;
       lanes_reduced_ = reduced;
     }
   }
-  return vector_ >= 0 && accesses(vector_).size() >= 2;
+  return vector_ >= 0 && operand_loads(vector_).size() >= 2;
 }
 
-double Contraction::tile_cost(const std::vector<Access>& loads, const Tile& a,
+double Contraction::tile_cost(const std::vector<OperandLoad>& loads, const Tile& a,
                               const Tile& b) const {
   double loaded = 0;
-  for (const Access& load : loads) {
+  for (const OperandLoad& load : loads) {
     double n = load.cost;
     for (const Tile& t : {a, b}) {
       if (t.var >= 0 && depends_on(load.offset, t.var)) n *= static_cast<double>(t.size);
@@ -144,16 +148,16 @@ double Contraction::tile_cost(const std::vector<Access>& loads, const Tile& a,
   double use = 1;
   for (const Tile& t : {a, b}) {
     if (t.var < 0) continue;
-    const double n = nominal(b_.extent(t.var));
+    const double n = estimated_extent(b_.extent(t.var));
     const auto size = static_cast<double>(t.size);
     use *= n / (std::ceil(n / size) * size);
   }
   const auto products = static_cast<double>(a.size * b.size);
-  return (std::max(std::max(products, loaded), kLatency) + 0.1 * loaded) / products / use;
+  return (std::max(std::max(products, loaded), kMinInFlight) + 0.1 * loaded) / products / use;
 }
 
 void Contraction::choose_tiles() {
-  const std::vector<Access> loads = accesses(vector_);
+  const std::vector<OperandLoad> loads = operand_loads(vector_);
   const Vars vars = without(sinks_.front().out, {vector_});
   auto largest = [&](int64_t v) {
     const Dim& d = b_.extent(v);
@@ -162,7 +166,8 @@ void Contraction::choose_tiles() {
   double best = tile_cost(loads, {}, {});
   auto consider = [&](const Tile& a, const Tile& b) {
     const double cost = tile_cost(loads, a, b);
-    // On a tie the innermost variables win: their loads are contiguous.
+    // Of equal costs, takes the tiles of the innermost variables, because their loads are
+    // contiguous.
     if (cost > best + 1e-9) return;
     best = cost;
     tiles_ = {a};
@@ -179,15 +184,14 @@ void Contraction::choose_tiles() {
   }
 }
 
-/// Returns the bytes of the operands that a tile reads while `vars` run. Rereading the same operand
-/// for another value of a variable adds nothing.
-double Contraction::bytes_per_pass(const Vars& vars) const {
+/// Returns the bytes of the distinct operand elements that a tile reads in the loops over `vars`.
+double Contraction::operand_bytes(const Vars& vars) const {
   double bytes = 0;
   for_each_node(sinks_.front().body, [&](const Expr& e) {
-    if (e.op() != Scalar::load) return;
+    if (e.op() != ScalarOp::load) return;
     double n = static_cast<double>(size_of(e.dtype()));
     for (int64_t v : vars) {
-      if (depends_on(e.args()[0], v)) n *= nominal(b_.extent(v));
+      if (depends_on(e.args()[0], v)) n *= estimated_extent(b_.extent(v));
     }
     for (const Tile& t : tiles_) {
       if (depends_on(e.args()[0], t.var)) n *= static_cast<double>(t.size);
@@ -197,18 +201,19 @@ double Contraction::bytes_per_pass(const Vars& vars) const {
   return bytes;
 }
 
-/// Chooses result variables (a filter's taps) whose results read the same operands. If the operands
-/// do not fit the cache, one block computes all these results and sweeps the reduction in strips.
-void Contraction::choose_inside() {
+/// Chooses the result variables whose accumulators are in memory, for example the taps of a filter
+/// gradient. Their results read the same operands, which do not fit the cache. One block then
+/// computes all these results, and runs the reduction in strips whose operands fit the cache.
+void Contraction::choose_memory_vars() {
   const FlatSink& sum = sinks_.front();
   const Vars reduced = without(sum.reduce, {vector_});
   if (!lanes_reduced_ || reduced.empty()) return;
-  const double once = bytes_per_pass(without(sum.reduce, {reduced.front()}));
-  if (once * nominal(b_.extent(reduced.front())) <= kStripBytes) return;
+  const double once = operand_bytes(without(sum.reduce, {reduced.front()}));
+  if (once * estimated_extent(b_.extent(reduced.front())) <= kStripBytes) return;
   double blocks = 1;
   int64_t vectors = 1;
   for (int64_t v : sum.out) {
-    blocks *= std::ceil(nominal(b_.extent(v)) / static_cast<double>(tile_size(v)));
+    blocks *= std::ceil(estimated_extent(b_.extent(v)) / static_cast<double>(tile_size(v)));
   }
   for (const Tile& t : tiles_) vectors *= t.size;
   for (size_t i = sum.out.size(); i-- > 0;) {
@@ -217,8 +222,8 @@ void Contraction::choose_inside() {
     if (tile_size(v) > 1 || extent.batch) break;
     vectors *= extent.size;
     blocks /= static_cast<double>(extent.size);
-    if (vectors > kMaxMemoryVectors || blocks < kLeastBlocks) break;
-    inside_.insert(inside_.begin(), v);
+    if (vectors > kMaxMemoryVectors || blocks < kMinBlocks) break;
+    memory_vars_.insert(memory_vars_.begin(), v);
   }
   strip_ = std::max<int64_t>(static_cast<int64_t>(kStripBytes / once), 1);
 }
@@ -231,19 +236,20 @@ int64_t Contraction::tile_size(int64_t var) const {
   return 1;
 }
 
-Expr Contraction::tiles_of(int64_t var) const {
+Expr Contraction::tile_count(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
 void Contraction::emit() {
   const Expr block = b_.new_var();
   b_.kernel.block_var = block.node().ivalue;
-  const Vars vars = without(sinks_.front().out, inside_);
+  const Vars vars = without(sinks_.front().out, memory_vars_);
   Expr count = Expr::index(1);
-  double products = nominal_points(b_, sinks_.front().reduce) * nominal_points(b_, inside_);
+  double products =
+      estimated_trip_count(b_, sinks_.front().reduce) * estimated_trip_count(b_, memory_vars_);
   for (int64_t v : vars) {
-    count = count * tiles_of(v);
-    products *= std::min(nominal(b_.extent(v)), static_cast<double>(tile_size(v)));
+    count = count * tile_count(v);
+    products *= std::min(estimated_extent(b_.extent(v)), static_cast<double>(tile_size(v)));
   }
   const auto per = static_cast<int64_t>(std::max(kBlockProducts / products, 1.0));
   b_.kernel.blocks = ceil_div(count, per);
@@ -253,29 +259,31 @@ void Contraction::emit() {
   kir::Block* at =
       &add_loop(b_.kernel.body, r.node().ivalue, begin, min_index(count, begin + Expr::index(per)));
   Expr rest = r;
-  std::map<int64_t, Expr> numbers;
+  std::map<int64_t, Expr> tile_indices;
   for (size_t i = vars.size(); i-- > 0;) {
-    const Expr tiles = tiles_of(vars[i]);
+    const Expr tiles = tile_count(vars[i]);
     const bool whole = tile_size(vars[i]) == 1;
     const Expr number = whole ? Expr::var(vars[i]) : b_.new_var();
-    at = &give(*at, number.node().ivalue, i == 0 ? rest : scalar::mod(rest, tiles));
+    at = &bind_var(*at, number.node().ivalue, i == 0 ? rest : scalar::mod(rest, tiles));
     rest = scalar::floordiv(rest, tiles);
-    numbers[vars[i]] = number;
+    tile_indices[vars[i]] = number;
   }
   if (!lanes_reduced_) {
     const Expr size = extent_expr(b_.extent(vector_));
-    const bool one = is_constant(tiles_of(vector_), 1);
-    const Expr begin = one ? Expr::index(0) : numbers.at(vector_) * Expr::index(kChunk);
+    const bool one = is_constant(tile_count(vector_), 1);
+    const Expr begin = one ? Expr::index(0) : tile_indices.at(vector_) * Expr::index(kChunk);
     chunk_ = {vector_, begin, one ? size : min_index(size, begin + Expr::index(kChunk))};
   } else {
     chunk_ = {vector_, Expr::index(0), extent_expr(b_.extent(vector_))};
   }
-  emit_cases(sinks_, 0, {}, numbers, *at);
+  emit_full_and_partial_tiles(sinks_, 0, {}, tile_indices, *at);
 }
 
-/// Emits separate code for full tiles and for the remainder of each tiled variable.
-void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
-                             const std::map<int64_t, Expr>& numbers, kir::Block& out) {
+/// Emits separate code for full tiles and for the remainder along each tiled variable.
+void Contraction::emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks, size_t next,
+                                              Vars tile_vars,
+                                              const std::map<int64_t, Expr>& tile_indices,
+                                              kir::Block& out) {
   if (next == tiles_.size()) {
     const int64_t vectors = concurrent_vectors(tile_vars);
     if (vectors > 1) return emit_strips(sinks, tile_vars, vectors, out);
@@ -283,46 +291,48 @@ void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Va
   }
   const Tile& tile = tiles_[next];
   const Dim& extent = b_.extent(tile.var);
-  const Expr number = numbers.at(tile.var);
+  const Expr number = tile_indices.at(tile.var);
   auto unrolled = [&](int64_t size, const Expr& begin, kir::Block& block) {
     const Expr base = b_.new_var();
     const Expr within = b_.new_var();
     sizes_[within.node().ivalue] = size;
-    kir::Block& body = give(block, base.node().ivalue, begin);
+    kir::Block& body = bind_var(block, base.node().ivalue, begin);
     std::vector<FlatSink> renamed = sinks;
-    for (FlatSink& s : renamed) rename(s, tile.var, base + within);
+    for (FlatSink& s : renamed) substitute(s, tile.var, base + within);
     Vars inner = tile_vars;
     inner.push_back(within.node().ivalue);
-    emit_cases(renamed, next + 1, inner, numbers, body);
+    emit_full_and_partial_tiles(renamed, next + 1, inner, tile_indices, body);
   };
   const Expr begin = number * Expr::index(tile.size);
   const int64_t left = extent.batch ? -1 : extent.size % tile.size;
   if (left == 0) return unrolled(tile.size, begin, out);
   const Expr full = scalar::floordiv(extent_expr(extent), Expr::index(tile.size));
-  unrolled(tile.size, begin, add_if(out, scalar::compare(Scalar::lt, number, full)));
-  kir::Block& rest = add_if(out, scalar::compare(Scalar::ge, number, full));
+  unrolled(tile.size, begin, add_if(out, scalar::compare(ScalarOp::lt, number, full)));
+  kir::Block& rest = add_if(out, scalar::compare(ScalarOp::ge, number, full));
   if (left > 0) return unrolled(left, begin, rest);
   Expr first = begin;
-  if (tile.size > kFew) {
-    const Expr some = b_.new_var(), few = Expr::index(kFew);
+  if (tile.size > kRemainderTile) {
+    const Expr some = b_.new_var(), few = Expr::index(kRemainderTile);
     const Expr count = scalar::floordiv(extent_expr(extent) - begin, few);
-    unrolled(kFew, begin + some * few, add_loop(rest, some.node().ivalue, Expr::index(0), count));
+    unrolled(kRemainderTile, begin + some * few,
+             add_loop(rest, some.node().ivalue, Expr::index(0), count));
     first = begin + count * few;
   }
   kir::Block& single = add_loop(rest, tile.var, first, extent_expr(extent));
-  emit_cases(sinks, next + 1, tile_vars, numbers, single);
+  emit_full_and_partial_tiles(sinks, next + 1, tile_vars, tile_indices, single);
 }
 
-/// Returns how many vectors along the vector variable accumulate at once. A tile with few results
-/// uses several: its loads are then contiguous, and more products are in flight.
+/// Returns the number of vectors along the vector variable that a tile accumulates at once. A tile
+/// with few results uses several vectors: its loads are then contiguous, and more multiply-adds are
+/// in flight.
 int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
   if (lanes_reduced_) return 1;
   int64_t results = 1;
   for (int64_t v : tile_vars) results *= sizes_.at(v);
-  for (const Access& load : accesses(vector_)) {
+  for (const OperandLoad& load : operand_loads(vector_)) {
     if (load.cost > 1) return 1;
   }
-  const auto columns = std::min(nominal(b_.extent(vector_)), static_cast<double>(kChunk));
+  const auto columns = std::min(estimated_extent(b_.extent(vector_)), static_cast<double>(kChunk));
   int64_t vectors = 1;
   while (2 * vectors * results <= kMaxParallelAccumulators &&
          static_cast<double>(2 * vectors * vector_lanes()) <= columns) {
@@ -333,19 +343,20 @@ int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
 
 int64_t Contraction::vector_lanes() const { return 64 / size_of(sinks_.front().acc); }
 
-/// Emits the chunk in strips of `vectors` vectors, then its remainder.
+/// Emits the range `chunk_` of the vector variable in strips of `vectors` vectors, then its
+/// remainder.
 void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
                               int64_t vectors, kir::Block& out) {
   const Expr width = Expr::index(vectors * vector_lanes());
   const Expr strip = b_.new_var(), begin = b_.new_var(), vector = b_.new_var();
   const Expr lane = b_.new_var();
   const Expr strips = scalar::floordiv(chunk_.end - chunk_.begin, width);
-  kir::Block& body = give(add_loop(out, strip.node().ivalue, Expr::index(0), strips),
-                          begin.node().ivalue, chunk_.begin + strip * width);
+  kir::Block& body = bind_var(add_loop(out, strip.node().ivalue, Expr::index(0), strips),
+                              begin.node().ivalue, chunk_.begin + strip * width);
   sizes_[vector.node().ivalue] = vectors;
   std::vector<FlatSink> renamed = sinks;
   for (FlatSink& s : renamed) {
-    rename(s, vector_, begin + vector * Expr::index(vector_lanes()) + lane);
+    substitute(s, vector_, begin + vector * Expr::index(vector_lanes()) + lane);
   }
   Vars wide = tile_vars;
   wide.push_back(vector.node().ivalue);
@@ -356,7 +367,7 @@ void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& ti
   emit_tile(sinks, tile_vars, {vector_, chunk_.begin + strips * width, chunk_.end}, out);
 }
 
-kir::Block& Contraction::tile_loops(const Vars& tile_vars, kir::Block& out) {
+kir::Block& Contraction::emit_tile_loops(const Vars& tile_vars, kir::Block& out) {
   kir::Block* at = &out;
   for (int64_t v : tile_vars) {
     at = &add_loop(*at, v, Expr::index(0), Expr::index(sizes_.at(v)), Kind::unroll);
@@ -365,12 +376,12 @@ kir::Block& Contraction::tile_loops(const Vars& tile_vars, kir::Block& out) {
 }
 
 /// Emits the reduction loops. Inner loops are unrolled while the body stays small.
-kir::Block& Contraction::reduce_loops(const Vars& vars, double copies, kir::Block& out) {
+kir::Block& Contraction::emit_reduction_loops(const Vars& vars, double copies, kir::Block& out) {
   size_t serial = vars.size();
   while (!lanes_reduced_ && serial > 0) {
     const Dim& extent = b_.extent(vars[serial - 1]);
-    copies *= nominal(extent);
-    if (extent.batch || copies > kUnrolledProducts) break;
+    copies *= estimated_extent(extent);
+    if (extent.batch || copies > kMaxUnrolledProducts) break;
     --serial;
   }
   kir::Block* at = &out;
@@ -381,16 +392,16 @@ kir::Block& Contraction::reduce_loops(const Vars& vars, double copies, kir::Bloc
   return *at;
 }
 
-kir::Block& Contraction::inside_loops(kir::Block& out) {
+kir::Block& Contraction::emit_memory_loops(kir::Block& out) {
   kir::Block* at = &out;
-  for (int64_t v : inside_) {
+  for (int64_t v : memory_vars_) {
     at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)));
   }
   return *at;
 }
 
 void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
-                            const Lanes& lanes, kir::Block& out) {
+                            const VectorLoop& lanes, kir::Block& out) {
   const FlatSink& sum = sinks.front();
   kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, lanes_reduced_};
   std::vector<Expr> index;
@@ -400,7 +411,7 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
     index.push_back(Expr::var(v));
     copies *= static_cast<double>(sizes_.at(v));
   }
-  for (int64_t v : inside_) {
+  for (int64_t v : memory_vars_) {
     acc.dims.push_back(b_.extent(v).size);
     index.push_back(Expr::var(v));
   }
@@ -409,29 +420,29 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
   at->push_back({acc});
   kir::Block* point = at;
   Vars reduced = without(sum.reduce, {vector_});
-  if (!inside_.empty()) {
+  if (!memory_vars_.empty()) {
     const int64_t first = reduced.front();
     const Expr size = extent_expr(b_.extent(first));
     const Expr strip = b_.new_var();
     point = &add_loop(*point, strip.node().ivalue, Expr::index(0), ceil_div(size, strip_));
     const Expr begin = strip * Expr::index(strip_);
     const Expr end = min_index(size, begin + Expr::index(strip_));
-    point = &add_loop(inside_loops(*point), first, begin, end);
+    point = &add_loop(emit_memory_loops(*point), first, begin, end);
     reduced.erase(reduced.begin());
-    at = &inside_loops(*at);
+    at = &emit_memory_loops(*at);
   }
-  point = &reduce_loops(reduced, copies, *point);
+  point = &emit_reduction_loops(reduced, copies, *point);
   if (lanes_reduced_) point = &add_loop(*point, lanes.var, lanes.begin, lanes.end, Kind::vector);
-  tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
-  kir::Block& end = tile_loops(tile_vars, *at);
+  emit_tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
+  kir::Block& end = emit_tile_loops(tile_vars, *at);
   const DType dtype = sum.source->op->results[0].type.dtype;
   const Expr total = scalar::cast(read_acc(acc.id, sum.acc, index, lanes_reduced_), dtype);
   end.push_back({kir::Let{2 * sum.id, total}});
   std::vector<kir::Stmt> stores;
   for (const FlatSink& s : sinks) {
     for (size_t i = 0; i < s.stores.size(); ++i) {
-      const Expr value = s.is_reduction() ? let_node(2 * sum.id, compute_dtype(dtype))
-                                          : name_value(b_, s.body, end);
+      const Expr value = s.is_reduction() ? read_let(2 * sum.id, compute_dtype(dtype))
+                                          : append_let(b_, s.body, end);
       stores.push_back({kir::StoreTo{s.buffers[i], s.stores[i].second, value, {}}});
     }
   }

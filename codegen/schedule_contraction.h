@@ -1,7 +1,7 @@
 #pragma once
 
-// Schedule for matrix products and convolutions: a tile of accumulators in registers, reductions
-// innermost.
+// CPU schedule for matrix products and convolutions: a tile of accumulators in registers, and the
+// reduction loops innermost.
 
 #include <optional>
 
@@ -9,20 +9,21 @@
 
 namespace fluid {
 
-/// Returns the sinks of a group that is one long enough sum and element-wise maps of its results;
-/// else nullopt. Sets `rows` to the row variables.
-std::optional<std::vector<FlatSink>> sum_with_maps(KernelBuilder& builder, Vars& rows);
+/// Matches a group that is a contraction with an elementwise epilogue: one sum over at least
+/// kMinContractionTerms terms, then elementwise ops on its result. Returns the sinks of the group,
+/// the sum first, or nullopt for other groups. Sets `rows` to the row variables.
+std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
 
-/// A sum of products whose loads are reused by several results, and element-wise maps of the sum.
-/// Lanes run along a variable that loads walk with stride 1. Up to two result variables are tiled,
-/// so that one load feeds several accumulators. A tile with few results accumulates several vectors
-/// at once. A long reduction runs in strips that fit the cache; all results that need a strip use
-/// it in turn.
+/// CPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products
+/// of which several results read the same operands. Vectorizes a variable along which loads are
+/// contiguous. Up to two result variables are tiled, so that one load feeds several accumulators. A
+/// tile with few results accumulates several vectors at once. A long reduction runs in strips that
+/// fit the cache. All results that read a strip are updated before the next strip.
 class Contraction {
  public:
-  /// Returns nullopt when the group has another form.
+  /// Returns the schedule of the builder's group, or nullopt if it does not apply to the group.
   static std::optional<Contraction> match(KernelBuilder& builder);
-  /// Fills in the kernel's body and number of blocks.
+  /// Sets the body and the number of blocks of the builder's kernel.
   void emit();
 
  private:
@@ -30,49 +31,48 @@ class Contraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  struct Access {
+  struct OperandLoad {
     Expr offset;
     double cost = 0;  ///< cost of one access; a multiply-add costs 1
   };
-  /// The vector loop of a tile.
-  struct Lanes {
+  /// Variable and range of the vector loop of a tile.
+  struct VectorLoop {
     int64_t var = -1;
     Expr begin, end;
   };
   explicit Contraction(KernelBuilder& builder) : b_(builder) {}
 
-  bool choose_vector();
-  std::vector<Access> accesses(int64_t vector) const;
-  double result_cost(int64_t vector) const;
+  bool choose_vector_var();
+  std::vector<OperandLoad> operand_loads(int64_t vector_var) const;
+  double result_access_cost(int64_t vector_var) const;
   void choose_tiles();
-  void choose_inside();
-  double bytes_per_pass(const Vars& vars) const;
-  double tile_cost(const std::vector<Access>& loads, const Tile& a, const Tile& b) const;
-  int64_t chunk_of_vector() const;
-  Expr tiles_of(int64_t var) const;
+  void choose_memory_vars();
+  double operand_bytes(const Vars& vars) const;
+  double tile_cost(const std::vector<OperandLoad>& loads, const Tile& a, const Tile& b) const;
+  Expr tile_count(int64_t var) const;
   int64_t tile_size(int64_t var) const;
-  void emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
-                  const std::map<int64_t, Expr>& numbers, kir::Block& out);
+  void emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
+                                   const std::map<int64_t, Expr>& tile_indices, kir::Block& out);
   int64_t vector_lanes() const;
   int64_t concurrent_vectors(const Vars& tile_vars) const;
   void emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars, int64_t vectors,
                    kir::Block& out);
-  void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const Lanes& lanes,
+  void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const VectorLoop& lanes,
                  kir::Block& out);
-  kir::Block& inside_loops(kir::Block& out);
-  kir::Block& tile_loops(const Vars& tile_vars, kir::Block& out);
-  kir::Block& reduce_loops(const Vars& vars, double copies, kir::Block& out);
+  kir::Block& emit_memory_loops(kir::Block& out);
+  kir::Block& emit_tile_loops(const Vars& tile_vars, kir::Block& out);
+  kir::Block& emit_reduction_loops(const Vars& vars, double copies, kir::Block& out);
 
   KernelBuilder& b_;
-  std::vector<FlatSink> sinks_;  ///< the sum of products, then the maps that read it
+  std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
   Vars rows_;
   int64_t vector_ = -1;
-  bool lanes_reduced_ = false;  ///< the vector variable is a reduced variable
+  bool lanes_reduced_ = false;  ///< whether the vector variable is a reduced variable
   std::vector<Tile> tiles_;
-  Vars inside_;        ///< result variables whose accumulators a block keeps in memory
+  Vars memory_vars_;   ///< result loops of a tile whose accumulators are in memory
   int64_t strip_ = 0;  ///< iterations of the first reduced variable per strip
-  Lanes chunk_;
-  std::map<int64_t, int64_t> sizes_;  ///< extents of the unrolled variables of tiles
+  VectorLoop chunk_;
+  std::map<int64_t, int64_t> sizes_;  ///< unrolled variable of a tile -> extent
 };
 
 }  // namespace fluid

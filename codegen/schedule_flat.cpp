@@ -15,7 +15,8 @@ DType accumulator(const GroupSink& sink) {
   return i64;
 }
 
-/// Clamps the indices of a read that come from data, and records a check of each.
+/// Returns the indices of a read, clamps those that are data-dependent, and adds a bounds check of
+/// each clamped index to `sink`.
 std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
   const bool masked = read.args().size() > index.size();
@@ -23,8 +24,8 @@ std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatS
     const Expr end = extent_expr(type.shape[d]);
     const std::optional<Affine> affine = as_affine(index[d]);
     if (affine) continue;
-    Expr bad = scalar::logical_or(scalar::compare(Scalar::lt, index[d], Expr::index(0)),
-                                  scalar::compare(Scalar::ge, index[d], end));
+    Expr bad = scalar::logical_or(scalar::compare(ScalarOp::lt, index[d], Expr::index(0)),
+                                  scalar::compare(ScalarOp::ge, index[d], end));
     if (masked) bad = scalar::logical_and(bad, read.args().back());
     sink.checks.push_back({bad, index[d], input});
     index[d] = scalar::max(scalar::min(index[d], end - Expr::index(1)), Expr::index(0));
@@ -32,7 +33,8 @@ std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatS
   return index;
 }
 
-/// Whether all index expressions in `e` use `a` and `b` only as a * size + b.
+/// Whether all index expressions in `e` use the variables `a` and `b` only as a * size + b, so that
+/// one loop can replace both.
 bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
                    std::map<const ExprNode*, bool>& memo) {
   if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
@@ -48,12 +50,12 @@ bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
 
 std::vector<Expr> expressions(const FlatSink& sink) {
   std::vector<Expr> all = {sink.body};
-  for (const Expr& e : {sink.position, sink.kept}) {
+  for (const Expr& e : {sink.position, sink.result_index}) {
     if (e) all.push_back(e);
   }
   for (const auto& [result, offset] : sink.stores) all.push_back(offset);
   for (const IndexCheck& c : sink.checks) {
-    all.push_back(c.bad);
+    all.push_back(c.out_of_range);
     all.push_back(c.index);
   }
   return all;
@@ -79,26 +81,27 @@ bool collapsible(const KernelBuilder& builder, const std::vector<FlatSink>& sink
 
 }  // namespace
 
-Vars real(const Vars& vars) {
+Vars without_unit_dims(const Vars& vars) {
   Vars kept;
   std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
   return kept;
 }
 
-Expr position_over(const KernelBuilder& builder, const Vars& vars) {
+Expr row_major_index(const KernelBuilder& builder, const Vars& vars) {
   Expr position = Expr::index(0);
-  for (int64_t v : real(vars)) position = position * extent_expr(builder.extent(v)) + Expr::var(v);
+  for (int64_t v : without_unit_dims(vars))
+    position = position * extent_expr(builder.extent(v)) + Expr::var(v);
   return position;
 }
 
-Dim count_over(const KernelBuilder& builder, const Vars& vars) {
+Dim element_count(const KernelBuilder& builder, const Vars& vars) {
   Shape shape;
-  for (int64_t v : real(vars)) shape.push_back(builder.extent(v));
+  for (int64_t v : without_unit_dims(vars)) shape.push_back(builder.extent(v));
   return shape.numel();
 }
 
-KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& made_for)
-    : processor(made_for), group(std::move(analyzed)), extents(group.extents) {
+KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& target)
+    : processor(target), group(std::move(analyzed)), extents(group.extents) {
   kernel.name = std::move(name);
   auto add = [&](const Value& v, kir::Buffer::Role role, const std::string& stem, size_t i) {
     Dim elements = 1;
@@ -123,7 +126,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // Renames the finish's variables, because the sweep may change its own.
+  // Gives the sinks of the finish variables of their own, because a sweep may rename the variables
+  // of its sinks.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -138,7 +142,7 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
     for (int64_t& v : sink.out) v = renamed(v);
     for (int64_t& v : sink.reduce) v = renamed(v);
     sink.body = rewrite(sink.body, [&](const Expr& e) {
-      return e.op() == Scalar::var ? Expr::var(renamed(e.node().ivalue)) : Expr();
+      return e.op() == ScalarOp::var ? Expr::var(renamed(e.node().ivalue)) : Expr();
     });
   }
   next_var = static_cast<int64_t>(extents.size());
@@ -169,7 +173,8 @@ Expr KernelBuilder::constant(int64_t value) {
 Expr offset_of(const Type& type, const std::vector<Expr>& index) {
   std::vector<Expr> outer = index;
   std::vector<Dim> sizes(type.shape.begin(), type.shape.end());
-  std::vector<std::pair<Expr, int64_t>> inner;  // index within a block, block size; innermost last
+  // (index within a layout block, block size), innermost last.
+  std::vector<std::pair<Expr, int64_t>> inner;
   std::vector<size_t> order(index.size());
   for (size_t d = 0; d < order.size(); ++d) order[d] = d;
   if (type.layout) {
@@ -189,7 +194,7 @@ Expr offset_of(const Type& type, const std::vector<Expr>& index) {
 }
 
 Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask, double fallback) {
-  ExprNode n{.op = Scalar::load, .dtype = compute_dtype(dtype), .args = {offset}};
+  ExprNode n{.op = ScalarOp::load, .dtype = compute_dtype(dtype), .args = {offset}};
   n.ivalue = buffer;
   if (mask) {
     n.args.push_back(mask);
@@ -198,7 +203,7 @@ Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask, dou
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-Expr load_result(const Group& group, const Expr& let, int64_t buffer) {
+Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer) {
   const ReductionRead read = reduction_of(let);
   const ir::Op* op = group.sinks[static_cast<size_t>(read.sink)].op;
   const Type& type = op->results[static_cast<size_t>(read.result)].type;
@@ -206,11 +211,11 @@ Expr load_result(const Group& group, const Expr& let, int64_t buffer) {
   return load(buffer, compute_dtype(type.dtype), offset_of(plain, let.args()));
 }
 
-/// Moves a philox's constant operands into the constants buffer, so that layers with different
-/// streams share a kernel.
+/// Replaces constant operands of a philox node by loads from the constants buffer, so that layers
+/// that differ only in their random streams share a kernel.
 Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
-  // Arguments with the two words of the stream, or with counter and stream.
+  // Arguments 1 and 2 hold the two words of the stream, or the counter and the stream.
   for (const size_t i : {1, 2}) {
     if (is_constant(args[i])) args[i] = builder.constant(args[i].node().ivalue);
   }
@@ -223,14 +228,15 @@ FlatSink flatten(KernelBuilder& builder, int id,
   FlatSink sink;
   sink.source = &source;
   sink.id = id;
-  sink.out = real(source.out);
-  sink.reduce = real(source.reduce);
+  sink.out = without_unit_dims(source.out);
+  sink.reduce = without_unit_dims(source.reduce);
   sink.acc = accumulator(source);
   Interner intern;
   sink.body = intern(rewrite(source.body, [&](const Expr& e) -> Expr {
-    if (e.op() == Scalar::let) return resolve(e);
-    if (e.op() == Scalar::philox && !builder.processor.gpu) return philox_of_constants(builder, e);
-    if (e.op() != Scalar::read) return {};
+    if (e.op() == ScalarOp::let) return resolve(e);
+    if (e.op() == ScalarOp::philox && !builder.processor.gpu)
+      return philox_of_constants(builder, e);
+    if (e.op() != ScalarOp::read) return {};
     const int64_t input = e.node().ivalue;
     const Type& type = builder.group.inputs[static_cast<size_t>(input)].type();
     std::vector<Expr> index(e.args().begin(), e.args().begin() + type.shape.rank());
@@ -250,31 +256,31 @@ FlatSink flatten(KernelBuilder& builder, int id,
     sink.buffers.push_back(static_cast<int64_t>(builder.group.inputs.size()) + slot);
   }
   if (sink.is_reduction()) {
-    sink.kept = position_over(builder, source.out);
-    sink.kept_size = count_over(builder, sink.out);
+    sink.result_index = row_major_index(builder, source.out);
+    sink.result_elements = element_count(builder, sink.out);
     sink.body = scalar::cast(sink.body, sink.acc);
   }
-  if (source.combine == Combine::argmax) sink.position = position_over(builder, source.reduce);
+  if (source.combine == Combine::argmax) sink.position = row_major_index(builder, source.reduce);
   return sink;
 }
 
-void rename(FlatSink& sink, int64_t var, const Expr& by) {
+void substitute(FlatSink& sink, int64_t var, const Expr& by) {
   auto apply = [&](Expr& e) {
     if (!e) return;
     e = rewrite(e, [&](const Expr& n) {
-      return n.op() == Scalar::var && n.node().ivalue == var ? by : Expr();
+      return n.op() == ScalarOp::var && n.node().ivalue == var ? by : Expr();
     });
   };
   apply(sink.body);
   apply(sink.position);
-  apply(sink.kept);
+  apply(sink.result_index);
   for (auto& [result, offset] : sink.stores) apply(offset);
   for (IndexCheck& c : sink.checks) {
-    apply(c.bad);
+    apply(c.out_of_range);
     apply(c.index);
   }
   for (Vars* vars : {&sink.out, &sink.reduce}) {
-    if (by.op() == Scalar::var) {
+    if (by.op() == ScalarOp::var) {
       std::ranges::replace(*vars, var, by.node().ivalue);
     } else {
       std::erase(*vars, var);
@@ -282,7 +288,7 @@ void rename(FlatSink& sink, int64_t var, const Expr& by) {
   }
 }
 
-void collapse(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows) {
+void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows) {
   Vars vars;
   for (const FlatSink& sink : sinks) {
     for (const Vars* list : {&sink.out, &sink.reduce}) {
@@ -301,7 +307,7 @@ void collapse(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows) 
       const Dim& outer = builder.extent(a);
       size = Dim(size.size * outer.size);
       size.batch = outer.batch;
-      for (FlatSink& sink : sinks) rename(sink, a, Expr::index(0));
+      for (FlatSink& sink : sinks) substitute(sink, a, Expr::index(0));
       std::erase(rows, a);
       std::erase(vars, a);
       changed = true;

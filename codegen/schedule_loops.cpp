@@ -7,14 +7,14 @@
 namespace fluid {
 namespace {
 
-bool worth_keeping(Scalar op) {
-  return op == Scalar::load || op == Scalar::div || op == Scalar::pow || op == Scalar::philox ||
-         (op >= Scalar::sqrt && op <= Scalar::cos);
+bool is_costly(ScalarOp op) {
+  return op == ScalarOp::load || op == ScalarOp::div || op == ScalarOp::pow ||
+         op == ScalarOp::philox || (op >= ScalarOp::sqrt && op <= ScalarOp::cos);
 }
 
-double stride_value(const Expr& offset, int64_t var) {
-  if (!depends(offset,
-               [&](const Expr& e) { return e.op() == Scalar::var && e.node().ivalue == var; })) {
+double stride_score(const Expr& offset, int64_t var) {
+  if (!any_leaf(offset,
+                [&](const Expr& e) { return e.op() == ScalarOp::var && e.node().ivalue == var; })) {
     return 0.6;
   }
   const std::optional<Affine> affine = as_affine(offset);
@@ -32,7 +32,7 @@ kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Ex
   return *body;
 }
 
-kir::Block& give(kir::Block& block, int64_t var, const Expr& value) {
+kir::Block& bind_var(kir::Block& block, int64_t var, const Expr& value) {
   return add_loop(block, var, value, value + Expr::index(1));
 }
 
@@ -42,46 +42,52 @@ kir::Block& add_if(kir::Block& block, const Expr& condition) {
   return *body;
 }
 
-kir::Block& unpack(KernelBuilder& b, const Expr& number,
-                   const std::vector<std::pair<int64_t, Expr>>& digits, kir::Block& out) {
+kir::Block& delinearize(KernelBuilder& b, const Expr& linear_index,
+                        const std::vector<std::pair<int64_t, Expr>>& dims, kir::Block& out) {
   kir::Block* at = &out;
-  Expr rest = number;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    const auto& [var, count] = digits[i];
-    const bool last = i + 1 == digits.size();
-    at = &give(*at, var, last ? rest : scalar::mod(rest, count));
-    if (!last) rest = name_value(b, scalar::floordiv(rest, count), *at);
+  Expr rest = linear_index;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const auto& [var, count] = dims[i];
+    const bool last = i + 1 == dims.size();
+    at = &bind_var(*at, var, last ? rest : scalar::mod(rest, count));
+    if (!last) rest = append_let(b, scalar::floordiv(rest, count), *at);
   }
   return *at;
 }
 
-bool depends(const Expr& e, const std::function<bool(const Expr& leaf)>& leaf) {
+bool any_leaf(const Expr& e, const std::function<bool(const Expr& leaf)>& predicate) {
   bool found = false;
-  for_each_node(e, [&](const Expr& n) { found = found || (n.args().empty() && leaf(n)); });
+  for_each_node(e, [&](const Expr& n) { found = found || (n.args().empty() && predicate(n)); });
   return found;
 }
 
-Expr let_node(int64_t id, DType dtype) {
-  ExprNode n{.op = Scalar::let, .dtype = dtype, .args = {}};
+bool depends_on(const Expr& e, int64_t var) {
+  return any_leaf(
+      e, [&](const Expr& leaf) { return leaf.op() == ScalarOp::var && leaf.node().ivalue == var; });
+}
+
+Expr read_let(int64_t id, DType dtype) {
+  ExprNode n{.op = ScalarOp::let, .dtype = dtype, .args = {}};
   n.ivalue = id;
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-Expr name_value(KernelBuilder& builder, const Expr& e, kir::Block& block) {
-  if (e.op() == Scalar::let || is_constant(e)) return e;
+Expr append_let(KernelBuilder& builder, const Expr& e, kir::Block& block) {
+  if (e.op() == ScalarOp::let || is_constant(e)) return e;
   const int64_t id = builder.next_let++;
   block.push_back({kir::Let{id, e}});
-  return let_node(id, e.dtype());
+  return read_let(id, e.dtype());
 }
 
-void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& block) {
+void eliminate_common_subexpressions(KernelBuilder& builder, const std::vector<Expr*>& exprs,
+                                     kir::Block& block) {
   std::map<const ExprNode*, int> uses;
   std::map<const ExprNode*, bool> costly;
   for (const Expr* root : exprs) {
     ++uses[root->get()];
     for_each_node(*root, [&](const Expr& e) {
       if (costly.contains(e.get())) return;
-      bool any = worth_keeping(e.op());
+      bool any = is_costly(e.op());
       for (const Expr& arg : e.args()) {
         ++uses[arg.get()];
         any = any || costly[arg.get()];
@@ -96,7 +102,7 @@ void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& 
     ExprNode n = e.node();
     for (Expr& arg : n.args) arg = replace(arg);
     Expr result(std::make_shared<const ExprNode>(std::move(n)));
-    if (uses[e.get()] > 1) result = name_value(builder, result, block);
+    if (uses[e.get()] > 1) result = append_let(builder, result, block);
     return done[e.get()] = result;
   };
   for (Expr* root : exprs) {
@@ -106,19 +112,19 @@ void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& 
 }
 
 void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
-           const std::function<bool(const Expr& leaf)>& known, kir::Block& block) {
+           const std::function<bool(const Expr& leaf)>& is_invariant, kir::Block& block) {
   std::map<const ExprNode*, bool> fixed;
   std::map<const ExprNode*, bool> costly;
   for (const Expr* root : exprs) {
     for_each_node(*root, [&](const Expr& e) {
-      const bool leaf = e.op() == Scalar::var || e.op() == Scalar::let;
-      bool all = !leaf || known(e);
-      bool any = worth_keeping(e.op());
+      const bool leaf = e.op() == ScalarOp::var || e.op() == ScalarOp::let;
+      bool all = !leaf || is_invariant(e);
+      bool any = is_costly(e.op());
       for (const Expr& arg : e.args()) {
         all = all && fixed[arg.get()];
         any = any || costly[arg.get()];
       }
-      fixed[e.get()] = all && e.op() != Scalar::acc && e.op() != Scalar::lanes;
+      fixed[e.get()] = all && e.op() != ScalarOp::acc && e.op() != ScalarOp::lanes;
       costly[e.get()] = any;
     });
   }
@@ -127,7 +133,7 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
     if (auto it = lets.find(e.get()); it != lets.end()) return it->second;
     Expr result = e;
     if (fixed[e.get()] && costly[e.get()]) {
-      result = name_value(builder, e, block);
+      result = append_let(builder, e, block);
     } else if (!e.args().empty() && costly[e.get()]) {
       ExprNode n = e.node();
       for (Expr& arg : n.args) arg = replace(arg);
@@ -142,49 +148,51 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
   }
 }
 
-void emit_checks(const FlatSink& sink, kir::Block& block) {
+void emit_bounds_checks(const FlatSink& sink, kir::Block& block) {
   for (const IndexCheck& c : sink.checks) {
     const Expr found = Expr::index(2 * c.input), where = Expr::index(2 * c.input + 1);
-    block.push_back({kir::StoreTo{kErrorBuffer, found, Expr::index(1), c.bad}});
-    block.push_back({kir::StoreTo{kErrorBuffer, where, scalar::cast(c.index, i64), c.bad}});
+    block.push_back({kir::StoreTo{kErrorBuffer, found, Expr::index(1), c.out_of_range}});
+    block.push_back(
+        {kir::StoreTo{kErrorBuffer, where, scalar::cast(c.index, i64), c.out_of_range}});
   }
 }
 
-Fit vector_fit(const KernelBuilder& builder, const FlatSink& sink, int64_t var) {
-  Fit fit;
+VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatSink& sink,
+                                       int64_t var) {
+  VectorizationScore fit;
   auto add = [&](const Expr& offset, double weight) {
-    fit.good += weight * stride_value(offset, var);
-    fit.all += weight;
+    fit.score += weight * stride_score(offset, var);
+    fit.accesses += weight;
   };
   for_each_node(sink.body, [&](const Expr& e) {
-    if (e.op() == Scalar::load) add(e.args()[0], 1);
+    if (e.op() == ScalarOp::load) add(e.args()[0], 1);
   });
-  double stored = sink.is_reduction() && sink.source->across ? 0 : 1.5;
-  if (sink.is_reduction()) stored /= nominal_points(builder, sink.reduce);
+  double stored = sink.is_reduction() && sink.source->reduces_rows ? 0 : 1.5;
+  if (sink.is_reduction()) stored /= estimated_trip_count(builder, sink.reduce);
   for (const auto& [result, offset] : sink.stores) add(offset, stored);
   return fit;
 }
 
-double nominal(const Dim& extent) {
+double estimated_extent(const Dim& extent) {
   return static_cast<double>(std::max<int64_t>(extent.at(kNominalBatch), 1));
 }
 
 double lane_utilization(const Dim& extent, int64_t lanes) {
-  const double n = nominal(extent), width = static_cast<double>(lanes);
+  const double n = estimated_extent(extent), width = static_cast<double>(lanes);
   return n / (std::ceil(n / width) * width);
 }
 
-double nominal_points(const KernelBuilder& builder, const Vars& vars) {
+double estimated_trip_count(const KernelBuilder& builder, const Vars& vars) {
   double n = 1;
-  for (int64_t v : vars) n *= nominal(builder.extent(v));
+  for (int64_t v : vars) n *= estimated_extent(builder.extent(v));
   return n;
 }
 
-double operations(const FlatSink& sink) {
+double operation_count(const FlatSink& sink) {
   double n = 1;
   for_each_node(sink.body, [&](const Expr& e) {
-    if (e.op() >= Scalar::sqrt && e.op() <= Scalar::cos) n += 10;
-    if (is_float(e.dtype()) && e.op() > Scalar::read) n += 1;
+    if (e.op() >= ScalarOp::sqrt && e.op() <= ScalarOp::cos) n += 10;
+    if (is_float(e.dtype()) && e.op() > ScalarOp::read) n += 1;
   });
   return n;
 }
@@ -204,21 +212,22 @@ Expr ceil_div(const Expr& a, int64_t n) {
   return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
 }
 
-Expr points(const KernelBuilder& builder, const Vars& vars) {
+Expr trip_count(const KernelBuilder& builder, const Vars& vars) {
   Expr n = Expr::index(1);
   for (int64_t v : vars) n = n * extent_expr(builder.extent(v));
   return n;
 }
 
 Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes) {
-  ExprNode n{.op = Scalar::acc, .dtype = dtype, .args = index};
+  ExprNode n{.op = ScalarOp::acc, .dtype = dtype, .args = index};
   n.ivalue = acc;
   const Expr one(std::make_shared<const ExprNode>(std::move(n)));
-  return lanes ? Expr::make(Scalar::lanes, dtype, {one}) : one;
+  return lanes ? Expr::make(ScalarOp::lanes, dtype, {one}) : one;
 }
 
-Expr read_position(int64_t acc, DType values, const std::vector<Expr>& index, bool lanes) {
-  const DType dtype = values == i64 ? i32 : i64;
+Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
+                          bool lanes) {
+  const DType dtype = value_dtype == i64 ? i32 : i64;
   return scalar::cast(read_acc(acc, dtype, index, lanes), i64);
 }
 

@@ -8,11 +8,11 @@
 namespace fluid::kir {
 namespace {
 
-/// A part of a block within which each thread accesses only its own elements: a vector loop, or a
-/// statement outside of vector loops.
+/// Buffer accesses of a vector loop, or of one statement outside of vector loops. Within a phase
+/// each thread accesses only its own elements.
 struct Phase {
   const void* statement;
-  std::set<int64_t> reads, writes;  // buffer indices
+  std::set<int64_t> reads, writes;  // indices of the buffers that are read and written
 };
 
 class Phases {
@@ -31,15 +31,15 @@ class Phases {
  private:
   void add(const For& loop) {
     if (loop.kind != For::Kind::vector) {
-      bound(loop.begin);
-      bound(loop.end);
+      add_bound(loop.begin);
+      add_bound(loop.end);
       return add(*loop.body);
     }
     phases.push_back({&loop, {}, {}});
-    inside(*loop.body);
+    collect_block(*loop.body);
   }
   void add(const If& branch) {
-    bound(branch.condition);
+    add_bound(branch.condition);
     add(*branch.body);
   }
   template <class Statement>
@@ -48,14 +48,14 @@ class Phases {
     collect(statement);
   }
 
-  /// Adds the read of a loop bound or condition as a phase. There is no statement after which
-  /// threads could synchronize with it, so sync_points() rejects a write to what it reads.
-  void bound(const Expr& e) {
+  /// Adds the reads of a loop bound or condition as a phase of their own. No barrier can follow it,
+  /// so sync_points() rejects kernels that write a buffer which `e` reads.
+  void add_bound(const Expr& e) {
     phases.push_back({nullptr, {}, {}});
     read(e);
   }
 
-  void inside(const Block& block) {
+  void collect_block(const Block& block) {
     for (const Stmt& s : block) {
       std::visit([&](const auto& statement) { collect(statement); },
                  static_cast<const Stmt::variant&>(s));
@@ -65,11 +65,11 @@ class Phases {
   void collect(const For& loop) {
     read(loop.begin);
     read(loop.end);
-    inside(*loop.body);
+    collect_block(*loop.body);
   }
   void collect(const If& branch) {
     read(branch.condition);
-    inside(*branch.body);
+    collect_block(*branch.body);
   }
   void collect(const Let& let) { read(let.value); }
   void collect(const Acc&) {}
@@ -88,14 +88,14 @@ class Phases {
   void read(const Expr& e) {
     if (!e) return;
     for_each_node(e, [&](const Expr& n) {
-      if (n.op() == Scalar::load) phases.back().reads.insert(n.node().ivalue);
+      if (n.op() == ScalarOp::load) phases.back().reads.insert(n.node().ivalue);
     });
   }
 
   const Kernel& kernel_;
 };
 
-bool may_coincide(const Kernel& kernel, int64_t written, int64_t other) {
+bool may_alias(const Kernel& kernel, int64_t written, int64_t other) {
   if (written == other) return true;
   const Buffer& a = kernel.buffers[static_cast<size_t>(written)];
   const Buffer& b = kernel.buffers[static_cast<size_t>(other)];
@@ -108,16 +108,17 @@ bool may_coincide(const Kernel& kernel, int64_t written, int64_t other) {
 std::unordered_set<const void*> sync_points(const Kernel& kernel, const Block& body) {
   Phases all(kernel);
   all.add(body);
-  auto meet = [&](const std::set<int64_t>& written, const std::set<int64_t>& touched) {
+  auto conflict = [&](const std::set<int64_t>& written, const std::set<int64_t>& touched) {
     return std::ranges::any_of(written, [&](int64_t w) {
-      return std::ranges::any_of(touched, [&](int64_t t) { return may_coincide(kernel, w, t); });
+      return std::ranges::any_of(touched, [&](int64_t t) { return may_alias(kernel, w, t); });
     });
   };
   std::unordered_set<const void*> points;
   for (const Phase& p : all.phases) {
     for (const Phase& q : all.phases) {
       if (&p == &q) continue;
-      if (!meet(p.writes, q.reads) && !meet(p.writes, q.writes) && !meet(q.writes, p.reads)) {
+      if (!conflict(p.writes, q.reads) && !conflict(p.writes, q.writes) &&
+          !conflict(q.writes, p.reads)) {
         continue;
       }
       check(p.statement != nullptr,

@@ -6,9 +6,9 @@
 
 namespace fluid::kir {
 
-/// Returns the addresses of the statements in `body` after which a team's threads must synchronize.
-/// There one thread stores data that another thread reads or overwrites elsewhere in the block, or
-/// the other way round. An operand that is not exclusive may alias any result of its dtype.
+/// Returns the addresses of the statements in `body` that a barrier of the team must follow. Such a
+/// statement writes a buffer that other threads access elsewhere in the block, or reads a buffer
+/// that other threads write. An operand that is not exclusive may alias any result of its dtype.
 std::unordered_set<const void*> sync_points(const Kernel& kernel, const Block& body);
 
 }  // namespace fluid::kir

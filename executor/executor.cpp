@@ -37,8 +37,9 @@ std::vector<std::string> feed_names(const ir::Program& program) {
   return names;
 }
 
-/// Returns the precision under choose_amp, or nullopt without choose_amp. It is chosen_amp if set,
-/// else the result of rank 0's timing. All ranks get rank 0's choice.
+/// Collective. Returns the precision that PrecisionOptions::choose_amp selects: chosen_amp if set,
+/// else the fastest in rank 0's timing. All ranks return rank 0's choice. Returns nullopt without
+/// choose_amp.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
@@ -57,12 +58,13 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
   return choice;
 }
 
-ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
-  if (choice) options.precision.amp = amp_of(*choice, options.precision.amp);
+ExecutorOptions with_chosen_amp(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
+  if (choice) options.precision.amp = amp_options_of(*choice, options.precision.amp);
   return options;
 }
 
-/// The program, with schedule Manual if the options ask for it and there is no other schedule.
+/// Returns `program`. If ExecutorOptions::settable_lr is on, first adds the learning rate schedule
+/// Manual to a training program without a schedule.
 std::unique_ptr<ir::Program> with_settable_lr(std::unique_ptr<ir::Program> program,
                                               const ExecutorOptions& options) {
   ir::Op* train = find_directive(program->main());
@@ -72,7 +74,7 @@ std::unique_ptr<ir::Program> with_settable_lr(std::unique_ptr<ir::Program> progr
   return program;
 }
 
-ExecutorOptions alone(ExecutorOptions options) {
+ExecutorOptions check_single_process(ExecutorOptions options) {
   if (options.distributed.world.size > 1 || options.distributed.force_collectives ||
       options.precision.choose_amp) {
     throw UserError("several processes and choose_amp need a place that Fluid knows by name");
@@ -97,20 +99,20 @@ void check_value(const std::string& name, const Type& type, const Tensor& value,
     throw UserError(where + "'" + name + "' is given as " + value.str() +
                     ", but the parameter is " + type.str());
   }
-  check_range(value, type.dtype, where + "'" + name + "'");
+  check_no_overflow(value, type.dtype, where + "'" + name + "'");
 }
 
 }  // namespace
 
 class Executor::Impl {
  public:
-  /// Uses `device`, or opens the device of `place` when `device` is null.
+  /// Runs the program on `device`. If `device` is null, opens the device of `place`.
   Impl(const Program& program, Place place, ExecutorOptions options,
        std::unique_ptr<Device> device = nullptr)
       : place_(place),
         group_(place, options),
         amp_choice_(chosen_amp(program, place, options, group_)),
-        options_(with_choice(std::move(options), amp_choice_)),
+        options_(with_chosen_amp(std::move(options), amp_choice_)),
         trains_(find_directive(program.ir().main()) != nullptr),
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
@@ -124,23 +126,25 @@ class Executor::Impl {
     if (options_.batch > 0) prepare(Mode::train, options_.batch, {});
   }
 
-  void prepare(const Prepare& sizes) {
+  void prepare(const BatchSizes& sizes) {
     std::vector<Options> steps;
-    for (const int64_t batch : sizes.train) steps.push_back(step(Mode::train, batch, {}));
-    for (const int64_t batch : sizes.eval) steps.push_back(step(Mode::eval, batch, {}));
+    for (const int64_t batch : sizes.train)
+      steps.push_back(checked_pass_options(Mode::train, batch, {}));
+    for (const int64_t batch : sizes.eval)
+      steps.push_back(checked_pass_options(Mode::eval, batch, {}));
     const std::set<std::string> feeds = checked_feeds(sizes.predict_feeds);
     for (const int64_t batch : sizes.predict) {
-      steps.push_back(step(Mode::predict, batch, feeds));
+      steps.push_back(checked_pass_options(Mode::predict, batch, feeds));
     }
     if (steps.empty()) return;
     session_.prepare(steps);
     session_.initialise();
-    decisions_.share(group_, session_);
+    tuning_sync_.propose_choices(group_, session_);
   }
 
   OutputViews run(Mode mode, const Batch& batch) {
-    const bool together = mode == Mode::train && !group_.alone();
-    if (together && options_.distributed.world.size > 1 &&
+    const bool collective = mode == Mode::train && !group_.alone();
+    if (collective && options_.distributed.world.size > 1 &&
         (batch.whole < batch.size || batch.whole == 0)) {
       throw UserError(
           fmt::format("run() got a batch of {} samples without the size of the global batch: set "
@@ -149,20 +153,21 @@ class Executor::Impl {
     }
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
-      if (options_.strict_shapes) throw UserError(unprepared(mode, batch));
+      if (options_.strict_shapes) throw UserError(unprepared_message(mode, batch));
       step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    session_.initialise();  // which may have failed when the step was prepared
-    if (together && !group_.started()) start();
-    if (together) session_.in_flight().wait_for_inference();
-    if (options_.debug.check_finite && step->options().mode == Mode::train) search_.before_step();
+    session_.initialise();  // again, in case it failed in prepare()
+    if (collective && !group_.started()) start();
+    if (collective) session_.in_flight().wait_for_inference();
+    if (options_.debug.check_finite && step->options().mode == Mode::train)
+      search_.save_control_variables();
     return session_.run(*step, batch);
   }
 
   Batch batch_of(Feeds feeds) const {
     Batch batch{.size = 1, .columns = feeds};
-    for (const auto& op : session_.recorded().main().ops) {
+    for (const auto& op : session_.recorded_program().main().ops) {
       if (source_kind(*op) != SourceKind::feed) continue;
       const Shape& shape = op->results.at(0).type.shape;
       const Tensor* given = batch.find(op->symbol);
@@ -186,17 +191,17 @@ class Executor::Impl {
                       batch.size));
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    return group_.broadcast_first_message(search_.find(*step, batch));
+    return group_.broadcast_first_message(search_.describe_first_nonfinite(*step, batch));
   }
 
-  std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
-    return omitted_outputs(session_.recorded(),
-                           pass_options(Mode::predict, 1, checked_feeds(feeds)));
+  std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds) {
+    return fluid::omitted_outputs(session_.recorded_program(),
+                                  pass_options(Mode::predict, 1, checked_feeds(feeds)));
   }
 
-  /// What changes the bits of a result, as text.
+  /// Returns the options that affect the bits of results: option name -> value as text.
   std::map<std::string, std::string> result_options() const {
-    return fluid::result_options(session_.recorded(), options_, place_,
+    return fluid::result_options(session_.recorded_program(), options_, place_,
                                  session_.device().threads());
   }
 
@@ -210,9 +215,9 @@ class Executor::Impl {
     if (group_.alone()) return;
     if (variables == VariableSet::buffers) {
       group_.barrier_before_start();
-      send(session_, buffers());
+      broadcast_variables(session_, buffers());
     } else if (group_.started()) {
-      send_initialised();
+      broadcast_initialised_variables();
     } else {
       start();
     }
@@ -222,24 +227,25 @@ class Executor::Impl {
     if (trains_ && !session().steps().has_step_for(Mode::train)) {
       throw UserError(where + ": prepare() a training step before restore()");
     }
-    if (group_.alone()) return take(from, where);
-    // take() drops each value of `from`; what ranks share out is needed after it.
+    if (group_.alone()) return restore_local(from, where);
+    // restore_local() frees the values of `from`. With ZeRO-1, scatter_sharded_variables() reads
+    // them afterwards, so keep a copy.
     const Snapshot whole = options_.distributed.zero > 0 ? from : Snapshot();
     std::string changed;
-    group_.run_on_rank_0([&] { changed = take(from, where); });
+    group_.run_on_rank_0([&] { changed = restore_local(from, where); });
     broadcast(VariableSet::all);
     std::function<Tensor(const std::string&)> value;
     if (options_.distributed.world.rank == 0) {
       value = [&](const std::string& name) { return whole.find(name)->value; };
     }
-    scatter(session(), group_, value);
+    scatter_sharded_variables(session(), group_, value);
     return changed;
   }
 
   Snapshot snapshot() {
-    if (!group_.alone()) decisions_.poll_choices(group_, session_);
+    if (!group_.alone()) tuning_sync_.poll_choices(group_, session_);
     return take_snapshot(session(), result_options(),
-                         [&](const Variable& v) { return whole(session_, group_, v); });
+                         [&](const Variable& v) { return gather_variable(session_, group_, v); });
   }
 
   bool checks_finite() const { return options_.debug.check_finite; }
@@ -247,16 +253,19 @@ class Executor::Impl {
     return trains_ && options_.precision.amp && options_.precision.amp->scales_loss();
   }
   std::vector<Variable> recorded_variables() const { return session_.steps().recorded_variables(); }
-  const ir::Program& recorded() const { return session_.recorded(); }
-  void give(const std::string& name, const Tensor& value) { session_.values().give(name, value); }
+  const ir::Program& recorded_program() const { return session_.recorded_program(); }
+  void set_value(const std::string& name, const Tensor& value) {
+    session_.values().set_value(name, value);
+  }
 
   bool has_schedule() const {
-    const ir::Op* train = find_directive(session_.recorded().main());
+    const ir::Op* train = find_directive(session_.recorded_program().main());
     return train != nullptr && train->attrs.has("schedule");
   }
-  /// The recorded learning rate of schedule Manual, with a step prepared that reads its factor.
-  double manual_rate() {
-    const ir::Op* train = find_directive(session_.recorded().main());
+  /// Returns the optimizer's learning rate in the program. set_learning_rate() scales this rate by
+  /// a factor. Throws UserError unless the schedule is Manual and a training step is prepared.
+  double manual_base_lr() {
+    const ir::Op* train = find_directive(session_.recorded_program().main());
     if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManual) {
       throw UserError(
           "set_learning_rate() needs ExecutorOptions::settable_lr, or schedule Manual in the "
@@ -279,14 +288,16 @@ class Executor::Impl {
  private:
   static std::set<std::string> no_feeds() { return {}; }
 
-  std::string take(Snapshot& from, const std::string& where) {
+  std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
-    bound_loss_scale();
-    return changed_results(from.options, result_options());
+    clamp_loss_scale();
+    return changed_result_options(from.options, result_options());
   }
 
-  /// A scale that other options have led to may not be one of these options.
-  void bound_loss_scale() {
+  /// Fits the restored loss scaling state to the current LossScale options. Clamps a dynamic scale
+  /// to [floor, ceiling], sets a fixed scale to `initial`, and limits the counter
+  /// loss_scale.good_steps to interval - 1.
+  void clamp_loss_scale() {
     if (!scales_loss()) return;
     const LossScale& s = options_.precision.amp->loss_scale;
     const Variables& variables = session_.variables();
@@ -302,7 +313,7 @@ class Executor::Impl {
 
   std::vector<Variable> buffers() const {
     std::vector<Variable> written;
-    for (const auto& op : session_.recorded().main().ops) {
+    for (const auto& op : session_.recorded_program().main().ops) {
       if (is_store(*op)) written.push_back(session_.variables().named(op->symbol));
     }
     return written;
@@ -313,47 +324,50 @@ class Executor::Impl {
       throw UserError("prepare() a training step before broadcast(): its state is shared");
     }
     group_.start();
-    group_.check_equal("program", ir::print(session_.recorded()));
-    group_.check_equal("set of options", options_alike());
-    decisions_.begin(group_, session_);
-    send_initialised();
+    group_.check_equal("program", ir::print(session_.recorded_program()));
+    group_.check_equal("set of options", options_equal_on_all_ranks());
+    tuning_sync_.merge_choices(group_, session_);
+    broadcast_initialised_variables();
   }
 
-  void send_initialised() {
+  void broadcast_initialised_variables() {
     session_.initialise();
-    send(session_, session_.values().initialised());
+    broadcast_variables(session_, session_.values().initialised_variables());
   }
 
-  /// The options that all ranks must have alike.
-  std::map<std::string, std::string> options_alike() const {
-    std::map<std::string, std::string> alike = result_options();
-    for (const char* rank_0s_counts : {"seed", "threads", "tuning"}) alike.erase(rank_0s_counts);
-    alike["first bucket"] = std::to_string(options_.distributed.buckets.first_bytes);
-    alike["bucket"] = std::to_string(options_.distributed.buckets.bytes);
-    alike["check-finite"] = options_.debug.check_finite ? "on" : "off";
-    alike["zero"] = std::to_string(options_.distributed.zero);
-    return alike;
+  /// Returns the options that must be equal on all ranks: option name -> value as text.
+  std::map<std::string, std::string> options_equal_on_all_ranks() const {
+    std::map<std::string, std::string> equal = result_options();
+    for (const char* may_differ : {"seed", "threads", "tuning"}) equal.erase(may_differ);
+    equal["first bucket"] = std::to_string(options_.distributed.buckets.first_bytes);
+    equal["bucket"] = std::to_string(options_.distributed.buckets.bytes);
+    equal["check-finite"] = options_.debug.check_finite ? "on" : "off";
+    equal["zero"] = std::to_string(options_.distributed.zero);
+    return equal;
   }
 
-  /// The pass options of a step in `mode` with `batch` samples and the feeds `feeds`. Throws
-  /// UserError for an invalid batch size.
-  Options step(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
+  /// Returns the pass options of a step in `mode` for `batch` samples and the feeds `feeds`.
+  /// Throws UserError for an invalid batch size.
+  Options checked_pass_options(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
     const bool none_is_fine = !group_.alone() && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
-    return pass_options(actual(mode), batch, feeds);
+    return pass_options(effective_mode(mode), batch, feeds);
   }
 
   PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
-    PreparedStep& prepared = session_.prepare(step(mode, batch, feeds));
+    PreparedStep& prepared = session_.prepare(checked_pass_options(mode, batch, feeds));
     session_.initialise();
-    decisions_.share(group_, session_);
+    tuning_sync_.propose_choices(group_, session_);
     return prepared;
   }
 
-  /// Without a recipe there is no training step: run() is then what eval() is.
-  Mode actual(Mode mode) const { return mode == Mode::train && !trains_ ? Mode::eval : mode; }
+  /// Returns `mode`, but Mode::eval instead of Mode::train if the program has no minimize(): run()
+  /// then does the same as eval().
+  Mode effective_mode(Mode mode) const {
+    return mode == Mode::train && !trains_ ? Mode::eval : mode;
+  }
 
   Options pass_options(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
     Options o = session_options(options_).passes;
@@ -381,17 +395,18 @@ class Executor::Impl {
     return checked_feeds(names);
   }
 
-  /// The step for a batch, or null; does not allocate. Without strict_shapes the batch alone
-  /// decides which outputs predict() gives, not the steps prepared before.
+  /// Returns the prepared step for `batch`, or null. Does not allocate. Without strict_shapes, a
+  /// predict step computes all outputs that the feeds in `batch` allow. With strict_shapes, it may
+  /// compute fewer.
   PreparedStep* find(Mode mode, const Batch& batch) {
     static const std::set<std::string> kAll;
-    mode = actual(mode);
+    mode = effective_mode(mode);
     if (mode != Mode::predict) return session_.find(mode, batch.size, kAll);
     return options_.strict_shapes ? session_.steps().find_predict(batch)
                                   : session_.steps().find_predict(batch, known_feeds_);
   }
 
-  std::string unprepared(Mode mode, const Batch& batch) const {
+  std::string unprepared_message(Mode mode, const Batch& batch) const {
     const std::string_view verb = mode == Mode::train ? "train" : name_of(mode);
     return fmt::format(
         "{}() got a batch of {} samples, which was not prepared: call prepare({{.{} = {{{}}}}}) "
@@ -399,14 +414,14 @@ class Executor::Impl {
         name_of(mode), batch.size, verb, batch.size);
   }
 
-  Place place_;  ///< cpu() if the caller passed a device
+  Place place_;  ///< place of the device; cpu() if the caller implements the device
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
   bool trains_;
   std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
-  TuningSync decisions_;
+  TuningSync tuning_sync_;
   Session session_;
   NonfiniteSearch search_{session_};
 };
@@ -415,11 +430,12 @@ Executor::Executor(const Program& program, Place place, ExecutorOptions options)
     : impl_(std::make_unique<Impl>(program, place, checked(std::move(options)))) {}
 
 Executor::Executor(const Program& program, std::unique_ptr<Device> device, ExecutorOptions options)
-    : impl_(std::make_unique<Impl>(program, cpu(), alone(std::move(options)), std::move(device))) {}
+    : impl_(std::make_unique<Impl>(program, cpu(), check_single_process(std::move(options)),
+                                   std::move(device))) {}
 Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
 
-void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
+void Executor::prepare(const BatchSizes& sizes) { impl_->prepare(sizes); }
 void Executor::broadcast(VariableSet variables) { impl_->broadcast(variables); }
 ProcessGroup& Executor::process_group() { return impl_->group(); }
 OutputViews Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
@@ -431,42 +447,43 @@ OutputViews Executor::predict(Feeds feeds) { return predict(impl_->batch_of(feed
 
 std::string Executor::first_nonfinite(const Batch& batch) { return impl_->first_nonfinite(batch); }
 
-std::vector<std::string> Executor::left_out(const std::vector<std::string>& feeds) {
-  return impl_->left_out(feeds);
+std::vector<std::string> Executor::omitted_outputs(const std::vector<std::string>& feeds) {
+  return impl_->omitted_outputs(feeds);
 }
 
 void Executor::save(const std::string& path) {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   Session& session = impl_->session();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const Variable& v : session.variables().all()) {
-    if (v.saved()) tensors.emplace_back(v.name, session.values().value(v));
+    if (v.is_recorded()) tensors.emplace_back(v.name, session.values().value(v));
   }
   write_safetensors(path, tensors);
 }
 
 std::vector<std::string> Executor::nonfinite_parameters() {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   Session& session = impl_->session();
   std::vector<std::string> names;
   for (const Variable& v : session.variables().all()) {
-    if (!v.saved() || !is_float(v.type.dtype)) continue;
+    if (!v.is_recorded() || !is_float(v.type.dtype)) continue;
     const Tensor value = session.values().value(v);
-    if (first_bad_element(value.data(), value.dtype(), value.numel())) names.push_back(v.name);
+    if (first_nonfinite_element(value.data(), value.dtype(), value.numel()))
+      names.push_back(v.name);
   }
   return names;
 }
 
 void Executor::load(const std::string& path, ParamsLayout layout) {
-  const auto use = impl_.use();
-  const TensorFile file = read_parameters(path, layout, impl_->recorded());
+  const auto use = impl_.lock();
+  const TensorFile file = read_parameters(path, layout, impl_->recorded_program());
   std::map<std::string, Type, std::less<>> types;
   const std::vector<Variable> wanted = impl_->recorded_variables();
   for (const Variable& v : wanted) types[v.name] = v.type;
   std::set<std::string_view> held;
   for (const auto& [name, tensor] : file.tensors) held.insert(name);
   for (const Variable& v : wanted) {
-    if (!held.contains(v.name)) throw UserError(missing_parameter(path, v.name, file));
+    if (!held.contains(v.name)) throw UserError(missing_parameter_message(path, v.name, file));
   }
   for (const auto& [name, tensor] : file.tensors) {
     const auto known = types.find(name);
@@ -476,30 +493,30 @@ void Executor::load(const std::string& path, ParamsLayout layout) {
     }
     check_value(name, known->second, tensor, path + ": ");
   }
-  for (const auto& [name, tensor] : file.tensors) impl_->give(name, tensor);
+  for (const auto& [name, tensor] : file.tensors) impl_->set_value(name, tensor);
 }
 
 Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
-std::string Executor::restore(Snapshot from, const std::string& where) {
-  return impl_->restore(std::move(from), where);
+std::string Executor::restore(Snapshot snapshot, const std::string& name) {
+  return impl_->restore(std::move(snapshot), name);
 }
 
 std::vector<std::string> Executor::parameters() const {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   std::vector<std::string> names;
   for (const Variable& v : impl_->recorded_variables()) names.push_back(v.name);
   return names;
 }
 
 Tensor Executor::parameter(std::string_view name) {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   Session& session = impl_->session();
   return session.values().value(session.variables().named(name)).copy();
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(name);
   check_value(variable.name, variable.type, value, "");
@@ -514,7 +531,7 @@ const std::optional<AmpOptions>& Executor::amp() const { return impl_->amp(); }
 const std::optional<AmpChoice>& Executor::amp_choice() const { return impl_->amp_choice(); }
 
 std::optional<LossScaling> Executor::loss_scaling() const {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   if (!impl_->scales_loss()) return std::nullopt;
   Session& session = impl_->session();
   const Variables& variables = session.variables();
@@ -524,19 +541,19 @@ std::optional<LossScaling> Executor::loss_scaling() const {
 }
 
 bool Executor::reduce_on_plateau(double loss) {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   if (!impl_->plateau()) return false;
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(kPlateau);
   Tensor state = session.values().value(variable).copy();
-  const bool reduced = impl_->plateau()->take(loss, state.as<double>());
+  const bool reduced = impl_->plateau()->update(loss, state.as<double>());
   session.values().assign(variable, state);
   return reduced;
 }
 
 void Executor::set_learning_rate(double lr) {
-  const auto use = impl_.use();
-  const double recorded = impl_->manual_rate();
+  const auto use = impl_.lock();
+  const double recorded = impl_->manual_base_lr();
   if (!(lr > 0) || !std::isfinite(lr)) {
     throw UserError(fmt::format("set_learning_rate({}): the rate must be positive and finite", lr));
   }
@@ -547,10 +564,10 @@ void Executor::set_learning_rate(double lr) {
   session.values().assign(variable, state);
 }
 
-bool Executor::follows_plateau() const { return impl_->plateau().has_value(); }
+bool Executor::uses_plateau_schedule() const { return impl_->plateau().has_value(); }
 
 std::optional<double> Executor::learning_rate() const {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   if (!impl_->has_schedule()) return std::nullopt;
   Session& session = impl_->session();
   return session.values().value(session.variables().named(kLearningRate)).item();
@@ -560,20 +577,20 @@ Profile Executor::profile() const { return impl_->session().profile(); }
 Limits Executor::limits() const { return impl_->session().device().limits(); }
 
 MemoryUse Executor::memory() const {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   Session& session = impl_->session();
   const PlaceMemory& memory = session.memory();
   return {.total = memory.regions().total(),
           .state = session.variables().bytes(),
           .slots = memory.regions().slots(),
           .transient = memory.regions().transient,
-          .touched = memory.touched(),
-          .outside = session.device().outside(),
-          .pinned = session.device().pinned()};
+          .resident_bytes = memory.resident_bytes(),
+          .memory_outside_arenas = session.device().memory_outside_arenas(),
+          .pinned_bytes = session.device().pinned_bytes()};
 }
 
 CompileReport Executor::compile_report() const {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   Session& session = impl_->session();
   CompileReport report = session.device().report();
   report.passes_ms = session.steps().passes_ms();
@@ -581,11 +598,11 @@ CompileReport Executor::compile_report() const {
 }
 
 std::string Executor::text(Mode mode, int64_t batch) const {
-  const auto use = impl_.use();
+  const auto use = impl_.lock();
   std::string text;
-  std::set<const Part*> printed;
+  std::set<const CompiledProgram*> printed;
   for (const PreparedStep::Run& run : impl_->prepared(mode, batch).runs()) {
-    if (printed.insert(run.part).second) text += ir::print(*run.part->program);
+    if (printed.insert(run.compiled).second) text += ir::print(*run.compiled->program);
   }
   return text;
 }

@@ -33,165 +33,181 @@ class ProcessGroup;
 /// The variables that Executor::broadcast() sends.
 enum class VariableSet : uint8_t {
   all,
-  buffers,  ///< running statistics and other variables that the forward pass writes
+  buffers,  ///< variables that the forward pass writes: running statistics
 };
 
-/// Tensors by the names of the feeds that they are given to.
+/// Input tensors by feed name.
 using Feeds = std::initializer_list<std::pair<std::string, Tensor>>;
 
-/// Batch sizes to compile steps for, by mode. A size listed twice is prepared once.
-struct Prepare {
+/// The batch sizes for which Executor::prepare() compiles steps, by mode. A size listed twice is
+/// compiled once.
+struct BatchSizes {
   std::vector<int64_t> train = {};
   std::vector<int64_t> eval = {};
   std::vector<int64_t> predict = {};
-  std::vector<std::string> predict_feeds = {};  ///< the feeds that predict() will get; empty: all
+  std::vector<std::string> predict_feeds = {};  ///< names of the feeds of predict(); empty: all
 };
 
-/// Bytes of the arena, and of memory outside of it.
+/// Memory of an executor in bytes: the arena, which holds all tensors of all steps, and other
+/// memory.
 struct MemoryUse {
-  int64_t total = 0;      ///< of the arena: state + slots + transient
-  int64_t state = 0;      ///< parameters, optimizer state, counters
-  int64_t slots = 0;      ///< one or two slots for feeds, two for outputs
-  int64_t transient = 0;  ///< the largest need of any prepared step
-  int64_t touched = 0;    ///< of the arena: pages that were used so far
-  /// On a GPU: owners of memory outside the arena with their bytes, largest first. Measured as
-  /// differences of free memory, so allocations of other processes during set-up are included.
-  std::vector<std::pair<std::string, int64_t>> outside = {};
-  int64_t pinned = 0;  ///< on a GPU: pinned host memory
+  int64_t total = 0;           ///< size of the arena: state + slots + transient
+  int64_t state = 0;           ///< parameters, optimizer state, counters
+  int64_t slots = 0;           ///< feed buffers (one or two sets) and output buffers (two sets)
+  int64_t transient = 0;       ///< temporary tensors; the maximum over all prepared steps
+  int64_t resident_bytes = 0;  ///< bytes of the arena whose pages are resident in memory
+  /// (owner, bytes) of GPU memory outside the arena, largest first. Each value is the decrease of
+  /// the GPU's free memory, which includes allocations that other processes make meanwhile.
+  std::vector<std::pair<std::string, int64_t>> memory_outside_arenas = {};
+  int64_t pinned_bytes = 0;  ///< pinned host memory; 0 on a CPU
 };
 
-/// A compiled program on a place, with its variables. The first use initialises all variables from
-/// the seed.
+/// Runs a program on a place. Compiles a step for each batch size and holds the variables
+/// (parameters, buffers, optimizer state). All variables are initialised from the seed on first
+/// use.
 ///
-/// Threads: one thread at a time may use an Executor and its outputs; a call during a call of
+/// Threads: one thread at a time may use an Executor and its outputs. A call during a call of
 /// another thread throws UserError. To serve from N threads, make N executors from one Program,
-/// with `threads` = cores / N and one `cache_dir`: kernels are compiled once, and each executor has
-/// its own variables. A process that was forked after the first step, or after a GPU was opened,
-/// cannot use it: UserError.
+/// with `threads` = cores / N and the same `cache_dir`, so that kernels are compiled once. Each
+/// executor has its own variables.
 ///
-/// Feeds: a column has the name, shape and dtype of its `data`. u8 converts to any float dtype, and
-/// f64 to f32. The attributes `scale`, `mean` and `std` of `data` are applied on the way in.
+/// Fork: a call in a child process throws UserError if the process was forked after the first step,
+/// or after a GPU was opened.
+///
+/// Feeds: a column of a batch has the name, shape and dtype of its `data` op. u8 is converted to
+/// any float dtype, and f64 to f32. The attributes `scale`, `mean` and `std` of `data` are applied
+/// when a feed is copied.
 class Executor {
  public:
   /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory
   /// than `memory_limit`.
   Executor(const Program& program, Place place, ExecutorOptions options = {});
-  /// Runs on a device of the caller's own (executor/device/device.h), in one process.
+  /// Runs on a device that the caller implements (executor/device/device.h), in a single process.
   Executor(const Program& program, std::unique_ptr<Device> device, ExecutorOptions options = {});
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  /// Compiles the steps for these sizes. Later steps of these sizes neither compile nor allocate.
-  void prepare(const Prepare& sizes);
+  /// Compiles the steps for these batch sizes. Running them later neither compiles nor allocates.
+  void prepare(const BatchSizes& sizes);
 
-  /// Collective. Copies rank 0's variables to all ranks. The first run() does it. Call it after
-  /// setting parameters on rank 0 alone.
+  /// Collective. Broadcasts rank 0's variables to all ranks. The first run() does this too. Call it
+  /// after setting parameters on rank 0 only.
   void broadcast(VariableSet variables = VariableSet::all);
-  /// The ranks that run this program: barriers, broadcasts of text, sums.
+  /// The process group of the ranks that run this program, for barriers, broadcasts and
+  /// all-reduces.
   ProcessGroup& process_group();
 
   /// Runs one training step: forward, backward, update. Without minimize() in the program it runs
-  /// the forward pass. Throws UserError for a feed that does not fit, and for data that a kernel
-  /// rejects (a label out of range): the step is not applied then. Throws DeviceError when a
-  /// library fails. On the CPU the message says whether the step was applied in part; on a GPU that
+  /// the forward pass only. Throws UserError for a feed that does not fit, and for data that a
+  /// kernel rejects (a label out of range); no variable changes then. Throws DeviceError when a
+  /// library fails. On the CPU the message says whether some variables were updated; on a GPU this
   /// is unknown.
   ///
   /// On a GPU steps are asynchronous: run() returns once the feeds are copied, and at most two
   /// steps are in flight. An error of step n is thrown, with n in its message, by the first call
   /// that synchronizes with step n: reading the outputs of step n or step n + 1, reading or writing
-  /// a variable, save(), prepare(), or run() of step n + 2. Steps in flight after a rejected step
-  /// are not applied either. A step with micro-batches, with check_finite or with profiling is
-  /// synchronous. When one rank rejects a step, the other ranks throw DeviceError.
+  /// a variable, save(), prepare(), or run() of step n + 2. When step n rejects its data, the step
+  /// in flight after it changes no variable either. Steps with micro-batches, check_finite or
+  /// profiling are synchronous. When one rank rejects its data, the other ranks throw DeviceError.
   OutputViews run(const Batch& batch);
-  /// Computes all outputs in inference mode (no dropout). Changes no variable.
+  /// Computes all outputs in inference mode: no dropout, running statistics in batch_norm. Changes
+  /// no variable.
   OutputViews eval(const Batch& batch);
-  /// Computes the outputs that need no absent feed, in inference mode. With strict_shapes: the
-  /// outputs of the prepared step that computes most of them.
+  /// Computes, in inference mode, the outputs that depend only on feeds in `batch`. With
+  /// strict_shapes it runs the prepared step that computes the most of these outputs.
   OutputViews predict(const Batch& batch);
-  /// run(), eval() and predict() of tensors by the names of their feeds. The batch size is the
-  /// extent of the feeds' batch dimension.
+  /// Overloads that take tensors by feed name. The batch size is the extent of the feeds' batch
+  /// dimension.
   ///   exe.predict({{"image", tensor}})
   OutputViews run(Feeds feeds);
   OutputViews eval(Feeds feeds);
   OutputViews predict(Feeds feeds);
-  /// Names of the outputs that predict() leaves out, given these feeds.
-  std::vector<std::string> left_out(const std::vector<std::string>& feeds);
+  /// Returns the names of the outputs that predict() omits because they need a feed that is not in
+  /// `feeds`.
+  std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds);
 
   /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. Values
   /// that are not finite are written as they are; see nonfinite_parameters().
   void save(const std::string& path);
-  /// Names of the variables in save()'s file that have an element that is inf or NaN.
+  /// Returns the names of parameters and buffers that have an inf or NaN element.
   std::vector<std::string> nonfinite_parameters();
-  /// Reads parameters and buffers from a safetensors file, which must hold each with its shape, in
-  /// any float dtype. Before the first prepare() this saves compiling their initialisers. `layout`:
-  /// the layout of linear layers' weights in a file that Fluid did not write.
-  void load(const std::string& path, ParamsLayout layout = ParamsLayout::unsaid);
-  /// Names of the variables in save()'s file.
+  /// Reads parameters and buffers from a safetensors file. The file must hold all of them, with
+  /// equal shapes and in any float dtype. `layout`: the layout of linear weights in a file that
+  /// Fluid did not write. A call before the first prepare() avoids compiling the initialisers.
+  void load(const std::string& path, ParamsLayout layout = ParamsLayout::unspecified);
+  /// Returns the names of the parameters and buffers, which save() writes.
   std::vector<std::string> parameters() const;
-  /// A copy of a variable: a parameter, or an optimizer state such as "fc0.w.m".
+  /// Returns a copy of a parameter, a buffer, or an optimizer state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
-  /// Sets a variable; float dtypes are converted. Throws UserError when there is no such variable,
-  /// when shapes or dtypes differ, and for a finite value that becomes inf.
+  /// Sets a parameter, buffer or optimizer state. Float dtypes are converted. Throws UserError when
+  /// there is no such variable, when shapes or other dtypes differ, and for a finite element that
+  /// becomes inf.
   void set_parameter(std::string_view name, const Tensor& value);
 
-  /// Collective. The state of training, for a checkpoint. With ZeRO-1 rank 0's snapshot holds the
-  /// gathered optimizer states. Tensors may be views, valid until the next step runs or is
-  /// prepared.
+  /// Collective. Returns the variables and options to store in a checkpoint. With ZeRO-1 rank 0's
+  /// snapshot holds the gathered optimizer states. The tensors of a snapshot may be views into the
+  /// arena, which are valid until the next step runs or is prepared.
   Snapshot snapshot();
-  /// Collective. Sets all variables from rank 0's `from`; other ranks give an empty snapshot. A
-  /// snapshot that is moved in frees each value once it is set. Returns, on rank 0, the options
-  /// that change results and differ from the snapshot's: "seed 1 (was 0)", or "". With "" the
-  /// following steps give the bits of a run that was never interrupted. `where` names the snapshot
-  /// in messages. Throws UserError, with nothing changed, for a snapshot of another program or
-  /// optimizer, and before a training step is prepared.
-  std::string restore(Snapshot from, const std::string& where = "snapshot");
+  /// Collective. Sets the variables of all ranks from rank 0's `snapshot`; the other ranks pass an
+  /// empty snapshot. Call prepare() for a training step first. On rank 0, returns the options that
+  /// affect results and differ from the snapshot's: "seed 1 (was 0)". If it returns "", the
+  /// following steps compute the same bits as an uninterrupted run. Moving the snapshot in saves
+  /// memory: each value is freed once it is copied. `name` names the snapshot in messages. Throws
+  /// UserError, with nothing changed, for a snapshot of another program or optimizer.
+  std::string restore(Snapshot snapshot, const std::string& name = "snapshot");
 
-  /// Collective. Finds the first op with a non-finite result. Call it after a step that was skipped
-  /// or whose loss is not finite, with the batch of the step. Reruns the step and checks every
-  /// result. Returns the op and its source line, preceded by the lowest rank that found an op
-  /// ("rank 1: ..."). Returns "" when only a sum over ranks is not finite. Changes no variable, and
-  /// the step's outputs stay valid. Throws UserError without DebugOptions::check_finite, and for a
-  /// batch size that was not prepared.
+  /// Collective. Finds the first op with a non-finite result, by running the last step again. Call
+  /// it after a step that was skipped or whose loss is not finite, with the batch of that step.
+  /// Returns the op and its source line. Of several ranks that found an op, the lowest is named
+  /// ("rank 1: ...").
+  /// Returns "" when only a sum over ranks is not finite. Changes no variable; the outputs of the
+  /// step stay valid. Throws UserError without DebugOptions::check_finite, and for a batch size
+  /// that was not prepared.
   std::string first_nonfinite(const Batch& batch);
   /// Whether DebugOptions::check_finite is on.
   bool checks_finite() const;
 
-  /// The place of the constructor; cpu() for a device of the caller's own.
+  /// The place on which the program runs; cpu() for a device that the caller implements.
   Place place() const;
 
-  /// The mixed precision in use; absent in f32.
+  /// The mixed-precision options in use; absent when steps run in f32.
   const std::optional<AmpOptions>& amp() const;
-  /// The timing behind choose_amp; absent without it.
+  /// The precision that PrecisionOptions::choose_amp selected, and the measured step times; absent
+  /// without choose_amp.
   const std::optional<AmpChoice>& amp_choice() const;
 
   /// The loss scale and the number of skipped steps; absent when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;
-  /// Gives an epoch's loss to the schedule Plateau: the validation loss, or the training loss
-  /// without validation. Returns whether the learning rate falls. Other schedules ignore it.
+  /// Updates the learning rate schedule Plateau with the loss of an epoch, like PyTorch's
+  /// ReduceLROnPlateau.step(). Use the validation loss if there is one, else the training loss.
+  /// Returns whether the learning rate was reduced. Does nothing under another schedule.
   bool reduce_on_plateau(double loss);
-  /// Whether the schedule is Plateau.
-  bool follows_plateau() const;
+  /// Whether the learning rate schedule is Plateau.
+  bool uses_plateau_schedule() const;
 
-  /// Sets the learning rate of the following steps. With several ranks all must call it alike.
-  /// Throws UserError unless the recipe's schedule is Manual or settable_lr is on, and for a rate
+  /// Sets the learning rate of the following steps. All ranks must set the same rate. Throws
+  /// UserError unless the schedule is Manual or ExecutorOptions::settable_lr is on, and for a rate
   /// that is not positive and finite.
   void set_learning_rate(double lr);
-  /// The learning rate of the last update; absent without a schedule.
+  /// The learning rate of the last update; absent without a learning rate schedule.
   std::optional<double> learning_rate() const;
 
-  /// The steps recorded so far, with ExecutorOptions::profile.
+  /// The profile of the steps recorded so far; see ExecutorOptions::profile.
   Profile profile() const;
-  /// Peak arithmetic and memory bandwidth of the place. Takes 0.2 s to measure memory.
+  /// Peak FLOP/s and memory bandwidth of the place. Measuring the bandwidth takes 0.2 s.
   Limits limits() const;
 
+  /// The memory that this executor uses.
   MemoryUse memory() const;
+  /// The compile times, and the numbers of compiled kernels and of kernels loaded from the cache.
   CompileReport compile_report() const;
-  /// The final program of a step as text, for people. Prepares the step.
+  /// Returns the IR of the step for `mode` and batch size `batch` after all passes, as text for
+  /// debugging. Prepares the step if necessary.
   std::string text(Mode mode, int64_t batch) const;
 
  private:
   class Impl;
-  OneThread<Impl> impl_;
+  SingleThreadAccess<Impl> impl_;
 };
 
 }  // namespace fluid

@@ -1,6 +1,6 @@
 #pragma once
 
-// The umbrella header for programs that use Fluid.
+// Umbrella header: the whole public API of Fluid.
 
 #include "executor/comm/process_group.h"
 #include "executor/executor.h"

@@ -4,21 +4,21 @@
 
 namespace fluid {
 
-/// The initialiser of a parameter: the `init` attribute of its `param` op and the initialiser's
-/// settings (ops/random). Fan in and fan out follow from the parameter's shape, [out, in, kh, kw]
-/// or [in, out].
+/// The initialiser of a parameter. It is stored as attributes of the `param` op: `init` and the
+/// settings of that initialiser (ops/random). Fan-in and fan-out are computed from the shape of the
+/// parameter, [out, in, kh, kw] or [in, out].
 class Init {
  public:
   static Init constant(double value);
   static Init zeros() { return constant(0); }
   static Init uniform(double low, double high);
   static Init normal(double mean, double stddev);
-  /// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
-  /// networks", AISTATS 2010: variance 2 gain^2 / (fan in + fan out).
+  /// Xavier: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+  /// networks", AISTATS 2010: variance 2 gain^2 / (fan-in + fan-out).
   static Init xavier_uniform(double gain = 1);
   static Init xavier_normal(double gain = 1);
-  /// He et al., "Delving deep into rectifiers", ICCV 2015: variance 2 / ((1 + slope^2) fan in).
-  /// `slope` is the negative slope of the following leaky ReLU.
+  /// Kaiming: He et al., "Delving deep into rectifiers", ICCV 2015: variance
+  /// 2 / ((1 + slope^2) fan-in). `slope` is the negative slope of the leaky ReLU after the layer.
   static Init kaiming_uniform(double slope = 0);
   static Init kaiming_normal(double slope = 0);
 

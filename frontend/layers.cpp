@@ -10,14 +10,14 @@
 namespace fluid {
 namespace {
 
-std::string below(const std::string& scope, const std::string& name) {
+std::string scoped_name(const std::string& scope, const std::string& name) {
   return scope.empty() ? name : scope + "." + name;
 }
 
-/// Returns the first of kind0, kind1... that is not the scope of any op.
+/// Returns the first of the names kind0, kind1... that is not the scope of an op in the graph.
 std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
   for (int n = 0;; ++n) {
-    std::string name = below(graph.recording.scope, kind + std::to_string(n));
+    std::string name = scoped_name(graph.recording.scope, kind + std::to_string(n));
     const bool taken =
         std::ranges::any_of(graph.ops, [&](const auto& op) { return op->scope == name; });
     if (!taken) return name;
@@ -27,7 +27,7 @@ std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
 ir::Graph::Recording recording_for(const ir::Graph& graph, const std::string& kind,
                                    const std::string& name) {
   ir::Graph::Recording recording = graph.recording;
-  recording.scope = name.empty() ? fresh_name(graph, kind) : below(recording.scope, name);
+  recording.scope = name.empty() ? fresh_name(graph, kind) : scoped_name(recording.scope, name);
   return recording;
 }
 
@@ -40,8 +40,8 @@ void require(bool condition, const Loc& loc, const std::string& what) {
   if (!condition) throw UserError(loc, what);
 }
 
-/// The parameters of one layer. A parameter that the user passes as a value is used as it is;
-/// others are added to the graph.
+/// Creates the parameters of one layer. For a parameter that the user gives as a Value, creates
+/// none and returns the Value.
 class Parameters {
  public:
   template <class Layer>
@@ -53,7 +53,8 @@ class Parameters {
                  .weight_decay = layer.weight_decay},
         loc_(loc) {}
 
-  /// A parameter of `type` called `name` in the graph; `role` ("weight") names it in messages.
+  /// Returns `given`, or adds a parameter `name` of `type` to the graph. `role` ("weight") names
+  /// the parameter in messages.
   Value get(const char* role, const std::string& name, const Type& type,
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback) {
@@ -63,7 +64,8 @@ class Parameters {
     return record_parameter(graph_, name, type.shape, init.value_or(fallback), options_, loc_);
   }
 
-  /// Throws UserError for options that apply to nothing.
+  /// Throws UserError if trainable, lr_scale or weight_decay is set but the layer added no
+  /// parameter to which the option applies.
   void check_options() const {
     const bool set = !options_.trainable || options_.lr_scale != 1 || !options_.weight_decay;
     require(added_ || !set, loc_,
@@ -97,26 +99,27 @@ Init default_bias(int64_t fan_in) {
   return Init::uniform(-bound, bound);
 }
 
-/// Returns height and width of a kernel given as one or two numbers.
-std::array<int64_t, 2> both(const Ints& kernel, const Loc& loc) {
+/// Returns the height and width of a kernel that is given as one or two numbers.
+std::array<int64_t, 2> kernel_size(const Ints& kernel, const Loc& loc) {
   require(kernel.size() == 1 || kernel.size() == 2, loc,
           "conv2d: kernel has " + std::to_string(kernel.size()) + " numbers, not 1 or 2");
   return {kernel.front(), kernel.back()};
 }
 
-/// Returns the state of the random number generator, shared by all random ops of a program.
+/// Returns the random number generator state, which all random ops of a program share.
 Value random_state(ir::Graph& graph, const Loc& loc) {
   if (ir::Op* known = graph.find("state", "rng")) return known->result();
   return record_source(graph, "state", "rng", Type{DType::i64, {3}, {}}, {}, loc);
 }
 
-/// Records the updates of the running `mean` and `var` from batch_norm's results at the end of a
-/// step.
+/// Records ops that update the running `mean` and `var` from the batch statistics in the results of
+/// batch_norm. The ops run at the end of a training step.
 void update_running_statistics(Value x, const Values& normalised, Value mean, Value var,
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
-  ir::RecordAs as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
-  // The shape of one channel of x.
+  ir::ScopedRecording as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
+  // The type of one channel of x. Its number of elements is the number of values that a batch mean
+  // averages.
   Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
   const Value count = internal::numel(graph, {.of = channel}, loc);
@@ -146,7 +149,7 @@ Value activate(Value x, Act act, const Loc& loc) {
 
 Value conv2d(Value x, const Conv2d& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "conv2d", loc);
-  const auto [height, width] = both(*layer.kernel, loc);
+  const auto [height, width] = kernel_size(*layer.kernel, loc);
   const int64_t filters = *layer.filters;
   require(filters > 0, loc, "conv2d: filters must be positive");
   require(x.shape().rank() == 4 && !x.shape()[1].batch, loc,
@@ -156,7 +159,7 @@ Value conv2d(Value x, const Conv2d& layer, const Loc& loc) {
           "conv2d: " + std::to_string(layer.groups) + " groups do not divide " +
               std::to_string(channels) + " input channels and " + std::to_string(filters) +
               " filters");
-  ir::RecordAs as(graph, recording_for(graph, "conv", layer.name));
+  ir::ScopedRecording as(graph, recording_for(graph, "conv", layer.name));
   const int64_t in = channels / layer.groups;
   Parameters parameters(graph, "conv2d", layer, loc);
   const Value w = parameters.get("weight", "w", Type{x.dtype(), {filters, in, height, width}, {}},
@@ -181,7 +184,7 @@ Value linear(Value x, const Linear& layer, const Loc& loc) {
   require(units > 0, loc, "linear: units must be positive");
   require(x.shape().rank() >= 2 && !x.shape().back().batch, loc,
           "linear: the input is " + x.type().str() + ", not [..., features]; flatten it first");
-  ir::RecordAs as(graph, recording_for(graph, "fc", layer.name));
+  ir::ScopedRecording as(graph, recording_for(graph, "fc", layer.name));
   const int64_t in = x.shape().back().size;
   Parameters parameters(graph, "linear", layer, loc);
   const Value w = parameters.get("weight", "w", Type{x.dtype(), {in, units}, {}}, layer.weight,
@@ -200,15 +203,15 @@ Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "batch_norm", loc);
   require(is_float(x.dtype()) && x.shape().rank() >= 2 && !x.shape()[1].batch, loc,
           "batch_norm: the input is " + x.type().str() + ", not a float [N, C, ...]");
-  ir::RecordAs as(graph, recording_for(graph, "bn", layer.name));
+  ir::ScopedRecording as(graph, recording_for(graph, "bn", layer.name));
   const Type statistics{compute_dtype(x.dtype()), {x.shape()[1]}, {}};
   Parameters parameters(graph, "batch_norm", layer, loc);
   const Value gamma =
       parameters.get("gamma", "gamma", statistics, layer.gamma, {}, Init::constant(1));
   const Value beta = parameters.get("beta", "beta", statistics, layer.beta, {}, Init::zeros());
   parameters.check_options();
-  const std::string mean_name = below(graph.recording.scope, "running_mean");
-  const std::string var_name = below(graph.recording.scope, "running_var");
+  const std::string mean_name = scoped_name(graph.recording.scope, "running_mean");
+  const std::string var_name = scoped_name(graph.recording.scope, "running_var");
   const Value mean =
       record_source(graph, "state", mean_name, statistics, Init::zeros().attrs(), loc);
   const Value var =

@@ -10,63 +10,67 @@
 namespace fluid {
 namespace {
 
-/// A number for each thread, never used again, unlike std::thread::id.
-uint64_t this_thread() {
-  static std::atomic<uint64_t> threads = 0;
-  thread_local const uint64_t number = threads++;
-  return number;
+/// Returns an id of the calling thread. Ids are never reused, unlike those of std::thread::id.
+uint64_t this_thread_id() {
+  static std::atomic<uint64_t> next_id = 0;
+  thread_local const uint64_t id = next_id++;
+  return id;
 }
 
-struct Listed {
+struct Registration {
   ir::Program* program;
-  uint64_t thread;
+  uint64_t thread;  ///< this_thread_id() of the thread that registered the program
 };
-/// A program may die in another thread than made it.
-struct List {
+/// The registered programs of all threads. A mutex protects the list, because a thread may destroy
+/// a program that another thread created.
+struct Registry {
   std::mutex mutex;
-  std::vector<Listed> programs;
+  std::vector<Registration> programs;
 };
-List& list() {
-  static auto* const all = new List;  // outlives the programs in static variables
+Registry& registry() {
+  static auto* const all = new Registry;  // never deleted: static programs are destroyed late
   return *all;
 }
 
-thread_local std::vector<ir::Program*> guarded;
+thread_local std::vector<ir::Program*> guarded_programs;
 
 }  // namespace
 
-void Unlist::operator()(ir::Program* program) const {
+void UnregisterProgram::operator()(ir::Program* program) const {
   {
-    const std::lock_guard lock(list().mutex);
-    std::erase_if(list().programs, [&](const Listed& l) { return l.program == program; });
+    const std::lock_guard lock(registry().mutex);
+    std::erase_if(registry().programs, [&](const Registration& l) { return l.program == program; });
   }
   delete program;
 }
 
-LivingProgram list_program(std::unique_ptr<ir::Program> program) {
-  const std::lock_guard lock(list().mutex);
-  list().programs.push_back({program.get(), this_thread()});
-  return LivingProgram(program.release());
+RegisteredProgram register_program(std::unique_ptr<ir::Program> program) {
+  const std::lock_guard lock(registry().mutex);
+  registry().programs.push_back({program.get(), this_thread_id()});
+  return RegisteredProgram(program.release());
 }
 
-RecordedProgram::RecordedProgram(ir::Program& program) { guarded.push_back(&program); }
-RecordedProgram::~RecordedProgram() { guarded.pop_back(); }
+CurrentProgramGuard::CurrentProgramGuard(ir::Program& program) {
+  guarded_programs.push_back(&program);
+}
+CurrentProgramGuard::~CurrentProgramGuard() { guarded_programs.pop_back(); }
 
-ir::Program& recorded_program(const std::string& name, const Loc& loc) {
-  if (!guarded.empty()) return *guarded.back();
-  const std::lock_guard lock(list().mutex);
+ir::Program& current_program(const std::string& parameter_name, const Loc& loc) {
+  if (!guarded_programs.empty()) return *guarded_programs.back();
+  const std::lock_guard lock(registry().mutex);
   std::vector<ir::Program*> own;
-  for (const Listed& l : list().programs) {
-    if (l.thread == this_thread()) own.push_back(l.program);
+  for (const Registration& l : registry().programs) {
+    if (l.thread == this_thread_id()) own.push_back(l.program);
   }
   if (own.size() == 1) return *own.front();
   if (own.empty()) {
-    throw UserError(loc, "parameter '" + name +
+    throw UserError(loc, "parameter '" + parameter_name +
                              "': this thread has made no program that is alive; call the "
                              "program's parameter()");
   }
-  throw UserError(loc, "parameter '" + name + "': there are " + std::to_string(own.size()) +
-                           " programs, '" + own[0]->name + "' and '" + own[1]->name +
+  throw UserError(loc, "parameter '" + parameter_name + "': there are " +
+                           std::to_string(own.size()) + " programs, '" + own[0]->name + "' and '" +
+                           own[1]->name +
                            "' among them; call the program's parameter(), or open a Scope");
 }
 

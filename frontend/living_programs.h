@@ -7,24 +7,26 @@
 
 namespace fluid {
 
-struct Unlist {
+/// Deleter of RegisteredProgram: unregisters the program and deletes it.
+struct UnregisterProgram {
   void operator()(ir::Program* program) const;
 };
-/// A program that recorded_program() considers while it lives.
-using LivingProgram = std::unique_ptr<ir::Program, Unlist>;
-LivingProgram list_program(std::unique_ptr<ir::Program> program);
+/// Owns a program, which current_program() can return until the RegisteredProgram is destroyed.
+using RegisteredProgram = std::unique_ptr<ir::Program, UnregisterProgram>;
+/// Registers `program` for current_program() on the calling thread.
+RegisteredProgram register_program(std::unique_ptr<ir::Program> program);
 
-/// Makes `program` the recorded program of this thread while the guard lives.
-class RecordedProgram {
+/// RAII guard: current_program() on this thread returns `program` during the guard's lifetime.
+class CurrentProgramGuard {
  public:
-  explicit RecordedProgram(ir::Program& program);
-  ~RecordedProgram();
-  RecordedProgram(const RecordedProgram&) = delete;
+  explicit CurrentProgramGuard(ir::Program& program);
+  ~CurrentProgramGuard();
+  CurrentProgramGuard(const CurrentProgramGuard&) = delete;
 };
 
-/// The program of the innermost RecordedProgram of this thread; without one, the only living
-/// program that this thread listed. Throws UserError, naming parameter `name`, when there is none
-/// or several.
-ir::Program& recorded_program(const std::string& name, const Loc& loc);
+/// Returns the program to which parameter() adds a parameter: the program of the innermost
+/// CurrentProgramGuard of this thread, or else the only program that this thread registered and
+/// that still exists. Throws UserError, naming the parameter, when no program or several qualify.
+ir::Program& current_program(const std::string& parameter_name, const Loc& loc);
 
 }  // namespace fluid

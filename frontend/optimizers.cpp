@@ -36,16 +36,16 @@ void add_schedule(Attrs& settings, const Schedule& schedule) {
   }
 }
 
-void record_recipe(Value loss, const char* optimizer, Attrs settings, const StepRules& rules,
-                   const Loc& loc) {
+void record_recipe(Value loss, const char* optimizer, Attrs settings,
+                   const MinimizeOptions& options, const Loc& loc) {
   if (!loss) throw UserError(loc, "minimize: the loss is an empty value");
   if (!loss.shape().empty() || !is_float(loss.dtype())) {
     throw UserError(loc, "minimize: the loss is " + loss.type().str() +
                              ", not a float scalar; take its mean()");
   }
   settings.set("optimizer", std::string(optimizer));
-  add_clip(settings, rules.clip);
-  add_schedule(settings, rules.schedule);
+  add_clip(settings, options.clip);
+  add_schedule(settings, options.schedule);
   record(*loss.op()->graph(), "train", {loss}, std::move(settings), loc);
 }
 
@@ -60,25 +60,25 @@ Attrs adam_settings(const Adams& o) {
 
 }  // namespace
 
-void minimize(Value loss, const SGD& o, const StepRules& rules, const Loc& loc) {
-  record_recipe(loss, "sgd", {{"lr", o.lr}, {"weight_decay", o.weight_decay}}, rules, loc);
+void minimize(Value loss, const SGD& o, const MinimizeOptions& options, const Loc& loc) {
+  record_recipe(loss, "sgd", {{"lr", o.lr}, {"weight_decay", o.weight_decay}}, options, loc);
 }
 
-void minimize(Value loss, const Momentum& o, const StepRules& rules, const Loc& loc) {
+void minimize(Value loss, const Momentum& o, const MinimizeOptions& options, const Loc& loc) {
   record_recipe(loss, "momentum",
                 {{"lr", o.lr},
                  {"mu", o.momentum},
                  {"nesterov", o.nesterov},
                  {"weight_decay", o.weight_decay}},
-                rules, loc);
+                options, loc);
 }
 
-void minimize(Value loss, const Adam& o, const StepRules& rules, const Loc& loc) {
-  record_recipe(loss, "adam", adam_settings(o), rules, loc);
+void minimize(Value loss, const Adam& o, const MinimizeOptions& options, const Loc& loc) {
+  record_recipe(loss, "adam", adam_settings(o), options, loc);
 }
 
-void minimize(Value loss, const AdamW& o, const StepRules& rules, const Loc& loc) {
-  record_recipe(loss, "adamw", adam_settings(o), rules, loc);
+void minimize(Value loss, const AdamW& o, const MinimizeOptions& options, const Loc& loc) {
+  record_recipe(loss, "adamw", adam_settings(o), options, loc);
 }
 
 }  // namespace fluid

@@ -13,8 +13,8 @@ struct SGD {
   double weight_decay = 0;
 };
 
-/// Momentum: v = momentum v + g + weight_decay p; p -= lr v (with Nesterov: p -= lr (g + momentum
-/// v)).
+/// SGD with momentum: v = momentum v + g + weight_decay p; p -= lr v (with Nesterov: p -= lr (g +
+/// momentum v)).
 struct Momentum {
   double lr = 0.01;
   double momentum = 0.9;
@@ -22,8 +22,8 @@ struct Momentum {
   double weight_decay = 0;
 };
 
-/// Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. weight_decay times the
-/// parameter is added to the gradient.
+/// Adam: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. Adds weight_decay
+/// times the parameter to the gradient.
 struct Adam {
   double lr = 0.001;
   double beta1 = 0.9;
@@ -32,8 +32,8 @@ struct Adam {
   double weight_decay = 0;
 };
 
-/// Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019: p -= lr weight_decay
-/// p, then Adam's step.
+/// AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. First
+/// p -= lr weight_decay p, then the update of Adam without weight decay.
 struct AdamW {
   double lr = 0.001;
   double beta1 = 0.9;
@@ -42,30 +42,32 @@ struct AdamW {
   double weight_decay = 0.01;
 };
 
-/// Gradient clipping before the optimizer's update; 0 disables a rule. Several rules apply in this
-/// order.
+/// Gradient clipping before the optimizer's update. A limit of 0 turns that kind of clipping off.
+/// If several limits are set, they are applied in the order of the fields.
 struct Clip {
-  double value = 0;  ///< Clips each element to [-value, value]
-  double norm = 0;   ///< Clips the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
-  double global_norm = 0;  ///< Clips the norm of all gradients taken together
+  double value = 0;        ///< clips each element to [-value, value]
+  double norm = 0;         ///< clips the norm of each parameter's gradient separately
+  double global_norm = 0;  ///< clips the joint norm of all gradients, as clip_grad_norm_ does
 };
 
-/// Multiplies lr by `factor` every `every` updates.
+/// Schedule: multiplies the learning rate by `factor` every `every` updates.
 struct StepDecay {
   Required<int64_t> every;
   double factor = 0.1;
 };
 
-/// Linear warmup to lr over `warmup` updates, then cosine decay to `end` at update `steps`.
+/// Schedule: linear warmup to the optimizer's lr over `warmup` updates, then cosine decay to the
+/// learning rate `end` at update `steps`.
 struct Cosine {
   Required<int64_t> steps;
   int64_t warmup = 0;
   double end = 0;
 };
 
-/// Multiplies lr by `factor` when more than `patience` epochs had no loss below 1 - `threshold`
-/// times the best, like PyTorch's ReduceLROnPlateau. The next `cooldown` epochs are not counted.
-/// Executor::reduce_on_plateau() takes the loss of each epoch.
+/// Schedule like PyTorch's ReduceLROnPlateau. Multiplies the learning rate by `factor` when the
+/// loss of more than `patience` epochs in a row is not below (1 - `threshold`) times the best loss.
+/// The next `cooldown` epochs are not counted. Executor::reduce_on_plateau() takes the loss of an
+/// epoch.
 struct Plateau {
   double factor = 0.1;
   int64_t patience = 10;
@@ -74,28 +76,30 @@ struct Plateau {
   double min_lr = 0;
 };
 
-/// The rate is lr until Executor::set_learning_rate() sets another one, between any two steps.
+/// Schedule: the learning rate is the optimizer's lr until Executor::set_learning_rate() changes
+/// it.
 struct Manual {};
 
-/// The learning rate schedule: by the number of updates, by the epochs' losses (Plateau), or by the
-/// caller (Manual). Without one the learning rate is a constant of the compiled step.
+/// The learning rate schedule. std::monostate: the learning rate is a constant of the compiled
+/// step.
 using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau, Manual>;
 
-/// Options of a training step besides its optimizer.
-struct StepRules {
+/// Options of minimize() besides the optimizer.
+struct MinimizeOptions {
   Clip clip = {};
   Schedule schedule = {};
 };
 
-/// Makes the program a training program: a step updates every parameter that the scalar `loss`
-/// depends on. The program's file includes this training recipe.
-void minimize(Value loss, const SGD& optimizer, const StepRules& rules = {},
+/// Makes the program a training program. A training step computes the gradients of the scalar
+/// `loss` and updates every trainable parameter that it depends on. Program::save() includes this
+/// training recipe.
+void minimize(Value loss, const SGD& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
-void minimize(Value loss, const Momentum& optimizer, const StepRules& rules = {},
+void minimize(Value loss, const Momentum& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
-void minimize(Value loss, const Adam& optimizer, const StepRules& rules = {},
+void minimize(Value loss, const Adam& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
-void minimize(Value loss, const AdamW& optimizer, const StepRules& rules = {},
+void minimize(Value loss, const AdamW& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
 
 }  // namespace fluid

@@ -7,7 +7,8 @@ namespace fluid {
 
 Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& shape,
                        const Init& init, const ParameterOptions& options, const Loc& loc) {
-  // Defaults are left out, so that a program does not change when an option is added.
+  // Options with default values are not recorded, so that a new option leaves the files of old
+  // programs unchanged.
   Attrs attrs = init.attrs();
   if (!options.trainable) attrs.set("trainable", false);
   if (options.lr_scale != 1) attrs.set("lr_scale", options.lr_scale);
@@ -19,7 +20,7 @@ Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& s
 
 Value parameter(const std::string& name, const Shape& shape, const Init& init,
                 const ParameterOptions& options, const Loc& loc) {
-  return record_parameter(recorded_program(name, loc).main(), name, shape, init, options, loc);
+  return record_parameter(current_program(name, loc).main(), name, shape, init, options, loc);
 }
 
 }  // namespace fluid

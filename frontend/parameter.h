@@ -7,22 +7,23 @@
 
 namespace fluid {
 
-/// Options of a parameter. They are attributes of its `param` op, and saved with the program.
+/// Options of a parameter. They are recorded as attributes of its `param` op and saved with the
+/// program.
 struct ParameterOptions {
   DType dtype = f32;
-  bool trainable = true;     ///< false: no gradient, no optimizer state and no update
+  bool trainable = true;     ///< false: frozen; no gradient, optimizer state or update
   double lr_scale = 1;       ///< multiplies the learning rate for this parameter; >= 0
-  bool weight_decay = true;  ///< false: the optimizer's weight decay skips this parameter
+  bool weight_decay = true;  ///< false: no weight decay for this parameter
 };
 
-/// Adds a parameter to the program of the innermost living Scope of this thread; without a Scope,
-/// to the only living Program that this thread made. Throws UserError when there is none, or when
-/// there are several to choose from: Program::parameter() names the program. The current scope
-/// prefixes the parameter's name.
+/// Adds a parameter to the current program: the program of the innermost Scope of this thread, or
+/// else the only existing Program that this thread created. The current scope prefixes the name of
+/// the parameter. Throws UserError when there is no such program or there are several; use
+/// Program::parameter() in these cases.
 Value parameter(const std::string& name, const Shape& shape, const Init& init,
                 const ParameterOptions& options = {}, const Loc& loc = Loc::here());
 
-/// Adds a parameter to the graph that a layer records into.
+/// Adds a parameter to `graph`. The current scope of the graph prefixes its name.
 Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& shape,
                        const Init& init, const ParameterOptions& options, const Loc& loc);
 

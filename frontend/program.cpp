@@ -7,9 +7,9 @@
 namespace fluid {
 
 Program::Program(std::string name)
-    : program_(list_program(std::make_unique<ir::Program>(std::move(name)))) {}
+    : program_(register_program(std::make_unique<ir::Program>(std::move(name)))) {}
 Program::Program(std::unique_ptr<ir::Program> recorded)
-    : program_(list_program(std::move(recorded))) {}
+    : program_(register_program(std::move(recorded))) {}
 
 Value Program::data(const std::string& name, const Shape& shape, DType dtype, const Loc& loc) {
   return data(name, shape, dtype, DataOptions(), loc);
@@ -54,6 +54,6 @@ Scope::Scope(Program& program, const std::string& name)
                    recording.scope = recording.scope.empty() ? name : recording.scope + "." + name;
                    return recording;
                  }()),
-      recorded_(program.ir()) {}
+      program_guard_(program.ir()) {}
 
 }  // namespace fluid

@@ -11,23 +11,24 @@
 
 namespace fluid {
 
-/// Preprocessing of a feed in training, eval and predict: raw values become (x * scale - mean) /
-/// std.
+/// Preprocessing of a feed, in training and inference: (x * scale - mean) / std.
 struct DataOptions {
   double scale = 1;
-  std::vector<double> mean = {};  ///< empty (0), one number, or one per channel (dimension 1)
-  std::vector<double> std = {};   ///< empty (1), one number, or one per channel
+  std::vector<double> mean = {};  ///< one number, or one per channel (dimension 1); empty: 0
+  std::vector<double> std = {};   ///< one number, or one per channel (dimension 1); empty: 1
 };
 
-/// A program that is being recorded or was read from a file. Its Values are valid while it lives.
+/// A neural network program: the ops that layer functions record, or that a file holds. The Values
+/// of a program are valid during the lifetime of the Program.
 class Program {
  public:
   explicit Program(std::string name);
   explicit Program(std::unique_ptr<ir::Program> recorded);
-  /// Reads a `.fluid` or `.fir` file; the content decides which.
+  /// Reads a program file, in FlatBuffers (`.fluid`) or text (`.fir`) format. The format is
+  /// detected from the contents.
   static Program load(const std::string& path);
 
-  /// Adds a feed. Throws UserError when the name is taken.
+  /// Adds a feed: an input whose data each batch provides. Throws UserError when the name is taken.
   Value data(const std::string& name, const Shape& shape, DType dtype,
              const Loc& loc = Loc::here());
   Value data(const std::string& name, const Shape& shape, DType dtype, const DataOptions& options,
@@ -36,29 +37,30 @@ class Program {
   /// taken.
   Value parameter(const std::string& name, const Shape& shape, const Init& init,
                   const ParameterOptions& options = {}, const Loc& loc = Loc::here());
-  /// Marks a value as the output `name`, which can be fetched.
+  /// Makes `value` an output of the program with the given name.
   void output(const std::string& name, Value value, const Loc& loc = Loc::here());
 
-  /// Writes the program atomically: as text when the path ends in ".fir", else as FlatBuffers.
+  /// Writes the program to a file, atomically. The format is text if `path` ends in ".fir", else
+  /// FlatBuffers.
   void save(const std::string& path) const;
-  std::string text() const;
+  std::string text() const;  ///< returns the program in the text format of `.fir` files
 
   ir::Program& ir() { return *program_; }
   const ir::Program& ir() const { return *program_; }
 
  private:
-  LivingProgram program_;
+  RegisteredProgram program_;
 };
 
-/// While a Scope lives, layers are recorded with names below `name`: "encoder.conv0.w", and
-/// fluid::parameter() adds to its program.
+/// RAII scope: prefixes the names of layers and parameters that are recorded during its lifetime
+/// with `name`, as in "encoder.conv0.w". Meanwhile fluid::parameter() adds parameters to `program`.
 class Scope {
  public:
   Scope(Program& program, const std::string& name);
 
  private:
-  ir::RecordAs recording_;
-  RecordedProgram recorded_;
+  ir::ScopedRecording recording_;
+  CurrentProgramGuard program_guard_;
 };
 
 }  // namespace fluid

@@ -17,13 +17,13 @@ namespace {
 
 std::string error_text(int error) { return std::strerror(error); }
 
-std::string fresh_temporary(const std::string& target) {
+std::string unique_temporary_path(const std::string& target) {
   static std::atomic<int> count{0};
   return target + ".tmp." + std::to_string(getpid()) + "." + std::to_string(count++);
 }
 
 /// Flushes a directory's entries to the disk. Returns 0 or an errno value.
-int flushed(const std::string& directory) {
+int fsync_directory(const std::string& directory) {
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno;
   const int failed = fsync(fd) != 0 ? errno : 0;
@@ -31,14 +31,14 @@ int flushed(const std::string& directory) {
   return failed;
 }
 
-[[noreturn]] void cannot_write(const std::string& path, int error) {
+[[noreturn]] void throw_cannot_write(const std::string& path, int error) {
   throw UserError("cannot write '" + path + "': " + error_text(error));
 }
 
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
-  std::error_code ignored;  // open() reports why an inaccessible path fails
+  std::error_code ignored;  // open() below reports the error
   const std::filesystem::path resolved = std::filesystem::canonical(path, ignored);
   if (!resolved.empty()) target_ = resolved.string();
   struct stat info = {};
@@ -47,10 +47,10 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    // The name may be taken: a process with the same pid, in another container or dead, may have
-    // left its temporary file.
+    // Retries on EEXIST: a crashed process with the same pid, or one in another container, may have
+    // left a temporary file of this name.
     do {
-      temporary_ = fresh_temporary(target_);
+      temporary_ = unique_temporary_path(target_);
       fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (fd_ < 0 && errno == EEXIST);
   }
@@ -87,17 +87,18 @@ void AtomicFile::commit() {
   if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
   const std::string directory = std::filesystem::path(target_).parent_path().string();
-  if (const int failed = flushed(directory.empty() ? "." : directory)) fail(failed);
+  if (const int failed = fsync_directory(directory.empty() ? "." : directory)) fail(failed);
 }
 
-void AtomicFile::fail(int error) const { cannot_write(path_, error); }
+void AtomicFile::fail(int error) const { throw_cannot_write(path_, error); }
 
 void flush_directory(const std::string& path) {
-  if (const int failed = flushed(path)) cannot_write(path, failed);
+  if (const int failed = fsync_directory(path)) throw_cannot_write(path, failed);
 }
 
 void check_writable(const std::string& path) {
-  // Opening and closing a pipe would send its reader an end of file. On an error `path` is no pipe.
+  // Skips pipes and devices, because opening and closing a pipe sends its reader an end of file. If
+  // the file cannot be examined, is_other() returns false.
   std::error_code ignored;
   if (!std::filesystem::is_other(path, ignored)) AtomicFile file(path);
 }

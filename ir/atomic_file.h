@@ -7,9 +7,9 @@
 
 namespace fluid {
 
-/// A file that is replaced atomically. Writes go to a temporary file in the same directory.
-/// commit() flushes it to the disk, renames it to `path` and flushes the directory; without
-/// commit() nothing remains. If `path` is a device or a pipe, it is written directly. Every member
+/// Replaces a file atomically. Writes go to a temporary file in the same directory. commit()
+/// flushes it to the disk, renames it to `path` and flushes the directory. Without commit() the
+/// destructor deletes the temporary file. A device or a pipe is written directly. Every member
 /// throws UserError naming the path on a system error (no directory, no permission, disk full).
 class AtomicFile {
  public:
@@ -24,9 +24,9 @@ class AtomicFile {
  private:
   [[noreturn]] void fail(int error) const;
 
-  std::string path_;       ///< as given by the user
+  std::string path_;       ///< the caller's path, for messages
   std::string target_;     ///< `path_` with symbolic links resolved
-  std::string temporary_;  ///< empty when the target is written directly
+  std::string temporary_;  ///< path of the temporary file; empty if `target_` is written directly
   int fd_ = -1;
 };
 
@@ -34,17 +34,17 @@ class AtomicFile {
 void flush_directory(const std::string& path);
 
 /// Checks that AtomicFile can create `path`, and leaves no file behind. Throws the UserError that
-/// AtomicFile would throw. For results that are saved after hours of work.
+/// AtomicFile would throw. Call it before a long computation whose results go to `path`.
 void check_writable(const std::string& path);
 
 /// Replaces the contents of `path` by `bytes`, atomically.
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
 
-inline constexpr size_t kMaxFileBytes = size_t{64} << 20;  ///< largest program file
+inline constexpr size_t kMaxFileBytes = size_t{64} << 20;  ///< maximum size of a program file
 
 /// Returns the contents of the file or pipe `path`. Throws UserError naming the path when it cannot
-/// be read or has more than kMaxFileBytes (a device may be endless).
+/// be read or is larger than kMaxFileBytes. The limit also bounds reads from endless devices.
 std::string read_file(const std::string& path);
 
 }  // namespace fluid

@@ -6,7 +6,7 @@
 
 namespace fluid {
 
-std::string_view kind_of(const Attr& attr) {
+std::string_view attr_type_name(const Attr& attr) {
   static constexpr std::array<std::string_view, 9> kKinds = {
       "bool",  "int",          "float",          "string",         "type",
       "graph", "list of ints", "list of floats", "list of strings"};
@@ -23,7 +23,7 @@ const Attr* Attrs::find(std::string_view name) const {
 void Attrs::fail(std::string_view name, const Attr* attr) {
   const std::string quoted = "'" + std::string(name) + "'";
   if (attr == nullptr) throw InternalError("missing attribute " + quoted);
-  throw InternalError("attribute " + quoted + " is a " + std::string(kind_of(*attr)));
+  throw InternalError("attribute " + quoted + " is a " + std::string(attr_type_name(*attr)));
 }
 
 void Attrs::set(std::string_view name, Attr value) {

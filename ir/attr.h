@@ -21,8 +21,8 @@ struct GraphRef {
 using Attr = std::variant<bool, int64_t, double, std::string, Type, GraphRef, std::vector<int64_t>,
                           std::vector<double>, std::vector<std::string>>;
 
-/// Names the attribute's type in messages and docs: "int", "list of ints", ...
-std::string_view kind_of(const Attr& attr);
+/// Returns the name of the attribute's type for messages and docs: "int", "list of ints", ...
+std::string_view attr_type_name(const Attr& attr);
 
 /// Named attributes in insertion order.
 class Attrs {

@@ -5,7 +5,7 @@
 
 namespace fluid {
 
-/// Rounds to nearest even. A NaN stays a NaN.
+/// Converts f32 to bf16, rounding to nearest even. A NaN stays a NaN.
 inline uint16_t float_to_bf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);

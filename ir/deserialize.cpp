@@ -14,11 +14,11 @@ class Reader {
  public:
   Reader(std::string_view bytes, const std::string& file_name, const OpVersion& version)
       : file_(file_name), version_(version), budget_(bytes.size()) {
-    // The copy is aligned to 8 bytes, the largest alignment of a scalar in the schema.
+    // Copies the file to an 8-byte-aligned buffer: 8 is the largest alignment in the schema.
     bytes_.resize((bytes.size() + 7) / 8);
     std::memcpy(bytes_.data(), bytes.data(), bytes.size());
-    // Each table of a valid file has its own bytes: at least a reference and an offset, 8 bytes. So
-    // a file of n bytes holds at most n / 8 tables.
+    // Tables of a valid file do not overlap, and each takes at least 8 bytes: a reference to it and
+    // an offset. So a file of n bytes holds at most n / 8 tables.
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes.size(),
                                    16, static_cast<uint32_t>(bytes.size() / 8));
     if (!fbs::VerifyProgramBuffer(verifier)) damaged("its structure is broken");
@@ -47,7 +47,7 @@ class Reader {
       const std::string graph_name = text(graph.name());
       if (i == 0 && graph_name != "main") damaged("its first graph is not main");
       if (i > 0 && program->find(graph_name) != nullptr) {
-        damaged("two graphs are named " + graph_text(graph_name));
+        damaged("two graphs are named " + graph_reference(graph_name));
       }
       read_graph(graph, i == 0 ? program->main() : program->add_graph(graph_name));
     }
@@ -58,12 +58,13 @@ class Reader {
   [[noreturn]] void fail(const std::string& what) const { throw UserError(file_ + ": " + what); }
   [[noreturn]] void damaged(const std::string& what) const { fail("the file is damaged: " + what); }
   [[noreturn]] void damaged(const Graph& graph, const std::string& what) const {
-    damaged("op " + std::to_string(graph.ops.size()) + " of graph " + graph_text(graph.name) + " " +
-            what);
+    damaged("op " + std::to_string(graph.ops.size()) + " of graph " + graph_reference(graph.name) +
+            " " + what);
   }
 
-  /// Counts bytes copied out of the file. A valid file refers to nothing twice, so its copies are
-  /// no larger than the file. A hostile file could refer to one large vector a million times.
+  /// Counts bytes copied out of the file. In a valid file nothing is referenced twice, so the
+  /// copies are no larger than the file. A hostile file could reference one large vector a million
+  /// times.
   void charge_budget(size_t bytes) {
     if (bytes > budget_) damaged("its parts overlap");
     budget_ -= bytes;
@@ -204,7 +205,7 @@ class Reader {
     std::memcpy(&operand, from.value(), sizeof operand);
     const bool exists = operand.op() < graph.ops.size() &&
                         operand.result() < graph.ops[operand.op()]->results.size();
-    if (!exists) damaged("an output of graph " + graph_text(graph.name) + " is not there");
+    if (!exists) damaged("an output of graph " + graph_reference(graph.name) + " is not there");
     return graph.ops[operand.op()]->result(static_cast<int>(operand.result()));
   }
 

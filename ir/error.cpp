@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-void fail_check(std::string_view what, std::source_location where) {
+void throw_check_error(std::string_view what, std::source_location where) {
   throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
                       std::string(what));
 }
@@ -36,15 +36,17 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string nearest_names(std::string_view name, std::span<const std::string> names, size_t most) {
+std::string nearest_names(std::string_view name, std::span<const std::string> names,
+                          size_t max_names) {
   std::vector<std::pair<size_t, std::string_view>> ranked;
   for (const std::string& n : names) ranked.emplace_back(edit_distance(name, n), n);
   std::ranges::stable_sort(ranked, {}, &std::pair<size_t, std::string_view>::first);
   std::string text;
-  for (size_t i = 0; i < std::min(most, ranked.size()); ++i) {
+  for (size_t i = 0; i < std::min(max_names, ranked.size()); ++i) {
     text += (i == 0 ? "'" : ", '") + std::string(ranked[i].second) + "'";
   }
-  if (ranked.size() > most) text += " and " + std::to_string(ranked.size() - most) + " more";
+  if (ranked.size() > max_names)
+    text += " and " + std::to_string(ranked.size() - max_names) + " more";
   return text.empty() ? "none" : text;
 }
 
@@ -58,7 +60,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       found = candidate;
     }
   }
-  constexpr size_t kMinPrefix = 3;  // shortest prefix that gives a suggestion
+  constexpr size_t kMinPrefix = 3;  // minimum length of a prefix match
   for (const std::string& candidate : candidates) {
     if (found.empty() && name.size() >= kMinPrefix && candidate.starts_with(name))
       found = candidate;

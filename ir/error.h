@@ -11,12 +11,12 @@
 
 namespace fluid {
 
-/// A mistake of the user. The message says what is wrong, where in the user's source, and how to
-/// fix it. `fluidrun` prints it and exits with 1.
+/// An error in the user's input. The message states the error, its location in the user's source
+/// and how to fix it. `fluidrun` prints it and exits with 1.
 class UserError : public std::runtime_error {
  public:
   explicit UserError(const std::string& what) : std::runtime_error(what) {}
-  /// Makes the message "mnist.cpp:13: what".
+  /// Prefixes the message with the location, if known: "mnist.cpp:13: what".
   UserError(const Loc& loc, const std::string& what)
       : std::runtime_error(loc.known() ? loc.str() + ": " + what : what) {}
 };
@@ -33,8 +33,8 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns `what` as a string. `what` is a string or a function that returns one, so that a message
-/// can be built only when it is needed.
+/// Returns an error message. `what` is a string, or a function that builds the string only when it
+/// is needed.
 template <class What>
 std::string message_text(const What& what) {
   if constexpr (std::is_invocable_v<const What&>) {
@@ -44,14 +44,14 @@ std::string message_text(const What& what) {
   }
 }
 
-[[noreturn]] void fail_check(std::string_view what, std::source_location where);
+[[noreturn]] void throw_check_error(std::string_view what, std::source_location where);
 
-/// Throws InternalError with the caller's file and line when `condition` is false. `what` is a
-/// string or a function that returns one (see message_text()).
+/// Throws InternalError with the caller's file and line when `condition` is false. `what` is the
+/// message: a string, or a function that returns one (see message_text()).
 template <class What>
 void check(bool condition, const What& what,
            std::source_location where = std::source_location::current()) {
-  if (!condition) fail_check(message_text(what), where);
+  if (!condition) throw_check_error(message_text(what), where);
 }
 
 /// Returns " (did you mean 'relu'?)" for the candidate closest to `name` or starting with it, or ""

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, kRoles> kRoleNames = {"forward", "backwar
 
 std::string_view name_of(Role role) { return kRoleNames[static_cast<size_t>(role)]; }
 
-std::optional<Role> role_named(std::string_view name) {
+std::optional<Role> parse_role(std::string_view name) {
   for (size_t i = 0; i < kRoleNames.size(); ++i) {
     if (kRoleNames[i] == name) return static_cast<Role>(i);
   }
@@ -78,7 +78,7 @@ Op* Graph::find_indexed(std::string_view op_name, std::string_view symbol) {
   if (found == index_.positions.end()) return nullptr;
   Op* op = ops[found->second].get();
   if (op->name == op_name && op->symbol == symbol) return op;
-  index_ = {};  // stale: earlier ops were moved
+  index_ = {};  // the index is stale, because earlier ops were moved
   return find(op_name, symbol);
 }
 

@@ -26,7 +26,7 @@ class Program;
 /// A handle to one result of an op. Cheap to copy; valid while the op lives.
 class Value {
  public:
-  Value() = default;  ///< null: no value, for example no gradient
+  Value() = default;  ///< the null value; stands for no value, for example no gradient
   Value(ir::Op* op, int index) : op_(op), index_(index) {}
 
   explicit operator bool() const { return op_ != nullptr; }
@@ -36,7 +36,7 @@ class Value {
   const Shape& shape() const { return type().shape; }
   DType dtype() const { return type().dtype; }
   bool operator==(const Value&) const = default;
-  bool operator<(const Value& other) const {  // for ordered containers; differs from run to run
+  bool operator<(const Value& other) const {  // by address: differs between runs
     return op_ != other.op_ ? std::less<>()(op_, other.op_) : index_ < other.index_;
   }
 
@@ -58,35 +58,35 @@ struct std::hash<fluid::Value> {
 
 namespace fluid {
 
-/// The ops that read each value. An op appears once for each operand that is the value.
+/// Value -> ops that read the value. An op appears once for each operand that is this value.
 using Uses = std::unordered_map<Value, std::vector<ir::Op*>>;
 
 namespace ir {
 
-/// The part of a training step that an op belongs to.
+/// Role of an op in a training step.
 enum class Role : uint8_t { forward, backward, optimize, comm, metric };
 std::string_view name_of(Role role);
-std::optional<Role> role_named(std::string_view name);
+std::optional<Role> parse_role(std::string_view name);
 inline constexpr int kRoles = 5;
 
 struct Result {
   Type type;
-  std::string name;  ///< without '%'; the printer numbers unnamed results
+  std::string name;  ///< name without '%'; if empty, the printer numbers the result
 };
 
-/// One operation. The IR knows no ops: `name` refers to the op table in ops/.
+/// One operation. `name` is looked up in the op table (ops/table.h); the IR itself defines no ops.
 class Op {
  public:
-  std::string name;    ///< "matmul"
-  std::string symbol;  ///< quoted name in `data "image"` or `param "fc0.w"`; else ""
+  std::string name;    ///< name of the op in the op table, such as "matmul"
+  std::string symbol;  ///< name of a feed or variable, as in `param "fc0.w"`; else empty
   std::vector<Value> operands;
   Attrs attrs;
   std::vector<Result> results;
   Role role = Role::forward;
   Loc loc;
   std::string param;  ///< for a gradient op: name of the parameter
-  std::string scope;  ///< layer that recorded the op, as "conv0"; may be empty
-  int64_t id = 0;     ///< unique in the graph; assigned when recorded, kept by passes
+  std::string scope;  ///< layer that recorded the op, such as "conv0"; may be empty
+  int64_t id = 0;     ///< unique in the graph; assigned by append(), preserved by passes
 
   Graph* graph() const { return graph_; }
   Value result(int i = 0) { return {this, i}; }
@@ -117,20 +117,20 @@ class Graph {
   Program& program() const { return *program_; }
 
   /// Appends an op. Role, scope and param come from the recording state; `recording.loc`, if set,
-  /// overrides `loc`. `types` are not checked; `record` in ops/record.h infers and checks them.
+  /// overrides `loc`. Does not check `types`: record() in ops/record.h infers and checks them.
   Op* append(std::string name, std::vector<Value> operands, Attrs attrs, std::vector<Type> types,
              Loc loc = {});
-  /// Sets the id of `op`, the op appended last, to the id read from a text or file. Later appended
-  /// ops get larger ids.
+  /// Sets the id of the last appended op, `op`, to an id read from a text or file. Ops appended
+  /// later get larger ids.
   void restore_id(Op& op, int64_t id);
   /// Moves ops [first, end) to just before position `at` (at <= first).
   void move_tail(size_t first, size_t at);
 
-  Op* find(std::string_view name, std::string_view symbol) const;  ///< null when absent
-  /// Like find(), but with an index, for many lookups while ops are appended. The symbol of an op
-  /// must not change once later ops exist.
+  Op* find(std::string_view name, std::string_view symbol) const;  ///< null if there is no such op
+  /// Like find(), but uses a hash index that is extended as ops are appended. An op's symbol must
+  /// not change once later ops exist.
   Op* find_indexed(std::string_view name, std::string_view symbol);
-  void replace_all_uses(Value from, Value to);  ///< in operands and outputs
+  void replace_all_uses(Value from, Value to);  ///< in operands of ops and outputs of the graph
   /// Removes the ops for which `dead` returns true. The remaining ops must not use their results.
   void erase_if(const std::function<bool(const Op&)>& dead);
   Uses uses() const;
@@ -138,18 +138,19 @@ class Graph {
   /// Copies all ops and outputs of `from` into this graph, which must be empty. Keeps the ids.
   void copy_from(const Graph& from);
 
-  /// Properties that append() gives to new ops. Set through RecordAs and Scope.
+  /// Properties that append() gives to new ops. Set through ScopedRecording and Scope.
   struct Recording {
     Role role = Role::forward;
-    /// Overrides the location given to append(). A pass sets it to the location of the op that it
-    /// rewrites, which may be unknown; so no location points into Fluid's own sources.
+    /// Overrides the location passed to append(). A pass sets it to the location of the op that it
+    /// rewrites, even if unknown. Then the new ops never have a location in Fluid's own sources.
     std::optional<Loc> loc = {};
     std::string scope;
     std::string param;
   } recording;
 
  private:
-  /// Positions of the ops with a symbol, among the first `seen` ops.
+  /// Hash index for find_indexed(): op name and symbol -> position of the op. Covers the first
+  /// `seen` ops of the graph.
   struct Index {
     std::unordered_map<std::string, size_t> positions;
     size_t seen = 0;
@@ -161,21 +162,21 @@ class Graph {
   Index index_;
 };
 
-/// Sets a graph's recording state during the lifetime of the RecordAs.
-class RecordAs {
+/// RAII. Sets the recording state of a graph; the destructor restores the previous state.
+class ScopedRecording {
  public:
-  RecordAs(Graph& graph, Graph::Recording as) : graph_(graph), saved_(graph.recording) {
+  ScopedRecording(Graph& graph, Graph::Recording as) : graph_(graph), saved_(graph.recording) {
     graph.recording = std::move(as);
   }
-  ~RecordAs() { graph_.recording = std::move(saved_); }
-  RecordAs(const RecordAs&) = delete;
+  ~ScopedRecording() { graph_.recording = std::move(saved_); }
+  ScopedRecording(const ScopedRecording&) = delete;
 
  private:
   Graph& graph_;
   Graph::Recording saved_;
 };
 
-/// A training program: named graphs. `main` is recorded by the user; `startup` holds the
+/// A training program: a set of named graphs. The user records `main`; `startup` holds the
 /// initialisers. The bodies of `fused` ops are graphs of the program too.
 class Program {
  public:
@@ -188,16 +189,16 @@ class Program {
 
   Graph& main() { return *graphs.front(); }
   const Graph& main() const { return *graphs.front(); }
-  Graph* find(std::string_view graph_name) const;  ///< null when absent
-  Graph& add_graph(std::string graph_name);        ///< `graph_name` must be new
+  Graph* find(std::string_view graph_name) const;  ///< null if there is no such graph
+  Graph& add_graph(std::string graph_name);        ///< no graph may have this name yet
   /// Removes the graphs for which `dead` returns true. Returns whether any was removed.
   bool erase_graphs(const std::function<bool(const Graph&)>& dead);
-  /// Returns `stem` with the lowest number appended that gives an unused name.
+  /// Returns an unused graph name: `stem` followed by the lowest free number.
   std::string fresh_graph_name(const std::string& stem);
 
  private:
   std::unordered_map<std::string, Graph*> by_name_;
-  /// For each stem, a number below which all numbers are in use.
+  /// Stem of a graph name -> n: the names with suffixes below n are in use.
   std::unordered_map<std::string, size_t> taken_;
 };
 

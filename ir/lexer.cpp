@@ -41,7 +41,7 @@ void Lexer::fail(size_t offset, const std::string& what) const {
                   ": " + what);
 }
 
-void Lexer::skip_blanks() {
+void Lexer::skip_whitespace() {
   for (;;) {
     while (peek() == ' ' || peek() == '\t' || peek() == '\r' || peek() == '\n') ++at_;
     if (peek() != '/' || peek(1) != '/') return;
@@ -49,29 +49,29 @@ void Lexer::skip_blanks() {
   }
 }
 
-std::string Lexer::take_while(bool (*belongs)(char)) {
+std::string Lexer::consume_while(bool (*matches)(char)) {
   const size_t start = at_;
-  while (at_ < text_.size() && belongs(text_[at_])) ++at_;
+  while (at_ < text_.size() && matches(text_[at_])) ++at_;
   return std::string(text_.substr(start, at_ - start));
 }
 
-std::string Lexer::take_number() {
+std::string Lexer::lex_number() {
   const size_t start = at_;
   if (peek() == '-') ++at_;
-  take_while(is_digit);
+  consume_while(is_digit);
   if (peek() == '.') {
     ++at_;
-    take_while(is_digit);
+    consume_while(is_digit);
   }
   if (peek() == 'e' || peek() == 'E') {
     ++at_;
     if (peek() == '-' || peek() == '+') ++at_;
-    take_while(is_digit);
+    consume_while(is_digit);
   }
   return std::string(text_.substr(start, at_ - start));
 }
 
-char Lexer::take_escape() {
+char Lexer::lex_escape() {
   const size_t start = at_++;
   const char c = peek();
   ++at_;
@@ -89,36 +89,36 @@ char Lexer::take_escape() {
   fail(start, "unknown escape in a string; there are \\\" \\\\ \\n \\t \\r and \\x1f");
 }
 
-std::string Lexer::take_string(size_t start) {
+std::string Lexer::lex_string(size_t start) {
   std::string s;
   ++at_;
   while (peek() != '"') {
     if (at_ >= text_.size() || peek() == '\n') fail(start, "the string has no closing quote");
-    s += peek() == '\\' ? take_escape() : text_[at_++];
+    s += peek() == '\\' ? lex_escape() : text_[at_++];
   }
   ++at_;
   return s;
 }
 
 Token Lexer::next() {
-  skip_blanks();
+  skip_whitespace();
   Token token{Token::Kind::end, "", at_};
   if (at_ >= text_.size()) return token;
   const char c = peek();
   if (c == '"') {
     token.kind = Token::Kind::string;
-    token.text = take_string(at_);
+    token.text = lex_string(at_);
   } else if (c == '%') {
     ++at_;
     token.kind = Token::Kind::value;
-    token.text = take_while(is_word);
+    token.text = consume_while(is_word);
     if (token.text.empty()) fail(token.offset, "expected a value's name after '%'");
   } else if (is_digit(c) || (c == '-' && is_digit(peek(1)))) {
     token.kind = Token::Kind::number;
-    token.text = take_number();
+    token.text = lex_number();
   } else if (is_word(c) && c != '.') {
     token.kind = Token::Kind::word;
-    token.text = take_while(is_word);
+    token.text = consume_while(is_word);
   } else if (std::string_view("=(){}[]:,@#?-").find(c) != std::string_view::npos) {
     token.kind = Token::Kind::punct;
     token.text = c;

@@ -10,10 +10,10 @@ namespace fluid::ir {
 struct Token {
   enum class Kind : uint8_t {
     word,    ///< an identifier
-    value,   ///< %name; `text` is the name
-    number,  ///< as written: -12, 1e-05
-    string,  ///< `text` is unescaped, without the quotes
-    punct,   ///< one character
+    value,   ///< %name; `text` is the name without %
+    number,  ///< a number; `text` is as written: -12, 1e-05
+    string,  ///< a quoted string; `text` is unescaped, without the quotes
+    punct,   ///< one punctuation character
     end,     ///< end of the text
   };
   Kind kind = Kind::end;
@@ -24,10 +24,10 @@ struct Token {
 /// Splits .fir text into tokens. Skips white space and `//` comments.
 class Lexer {
  public:
-  /// Both views must outlive the lexer. `file_name` appears in messages.
+  /// `text` and `file_name` must outlive the lexer. `file_name` appears in error messages.
   Lexer(std::string_view text, std::string_view file_name) : text_(text), file_(file_name) {}
 
-  /// Returns the next token. Throws UserError for a character that starts no token and for a
+  /// Returns the next token. Throws UserError for a character that cannot start a token and for a
   /// malformed string.
   Token next();
 
@@ -35,11 +35,11 @@ class Lexer {
   [[noreturn]] void fail(size_t offset, const std::string& what) const;
 
  private:
-  void skip_blanks();
-  std::string take_while(bool (*belongs)(char));
-  std::string take_number();
-  std::string take_string(size_t start);
-  char take_escape();
+  void skip_whitespace();
+  std::string consume_while(bool (*matches)(char));
+  std::string lex_number();
+  std::string lex_string(size_t start);
+  char lex_escape();
   char peek(size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }

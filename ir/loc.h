@@ -5,9 +5,9 @@
 namespace fluid {
 
 /// A location in the user's source. Builders take `Loc loc = Loc::here()` as their last argument,
-/// so that ops, errors and profile rows name the user's line.
+/// so ops, errors and profile rows name the line in the user's source.
 struct Loc {
-  std::string file;  ///< as given to the compiler; empty when unknown
+  std::string file;  ///< path of the source as given to the compiler; empty if unknown
   int line = 0;
 
   static Loc here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {

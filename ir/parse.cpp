@@ -12,9 +12,9 @@ namespace {
 
 using Kind = Token::Kind;
 
-/// Splits "mnist.cpp:13" into file and line. Without a plain positive number at the end, the line
-/// is 0.
-Loc loc_from(const std::string& text) {
+/// Splits "mnist.cpp:13" into file and line. The line is 0 when the text does not end in a positive
+/// number.
+Loc parse_loc(const std::string& text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return {text, 0};
   const int line = parse_number<int>(std::string_view(text).substr(colon + 1)).value_or(0);
@@ -41,7 +41,7 @@ class Parser {
  private:
   using Scope = std::unordered_map<std::string, Value>;
 
-  // Tokens.
+  // Helpers that consume tokens.
   void advance() { token_ = lexer_.next(); }
   [[noreturn]] void fail(const std::string& expected) const {
     lexer_.fail(token_.offset, expected + " but found " + describe(token_));
@@ -64,21 +64,21 @@ class Parser {
     if (!is_word(word)) fail("expected '" + std::string(word) + "'");
     advance();
   }
-  std::string take(Kind kind, const std::string& what) {
+  std::string expect_token(Kind kind, const std::string& what) {
     if (token_.kind != kind) fail("expected " + what);
     std::string text = std::move(token_.text);
     advance();
     return text;
   }
-  std::string name_of(const std::string& what) {
+  std::string expect_identifier(const std::string& what) {
     if (token_.kind == Kind::word && !is_identifier(token_.text)) {
       lexer_.fail(token_.offset,
                   "a name has at most " + std::to_string(kMaxNameLength) + " characters");
     }
-    return take(Kind::word, what);
+    return expect_token(Kind::word, what);
   }
   template <class T>
-  T number(const std::string& what) {
+  T expect_number(const std::string& what) {
     if (token_.kind != Kind::number) fail("expected " + what);
     T value{};
     const std::errc error = read_number(token_.text, value);
@@ -90,15 +90,15 @@ class Parser {
     return value;
   }
 
-  // Parts of statements.
+  // Parsers of the parts of a statement.
   std::string graph_name() {
     expect("@");
-    if (token_.kind == Kind::string) return take(Kind::string, "a graph's name");
-    return name_of("a graph's name");
+    if (token_.kind == Kind::string) return expect_token(Kind::string, "a graph's name");
+    return expect_identifier("a graph's name");
   }
   Dim dim() {
     if (accept("?")) return kBatch;
-    const auto size = number<int64_t>("a dimension: a number, ? or 256?");
+    const auto size = expect_number<int64_t>("a dimension: a number, ? or 256?");
     return accept("?") ? Dim::of_batch(size) : Dim(size);
   }
   Type type();
@@ -106,11 +106,11 @@ class Parser {
   Attr list();
   double infinity_or_nan(bool negative);
   Attrs attrs();
-  void extras(Op& op, int64_t& id);
+  void annotations(Op& op, int64_t& id);
   Loc loc();
 
-  // Statements.
-  Value known_value();
+  // Parsers of whole statements.
+  Value defined_value();
   void define(const Token& at, Op& op, size_t index);
   void operation(Graph& graph);
   void output(Graph& graph);
@@ -125,7 +125,7 @@ class Parser {
 
 Type Parser::type() {
   Type t;
-  const auto dtype = dtype_named(token_.text);
+  const auto dtype = parse_dtype(token_.text);
   if (token_.kind != Kind::word || !dtype) fail("expected a type such as f32[?, 784]");
   t.dtype = *dtype;
   advance();
@@ -138,8 +138,8 @@ Type Parser::type() {
   expect("]");
   if (accept("{")) {
     const size_t offset = token_.offset;
-    const std::string text = take(Kind::word, "a layout such as nChw16c");
-    t.layout = layout_from(text, t.shape.rank());
+    const std::string text = expect_token(Kind::word, "a layout such as nChw16c");
+    t.layout = parse_layout(text, t.shape.rank());
     if (!t.layout) {
       lexer_.fail(offset, "'" + text + "' is not a layout of a tensor of rank " +
                               std::to_string(t.shape.rank()));
@@ -159,17 +159,17 @@ double Parser::infinity_or_nan(bool negative) {
 }
 
 Attr Parser::attr() {
-  if (token_.kind == Kind::string) return take(Kind::string, "a string");
+  if (token_.kind == Kind::string) return expect_token(Kind::string, "a string");
   if (is("@")) return GraphRef{graph_name()};
   if (is("[")) return list();
   if (accept("-")) return infinity_or_nan(true);
   if (token_.kind == Kind::number) {
     const bool integer = token_.text.find_first_of(".eE") == std::string::npos;
-    if (integer) return number<int64_t>("an integer");
-    return number<double>("a number");
+    if (integer) return expect_number<int64_t>("an integer");
+    return expect_number<double>("a number");
   }
   if (token_.kind != Kind::word) fail("expected an attribute's value");
-  if (dtype_named(token_.text)) return type();
+  if (parse_dtype(token_.text)) return type();
   if (is_word("nan") || is_word("inf")) return infinity_or_nan(false);
   const std::string word = token_.text;
   if (word == "true" || word == "false") {
@@ -195,7 +195,7 @@ Attr Parser::list() {
   expect("[");
   do {
     const size_t offset = token_.offset;
-    // checked before the recursion: lists do not nest
+    // checked before attr() recurses: lists do not nest
     if (is("[")) fail("expected a number or a string");
     Attr entry = attr();
     if (auto* n = std::get_if<int64_t>(&entry)) {
@@ -222,7 +222,7 @@ Attrs Parser::attrs() {
   if (!accept("{")) return attrs;
   do {
     const size_t offset = token_.offset;
-    const std::string name = name_of("an attribute's name");
+    const std::string name = expect_identifier("an attribute's name");
     if (attrs.has(name)) lexer_.fail(offset, "attribute '" + name + "' is given twice");
     if (attrs.size() == kMaxAttrs) lexer_.fail(offset, "the op has too many attributes");
     expect("=");
@@ -232,19 +232,19 @@ Attrs Parser::attrs() {
   return attrs;
 }
 
-void Parser::extras(Op& op, int64_t& id) {
+void Parser::annotations(Op& op, int64_t& id) {
   if (!accept("[")) return;
   do {
     if (accept("#")) {
-      id = number<int64_t>("an id");
+      id = expect_number<int64_t>("an id");
     } else if (is_word("param")) {
       advance();
-      op.param = take(Kind::string, "a parameter's name in quotes");
+      op.param = expect_token(Kind::string, "a parameter's name in quotes");
     } else if (is_word("scope")) {
       advance();
-      op.scope = take(Kind::string, "a scope's name in quotes");
+      op.scope = expect_token(Kind::string, "a scope's name in quotes");
     } else {
-      const auto role = token_.kind == Kind::word ? role_named(token_.text) : std::nullopt;
+      const auto role = token_.kind == Kind::word ? parse_role(token_.text) : std::nullopt;
       if (!role) fail("expected a role, param, scope or #id");
       op.role = *role;
       advance();
@@ -255,15 +255,15 @@ void Parser::extras(Op& op, int64_t& id) {
 
 Loc Parser::loc() {
   if (!accept("@")) return {};
-  return loc_from(take(Kind::string, "a place such as \"mnist.cpp:13\""));
+  return parse_loc(expect_token(Kind::string, "a place such as \"mnist.cpp:13\""));
 }
 
-Value Parser::known_value() {
+Value Parser::defined_value() {
   const auto it = scope_.find(token_.text);
   if (token_.kind == Kind::value && it == scope_.end()) {
     lexer_.fail(token_.offset, "%" + token_.text + " is not defined above");
   }
-  take(Kind::value, "a value such as %x");
+  expect_token(Kind::value, "a value such as %x");
   return it->second;
 }
 
@@ -285,14 +285,15 @@ void Parser::operation(Graph& graph) {
     expect("=");
   }
   const Token start = token_;
-  const std::string name = name_of("an op's name");
+  const std::string name = expect_identifier("an op's name");
   if (!is_op_name(name)) lexer_.fail(start.offset, "'" + name + "' is a keyword, not an op");
-  const std::string symbol = token_.kind == Kind::string ? take(Kind::string, "a symbol") : "";
+  const std::string symbol =
+      token_.kind == Kind::string ? expect_token(Kind::string, "a symbol") : "";
   Values operands;
   if (accept("(")) {
     if (!is(")")) {
       do {
-        operands.push_back(known_value());
+        operands.push_back(defined_value());
       } while (accept(","));
     }
     expect(")");
@@ -312,7 +313,7 @@ void Parser::operation(Graph& graph) {
   Op& op = *graph.append(name, std::move(operands), std::move(attributes), std::move(types));
   if (offsets_ != nullptr) offsets_->emplace(&op, start.offset);
   op.symbol = symbol;
-  extras(op, id);
+  annotations(op, id);
   if (id < 0 || id > kMaxId) lexer_.fail(start.offset, "an op's id is out of range");
   op.loc = loc();
   graph.restore_id(op, id);
@@ -321,9 +322,9 @@ void Parser::operation(Graph& graph) {
 
 void Parser::output(Graph& graph) {
   expect_word("output");
-  std::string name = take(Kind::string, "an output's name in quotes");
+  std::string name = expect_token(Kind::string, "an output's name in quotes");
   expect("=");
-  graph.outputs.push_back({std::move(name), known_value()});
+  graph.outputs.push_back({std::move(name), defined_value()});
 }
 
 void Parser::nested_graph(Program& program) {
@@ -331,7 +332,7 @@ void Parser::nested_graph(Program& program) {
   const size_t offset = token_.offset;
   const std::string name = graph_name();
   if (program.find(name) != nullptr) {
-    lexer_.fail(offset, "there are two graphs named " + graph_text(name));
+    lexer_.fail(offset, "there are two graphs named " + graph_reference(name));
   }
   if (program.graphs.size() == kMaxGraphs) lexer_.fail(offset, "the program has too many graphs");
   expect("{");

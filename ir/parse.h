@@ -8,7 +8,7 @@
 
 namespace fluid::ir {
 
-/// The offset of the first character of each op's name in a text.
+/// Maps each op to the offset of its name in the source text.
 using OpOffsets = std::unordered_map<const Op*, size_t>;
 
 /// Parses the text form of print(); the grammar is in print.h, `//` starts a comment. Checks syntax

@@ -12,7 +12,7 @@ std::string text_of(int64_t n) { return std::to_string(n); }
 std::string text_of(double x) { return float_text(x); }
 std::string text_of(const std::string& s) { return quote(s); }
 std::string text_of(const Type& t) { return t.str(); }
-std::string text_of(const GraphRef& g) { return graph_text(g.name); }
+std::string text_of(const GraphRef& g) { return graph_reference(g.name); }
 
 template <class T>
 std::string list_text(const std::vector<T>& list, std::string_view when_empty) {
@@ -28,9 +28,9 @@ std::string text_of(const std::vector<std::string>& list) { return list_text(lis
 enum class Naming { numbered, by_id };
 
 /// Assigns each value of a graph a unique name, without '%'.
-class Names {
+class ValueNames {
  public:
-  Names(const Graph& graph, Naming naming) {
+  ValueNames(const Graph& graph, Naming naming) {
     for (const auto& op : graph.ops) {
       for (const Result& r : op->results) taken_.insert(r.name);
     }
@@ -41,12 +41,13 @@ class Names {
                                        ? name_by_id(*op, i)
                                        : op->results[i].name;
         const bool keeps = is_identifier(wanted) && used.insert(wanted).second;
-        names_[{op.get(), static_cast<int>(i)}] = keeps ? wanted : fresh(wanted);
+        names_[{op.get(), static_cast<int>(i)}] = keeps ? wanted : unique_name(wanted);
       }
     }
   }
 
-  /// Returns "%?" for a value of another graph, which verify() rejects.
+  /// Returns the name of a value: "%?" if the value belongs to another graph, which verify()
+  /// rejects.
   std::string of(Value value) const {
     const auto it = names_.find({value.op(), value.index()});
     return "%" + (it == names_.end() ? "?" : it->second);
@@ -57,7 +58,7 @@ class Names {
     return op.name + "_" + std::to_string(op.id) + (result ? "." + std::to_string(result) : "");
   }
 
-  std::string fresh(const std::string& wanted) {
+  std::string unique_name(const std::string& wanted) {
     if (!is_identifier(wanted) || wanted.size() > kMaxNameLength / 2) {
       return std::to_string(next_number_++);
     }
@@ -78,9 +79,11 @@ std::string attrs_text(const Attrs& attrs) {
   return s.empty() ? s : " {" + s + "}";
 }
 
-std::string extras_text(const Op& op, int64_t expected_id) {
+std::string annotations_text(const Op& op, int64_t expected_id) {
   std::string s;
-  const auto add = [&](const std::string& extra) { s += (s.empty() ? "  [" : ", ") + extra; };
+  const auto add = [&](const std::string& annotation) {
+    s += (s.empty() ? "  [" : ", ") + annotation;
+  };
   if (op.role != Role::forward) add(std::string(name_of(op.role)));
   if (!op.param.empty()) add("param " + quote(op.param));
   if (!op.scope.empty()) add("scope " + quote(op.scope));
@@ -93,7 +96,7 @@ std::string loc_text(const Loc& loc) {
   return text.empty() || text.front() == ':' ? "" : "  @ " + quote(text);
 }
 
-std::string op_text(const Op& op, const Names& names, int64_t expected_id) {
+std::string op_text(const Op& op, const ValueNames& names, int64_t expected_id) {
   std::string results;
   std::string types;
   for (size_t i = 0; i < op.results.size(); ++i) {
@@ -106,12 +109,12 @@ std::string op_text(const Op& op, const Names& names, int64_t expected_id) {
 
   std::string s = results.empty() ? op.name : results + " = " + op.name;
   if (!op.symbol.empty()) s += " " + quote(op.symbol) + (operands.empty() ? "" : " ");
-  return s + operands + attrs_text(op.attrs) + types + extras_text(op, expected_id) +
+  return s + operands + attrs_text(op.attrs) + types + annotations_text(op, expected_id) +
          loc_text(op.loc);
 }
 
 std::string statements(const Graph& graph, const std::string& indent, Naming naming) {
-  const Names names(graph, naming);
+  const ValueNames names(graph, naming);
   std::string s;
   int64_t expected_id = 0;
   for (const auto& op : graph.ops) {
@@ -125,13 +128,13 @@ std::string statements(const Graph& graph, const std::string& indent, Naming nam
 }
 
 std::string block(const Graph& graph, const std::string& indent, Naming naming) {
-  return indent + "graph " + graph_text(graph.name) + " {\n" +
+  return indent + "graph " + graph_reference(graph.name) + " {\n" +
          statements(graph, indent + "  ", naming) + indent + "}\n";
 }
 
 std::string program_text(const Program& program, Naming naming) {
-  std::string s =
-      "program " + graph_text(program.name) + " {\n" + statements(program.main(), "  ", naming);
+  std::string s = "program " + graph_reference(program.name) + " {\n" +
+                  statements(program.main(), "  ", naming);
   for (const auto& graph : program.graphs) {
     if (graph.get() != &program.main()) s += block(*graph, "  ", naming);
   }

@@ -6,7 +6,7 @@
 
 namespace fluid::ir {
 
-/// The text form (.fir), which parse() reads back; print-parse-print is the identity.
+/// Returns the text form (.fir). parse() reads it; printing the parsed program gives the same text.
 ///
 ///   program @mlp {
 ///     %x = data "image" {scale = 0.1} : f32[?, 784]
@@ -24,8 +24,8 @@ namespace fluid::ir {
 /// empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 
-/// Like print(), but names an unnamed value after its op and the op's id, as `%relu_7`. A pass
-/// keeps the names of ops that it does not touch, so texts before and after it can be compared. The
+/// Like print(), but names an unnamed value after its op and the op's id, as `%relu_7`. Ops that a
+/// pass does not change keep their names, so texts before and after the pass can be compared. The
 /// text omits ids, so parse() assigns new ones.
 std::string print_by_id(const Program& program);
 

@@ -11,24 +11,24 @@ namespace fluid::ir {
 namespace {
 
 /// Assigns each distinct string an index, in the order of first use.
-class Numbering {
+class StringTable {
  public:
-  uint32_t of(const std::string& s) {
-    const auto [it, added] = numbers_.emplace(s, static_cast<uint32_t>(strings_.size()));
+  uint32_t index_of(const std::string& s) {
+    const auto [it, added] = indices_.emplace(s, static_cast<uint32_t>(strings_.size()));
     if (added) strings_.push_back(s);
     return it->second;
   }
   const std::vector<std::string>& strings() const { return strings_; }
 
  private:
-  std::map<std::string, uint32_t> numbers_;
+  std::map<std::string, uint32_t> indices_;
   std::vector<std::string> strings_;
 };
 
 template <class T>
-using Owned = std::unique_ptr<T>;
+using UniquePtr = std::unique_ptr<T>;
 
-Owned<fbs::TypeT> type_of(const Type& from) {
+UniquePtr<fbs::TypeT> type_of(const Type& from) {
   auto type = std::make_unique<fbs::TypeT>();
   type->dtype = static_cast<fbs::DType>(from.dtype);
   for (const Dim& d : from.shape) type->dims.emplace_back(d.size, d.batch);
@@ -42,8 +42,8 @@ Owned<fbs::TypeT> type_of(const Type& from) {
   return type;
 }
 
-/// Stores an attribute's value in the field of AttrT for its kind.
-struct PutValue {
+/// Stores an attribute's value in the field of AttrT for the attribute's kind.
+struct AttrValueWriter {
   fbs::AttrT& to;
 
   void operator()(bool b) const { to.integers = {b}; }
@@ -62,18 +62,18 @@ struct PutValue {
   }
 };
 
-Owned<fbs::AttrT> attr_of(const Attrs::Entry& from) {
+UniquePtr<fbs::AttrT> attr_of(const Attrs::Entry& from) {
   auto attr = std::make_unique<fbs::AttrT>();
   attr->name = from.first;
   // fbs::AttrKind lists the kinds in the order of Attr's alternatives.
   attr->kind = static_cast<fbs::AttrKind>(from.second.index());
-  std::visit(PutValue{*attr}, from.second);
+  std::visit(AttrValueWriter{*attr}, from.second);
   return attr;
 }
 
 class Writer {
  public:
-  Owned<fbs::GraphT> graph(const Graph& from) {
+  UniquePtr<fbs::GraphT> graph(const Graph& from) {
     auto graph = std::make_unique<fbs::GraphT>();
     graph->name = from.name;
     positions_.clear();
@@ -97,9 +97,9 @@ class Writer {
     return {positions_.at(v.op()), static_cast<uint32_t>(v.index())};
   }
 
-  Owned<fbs::OpT> op_of(const Op& from) {
+  UniquePtr<fbs::OpT> op_of(const Op& from) {
     auto op = std::make_unique<fbs::OpT>();
-    op->kind = ops_.of(from.name);
+    op->kind = ops_.index_of(from.name);
     op->symbol = from.symbol;
     for (const Value& v : from.operands) op->operands.push_back(operand(v));
     for (const Attrs::Entry& a : from.attrs) op->attrs.push_back(attr_of(a));
@@ -109,7 +109,7 @@ class Writer {
       op->results.back()->name = r.name;
     }
     op->role = static_cast<fbs::Role>(from.role);
-    op->file = files_.of(Loc{from.loc.file, 0}.str());
+    op->file = files_.index_of(Loc{from.loc.file, 0}.str());
     op->line = from.loc.line;
     op->param = from.param;
     op->scope = from.scope;
@@ -118,8 +118,8 @@ class Writer {
   }
 
   std::map<const Op*, uint32_t> positions_;
-  Numbering ops_;
-  Numbering files_;
+  StringTable ops_;
+  StringTable files_;
 };
 
 static_assert(std::endian::native == std::endian::little, "a hash is written as it lies in memory");
@@ -131,9 +131,9 @@ std::string hash_of(std::string_view bytes) {
 
 }  // namespace
 
-std::string with_checksum(std::string bytes) { return bytes + hash_of(bytes); }
+std::string append_checksum(std::string bytes) { return bytes + hash_of(bytes); }
 
-std::string_view without_checksum(std::string_view file, const std::string& file_name) {
+std::string_view strip_checksum(std::string_view file, const std::string& file_name) {
   const size_t size = file.size() - std::min(file.size(), sizeof(uint64_t));
   const std::string_view bytes = file.substr(0, size);
   if (file.substr(size) != hash_of(bytes)) {

@@ -10,7 +10,8 @@
 
 namespace fluid::ir {
 
-/// The version of the .fluid format that is written and read. Format 1 used other op names.
+/// Version of the .fluid format: serialize() writes it, and deserialize() accepts no other. Format
+/// 1 used other op names.
 inline constexpr uint32_t kFileFormat = 2;
 
 /// Returns the version of an op's definition, at least 1; 0 for an unknown op.
@@ -21,12 +22,12 @@ using OpVersion = std::function<int(std::string_view op)>;
 /// op unknown to `version`.
 std::string serialize(const Program& program, const OpVersion& version);
 
-/// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). FlatBuffers does not detect a changed
-/// number, which would give another valid program.
-std::string with_checksum(std::string bytes);
-/// Returns the bytes without their hash. Throws UserError, starting with `file_name`, when the hash
-/// does not match.
-std::string_view without_checksum(std::string_view file, const std::string& file_name);
+/// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). It detects a changed scalar, which
+/// FlatBuffers' verifier does not.
+std::string append_checksum(std::string bytes);
+/// Checks and removes the hash that append_checksum() appends. Throws UserError, starting with
+/// `file_name`, when the hash does not match.
+std::string_view strip_checksum(std::string_view file, const std::string& file_name);
 
 /// Whether `bytes` has the identifier of a .fluid file.
 bool is_fluid_file(std::string_view bytes);

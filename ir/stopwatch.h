@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Measures the time since its construction.
+/// Measures wall-clock time since its construction.
 class Stopwatch {
  public:
   double ms() const {

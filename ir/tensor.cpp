@@ -37,7 +37,7 @@ int64_t checked_numel(DType dtype, const std::vector<int64_t>& shape) {
   return n;
 }
 
-/// Rounds to odd, so that a second rounding to half precision equals one direct rounding to nearest
+/// Rounds to odd, so that a second rounding to f16 or bf16 equals one direct rounding to nearest
 /// even. See Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008.
 float to_float_odd(double value) {
   float f = static_cast<float>(value);
@@ -46,7 +46,7 @@ float to_float_odd(double value) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(f) | 1u);
 }
 
-/// Rounds towards zero and saturates; NaN becomes 0.
+/// Converts to an integer: rounds towards zero and saturates; NaN becomes 0.
 template <class T>
 T to_integer(double value) {
   if (std::isnan(value)) return 0;
@@ -172,7 +172,8 @@ Tensor Tensor::copy() const {
 Tensor Tensor::cast(DType dtype) const {
   if (dtype == dtype_) return copy();
   Tensor t(dtype, shape_);
-  const bool exact = !is_float(dtype) && !is_float(dtype_);  // a double cannot hold every i64
+  // Integers are not converted through double, because a double cannot hold every i64.
+  const bool exact = !is_float(dtype) && !is_float(dtype_);
   for (int64_t i = 0; i < numel_; ++i) {
     if (exact) {
       store_integer(t.data_, dtype, i, integer_at(data_, dtype_, i));
@@ -208,11 +209,11 @@ uint16_t float_to_half(float value, DType dtype) {
   uint32_t magnitude = bits & 0x7fffffffu;
   const bool nan = magnitude > 0x7f800000u;
   if (nan) return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-  // 65520 and above round to infinity
+  // f16: 65520 and above round to infinity.
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
   if (magnitude < 0x38800000u) {
-    // Subnormal halves are multiples of 2^-24, which is the spacing of floats just above 0.5. So
-    // adding 0.5 rounds to a multiple.
+    // Subnormal f16 values are multiples of 2^-24, which is the spacing of f32 values just above
+    // 0.5. So adding 0.5 rounds the value to a multiple of 2^-24.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

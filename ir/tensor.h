@@ -14,8 +14,8 @@
 
 namespace fluid {
 
-/// Whether T is the host type of `dtype`'s elements. An f16 or bf16 is held as its bits in a
-/// uint16_t.
+/// Whether T is the C++ type of `dtype`'s elements in host memory. f16 and bf16 elements are bit
+/// patterns of type uint16_t.
 template <class T>
 constexpr bool holds(DType dtype) {
   switch (dtype) {
@@ -38,16 +38,16 @@ constexpr bool holds(DType dtype) {
   return false;
 }
 
-/// Returns the dtype of T. T is not uint16_t, which two dtypes share.
+/// Returns the dtype of T. Does not compile for uint16_t, which holds both f16 and bf16.
 template <class T>
 consteval DType dtype_of() {
   for (DType d : {DType::f64, DType::f32, DType::i64, DType::i32, DType::u8, DType::boolean}) {
     if (holds<T>(d)) return d;
   }
-  throw "no dtype holds T";  // evaluated by the compiler, which rejects it
+  throw "no dtype holds T";  // a compile-time error: the function is consteval
 }
 
-/// A row-major tensor in host memory. It owns its memory or is a view.
+/// A row-major tensor in host memory. It owns its memory or is a view of other memory.
 class Tensor {
  public:
   Tensor() = default;
@@ -56,8 +56,8 @@ class Tensor {
   /// Returns a view of `data`. The caller keeps `data` alive, or passes its owner.
   static Tensor view(DType dtype, std::vector<int64_t> shape, void* data,
                      std::shared_ptr<void> owner = nullptr);
-  /// Returns a tensor with a copy of `values`. Throws UserError when the number of values differs
-  /// from the shape's.
+  /// Returns a tensor with a copy of `values`. Throws UserError when values.size() is not the
+  /// number of elements of `shape`.
   template <class T>
   static Tensor of(std::vector<int64_t> shape, std::span<const T> values);
 
@@ -71,17 +71,17 @@ class Tensor {
   std::span<T> as();  ///< throws UserError when T does not match dtype()
   template <class T>
   std::span<const T> as() const;
-  double at(int64_t i) const;  ///< element i in row-major order, as a double
-  /// Returns element i of an integer or bool tensor exactly, where a double may round. Throws
+  double at(int64_t i) const;  ///< returns element i in row-major order, as a double
+  /// Returns element i of an integer or bool tensor exactly; at() may round a large i64. Throws
   /// UserError for a float tensor.
   int64_t integer(int64_t i) const;
-  double item() const;             ///< the only element; throws UserError when there are several
-  Tensor copy() const;             ///< owns its memory
-  Tensor cast(DType dtype) const;  ///< converted copy; halves round to nearest even
-  std::string str() const;         ///< "f32[2, 3]"
+  double item() const;  ///< returns the only element; throws UserError if numel() is not 1
+  Tensor copy() const;  ///< returns a copy that owns its memory
+  Tensor cast(DType dtype) const;  ///< returns a converted copy; f16 and bf16 round to nearest even
+  std::string str() const;         ///< dtype and shape: "f32[2, 3]"
 
  private:
-  void require(bool condition, const char* what) const;  ///< throws UserError naming the tensor
+  void require(bool condition, const char* what) const;  ///< throws UserError unless `condition`
 
   DType dtype_ = DType::f32;
   std::vector<int64_t> shape_ = {0};
@@ -110,19 +110,19 @@ std::span<const T> Tensor::as() const {
   return {static_cast<const T*>(data_), static_cast<size_t>(numel_)};
 }
 
-/// Conversions between f32 and f16 or bf16, for all host code. Rounding is to nearest even.
+/// Convert between f32 and `dtype`, which is f16 or bf16. Rounding is to nearest even.
 float half_to_float(uint16_t bits, DType dtype);
 uint16_t float_to_half(float value, DType dtype);
 
-/// Named tensors that are fed to a program together. The first dimension of each is `size` samples.
+/// A batch of named input tensors. The first dimension of each tensor is `size` samples.
 struct Batch {
   int64_t size = 0;
   std::vector<std::pair<std::string, Tensor>> columns;
-  /// Batches with the same nonzero id hold the same bytes, so a feed slot that holds one need not
-  /// be copied again.
+  /// Batches with equal nonzero ids have equal contents, so a buffer that holds one need not be
+  /// refilled.
   uint64_t id = 0;
-  /// If this is a micro-batch or a rank's shard: `first` is the index of its first sample in the
-  /// global batch, `whole` the size of the global batch. 0: this is the global batch.
+  /// For a micro-batch or a rank's shard: `first` is the index of its first sample in the global
+  /// batch, and `whole` is the size of the global batch. `whole` is 0 if this is the global batch.
   int64_t first = 0;
   int64_t whole = 0;
   int64_t global_size() const { return whole == 0 ? size : whole; }

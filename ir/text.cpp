@@ -53,7 +53,7 @@ std::string lowercase(std::string_view s) {
   return lowered;
 }
 
-std::string one_line(std::string_view s) {
+std::string escape_control_characters(std::string_view s) {
   std::string out;
   for (const char c : s) append_printable(out, c);
   return out;
@@ -77,11 +77,11 @@ std::string float_text(double value) {
   return text;
 }
 
-std::string graph_text(std::string_view name) {
+std::string graph_reference(std::string_view name) {
   return "@" + (is_identifier(name) ? std::string(name) : quote(name));
 }
 
-std::optional<Layout> layout_from(std::string_view text, int64_t rank) {
+std::optional<Layout> parse_layout(std::string_view text, int64_t rank) {
   const std::string_view letters = layout_letters(rank);
   const auto axis_of = [&](char c) {
     const size_t axis = letters.find(lowered(c));
@@ -104,7 +104,7 @@ std::optional<Layout> layout_from(std::string_view text, int64_t rank) {
     layout.blocks.push_back({axis, size});
     i = static_cast<size_t>(after - text.data()) + 1;
   }
-  // Rejects capital letters that disagree with the blocks, leading zeros in block sizes, and
+  // Reject upper-case letters that disagree with the blocks, leading zeros in block sizes, and
   // missing axes.
   if (static_cast<int64_t>(layout.order.size()) != rank || layout.str() != text)
     return std::nullopt;

@@ -10,7 +10,7 @@
 
 namespace fluid::ir {
 
-// Parts of the text form that the printer and the parser share.
+// Text helpers that the printer and the parser share.
 
 /// Whether `name` is a letter or '_' followed by letters, digits, '_' and '.', at most
 /// kMaxNameLength characters.
@@ -24,19 +24,20 @@ std::string lowercase(std::string_view s);
 
 /// Escapes control characters (\n, \t, \r, \x1f), so that a name read from a file fits a one-line
 /// message.
-std::string one_line(std::string_view s);
+std::string escape_control_characters(std::string_view s);
 
 /// Puts `s` in double quotes and escapes quotes, backslashes and control characters.
 std::string quote(std::string_view s);
 
-/// Returns the shortest text that reads back to the same bits and is recognisable as a float:
+/// Returns the shortest decimal text that parses back to the same bits and has the form of a float:
 /// "1.0", "1e-05", "nan", "-inf". Every NaN prints as "nan".
 std::string float_text(double value);
 
 /// Returns "@main", or "@\"my net\"" when `name` is not an identifier.
-std::string graph_text(std::string_view name);
+std::string graph_reference(std::string_view name);
 
-/// Inverse of Layout::str for a tensor of `rank` dims. Returns nullopt when `text` is not a layout.
-std::optional<Layout> layout_from(std::string_view text, int64_t rank);
+/// Parses the output of Layout::str() for a tensor of `rank` dims. Returns nullopt when `text` is
+/// not a layout.
+std::optional<Layout> parse_layout(std::string_view text, int64_t rank);
 
 }  // namespace fluid::ir

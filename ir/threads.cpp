@@ -18,12 +18,12 @@ namespace fluid {
 namespace {
 
 /// A set of threads that the destructor joins.
-class Team {
+class JoiningThreads {
  public:
-  ~Team() { join(); }
-  /// Starts threads until there are `count`. When the system refuses one, returns its error
-  /// message.
-  std::optional<std::string> grow(size_t count, const std::function<void()>& work) {
+  ~JoiningThreads() { join(); }
+  /// Starts threads until there are `count`. Returns the error message of the system if it cannot
+  /// create a thread.
+  std::optional<std::string> start(size_t count, const std::function<void()>& work) {
     try {
       threads_.reserve(count);
       while (threads_.size() < count) threads_.emplace_back(work);
@@ -45,7 +45,7 @@ class Team {
 };
 
 /// Returns the number of threads of this process.
-int64_t threads_now() {
+int64_t process_thread_count() {
   std::error_code unknown;
   int64_t count = 0;
   for (std::filesystem::directory_iterator it("/proc/self/task", unknown), end;
@@ -77,28 +77,28 @@ void run_on_threads(size_t count, const std::function<void()>& work) {
     }
   };
   {
-    Team helpers;
-    if (count > 1) helpers.grow(count - 1, guarded);
+    JoiningThreads helpers;
+    if (count > 1) helpers.start(count - 1, guarded);
     guarded();
   }
   if (failure) std::rethrow_exception(failure);
 }
 
-void check_threads(size_t count, const std::string& who) {
-  const int64_t before = threads_now();
-  std::latch counted(1);
-  Team team;
-  const auto why = team.grow(count, [&] { counted.wait(); });
-  counted.count_down();
-  const size_t given = team.size();
-  team.join();
-  // The kernel may still list a joined thread for a moment.
+void check_thread_limit(size_t count, const std::string& who) {
+  const int64_t before = process_thread_count();
+  std::latch release(1);
+  JoiningThreads threads;
+  const auto why = threads.start(count, [&] { release.wait(); });
+  release.count_down();
+  const size_t started = threads.size();
+  threads.join();
+  // /proc may list a joined thread for a short time.
   constexpr int kTries = 1000;
-  for (int i = 0; i < kTries && threads_now() > before; ++i) std::this_thread::yield();
+  for (int i = 0; i < kTries && process_thread_count() > before; ++i) std::this_thread::yield();
   if (!why) return;
   throw DeviceError(who + " needs " + std::to_string(count) +
-                    " more while it starts, but the system creates only " + std::to_string(given) +
-                    ": " + *why + "; take fewer threads");
+                    " more while it starts, but the system creates only " +
+                    std::to_string(started) + ": " + *why + "; take fewer threads");
 }
 
 }  // namespace fluid

@@ -7,15 +7,17 @@
 
 namespace fluid {
 
-/// Starts a thread. Throws DeviceError when the system refuses, for example under `ulimit -u`.
+/// Starts a thread. Throws DeviceError when the system cannot create one, for example under `ulimit
+/// -u`.
 std::thread start_thread(std::function<void()> work);
 
-/// Runs `work` on `count` threads, including the caller's, or on fewer when the system refuses
-/// more. Returns when all have finished. Rethrows an exception that `work` threw.
+/// Runs `work` on `count` threads, including the calling thread, or on fewer threads if the system
+/// cannot create as many. Returns when all threads have finished. Rethrows an exception that `work`
+/// threw.
 void run_on_threads(size_t count, const std::function<void()>& work);
 
-/// Throws DeviceError unless the system can run `count` threads at once besides the caller's. `who`
-/// names their user in the message: "a pool of 4 threads".
-void check_threads(size_t count, const std::string& who);
+/// Throws DeviceError unless the process can create `count` more threads. `who` names the component
+/// that needs the threads in the message: "a pool of 4 threads".
+void check_thread_limit(size_t count, const std::string& who);
 
 }  // namespace fluid

@@ -33,7 +33,7 @@ int64_t checked_product(int64_t a, int64_t b) {
 int64_t size_of(DType dtype) { return kDTypes[static_cast<size_t>(dtype)].bytes; }
 std::string_view name_of(DType dtype) { return kDTypes[static_cast<size_t>(dtype)].name; }
 
-std::optional<DType> dtype_named(std::string_view name) {
+std::optional<DType> parse_dtype(std::string_view name) {
   for (size_t i = 0; i < kDTypes.size(); ++i) {
     if (kDTypes[i].name == name) return static_cast<DType>(i);
   }

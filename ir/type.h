@@ -15,30 +15,31 @@ inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf1
                        i64 = DType::i64, i32 = DType::i32, u8 = DType::u8, boolean = DType::boolean;
 
 int64_t size_of(DType dtype);           ///< bytes per element; a bool takes one
-std::string_view name_of(DType dtype);  ///< "f32", "bool", ...
-std::optional<DType> dtype_named(std::string_view name);
+std::string_view name_of(DType dtype);  ///< name in programs: "f32", "bool", ...
+std::optional<DType> parse_dtype(std::string_view name);
 bool is_float(DType dtype);
 bool is_half(DType dtype);     ///< f16 or bf16
 bool is_integer(DType dtype);  ///< i64, i32 or u8 (not bool)
-/// The dtype in which arithmetic on `dtype` is done: f32 for f16 and bf16, else `dtype`.
+/// Returns the dtype of arithmetic on `dtype`: f32 for f16 and bf16, else `dtype` itself.
 DType compute_dtype(DType dtype);
 
-/// An extent: a constant, or a multiple of the batch size, which becomes a constant when compiled.
+/// Extent of a dimension: a constant, or a multiple of the batch size. Compiling for one batch size
+/// makes it a constant.
 struct Dim {
   int64_t size = 0;  ///< the extent, or the factor of the batch size
   bool batch = false;
 
   constexpr Dim() = default;
-  constexpr Dim(int64_t n) : size(n) {}  // NOLINT: a plain number is a Dim
-  constexpr Dim(int n) : size(n) {}      // NOLINT
+  constexpr Dim(int64_t n) : size(n) {}  // NOLINT: implicit, so that a number is a Dim
+  constexpr Dim(int n) : size(n) {}      // NOLINT: implicit
   static constexpr Dim of_batch(int64_t factor) {
     Dim d(factor);
     d.batch = true;
     return d;
   }
-  int64_t at(int64_t batch_size) const;  ///< throws UserError when the product overflows
+  int64_t at(int64_t batch_size) const;  ///< the extent; throws UserError on overflow
   bool is(int64_t n) const { return !batch && size == n; }
-  std::string str() const;  ///< "784", "?" (the batch), "256?" (256 times the batch)
+  std::string str() const;  ///< text: "784", "?" (the batch size), "256?" (256 times it)
   bool operator==(const Dim&) const = default;
 };
 
@@ -56,12 +57,13 @@ class Shape : public std::vector<Dim> {
   /// Returns the number of elements, which may be a multiple of the batch size.
   Dim numel() const;
   int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
-  Shape at(int64_t batch_size) const;  ///< with batch dims made constant
-  std::string str() const;             ///< "[?, 784]"
+  Shape at(int64_t batch_size) const;  ///< the shape at this batch size
+  std::string str() const;             ///< text: "[?, 784]"
 };
 
 /// The memory layout of a tensor that is not plain row-major: the dims in `order`, outermost first,
-/// then inner blocks. nChw16c is order {0,1,2,3}, blocks {{axis 1, 16}}. Padded lanes are zero.
+/// then the inner blocks. nChw16c has order {0, 1, 2, 3} and blocks {{axis 1, 16}}. Padding
+/// elements are zero.
 struct Layout {
   struct Block {
     int axis;
@@ -71,20 +73,21 @@ struct Layout {
   std::vector<int> order;
   std::vector<Block> blocks;
 
-  std::string str() const;  ///< "nChw16c"; see layout_letters()
+  std::string str() const;  ///< name: "nChw16c"; see layout_letters()
   bool operator==(const Layout&) const = default;
 };
 
-/// The letters that name the axes of a tensor of `rank` dims in a layout: "nchw" up to rank 4, then
-/// "abcdef...". The number of letters bounds the rank of a tensor with a layout.
+/// Returns the letters that stand for the axes of a tensor of `rank` dims in the name of a layout:
+/// "nchw" up to rank 4, then "abcdef...". A tensor with a layout has at most as many dims as there
+/// are letters.
 std::string_view layout_letters(int64_t rank);
 
 struct Type {
   DType dtype = DType::f32;
   Shape shape;
-  std::optional<Layout> layout;  ///< absent: plain row-major
+  std::optional<Layout> layout;  ///< memory layout; absent: plain row-major
 
-  std::string str() const;  ///< "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
+  std::string str() const;  ///< text: "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
   /// Returns the size in bytes, including the padding of the layout. Throws UserError on overflow.
   int64_t bytes_at(int64_t batch_size) const;
   /// Returns the size in bytes, including the padding of the layout, or nullopt on overflow.

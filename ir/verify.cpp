@@ -17,7 +17,7 @@ using GraphNames = std::unordered_map<std::string_view, const Graph*>;
   throw UserError(op.loc, describe(op) + ": " + what);
 }
 [[noreturn]] void fail(const Graph& graph, const std::string& what) {
-  throw UserError("graph " + graph_text(graph.name) + ": " + what);
+  throw UserError("graph " + graph_reference(graph.name) + ": " + what);
 }
 template <class What>
 void require(bool holds, const Op& op, const What& what) {
@@ -51,7 +51,8 @@ std::string fault_of(const Type& type) {
   return "";
 }
 
-/// Counts dims of 0 as 1, so that the product of the other dims must not overflow either.
+/// Whether the byte size at batch size 1 overflows int64_t. Counts dims of 0 as 1, so that the
+/// product of the other dims must not overflow either.
 bool overflows(const Type& type) {
   if (std::ranges::none_of(type.shape, [](const Dim& d) { return d.size == 0; })) {
     return !type.checked_bytes_at(1);
@@ -68,11 +69,12 @@ void verify_type(const Op& op, const Type& type) {
           [&] { return "the bytes of " + type.str() + " overflow a 64-bit integer"; });
 }
 
-/// Returns the reason why `v` is invalid as an operand or output after the ops `before`, or "".
+/// Returns "" if `v` is a result of one of the ops `before`, which precede its use in `graph`.
+/// Otherwise returns the reason why `v` is invalid.
 std::string fault_of(const Graph& graph, const OpSet& before, Value v) {
   if (!v) return " is no value";
   if (!before.contains(v.op())) {
-    return " is not a result of an earlier op of graph " + graph_text(graph.name);
+    return " is not a result of an earlier op of graph " + graph_reference(graph.name);
   }
   const size_t results = v.op()->results.size();
   if (v.index() >= 0 && v.index() < static_cast<int>(results)) return "";
@@ -90,7 +92,7 @@ void verify_attrs(const GraphNames& graphs, const Op& op) {
     if (const auto* type = std::get_if<Type>(&attr)) verify_type(op, *type);
     if (const auto* graph = std::get_if<GraphRef>(&attr)) {
       require(graphs.contains(graph->name), op,
-              [&] { return "there is no graph " + graph_text(graph->name); });
+              [&] { return "there is no graph " + graph_reference(graph->name); });
     }
   }
 }
@@ -189,14 +191,14 @@ std::string describe(const Op& op) {
     s += " %" + op.results[0].name;
   }
   if (op.graph() != nullptr && op.graph()->name != "main") {
-    s += " in graph " + graph_text(op.graph()->name);
+    s += " in graph " + graph_reference(op.graph()->name);
   }
   return s;
 }
 
 void verify(const Program& program, const std::function<void(const Op&)>& check_op) {
   if (program.graphs.empty() || program.main().name != "main") {
-    throw UserError("the first graph of program " + graph_text(program.name) + " is not main");
+    throw UserError("the first graph of program " + graph_reference(program.name) + " is not main");
   }
   if (program.graphs.size() > kMaxGraphs) throw UserError("the program has too many graphs");
   GraphNames graphs;

@@ -19,7 +19,8 @@ namespace fluid::ir {
 /// "net.cpp:13: matmul %y in graph main: what".
 void verify(const Program& program, const std::function<void(const Op&)>& check_op = nullptr);
 
-/// Names an op in messages: "matmul %y" or "data \"image\"", plus the graph unless it is main.
+/// Returns the name of an op for messages: "matmul %y" or "data \"image\"", plus the graph unless
+/// it is main.
 std::string describe(const Op& op);
 
 }  // namespace fluid::ir

@@ -30,7 +30,7 @@ std::vector<Type> result_types(const ir::Op& op) {
   return types;
 }
 
-std::string text_of(const std::vector<Type>& types) {
+std::string types_text(const std::vector<Type>& types) {
   std::string s;
   for (const Type& t : types) s += (s.empty() ? "" : ", ") + t.str();
   return "(" + s + ")";
@@ -81,13 +81,13 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
   }
   if (attr->fallback.index() != given.second.index()) {
     throw UserError(loc, *def.name + ": attribute '" + given.first + "' must be of kind " +
-                             std::string(kind_of(attr->fallback)) + ", not " +
-                             std::string(kind_of(given.second)));
+                             std::string(attr_type_name(attr->fallback)) + ", not " +
+                             std::string(attr_type_name(given.second)));
   }
 }
 
-/// Converts an int to float, ints to floats, and an empty list of ints to an empty list of `like`'s
-/// kind.
+/// Returns `given` converted to the type of `like`: an int to a float, a list of ints to a list of
+/// floats, an empty list to any empty list. Other values are unchanged.
 Attr converted(const Attr& given, const Attr& like) {
   if (given.index() == like.index()) return given;
   if (const auto* i = std::get_if<int64_t>(&given); i != nullptr && like.index() == 2) {

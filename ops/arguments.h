@@ -1,39 +1,40 @@
 #pragma once
 
-// Checks operands and attributes of an op against its OpDef. record() and verify_op() share these
-// functions.
+// Functions that check operands and attributes of an op against its OpDef. record() and verify_op()
+// call them.
 
 #include "ops/op_def.h"
 
 namespace fluid {
 
+/// Return the types of the operands or results of an op.
 std::vector<Type> operand_types(const std::vector<Value>& operands);
 std::vector<Type> result_types(const ir::Op& op);
-/// Drops the layout and keeps dtype and shape. Type inference does not depend on layouts.
+/// Returns the type without its memory layout. Type inference does not depend on layouts.
 Type without_layout(Type type);
 std::vector<Type> without_layouts(std::vector<Type> types);
 /// Prints types as "(f32[2], i64[])".
-std::string text_of(const std::vector<Type>& types);
+std::string types_text(const std::vector<Type>& types);
 
-/// Whether `name` is an attribute that passes may set on any op: arena, workspace, kernel, part_of,
-/// error_sync.
+/// Whether `name` is an attribute that a compiler pass may set on an op of any kind: arena,
+/// workspace, kernel, error_sync, ...
 bool is_pass_attribute(std::string_view name);
 
 /// Throws UserError when the number of operands does not match `def`.
 void check_arity(const OpDef& def, const std::vector<Value>& operands, const Loc& loc);
 
-/// Throws UserError for an unknown attribute (unless `def.open_attrs`), an attribute of the wrong
-/// kind, or a missing required attribute.
+/// Throws UserError for an unknown attribute (unless `def.open_attrs` allows unknown ones), an
+/// attribute of the wrong type, or a missing required attribute.
 void check_attrs(const OpDef& def, const Attrs& attrs, const Loc& loc);
 
-/// Throws UserError when the declaration of a source is invalid: a negative dimension, a variable
-/// whose shape depends on the batch, or an initialiser that rejects the type.
+/// Throws UserError when the declaration of a source op is invalid: a negative dimension, a
+/// variable whose shape depends on the batch, or an initialiser that rejects the type.
 void check_source(const OpDef& def, const std::string& symbol, const Type& type, const Attrs& attrs,
                   const Loc& loc);
 
-/// Returns `given` in the order of the definition, with defaults filled in and ints converted to
-/// floats where the definition has a float. Then checks it as check_attrs() does. Ops with open
-/// attributes get no defaults.
+/// Returns the attributes in the order of `def`, with defaults filled in and ints converted to
+/// floats where `def` declares a float. Throws the errors of check_attrs(). Fills in no defaults if
+/// `def.open_attrs`.
 Attrs complete_attrs(const OpDef& def, const Attrs& given, const Loc& loc);
 
 }  // namespace fluid

@@ -9,14 +9,15 @@ namespace fluid {
 namespace {
 
 Expr fma(const Expr& product, const Expr& to) {
-  return Expr::make(Scalar::fma, to.dtype(), {product.args()[0], product.args()[1], to});
+  return Expr::make(ScalarOp::fma, to.dtype(), {product.args()[0], product.args()[1], to});
 }
 
 Expr negated(const Expr& product) {
   return Expr::make(product.op(), product.dtype(), {-product.args()[0], product.args()[1]});
 }
 
-/// Contracts a product that has a single use. A product with several uses would be computed twice.
+/// Contracts a product and the addition that uses it to an fma. Keeps a product with several uses:
+/// it would be computed once per use.
 class Contraction {
  public:
   void count(const Expr& root) {
@@ -31,12 +32,12 @@ class Contraction {
     if (const auto found = done_.find(e.get()); found != done_.end()) return found->second;
     ExprNode n = e.node();
     for (Expr& arg : n.args) arg = run(arg);
-    const bool sums = (n.op == Scalar::add || n.op == Scalar::sub) && is_float(n.dtype);
+    const bool sums = (n.op == ScalarOp::add || n.op == ScalarOp::sub) && is_float(n.dtype);
     Expr result;
     if (sums && is_lone_product(e.args()[0])) {
-      result = fma(n.args[0], n.op == Scalar::add ? n.args[1] : -n.args[1]);
+      result = fma(n.args[0], n.op == ScalarOp::add ? n.args[1] : -n.args[1]);
     } else if (sums && is_lone_product(e.args()[1])) {
-      result = fma(n.op == Scalar::add ? n.args[1] : negated(n.args[1]), n.args[0]);
+      result = fma(n.op == ScalarOp::add ? n.args[1] : negated(n.args[1]), n.args[0]);
     } else {
       result = Expr(std::make_shared<const ExprNode>(std::move(n)));
     }
@@ -45,7 +46,7 @@ class Contraction {
 
  private:
   bool is_lone_product(const Expr& e) const {
-    return e.op() == Scalar::mul && uses_.at(e.get()) == 1;
+    return e.op() == ScalarOp::mul && uses_.at(e.get()) == 1;
   }
 
   std::unordered_map<const ExprNode*, int> uses_;
@@ -55,7 +56,7 @@ class Contraction {
 
 }  // namespace
 
-void contract(Lowered& lowered) {
+void contract_to_fma(Lowered& lowered) {
   Interner intern;
   for (Expr& body : lowered.bodies) body = intern(body);
   Contraction contraction;
@@ -63,8 +64,8 @@ void contract(Lowered& lowered) {
   for (Expr& body : lowered.bodies) body = contraction.run(body);
   if (lowered.combine != Combine::sum) return;
   Expr& term = lowered.bodies.front();
-  if (term.op() == Scalar::mul && is_float(term.dtype())) {
-    term = Expr::make(Scalar::product, term.dtype(), term.args());
+  if (term.op() == ScalarOp::mul && is_float(term.dtype())) {
+    term = Expr::make(ScalarOp::product, term.dtype(), term.args());
   }
 }
 

@@ -4,9 +4,10 @@
 
 namespace fluid {
 
-/// Contracts multiply-adds: a * b + c becomes fma(a, b, c), and a sum's body a * b becomes
-/// Scalar::product. Works on the expressions of one op, before other ops are inlined. So an op
-/// rounds the same in every kernel that it is fused into. LLVM itself contracts nothing.
-void contract(Lowered& lowered);
+/// Contracts multiply-adds to fma operations: a * b + c becomes fma(a, b, c), and the body a * b of
+/// a sum reduction becomes ScalarOp::product. Runs on the expressions of one op before the op is
+/// inlined into others, so an op rounds in the same way in every fused kernel. LLVM is not allowed
+/// to contract.
+void contract_to_fma(Lowered& lowered);
 
 }  // namespace fluid

@@ -28,22 +28,22 @@ void require_float(const InferCtx& c, size_t i) {
   require_dtype(c, i, is_float(c.in(i).dtype), "float");
 }
 
-void require_number(const InferCtx& c, size_t i) {
+void require_numeric(const InferCtx& c, size_t i) {
   require_dtype(c, i, c.in(i).dtype != DType::boolean, "numeric");
 }
 
-void require_boolean(const InferCtx& c, size_t i) {
+void require_bool(const InferCtx& c, size_t i) {
   require_dtype(c, i, c.in(i).dtype == DType::boolean, "bool");
 }
 
-void require_one_dtype(const InferCtx& c, size_t first) {
+void require_same_dtype(const InferCtx& c, size_t first) {
   for (size_t i = first + 1; i < c.arity(); ++i) {
     c.require(c.in(i).dtype == c.in(first).dtype,
               "operands of different dtypes, " + all_types(c) + ": cast one of them");
   }
 }
 
-void require_value(const InferCtx& c, std::string_view name, DType dtype) {
+void require_representable(const InferCtx& c, std::string_view name, DType dtype) {
   if (is_float(dtype)) return;
   const double value = c.attr<double>(name);
   const double range = std::ldexp(1.0, static_cast<int>(8 * size_of(dtype)) - 1);
@@ -76,20 +76,20 @@ std::vector<Type> infer_float_unary(const InferCtx& c) {
   return {c.in(0)};
 }
 
-std::vector<Type> infer_number_unary(const InferCtx& c) {
-  require_number(c, 0);
+std::vector<Type> infer_numeric_unary(const InferCtx& c) {
+  require_numeric(c, 0);
   return {c.in(0)};
 }
 
-std::vector<Type> infer_number_broadcast(const InferCtx& c) {
-  for (size_t i = 0; i < c.arity(); ++i) require_number(c, i);
-  require_one_dtype(c);
+std::vector<Type> infer_numeric_broadcast(const InferCtx& c) {
+  for (size_t i = 0; i < c.arity(); ++i) require_numeric(c, i);
+  require_same_dtype(c);
   return {{c.in(0).dtype, broadcast_shape(c)}};
 }
 
 std::vector<Type> infer_float_broadcast(const InferCtx& c) {
   for (size_t i = 0; i < c.arity(); ++i) require_float(c, i);
-  return infer_number_broadcast(c);
+  return infer_numeric_broadcast(c);
 }
 
 std::vector<Type> infer_float_predicate(const InferCtx& c) {
@@ -98,7 +98,7 @@ std::vector<Type> infer_float_predicate(const InferCtx& c) {
 }
 
 std::vector<Type> infer_logical(const InferCtx& c) {
-  for (size_t i = 0; i < c.arity(); ++i) require_boolean(c, i);
+  for (size_t i = 0; i < c.arity(); ++i) require_bool(c, i);
   return {{DType::boolean, broadcast_shape(c)}};
 }
 
@@ -106,7 +106,7 @@ Map map_unary(std::function<Expr(const Expr&)> body) {
   return Map{[body = std::move(body)](const LowerCtx& c) { return std::vector{body(c.in(0))}; }};
 }
 
-Map map_unary(Scalar function) {
+Map map_unary(ScalarOp function) {
   return map_unary([function](const Expr& x) { return scalar::unary(function, x); });
 }
 
@@ -115,7 +115,7 @@ Map map_binary(std::function<Expr(const Expr&, const Expr&)> body) {
       [body = std::move(body)](const LowerCtx& c) { return std::vector{body(c.in(0), c.in(1))}; }};
 }
 
-OpDef comparison(std::string name, std::string doc, Scalar compare) {
+OpDef comparison_def(std::string name, std::string doc, ScalarOp compare) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
@@ -124,7 +124,7 @@ OpDef comparison(std::string name, std::string doc, Scalar compare) {
       .outputs = {{"y", "bool, the broadcast shape"}},
       .infer =
           [](const InferCtx& c) {
-            require_one_dtype(c);
+            require_same_dtype(c);
             return std::vector{Type{DType::boolean, broadcast_shape(c), {}}};
           },
       .grad = NoGrad{},
@@ -139,8 +139,8 @@ OpDef comparison(std::string name, std::string doc, Scalar compare) {
   };
 }
 
-OpDef logical_binary(std::string name, std::string doc,
-                     Expr (*function)(const Expr&, const Expr&)) {
+OpDef logical_binary_def(std::string name, std::string doc,
+                         Expr (*function)(const Expr&, const Expr&)) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
@@ -159,18 +159,19 @@ OpDef logical_binary(std::string name, std::string doc,
   };
 }
 
-OpDef elementwise_extremum(std::string name, std::string doc, Scalar which) {
-  const bool largest = which == Scalar::max;
+OpDef elementwise_extremum_def(std::string name, std::string doc, ScalarOp op) {
+  const bool largest = op == ScalarOp::max;
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
       .inputs = {{"a", "numeric tensor"}, {"b", "same dtype as a; shape broadcasts with a's"}},
       .attrs = {},
       .outputs = {{"y", "the broadcast shape"}},
-      .infer = infer_number_broadcast,
+      .infer = infer_numeric_broadcast,
       .grad = GradFn([largest](const GradCtx& c) {
         const Value a = c.in(0), b = c.in(1), dy = c.dout(0), zero = scalar_like(dy, 0);
-        const Value shared = where(equal(a, b), dy * 0.5, dy);  // NaN: dy for both, as in PyTorch
+        // If a or b is NaN, both gradients are dy, as in PyTorch.
+        const Value shared = where(equal(a, b), dy * 0.5, dy);
         const auto gradient = [&](bool none_where_less) {
           return where(none_where_less ? less(a, b) : greater(a, b), zero, shared);
         };

@@ -1,55 +1,66 @@
 #pragma once
 
-// Helpers of elementwise ops: dtype checks, NumPy broadcasting, map bodies.
+// Helpers that define elementwise ops: dtype checks, type inference with NumPy broadcasting,
+// lowering to a Map.
 
 #include "ops/op_def.h"
 
 namespace fluid {
 
-/// Fail unless operand `i` is a float, number or bool tensor. The message names its type: "the
-/// operand must be a float tensor, not i64[3]".
+/// These functions throw UserError unless operand `i` is a float, numeric or bool tensor. The
+/// message states the actual type: "the operand must be a float tensor, not i64[3]".
 void require_float(const InferCtx& c, size_t i);
-void require_number(const InferCtx& c, size_t i);  ///< any dtype but bool
-void require_boolean(const InferCtx& c, size_t i);
-/// Fails unless all operands from `first` on have the same dtype.
-void require_one_dtype(const InferCtx& c, size_t first = 0);
+void require_numeric(const InferCtx& c, size_t i);  ///< float or integer dtype
+void require_bool(const InferCtx& c, size_t i);
+/// Throws UserError unless operand `first` and all later operands have the same dtype.
+void require_same_dtype(const InferCtx& c, size_t first = 0);
 
-/// Fails unless float attribute `name` is representable in `dtype`: an integer in range for integer
-/// dtypes, 0 or 1 for bool.
-void require_value(const InferCtx& c, std::string_view name, DType dtype);
+/// Throws UserError unless the value of float attribute `name` is representable in `dtype`: an
+/// integer in range for integer dtypes, 0 or 1 for bool.
+void require_representable(const InferCtx& c, std::string_view name, DType dtype);
 
-/// The broadcast shape of all operands, as in NumPy: trailing dimensions aligned, extents equal or
-/// 1. The batch dimension broadcasts only with itself and with 1. Fails for other shapes.
+/// Returns the shape to which all operands broadcast by NumPy's rule: trailing dimensions are
+/// aligned and extents are equal or 1. The batch dimension broadcasts only with itself and with
+/// extent 1. Throws UserError when the operands do not broadcast.
 Shape broadcast_shape(const InferCtx& c);
 
-/// Infers one result of operand 0's type. Operand 0 must be a float (or number) tensor.
+/// Type inference of an op with one result, which has the type of operand 0. Throws UserError
+/// unless operand 0 is a float tensor (or a numeric tensor, respectively).
 std::vector<Type> infer_float_unary(const InferCtx& c);
-std::vector<Type> infer_number_unary(const InferCtx& c);
-/// Infers one result of the broadcast shape. All operands have one number (or float) dtype.
-std::vector<Type> infer_number_broadcast(const InferCtx& c);
+std::vector<Type> infer_numeric_unary(const InferCtx& c);
+/// Type inference of an op with one result, which has the broadcast shape and the dtype of the
+/// operands. Throws UserError unless all operands have the same numeric dtype (or float dtype,
+/// respectively).
+std::vector<Type> infer_numeric_broadcast(const InferCtx& c);
 std::vector<Type> infer_float_broadcast(const InferCtx& c);
-/// Infers a bool result of the shape of the float operand.
+/// Type inference of an op with one bool result, which has the shape of operand 0. Throws UserError
+/// unless operand 0 is a float tensor.
 std::vector<Type> infer_float_predicate(const InferCtx& c);
-/// Infers a bool result of the broadcast shape of the bool operands.
+/// Type inference of an op with one bool result, which has the broadcast shape of the operands.
+/// Throws UserError unless the operands are bool tensors.
 std::vector<Type> infer_logical(const InferCtx& c);
 
-/// A Map of `body` over the elements of one operand, or of two broadcast operands.
+/// Returns a Map that applies a scalar function to each element of one operand (map_unary), or to
+/// each pair of elements of two operands that broadcast (map_binary).
 Map map_unary(std::function<Expr(const Expr&)> body);
-Map map_unary(Scalar function);
+Map map_unary(ScalarOp function);
 Map map_binary(std::function<Expr(const Expr&, const Expr&)> body);
 
-/// OpDef of a comparison: operands of one dtype that broadcast, a bool result, no gradient.
-OpDef comparison(std::string name, std::string doc, Scalar compare);
-/// OpDef of a logical function of two bool operands that broadcast.
-OpDef logical_binary(std::string name, std::string doc, Expr (*function)(const Expr&, const Expr&));
-/// OpDef of the larger (Scalar::max) or smaller (Scalar::min) of two operands that broadcast.
-OpDef elementwise_extremum(std::string name, std::string doc, Scalar which);
+/// OpDef of an elementwise comparison of two operands that have the same dtype and broadcast. The
+/// result is bool; the op has no gradient.
+OpDef comparison_def(std::string name, std::string doc, ScalarOp compare);
+/// OpDef of an elementwise logical op on two bool operands that broadcast.
+OpDef logical_binary_def(std::string name, std::string doc,
+                         Expr (*function)(const Expr&, const Expr&));
+/// OpDef of the elementwise maximum (`op` is ScalarOp::max) or minimum (ScalarOp::min) of two
+/// operands that broadcast.
+OpDef elementwise_extremum_def(std::string name, std::string doc, ScalarOp op);
 
-/// A cost of `flops` for each element of the result.
+/// Returns a cost function that counts `flops` floating-point operations per element of the result.
 std::function<Cost(const CostCtx&)> cost_per_element(double flops);
 
-/// Gradient of broadcasting: sums `x` over the dimensions along which a tensor of shape `target`
-/// was broadcast to x's shape. The result has shape `target`.
+/// Gradient of a broadcast from shape `target` to the shape of `x`: sums `x` over the dimensions
+/// that the broadcast expanded. The result has shape `target`.
 Value sum_to(Value x, const Shape& target);
 
 }  // namespace fluid

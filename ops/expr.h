@@ -13,12 +13,12 @@
 namespace fluid {
 
 /// Operator of a scalar expression node.
-enum class Scalar : uint8_t {
-  constant,  // value in fvalue (floats) or ivalue (integers, bool)
-  var,       // ivalue: index of the loop variable; dtype i64
-  batch,     // the batch size, i64
-  read,      // ivalue: operand; args: one i64 index per dimension
-  // Arithmetic on i64 indices and on floats.
+enum class ScalarOp : uint8_t {
+  constant,  // a literal; its value is in fvalue (floats) or ivalue (integers, bool)
+  var,       // an i64 loop variable; ivalue: its number
+  batch,     // the batch size as i64
+  read,      // an element of an operand; ivalue: operand number; args: one i64 index per dimension
+  // From here to `cast`: arithmetic on indices and on floats, comparisons, logic and conversion.
   add,
   sub,
   mul,
@@ -28,8 +28,8 @@ enum class Scalar : uint8_t {
   min,
   max,
   pow,
-  fma,      // args: a, b, c; a * b + c, rounded once where the CPU or GPU has an fma instruction
-  product,  // a * b as the body of a sum; each addition is an fma
+  fma,      // args a, b, c: a * b + c, rounded once where the CPU or GPU has an fma instruction
+  product,  // args a, b: the body a * b of a sum reduction, which accumulates with an fma
   neg,
   abs,
   sqrt,
@@ -49,40 +49,42 @@ enum class Scalar : uint8_t {
   lt,
   le,
   gt,
-  ge,  // comparisons, bool
+  ge,  // eq, ne, lt, le, gt and ge are comparisons: the result is bool
   logical_and,
   logical_or,
   logical_not,
   isfinite,
-  select,  // args: bool, then, else
-  cast,    // to dtype; float to integer truncates, bool is x != 0
-  // Only in kernel IR (codegen/kernel_ir.h):
-  load,    // ivalue: buffer; args: i64 element offset, optional bool mask (false gives fvalue)
-  let,     // ivalue: a value defined by a Let
-  acc,     // ivalue: an accumulator; args: constant indices into its array
-  lanes,   // args[0]: an acc; reduces its SIMD lanes in a fixed tree
-  philox,  // args: seed, counter, stream, index (i64); 32 random bits as i64 in [0, 2^32)
+  select,  // args: bool condition, value if true, value if false
+  cast,    // converts args[0] to dtype; float to integer truncates, and x becomes bool x != 0
+  // Only in kernel IR (codegen/kernel_ir.h); `let` also in GroupSink::body:
+  load,   // an element of buffer ivalue; args: i64 offset, optional bool mask (if false: fvalue)
+  let,    // the value that a Let statement defines; ivalue: the number of the Let
+  acc,    // an element of accumulator array number ivalue; args: constant indices
+  lanes,  // horizontal reduction of the SIMD lanes of args[0], an acc, in a fixed tree order
+  // In op bodies and in kernel IR:
+  philox,  // 32 random bits as i64 in [0, 2^32); args: seed, counter, stream, index (i64)
 };
 
 class Expr;
 
-/// An immutable node of an expression DAG. Expressions share nodes.
+/// An immutable node of an expression DAG. Several expressions may share a node.
 struct ExprNode {
-  Scalar op = Scalar::constant;
-  DType dtype = DType::f32;  ///< of the result; never f16 or bf16: half-precision reads give f32
+  ScalarOp op = ScalarOp::constant;
+  DType dtype = DType::f32;  ///< dtype of the value; f32 for elements of f16 and bf16 tensors
   std::vector<Expr> args;
   int64_t ivalue = 0;
   double fvalue = 0;
-  /// For reads: an index outside the operand's shape gives `fvalue` instead of an error.
+  /// For `read`: the value is `fvalue` where the index is out of range.
   bool guarded = false;
-  /// For reads: the index comes from data. It is clamped, and an out-of-range index sets the error
+  /// For `read`: the index depends on data. An out-of-range index is clamped and sets the error
   /// word.
   bool checked = false;
 };
 
-/// A scalar expression: the body of a Map or a Reduce. Index expressions are i64. Both operands of
-/// an arithmetic node have one dtype; a C++ number takes the dtype of the other operand. `div` is
-/// for floats, `floordiv` and `mod` (result in [0, n) for n > 0) are for integers.
+/// A scalar expression, such as the body of a Map or a Reduce. Index expressions are i64. Both
+/// operands of an arithmetic operator have one dtype; a C++ number is converted to the dtype of the
+/// other operand. `div` takes floats. `floordiv` and `mod` take integers; mod(a, n) is in [0, n)
+/// for n > 0.
 class Expr {
  public:
   Expr() = default;
@@ -90,26 +92,28 @@ class Expr {
   static Expr constant(DType dtype, double value);
   static Expr index(int64_t value);  ///< an i64 constant
   static Expr var(int64_t id);
-  static Expr make(Scalar op, DType dtype, std::vector<Expr> args);
+  static Expr make(ScalarOp op, DType dtype, std::vector<Expr> args);
 
   explicit operator bool() const { return node_ != nullptr; }
   const ExprNode& node() const { return *node_; }
   const ExprNode* get() const { return node_.get(); }
-  Scalar op() const { return node_->op; }
+  ScalarOp op() const { return node_->op; }
   DType dtype() const { return node_->dtype; }
   const std::vector<Expr>& args() const { return node_->args; }
-  /// Prints as "max(read0[i0, i1] + 1.0, 0.0)".
+  /// Returns a readable form, such as "max(read0[i0, i1] + 1.0, 0.0)".
   std::string str() const;
 
  private:
   std::shared_ptr<const ExprNode> node_;
 };
 
-bool is_constant(const Expr& e);  ///< any constant
+/// Whether `e` is a constant (of the given value).
+bool is_constant(const Expr& e);
 bool is_constant(const Expr& e, double value);
-bool same(const Expr& a, const Expr& b);  ///< structurally equal
+/// Whether `a` and `b` are the same expression; they need not share nodes.
+bool structurally_equal(const Expr& a, const Expr& b);
 
-// The operators fold constants, x - 0 and x * 1; for integers also x + 0 and x * 0.
+// Arithmetic operators. They fold constants, x - 0 and x * 1; for integers also x + 0 and x * 0.
 Expr operator+(const Expr& a, const Expr& b);
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
@@ -126,37 +130,40 @@ Expr operator/(double a, const Expr& b);
 
 namespace scalar {
 
-Expr floordiv(const Expr& a, const Expr& b);  // folds (a * n + b) / n for a constant n
+Expr floordiv(const Expr& a, const Expr& b);  ///< folds (a * n + b) / n to a + b / n
 Expr mod(const Expr& a, const Expr& b);
 Expr min(const Expr& a, const Expr& b);
-Expr max(const Expr& a, const Expr& b);  ///< NaN when either is NaN, as in PyTorch
+Expr max(const Expr& a, const Expr& b);  ///< NaN if a or b is NaN, as in PyTorch
 Expr pow(const Expr& a, const Expr& b);
-Expr compare(Scalar op, const Expr& a, const Expr& b);
+Expr compare(ScalarOp op, const Expr& a, const Expr& b);
 Expr logical_and(const Expr& a, const Expr& b);
 Expr logical_or(const Expr& a, const Expr& b);
 Expr logical_not(const Expr& a);
 Expr select(const Expr& condition, const Expr& then, const Expr& otherwise);
-Expr cast(const Expr& a, DType dtype);  ///< to compute_dtype(dtype)
-Expr unary(Scalar op, const Expr& a);   ///< neg abs sqrt rsqrt exp ... floor, isfinite
-/// 32 random bits of Philox4x32-10 (Salmon et al., SC'11) with key `seed` and counter
-/// (index, counter, stream): as an i64 in [0, 2^32).
+/// Casts `a` to compute_dtype(dtype).
+Expr cast(const Expr& a, DType dtype);
+/// Applies a unary operator: neg, abs, sqrt, ..., cos or isfinite.
+Expr unary(ScalarOp op, const Expr& a);
+/// Returns 32 random bits of Philox4x32-10 (Salmon et al., SC'11) as an i64 in [0, 2^32). The key
+/// is `seed`; the counter is (index, counter, stream).
 Expr philox(const Expr& seed, const Expr& counter, const Expr& stream, const Expr& index);
 
 }  // namespace scalar
 
-/// Rebuilds `e` bottom-up. `replace` gets each node with its arguments already rewritten and
-/// returns a replacement, or a null Expr to keep the node. Shared nodes are visited once.
+/// Rebuilds `e` bottom-up. Calls `replace` for each node after its arguments have been rewritten.
+/// `replace` returns a replacement, or a null Expr to keep the node. A shared node is visited once.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& replace);
-/// Calls `visit` once for every distinct node of `e`, arguments before their users.
+/// Calls `visit` once for every distinct node of `e`, in topological order: arguments before their
+/// users.
 void for_each_node(const Expr& e, const std::function<void(const Expr&)>& visit);
 
 /// An affine function of loop variables: sum(coefficient[v] * v) + offset.
 struct Affine {
-  std::vector<std::pair<int64_t, int64_t>> terms;  ///< (variable, coefficient != 0), sorted
+  std::vector<std::pair<int64_t, int64_t>> terms;  ///< (variable, nonzero coefficient), sorted
   int64_t offset = 0;
   int64_t coefficient(int64_t var) const;
 };
-/// The affine form of an i64 expression, or nullopt when it is not affine.
+/// Returns the affine form of an i64 expression, or nullopt when it is not affine.
 std::optional<Affine> as_affine(const Expr& e);
 
 }  // namespace fluid

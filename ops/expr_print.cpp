@@ -15,16 +15,17 @@ constexpr std::array<std::string_view, 46> kNames = {
     "erf",      "sigmoid", "floor", "sin",  "cos",   "==",    "!=",       "<",
     "<=",       ">",       ">=",    "&&",   "||",    "!",     "isfinite", "select",
     "cast",     "load",    "v",     "acc",  "lanes", "philox"};
-static_assert(kNames.size() == static_cast<size_t>(Scalar::philox) + 1);
+static_assert(kNames.size() == static_cast<size_t>(ScalarOp::philox) + 1);
 
-/// Precedence of an infix operator. 0: the operator is printed as a call.
-int precedence(Scalar op) {
-  if (op == Scalar::logical_or) return 1;
-  if (op == Scalar::logical_and) return 2;
-  if (op >= Scalar::eq && op <= Scalar::ge) return 3;
-  if (op == Scalar::add || op == Scalar::sub) return 4;
-  if (op == Scalar::mul || op == Scalar::div) return 5;
-  if (op == Scalar::neg || op == Scalar::logical_not) return 6;
+/// Precedence of an operator that is printed infix or as a prefix; 0 for an operator that is
+/// printed as a call.
+int precedence(ScalarOp op) {
+  if (op == ScalarOp::logical_or) return 1;
+  if (op == ScalarOp::logical_and) return 2;
+  if (op >= ScalarOp::eq && op <= ScalarOp::ge) return 3;
+  if (op == ScalarOp::add || op == ScalarOp::sub) return 4;
+  if (op == ScalarOp::mul || op == ScalarOp::div) return 5;
+  if (op == ScalarOp::neg || op == ScalarOp::logical_not) return 6;
   return 0;
 }
 
@@ -47,7 +48,7 @@ std::string list(const std::vector<Expr>& args, size_t count) {
 std::string indexed(const ExprNode& n) {
   std::string s = std::string(kNames[static_cast<size_t>(n.op)]) + std::to_string(n.ivalue);
   if (n.checked) s += "!";
-  if (n.op == Scalar::load && n.args.size() == 2) {
+  if (n.op == ScalarOp::load && n.args.size() == 2) {
     return s + "[" + print(n.args[0], 0) + " if " + print(n.args[1], 0) + " else " +
            ir::float_text(n.fvalue) + "]";
   }
@@ -60,20 +61,20 @@ std::string print(const Expr& e, int outer) {
   const ExprNode& n = e.node();
   const std::string name(kNames[static_cast<size_t>(n.op)]);
   switch (n.op) {
-    case Scalar::constant:
+    case ScalarOp::constant:
       return constant_text(n);
-    case Scalar::var:
-    case Scalar::let:
+    case ScalarOp::var:
+    case ScalarOp::let:
       return name + std::to_string(n.ivalue);
-    case Scalar::batch:
+    case ScalarOp::batch:
       return name;
-    case Scalar::read:
-    case Scalar::load:
+    case ScalarOp::read:
+    case ScalarOp::load:
       return indexed(n);
-    case Scalar::acc:
+    case ScalarOp::acc:
       return name + std::to_string(n.ivalue) + (n.dtype == DType::i64 ? "." : "") + "[" +
              list(n.args, n.args.size()) + "]";
-    case Scalar::cast:
+    case ScalarOp::cast:
       return std::string(name_of(n.dtype)) + "(" + print(n.args[0], 0) + ")";
     default:
       break;

@@ -15,7 +15,8 @@ class Rewriter {
   Expr run(const Expr& e) {
     if (const auto known = done_.find(e.get()); known != done_.end()) return known->second;
     const Expr rebuilt = rebuild(e);
-    // A node that folding replaced by one of its arguments (x of x + 0) is rewritten already.
+    // Folding may replace the node by one of its arguments (x + 0 by x). That argument has already
+    // been rewritten, so `replace_` is not called again.
     const Expr replaced = rebuilt.op() == e.op() ? replace_(rebuilt) : Expr();
     return done_[e.get()] = replaced ? replaced : rebuilt;
   }
@@ -29,7 +30,7 @@ class Rewriter {
       changed = changed || args.back().get() != a.get();
     }
     if (!changed) return e;
-    if (e.op() >= Scalar::add && e.op() <= Scalar::cast) {
+    if (e.op() >= ScalarOp::add && e.op() <= ScalarOp::cast) {
       return Expr::make(e.op(), e.dtype(), std::move(args));
     }
     ExprNode node = e.node();
@@ -80,18 +81,18 @@ int64_t Affine::coefficient(int64_t var) const {
 std::optional<Affine> as_affine(const Expr& e) {
   if (e.dtype() != DType::i64) return std::nullopt;
   if (is_constant(e)) return Affine{{}, e.node().ivalue};
-  if (e.op() == Scalar::var) return Affine{{{e.node().ivalue, 1}}, 0};
-  if (e.op() != Scalar::add && e.op() != Scalar::sub && e.op() != Scalar::mul &&
-      e.op() != Scalar::neg) {
+  if (e.op() == ScalarOp::var) return Affine{{{e.node().ivalue, 1}}, 0};
+  if (e.op() != ScalarOp::add && e.op() != ScalarOp::sub && e.op() != ScalarOp::mul &&
+      e.op() != ScalarOp::neg) {
     return std::nullopt;
   }
   const std::optional<Affine> a = as_affine(e.args()[0]);
   if (!a) return std::nullopt;
-  if (e.op() == Scalar::neg) return combined({}, *a, -1);
+  if (e.op() == ScalarOp::neg) return combined({}, *a, -1);
   const std::optional<Affine> b = as_affine(e.args()[1]);
   if (!b) return std::nullopt;
-  if (e.op() == Scalar::add) return combined(*a, *b, 1);
-  if (e.op() == Scalar::sub) return combined(*a, *b, -1);
+  if (e.op() == ScalarOp::add) return combined(*a, *b, 1);
+  if (e.op() == ScalarOp::sub) return combined(*a, *b, -1);
   if (b->terms.empty()) return combined({}, *a, b->offset);
   if (a->terms.empty()) return combined({}, *b, a->offset);
   return std::nullopt;

@@ -20,28 +20,29 @@ Vars intersection(const Vars& a, const Vars& b) {
 
 bool subset(const Vars& a, const Vars& b) { return intersection(a, b).size() == a.size(); }
 
-Vars real(const Vars& vars) {  // drops dimensions of extent 1
+/// Returns the entries of `vars` that are variables. Entry -1 marks a dimension of extent 1.
+Vars non_unit(const Vars& vars) {
   Vars kept;
   std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
   return kept;
 }
 
 Vars all_vars(const GroupSink& sink) {
-  Vars all = real(sink.out);
-  for (int64_t v : real(sink.reduce)) all.push_back(v);
+  Vars all = non_unit(sink.out);
+  for (int64_t v : non_unit(sink.reduce)) all.push_back(v);
   return all;
 }
 
 bool reads_data(const Expr& index) {
   bool reads = false;
-  for_each_node(index, [&](const Expr& e) { reads |= e.op() == Scalar::read; });
+  for_each_node(index, [&](const Expr& e) { reads |= e.op() == ScalarOp::read; });
   return reads;
 }
 
 std::vector<Expr> lets_of(const Expr& body) {
   std::vector<Expr> lets;
   for_each_node(body, [&](const Expr& e) {
-    if (e.op() == Scalar::let) lets.push_back(e);
+    if (e.op() == ScalarOp::let) lets.push_back(e);
   });
   return lets;
 }
@@ -53,7 +54,7 @@ class UnionFind {
     while (parent_[i] != i) i = parent_[i];
     return i;
   }
-  /// Returns false when `a` and `b` are in one set already.
+  /// Merges the sets of `a` and `b`. Returns false when they are in the same set already.
   bool merge(size_t a, size_t b) {
     a = find(a);
     b = find(b);
@@ -65,28 +66,30 @@ class UnionFind {
   std::vector<size_t> parent_;
 };
 
-/// Unifies loop variables of different sinks.
-class Ties {
+/// Unifies loop variables of different sinks that iterate over the same dimension.
+class VariableUnifier {
  public:
-  explicit Ties(Group& group) : group_(group), classes_(group.extents.size()) {}
+  explicit VariableUnifier(Group& group) : group_(group), classes_(group.extents.size()) {}
 
-  /// Unifies the variables of each reduction with the indices at which it is read. Returns false
-  /// when an index is not a plain variable.
-  bool tie_reductions() {
+  /// Unifies the output variables of each reduction with the index variables of the sinks that read
+  /// the reduction. Returns false when an index is not a plain loop variable, or when the unified
+  /// variables are inconsistent (see consistent()).
+  bool unify_reduction_reads() {
     for (const GroupSink& sink : group_.sinks) {
       for (const Expr& let : lets_of(sink.body)) {
         const GroupSink& source = group_.sinks[static_cast<size_t>(reduction_of(let).sink)];
-        if (!tie(source.out, let.args())) return false;
+        if (!unify(source.out, let.args())) return false;
       }
     }
     return consistent(classes_);
   }
 
-  /// Unifies variables that index the same dimension of the same value, unless the result is
-  /// inconsistent.
-  void unify_reads(const std::vector<SinkBuilder::Anchor>& anchors) {
-    for (const SinkBuilder::Anchor& anchor : anchors) {
-      for (const std::vector<Expr>& read : anchor.reads) tie_read(anchor.reads.front(), read);
+  /// Unifies variables that index the same dimension of the same value. Skips a unification that
+  /// would be inconsistent.
+  void unify_reads(const std::vector<SinkBuilder::ValueReads>& value_reads) {
+    for (const SinkBuilder::ValueReads& value : value_reads) {
+      for (const std::vector<Expr>& read : value.reads)
+        unify_read_indices(value.reads.front(), read);
     }
   }
 
@@ -99,34 +102,34 @@ class Ties {
       for (int64_t& v : sink.out) v = root(v);
       for (int64_t& v : sink.reduce) v = root(v);
       sink.body = intern(rewrite(sink.body, [&](const Expr& e) {
-        return e.op() == Scalar::var ? Expr::var(root(e.node().ivalue)) : Expr();
+        return e.op() == ScalarOp::var ? Expr::var(root(e.node().ivalue)) : Expr();
       }));
     }
   }
 
  private:
-  bool tie(const Vars& vars, const std::vector<Expr>& index) {
+  bool unify(const Vars& vars, const std::vector<Expr>& index) {
     for (size_t d = 0; d < vars.size(); ++d) {
-      if (vars[d] < 0) continue;  // extent 1: the index is 0
-      if (index[d].op() != Scalar::var) return false;
+      if (vars[d] < 0) continue;  // a dimension of extent 1, whose index is 0
+      if (index[d].op() != ScalarOp::var) return false;
       classes_.merge(static_cast<size_t>(vars[d]), static_cast<size_t>(index[d].node().ivalue));
     }
     return true;
   }
 
-  void tie_read(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  void unify_read_indices(const std::vector<Expr>& a, const std::vector<Expr>& b) {
     UnionFind trial = classes_;
     bool merges = false;
     for (size_t d = 0; d < std::min(a.size(), b.size()); ++d) {
-      if (a[d].op() != Scalar::var || b[d].op() != Scalar::var) continue;
+      if (a[d].op() != ScalarOp::var || b[d].op() != ScalarOp::var) continue;
       merges |= trial.merge(static_cast<size_t>(a[d].node().ivalue),
                             static_cast<size_t>(b[d].node().ivalue));
     }
     if (merges && consistent(trial)) classes_ = std::move(trial);
   }
 
-  /// Checks that all variables of a class have one extent and that no sink has two variables of a
-  /// class.
+  /// Whether all variables of an equivalence class have the same extent, and no sink has two
+  /// variables of one class.
   bool consistent(const UnionFind& classes) const {
     for (size_t v = 0; v < group_.extents.size(); ++v) {
       if (group_.extents[v] != group_.extents[classes.find(v)]) return false;
@@ -146,7 +149,8 @@ class Ties {
   UnionFind classes_;
 };
 
-/// Groups sinks that share a variable or an op, or depend on each other, into parts.
+/// Partitions the sinks of the group into parts. Two sinks are in one part if they share a loop
+/// variable, are results of one op, or one reads the other.
 void make_parts(Group& group) {
   const size_t n = group.sinks.size();
   UnionFind parts(n);
@@ -171,16 +175,17 @@ void make_parts(Group& group) {
   }
 }
 
-/// Chooses the row variables of one part and the sinks that run in the finish.
-class RowChoice {
+/// Chooses the row variables of one part (the variables of its outer loop), and the sinks that run
+/// after the loop over rows (in the finish phase).
+class RowSelection {
  public:
-  RowChoice(Group& group, GroupPart& part) : group_(group), part_(part) {}
+  RowSelection(Group& group, GroupPart& part) : group_(group), part_(part) {}
 
   bool run() {
     for (int attempt = 0; attempt < 4; ++attempt) {
       if (!choose()) return false;
-      const bool stable = !mark();
-      if (stable) return legal();
+      const bool stable = !assign_phases();
+      if (stable) return is_legal();
     }
     return false;
   }
@@ -188,20 +193,21 @@ class RowChoice {
  private:
   GroupSink& sink(int i) { return group_.sinks[static_cast<size_t>(i)]; }
 
-  /// Row variables are the variables common to all sinks of the sweep. If some of them are output
-  /// variables of every sink, only these become rows.
+  /// Chooses the row variables: the loop variables that all sinks inside the loop over rows share.
+  /// If some of these are output variables of every such sink, only those become row variables.
+  /// Returns false when the sinks share no variable.
   bool choose() {
     std::optional<Vars> rows;
     std::optional<Vars> kept;
     for (int i : part_.sinks) {
       GroupSink& s = sink(i);
-      s.finish = s.finish || waits(s);
+      s.finish = s.finish || reads_after_sweep(s);
       if (s.finish) continue;
-      const Vars outs = real(s.out);
+      const Vars outs = non_unit(s.out);
       const Vars narrow = rows ? intersection(*rows, outs) : outs;
-      const bool whole = s.combine && (!s.consumed || narrow.empty());
+      const bool whole = s.combine && (!s.read_by_sink || narrow.empty());
       const Vars mine = whole ? all_vars(s) : outs;
-      s.across = whole;
+      s.reduces_rows = whole;
       rows = rows ? intersection(*rows, mine) : mine;
       kept = kept ? intersection(*kept, outs) : outs;
       if (rows->empty() && !mine.empty()) return false;
@@ -211,54 +217,54 @@ class RowChoice {
     return true;
   }
 
-  /// Sets `across`, `finish` and `stage` for the chosen rows. Returns true when more sinks moved to
-  /// the finish.
-  bool mark() {
+  /// Sets the fields `reduces_rows`, `finish` and `stage` of each sink for the chosen row
+  /// variables. Returns true when a sink was moved to the finish phase.
+  bool assign_phases() {
     bool grown = false;
     for (int i : part_.sinks) {
       GroupSink& s = sink(i);
       s.stage = 0;
-      s.across = !s.finish && !intersection(part_.rows, s.reduce).empty();
+      s.reduces_rows = !s.finish && !intersection(part_.rows, s.reduce).empty();
       for (const Expr& let : lets_of(s.body)) {
         s.stage = std::max(s.stage, sink(reduction_of(let).sink).stage + 1);
       }
-      const bool late = s.finish || waits(s);
+      const bool late = s.finish || reads_after_sweep(s);
       grown = grown || (late && !s.finish);
       s.finish = late;
-      s.across = s.across && !late;
+      s.reduces_rows = s.reduces_rows && !late;
     }
     return grown;
   }
 
-  /// Whether every reduction that the sink reads outlives the sweep. A reduction within a row is
-  /// gone by then.
-  bool reads_complete(const GroupSink& s) {
+  /// Whether the sink reads only reductions whose results are still available after the loop over
+  /// rows. The result of a reduction within one row is not.
+  bool reads_only_complete(const GroupSink& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
       const GroupSink& source = sink(reduction_of(let).sink);
-      return source.finish || source.across;
+      return source.finish || source.reduces_rows;
     });
   }
 
-  /// Whether the sink reads a reduction that is complete only after the sweep.
-  bool waits(const GroupSink& s) {
+  /// Whether the sink reads a reduction that is complete only after the loop over rows.
+  bool reads_after_sweep(const GroupSink& s) {
     return std::ranges::any_of(lets_of(s.body), [&](const Expr& let) {
       const GroupSink& source = sink(reduction_of(let).sink);
-      return source.finish || source.across;
+      return source.finish || source.reduces_rows;
     });
   }
 
-  bool legal() {
+  bool is_legal() {
     for (int i : part_.sinks) {
       const GroupSink& s = sink(i);
       if (s.finish) {
-        if (!reads_complete(s)) return false;
+        if (!reads_only_complete(s)) return false;
         continue;
       }
-      const Vars outs = real(s.out);
-      if (!subset(part_.rows, s.across ? s.reduce : outs)) return false;
-      if (s.across && s.combine == Combine::argmax && !outs.empty()) return false;
-      const bool row_local = s.combine && !s.across;
-      if (row_local && s.consumed && !subset(outs, part_.rows)) return false;
+      const Vars outs = non_unit(s.out);
+      if (!subset(part_.rows, s.reduces_rows ? s.reduce : outs)) return false;
+      if (s.reduces_rows && s.combine == Combine::argmax && !outs.empty()) return false;
+      const bool row_local = s.combine && !s.reduces_rows;
+      if (row_local && s.read_by_sink && !subset(outs, part_.rows)) return false;
     }
     return true;
   }
@@ -275,7 +281,7 @@ ReductionRead reduction_of(const Expr& let) {
 
 Expr extent_expr(const Dim& dim) {
   const Expr size = Expr::index(dim.size);
-  return dim.batch ? Expr::make(Scalar::batch, i64, {}) * size : size;
+  return dim.batch ? Expr::make(ScalarOp::batch, i64, {}) * size : size;
 }
 
 std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
@@ -285,7 +291,7 @@ std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
     return operands;
   for (const Expr& body : lower_op(op).bodies) {
     for_each_node(body, [&](const Expr& e) {
-      if (e.op() != Scalar::read || !e.node().checked) return;
+      if (e.op() != ScalarOp::read || !e.node().checked) return;
       const auto from_data = std::ranges::find_if(e.args(), reads_data);
       operands[e.node().ivalue] = static_cast<size_t>(from_data - e.args().begin());
     });
@@ -295,23 +301,23 @@ std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
 
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs, std::span<const Value> inputs,
-                                   LoweredOps* lowered) {
-  LoweredOps own;
+                                   LoweringCache* lowered) {
+  LoweringCache own;
   SinkBuilder builder(ops, outputs, inputs, lowered != nullptr ? *lowered : own);
   if (!builder.build()) return std::nullopt;
   Group group = std::move(builder.group);
-  Ties ties(group);
-  if (!ties.tie_reductions()) return std::nullopt;
-  ties.unify_reads(builder.anchors);
-  ties.apply();
+  VariableUnifier unifier(group);
+  if (!unifier.unify_reduction_reads()) return std::nullopt;
+  unifier.unify_reads(builder.value_reads);
+  unifier.apply();
   make_parts(group);
   for (GroupPart& part : group.parts) {
-    if (!RowChoice(group, part).run()) return std::nullopt;
+    if (!RowSelection(group, part).run()) return std::nullopt;
   }
   return group;
 }
 
-Group analyze_body(const ir::Graph& body) {
+Group analyze_fused_body(const ir::Graph& body) {
   std::vector<const ir::Op*> ops;
   Values inputs;
   for (const auto& op : body.ops) {

@@ -1,15 +1,16 @@
 #pragma once
 
-// Analysis of a group of Map and Reduce ops that become one kernel. The fusion pass asks whether
-// the group fits one kernel. The schedules turn the analysis into loops. The memory planner asks
-// which buffers may alias.
+// Analysis of a group of Map and Reduce ops that become one kernel. The fusion pass checks whether
+// a group fits one kernel. The schedules generate loops from the analysis. The memory planner finds
+// buffers that may alias.
 //
-// Map ops that are not outputs are inlined into their readers. *Sinks* remain: the outputs and the
-// reductions. A reduction that a sink reads must be indexed by plain loop variables; analysis then
-// unifies its variables with the variables of the reader. Sinks that share variables form a *part*.
-// Parts are independent and run side by side in the kernel. A part sweeps over its *rows*: the loop
-// variables that all its sinks share. A reduction over row variables is complete only after the
-// sweep; sinks that read it run in the *finish*.
+// Map ops that are not outputs are inlined into their readers. The remaining ops are the *sinks*:
+// the outputs and the reductions. If a sink reads a reduction, the indices must be plain loop
+// variables; the analysis unifies them with the variables of the reduction. Sinks that share
+// variables form a *part*. Parts are independent; the kernel runs them side by side. The outer loop
+// of a part, the *sweep*, runs over its *rows*: the loop variables that all its sinks share. A
+// reduction over row variables is complete only after the sweep. Sinks that read such a reduction
+// run in the *finish*, a phase after the sweep.
 
 #include <map>
 #include <optional>
@@ -22,83 +23,90 @@
 
 namespace fluid {
 
-/// A stored result or a reduction.
+/// A sink of a group: an output that a Map computes, or a reduction.
 struct GroupSink {
   const ir::Op* op = nullptr;
-  /// Positions in Group::outputs. A Map sink has one entry, its stored result. A reduction has one
-  /// entry per result; -1 when the result is not stored.
+  /// Indices into Group::outputs. A Map sink has one entry. A reduction has one entry per result of
+  /// the op, -1 for a result that is not an output.
   std::vector<int> outputs;
-  int result = 0;                  ///< index of the stored result of a Map
-  std::vector<int64_t> out;        ///< loop variable of each dimension; -1: extent 1, index 0
-  std::vector<int64_t> reduce;     ///< loop variable of each reduced extent; -1: extent 1, index 0
-  std::optional<Combine> combine;  ///< set for a reduction
-  /// Leaves are constants, the batch, loop variables, `read` and `let`. `read`: ivalue is the
-  /// position in Group::inputs; args are one index per dimension and an optional bool mask (false
-  /// gives fvalue). `let` is the result of a reduction (see reduction_of); args are one index per
-  /// dimension.
+  int result = 0;                  ///< for a Map: which result of `op` the sink computes
+  std::vector<int64_t> out;        ///< loop variable of each result dimension; -1: extent 1
+  std::vector<int64_t> reduce;     ///< loop variable of each reduced dimension; -1: extent 1
+  std::optional<Combine> combine;  ///< the reduction; nullopt for a Map
+  /// The expression that the sink computes for one point of its loops. Its leaves are constants,
+  /// the batch size, loop variables, `read` and `let` nodes. A `read` node loads from
+  /// Group::inputs[ivalue]; its args are one index per dimension and an optional bool mask (if
+  /// false, the value is fvalue). A `let` node is the result of a reduction (see reduction_of());
+  /// its args are one index per dimension.
   Expr body;
-  bool finish = false;    ///< runs after the sweep over all blocks
-  bool across = false;    ///< a reduction over row variables
-  bool consumed = false;  ///< a reduction that another sink of the group reads
-  int stage = 0;          ///< position in the order of execution within a row
+  bool finish = false;        ///< the sink runs after the loop over rows
+  bool reduces_rows = false;  ///< the sink is a reduction over row variables
+  bool read_by_sink = false;  ///< another sink reads the result of this reduction
+  int stage = 0;              ///< sinks of lower stages run first within a row
 };
 
+/// Sinks that depend on each other or share loop variables. Parts are independent of each other.
 struct GroupPart {
-  std::vector<int64_t> rows;  ///< in memory order of the first sink
-  std::vector<int> sinks;     ///< in dependency order
+  std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first sink
+  std::vector<int> sinks;     ///< indices into Group::sinks, in dependency order
 };
 
+/// A group of Map and Reduce ops that one kernel computes.
 struct Group {
-  std::vector<Value> inputs;     ///< values from outside; first the given `inputs`
-  std::vector<Value> outputs;    ///< as passed to analyze_group()
-  std::vector<Dim> extents;      ///< of the loop variables
+  std::vector<Value> inputs;     ///< values that the group reads; analyze_group()'s `inputs` first
+  std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
+  std::vector<Dim> extents;      ///< loop variable -> its extent
   std::vector<GroupSink> sinks;  ///< in dependency order
   std::vector<GroupPart> parts;
 };
 
-/// The reduction result that a `let` node of a sink's body reads: sink id and result index.
+/// The reduction result that a `let` node of a sink's body reads: index into Group::sinks, and
+/// index of the result.
 struct ReductionRead {
   int sink;
   int result;
 };
 ReductionRead reduction_of(const Expr& let);
 
-/// Whether the op can be fused: a Map, a Reduce, or an Alias that only adds or drops dimensions of
-/// extent 1.
+/// Whether the op may be in a group: a Map, a Reduce, or an Alias that only adds or drops
+/// dimensions of extent 1.
 bool is_groupable(const ir::Op& op);
 
-/// Operands that a Map or Reduce reads at data-dependent indices, mapped to the dimension of the
-/// data-dependent index. Such a read may reject data. Empty for other ops.
+/// Returns the operands that a Map or Reduce reads at data-dependent indices: operand number ->
+/// dimension that the index addresses. Such a read sets the error word when the index is out of
+/// range. Returns an empty map for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
-/// Caches the lowered form of each kind of op, with multiply-adds contracted.
-class LoweredOps {
+/// Cache of lowered ops. Ops of one kind (see OpKinds) share an entry, whose multiply-adds are
+/// contracted.
+class LoweringCache {
  public:
-  const Lowered& of(const ir::Op* op);
+  const Lowered& get(const ir::Op* op);
   OpKinds kinds;
 
  private:
-  std::unordered_map<int, Lowered> lowered_;  ///< by kind
+  std::unordered_map<int, Lowered> lowered_;  ///< kind id -> lowered form
 };
 
-/// Analyses a group. `ops` must be groupable and in dependency order. `outputs` are distinct
-/// results of `ops`. `inputs` fixes the order of the first inputs. `lowered` is an optional cache
-/// that several calls share. Returns nullopt when the group does not fit one kernel.
+/// Analyses a group of ops. `ops` are groupable (see is_groupable()) and in dependency order.
+/// `outputs` are distinct results of `ops`. `inputs` become the first entries of Group::inputs.
+/// `lowered` is an optional cache for several calls. Returns nullopt when the group does not fit
+/// one kernel.
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs,
                                    std::span<const Value> inputs = {},
-                                   LoweredOps* lowered = nullptr);
+                                   LoweringCache* lowered = nullptr);
 
-/// Analyses the body of a `fused` op. Input i is the `arg` op of index i. Throws InternalError when
-/// the body does not fit one kernel.
-Group analyze_body(const ir::Graph& body);
+/// Analyses the body of a `fused` op. Group::inputs[i] is the result of the `arg` op whose
+/// attribute `index` is i. Throws InternalError when the body does not fit one kernel.
+Group analyze_fused_body(const ir::Graph& body);
 
-/// Pairs (output, input) of a fused body whose buffers may alias: an element of the input is read
-/// only before, or by, the iteration that overwrites it.
+/// Returns the pairs (output, input) of a fused body that may share a buffer: each element of the
+/// input is read before the iteration that overwrites it, or by this iteration.
 std::vector<InPlace> in_place_pairs(const ir::Graph& body);
 std::vector<InPlace> in_place_pairs(const Group& group);
 
-/// `dim` as an expression: a constant, or a multiple of Scalar::batch.
+/// Returns `dim` as an expression: a constant, or a multiple of ScalarOp::batch.
 Expr extent_expr(const Dim& dim);
 
 }  // namespace fluid

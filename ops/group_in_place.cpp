@@ -5,22 +5,23 @@
 namespace fluid {
 namespace {
 
-/// Whether `read` accesses the element that the current iteration of `writer` stores. With `only`,
-/// compares just the indices of these variables.
+/// Whether `read` accesses the element that the current iteration of `writer` stores. If `compared`
+/// is given, compares only the indices along these loop variables.
 bool same_element(const GroupSink& writer, const Expr& read,
-                  const std::vector<int64_t>* only = nullptr) {
+                  const std::vector<int64_t>* compared = nullptr) {
   for (size_t d = 0; d < writer.out.size(); ++d) {
     const int64_t v = writer.out[d];
-    if (only != nullptr && std::ranges::find(*only, v) == only->end()) continue;
+    if (compared != nullptr && std::ranges::find(*compared, v) == compared->end()) continue;
     const Expr& index = read.args()[d];
-    if (v < 0 ? !is_constant(index, 0) : index.op() != Scalar::var || index.node().ivalue != v) {
+    if (v < 0 ? !is_constant(index, 0) : index.op() != ScalarOp::var || index.node().ivalue != v) {
       return false;
     }
   }
   return true;
 }
 
-/// Whether `reader` has executed `read` before `writer` overwrites the element.
+/// Whether sink `reader` has executed `read` before sink `writer` overwrites the element that
+/// `read` accesses.
 bool read_before(const GroupPart& part, const GroupSink& writer, const GroupSink& reader,
                  const Expr& read) {
   if (writer.finish != reader.finish) return writer.finish;
@@ -30,7 +31,7 @@ bool read_before(const GroupPart& part, const GroupSink& writer, const GroupSink
   return reader.stage == writer.stage && together && same_element(writer, read);
 }
 
-/// Collects all reads of a group's inputs in one walk.
+/// All reads of the inputs of a group, collected in one traversal of the sinks' bodies.
 class InputReads {
  public:
   explicit InputReads(const Group& group)
@@ -40,13 +41,14 @@ class InputReads {
     }
     for (size_t i = 0; i < group.sinks.size(); ++i) {
       for_each_node(group.sinks[i].body, [&](const Expr& e) {
-        if (e.op() == Scalar::read) reads_[static_cast<size_t>(e.node().ivalue)].push_back({i, e});
+        if (e.op() == ScalarOp::read)
+          reads_[static_cast<size_t>(e.node().ivalue)].push_back({i, e});
       });
     }
   }
 
-  /// Whether sink `writer` may write over `input`.
-  bool allow(size_t writer, size_t input) const {
+  /// Whether sink `writer` may store its result to the buffer of input `input`.
+  bool may_overwrite(size_t writer, size_t input) const {
     const GroupPart& part = *parts_[writer];
     return std::ranges::all_of(reads_[input], [&](const Read& read) {
       return parts_[read.sink] == &part && !read.expr.node().checked &&
@@ -60,8 +62,8 @@ class InputReads {
     Expr expr;
   };
   const Group& group_;
-  std::vector<const GroupPart*> parts_;   ///< part of each sink
-  std::vector<std::vector<Read>> reads_;  ///< reads of each input
+  std::vector<const GroupPart*> parts_;   ///< sink index -> part of the sink
+  std::vector<std::vector<Read>> reads_;  ///< input index -> reads of the input
 };
 
 }  // namespace
@@ -75,7 +77,7 @@ std::vector<InPlace> in_place_pairs(const Group& group) {
     const int out = sink.outputs[0];
     const Type& type = group.outputs[static_cast<size_t>(out)].type();
     for (size_t i = 0; i < group.inputs.size(); ++i) {
-      if (group.inputs[i].type() != type || !reads.allow(s, i)) continue;
+      if (group.inputs[i].type() != type || !reads.may_overwrite(s, i)) continue;
       pairs.push_back({out, static_cast<int>(i)});
     }
   }
@@ -83,7 +85,7 @@ std::vector<InPlace> in_place_pairs(const Group& group) {
 }
 
 std::vector<InPlace> in_place_pairs(const ir::Graph& body) {
-  return in_place_pairs(analyze_body(body));
+  return in_place_pairs(analyze_fused_body(body));
 }
 
 }  // namespace fluid

@@ -9,7 +9,7 @@ namespace {
 
 const Expr kTrue = Expr::constant(boolean, 1);
 
-Expr both(const Expr& a, const Expr& b) { return scalar::logical_and(a, b); }
+Expr logical_and(const Expr& a, const Expr& b) { return scalar::logical_and(a, b); }
 
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
@@ -19,8 +19,8 @@ Shape without_ones(const Shape& shape) {
   return kept;
 }
 
-/// Lowers an Alias to a Map that reads the operand at the same index, skipping dimensions of extent
-/// 1.
+/// Lowers an Alias that only adds or drops dimensions of extent 1 to a Map. The Map reads the
+/// operand at the result's index, with the extent-1 dimensions matched up.
 Lowered lower_alias(const ir::Op& op) {
   const Value from = op.operands.at(0);
   const Shape& to = op.results[0].type.shape;
@@ -36,7 +36,7 @@ Lowered lower_alias(const ir::Op& op) {
     while (to[d].is(1)) ++d;
     index.push_back(Expr::var(static_cast<int64_t>(d++)));
   }
-  ExprNode read{.op = Scalar::read, .dtype = compute_dtype(from.dtype()), .args = index};
+  ExprNode read{.op = ScalarOp::read, .dtype = compute_dtype(from.dtype()), .args = index};
   low.bodies.push_back(Expr(std::make_shared<const ExprNode>(std::move(read))));
   return low;
 }
@@ -54,7 +54,7 @@ bool is_groupable(const ir::Op& op) {
 }
 
 SinkBuilder::SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-                         std::span<const Value> inputs, LoweredOps& lowered)
+                         std::span<const Value> inputs, LoweringCache& lowered)
     : members_(ops.begin(), ops.end()), lowered_(lowered) {
   group.inputs.assign(inputs.begin(), inputs.end());
   group.outputs.assign(outputs.begin(), outputs.end());
@@ -64,22 +64,22 @@ bool SinkBuilder::build() {
   for (size_t slot = 0; slot < group.outputs.size(); ++slot) {
     const Value& v = group.outputs[slot];
     if (!members_.contains(v.op())) return false;
-    if (lowered_.of(v.op()).combine) {
-      const int sink = reduction(v.op());
+    if (lowered_.get(v.op()).combine) {
+      const int sink = add_reduction(v.op());
       group.sinks[static_cast<size_t>(sink)].outputs[static_cast<size_t>(v.index())] =
           static_cast<int>(slot);
     } else {
       add_map(v, static_cast<int>(slot));
     }
   }
-  return possible_;
+  return inlinable_;
 }
 
-const Lowered& LoweredOps::of(const ir::Op* op) {
-  const auto [it, added] = lowered_.try_emplace(kinds.of(*op));
+const Lowered& LoweringCache::get(const ir::Op* op) {
+  const auto [it, added] = lowered_.try_emplace(kinds.kind_id(*op));
   if (added) {
     it->second = is_alias(*op) ? lower_alias(*op) : lower_op(*op);
-    contract(it->second);
+    contract_to_fma(it->second);
   }
   return it->second;
 }
@@ -90,8 +90,8 @@ int64_t SinkBuilder::new_var(const Dim& extent) {
   return static_cast<int64_t>(group.extents.size()) - 1;
 }
 
-SinkBuilder::Domain SinkBuilder::new_domain(const Lowered& lowered) {
-  Domain domain;
+SinkBuilder::IterationDomain SinkBuilder::new_iteration_domain(const Lowered& lowered) {
+  IterationDomain domain;
   for (const Dim& d : lowered.out) domain.out.push_back(new_var(d));
   for (const Dim& d : lowered.reduce) domain.reduce.push_back(new_var(d));
   for (const auto* vars : {&domain.out, &domain.reduce}) {
@@ -101,54 +101,54 @@ SinkBuilder::Domain SinkBuilder::new_domain(const Lowered& lowered) {
   return domain;
 }
 
-void SinkBuilder::add_map(const Value& output, int slot) {
+void SinkBuilder::add_map(const Value& output, int output_index) {
   const ir::Op* op = output.op();
   auto it = map_domains_.find(op);
   if (it == map_domains_.end()) {
-    it = map_domains_.emplace(op, new_domain(lowered_.of(op))).first;
-    note_read(Value(output.op(), 0), it->second.index);
+    it = map_domains_.emplace(op, new_iteration_domain(lowered_.get(op))).first;
+    record_read(Value(output.op(), 0), it->second.index);
   }
   GroupSink sink;
   sink.op = op;
-  sink.outputs = {slot};
+  sink.outputs = {output_index};
   sink.result = output.index();
   sink.out = it->second.out;
-  const Domain domain = it->second;
+  const IterationDomain domain = it->second;
   sink.body = inline_map(output, domain.index, kTrue);
   group.sinks.push_back(std::move(sink));
 }
 
-int SinkBuilder::reduction(const ir::Op* op) {
+int SinkBuilder::add_reduction(const ir::Op* op) {
   if (auto it = reductions_.find(op); it != reductions_.end()) return it->second;
-  const Lowered& low = lowered_.of(op);
-  const Domain domain = new_domain(low);
+  const Lowered& low = lowered_.get(op);
+  const IterationDomain domain = new_iteration_domain(low);
   GroupSink sink;
   sink.op = op;
   sink.outputs.assign(op->results.size(), -1);
   sink.out = domain.out;
   sink.reduce = domain.reduce;
   sink.combine = low.combine;
-  sink.body = intern_(expand(op, low.bodies.at(0), domain.index, kTrue));
+  sink.body = intern_(inline_operands(op, low.bodies.at(0), domain.index, kTrue));
   group.sinks.push_back(std::move(sink));
   const int id = static_cast<int>(group.sinks.size()) - 1;
   reductions_[op] = id;
   return id;
 }
 
-Expr SinkBuilder::expand(const ir::Op* op, const Expr& body, const std::vector<Expr>& index,
-                         const Expr& mask) {
+Expr SinkBuilder::inline_operands(const ir::Op* op, const Expr& body,
+                                  const std::vector<Expr>& index, const Expr& mask) {
   return rewrite(body, [&](const Expr& e) -> Expr {
-    if (e.op() == Scalar::var) return index.at(static_cast<size_t>(e.node().ivalue));
-    if (e.op() == Scalar::read) return read(op, e, mask);
+    if (e.op() == ScalarOp::var) return index.at(static_cast<size_t>(e.node().ivalue));
+    if (e.op() == ScalarOp::read) return inline_read(op, e, mask);
     return {};
   });
 }
 
 Expr SinkBuilder::in_range(const Expr& index, const Dim& extent) const {
-  Expr low = scalar::compare(Scalar::ge, index, Expr::index(0));
-  Expr high = scalar::compare(Scalar::lt, index, extent_expr(extent));
+  Expr low = scalar::compare(ScalarOp::ge, index, Expr::index(0));
+  Expr high = scalar::compare(ScalarOp::lt, index, extent_expr(extent));
   const std::optional<Affine> affine = as_affine(index);
-  if (!affine) return both(low, high);
+  if (!affine) return logical_and(low, high);
   if (affine->terms.size() == 1 && affine->terms[0].second == 1 && affine->offset == 0 &&
       group.extents[static_cast<size_t>(affine->terms[0].first)] == extent) {
     return kTrue;
@@ -162,34 +162,35 @@ Expr SinkBuilder::in_range(const Expr& index, const Dim& extent) const {
     if (d.batch) (coef > 0 ? bounded_above : bounded_below) = false;
     (coef > 0 ? most : least) += coef * (d.size - 1);
   }
-  return both(bounded_below && least >= 0 ? kTrue : low,
-              bounded_above && most < extent.size ? kTrue : high);
+  return logical_and(bounded_below && least >= 0 ? kTrue : low,
+                     bounded_above && most < extent.size ? kTrue : high);
 }
 
-Expr SinkBuilder::read(const ir::Op* op, const Expr& e, const Expr& mask) {
-  const Value v = op->operands.at(static_cast<size_t>(e.node().ivalue));
-  std::vector<Expr> index = e.args();
+Expr SinkBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& mask) {
+  const Value v = op->operands.at(static_cast<size_t>(read.node().ivalue));
+  std::vector<Expr> index = read.args();
   Expr guard = kTrue;
   for (size_t d = 0; d < index.size(); ++d) {
     const Dim& extent = v.shape()[d];
-    if (e.node().guarded) guard = both(guard, in_range(index[d], extent));
-    index[d] = intern_(extent.is(1) && !e.node().checked ? Expr::index(0) : index[d]);
+    if (read.node().guarded) guard = logical_and(guard, in_range(index[d], extent));
+    index[d] = intern_(extent.is(1) && !read.node().checked ? Expr::index(0) : index[d]);
   }
-  if (!members_.contains(v.op())) return input_read(e, v, std::move(index), both(mask, guard));
-  if (e.node().checked) possible_ = false;
+  if (!members_.contains(v.op()))
+    return read_input(read, v, std::move(index), logical_and(mask, guard));
+  if (read.node().checked) inlinable_ = false;
   Expr inside;
-  if (lowered_.of(v.op()).combine) {
-    const int sink = reduction(v.op());
-    group.sinks[static_cast<size_t>(sink)].consumed = true;
-    ExprNode let{.op = Scalar::let, .dtype = compute_dtype(v.dtype()), .args = std::move(index)};
+  if (lowered_.get(v.op()).combine) {
+    const int sink = add_reduction(v.op());
+    group.sinks[static_cast<size_t>(sink)].read_by_sink = true;
+    ExprNode let{.op = ScalarOp::let, .dtype = compute_dtype(v.dtype()), .args = std::move(index)};
     let.ivalue = sink * 2 + v.index();
     inside = Expr(std::make_shared<const ExprNode>(std::move(let)));
   } else {
-    note_read(Value(v.op(), 0), index);
-    inside = inline_map(v, index, intern_(both(mask, guard)));
+    record_read(Value(v.op(), 0), index);
+    inside = inline_map(v, index, intern_(logical_and(mask, guard)));
   }
   if (is_constant(guard, 1)) return inside;
-  return scalar::select(guard, inside, Expr::constant(inside.dtype(), e.node().fvalue));
+  return scalar::select(guard, inside, Expr::constant(inside.dtype(), read.node().fvalue));
 }
 
 Expr SinkBuilder::inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask) {
@@ -197,31 +198,31 @@ Expr SinkBuilder::inline_map(const Value& v, const std::vector<Expr>& index, con
                                   intern_(mask).get()};
   for (const Expr& e : index) key.push_back(intern_(e).get());
   if (auto it = inlined_.find(key); it != inlined_.end()) return it->second;
-  const Expr body = lowered_.of(v.op()).bodies.at(static_cast<size_t>(v.index()));
-  const Expr e = intern_(scalar::cast(expand(v.op(), body, index, mask), v.dtype()));
+  const Expr body = lowered_.get(v.op()).bodies.at(static_cast<size_t>(v.index()));
+  const Expr e = intern_(scalar::cast(inline_operands(v.op(), body, index, mask), v.dtype()));
   inlined_[key] = e;
   return e;
 }
 
-Expr SinkBuilder::input_read(const Expr& read, const Value& v, std::vector<Expr> index,
+Expr SinkBuilder::read_input(const Expr& read, const Value& v, std::vector<Expr> index,
                              const Expr& mask) {
-  note_read(v, index);
+  record_read(v, index);
   ExprNode n = read.node();
-  n.ivalue = input(v);
+  n.ivalue = input_index(v);
   n.args = std::move(index);
   n.guarded = false;
   if (!is_constant(mask, 1)) n.args.push_back(mask);
   return intern_(Expr(std::make_shared<const ExprNode>(std::move(n))));
 }
 
-void SinkBuilder::note_read(const Value& place, const std::vector<Expr>& index) {
-  auto it = std::find_if(anchors.begin(), anchors.end(),
-                         [&](const Anchor& a) { return a.place == place; });
-  if (it == anchors.end()) it = anchors.insert(it, Anchor{place, {}});
+void SinkBuilder::record_read(const Value& value, const std::vector<Expr>& index) {
+  auto it = std::find_if(value_reads.begin(), value_reads.end(),
+                         [&](const ValueReads& a) { return a.value == value; });
+  if (it == value_reads.end()) it = value_reads.insert(it, ValueReads{value, {}});
   it->reads.push_back(index);
 }
 
-int SinkBuilder::input(const Value& v) {
+int SinkBuilder::input_index(const Value& v) {
   const auto it = std::find(group.inputs.begin(), group.inputs.end(), v);
   const auto position = static_cast<int>(it - group.inputs.begin());
   if (it == group.inputs.end()) group.inputs.push_back(v);

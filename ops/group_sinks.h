@@ -8,50 +8,52 @@
 
 namespace fluid {
 
-/// Builds the sinks of a group. Each sink gets a body and loop variables of its own.
+/// Builds the sinks of a group. Each sink gets its own body and its own loop variables.
 class SinkBuilder {
  public:
   SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-              std::span<const Value> inputs, LoweredOps& lowered);
+              std::span<const Value> inputs, LoweringCache& lowered);
 
-  /// Returns false when a read inside the group cannot be inlined because its index comes from
-  /// data.
+  /// Fills in `group`. Returns false when a result of the group is read at an index that depends on
+  /// data, or when an output is not a result of the group: such a group does not become a kernel.
   bool build();
 
-  /// A value and the indices of each read of it. Reads of one value suggest which variables of
-  /// different sinks to unify.
-  struct Anchor {
-    Value place;
+  /// A value and the indices of each read of the value. Reads of the same value show which loop
+  /// variables of different sinks to unify.
+  struct ValueReads {
+    Value value;
     std::vector<std::vector<Expr>> reads;
   };
 
   Group group;
-  std::vector<Anchor> anchors;  ///< in order of first read
+  std::vector<ValueReads> value_reads;  ///< one entry per value, in order of first read
 
  private:
-  struct Domain {
+  /// The loop variables of a sink; -1 for a dimension of extent 1.
+  struct IterationDomain {
     std::vector<int64_t> out, reduce;
-    std::vector<Expr> index;  ///< `out`, then `reduce`
+    std::vector<Expr> index;  ///< `out`, then `reduce`, as expressions; 0 for -1
   };
-  Domain new_domain(const Lowered& lowered);
+  IterationDomain new_iteration_domain(const Lowered& lowered);
   int64_t new_var(const Dim& extent);
-  void add_map(const Value& output, int slot);
-  int reduction(const ir::Op* op);
-  Expr expand(const ir::Op* op, const Expr& body, const std::vector<Expr>& index, const Expr& mask);
-  Expr read(const ir::Op* op, const Expr& e, const Expr& mask);
+  void add_map(const Value& output, int output_index);
+  int add_reduction(const ir::Op* op);
+  Expr inline_operands(const ir::Op* op, const Expr& body, const std::vector<Expr>& index,
+                       const Expr& mask);
+  Expr inline_read(const ir::Op* op, const Expr& read, const Expr& mask);
   Expr inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask);
   Expr in_range(const Expr& index, const Dim& extent) const;
-  Expr input_read(const Expr& read, const Value& v, std::vector<Expr> index, const Expr& mask);
-  int input(const Value& v);
-  void note_read(const Value& place, const std::vector<Expr>& index);
+  Expr read_input(const Expr& read, const Value& v, std::vector<Expr> index, const Expr& mask);
+  int input_index(const Value& v);
+  void record_read(const Value& value, const std::vector<Expr>& index);
 
   std::set<const ir::Op*> members_;
-  LoweredOps& lowered_;
+  LoweringCache& lowered_;
   std::map<const ir::Op*, int> reductions_;
-  std::map<const ir::Op*, Domain> map_domains_;
+  std::map<const ir::Op*, IterationDomain> map_domains_;
   std::map<std::vector<const void*>, Expr> inlined_;
   Interner intern_;
-  bool possible_ = true;
+  bool inlinable_ = true;
 };
 
 }  // namespace fluid

@@ -9,13 +9,13 @@ Expr Interner::operator()(const Expr& e) {
   if (auto it = seen_.find(e.get()); it != seen_.end()) return it->second.second;
   ExprNode copy = e.node();
   for (Expr& arg : copy.args) arg = (*this)(arg);
-  Expr result = node(Expr(std::make_shared<const ExprNode>(std::move(copy))));
+  Expr result = intern_node(Expr(std::make_shared<const ExprNode>(std::move(copy))));
   seen_.emplace(e.get(), std::pair(e, result));
   seen_.emplace(result.get(), std::pair(result, result));
   return result;
 }
 
-Expr Interner::node(const Expr& e) {
+Expr Interner::intern_node(const Expr& e) {
   const ExprNode& n = e.node();
   std::vector<const ExprNode*> args;
   for (const Expr& arg : n.args) args.push_back(arg.get());

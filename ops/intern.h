@@ -9,19 +9,20 @@
 
 namespace fluid {
 
-/// Hash-consing: structurally equal expressions get one node, so that pointer equality is
-/// structural equality.
+/// Hash-consing of expressions: structurally equal expressions get one node, so that pointer
+/// equality is structural equality.
 class Interner {
  public:
   Expr operator()(const Expr& e);
 
  private:
   using Key =
-      std::tuple<Scalar, DType, int64_t, uint64_t, bool, bool, std::vector<const ExprNode*>>;
-  Expr node(const Expr& e);
+      std::tuple<ScalarOp, DType, int64_t, uint64_t, bool, bool, std::vector<const ExprNode*>>;
+  Expr intern_node(const Expr& e);
 
   std::map<Key, Expr> nodes_;
-  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> seen_;  ///< {owner of key, result}
+  /// Node -> {expression that keeps the node alive, interned expression}.
+  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> seen_;
 };
 
 }  // namespace fluid

@@ -13,7 +13,7 @@ NoAmp::NoAmp() { ++guards; }
 NoAmp::~NoAmp() { --guards; }
 bool NoAmp::active() { return guards > 0; }
 
-NoAmp::Paused::Paused() : guards_(std::exchange(guards, 0)) {}
-NoAmp::Paused::~Paused() { guards = guards_; }
+NoAmp::Suspend::Suspend() : guards_(std::exchange(guards, 0)) {}
+NoAmp::Suspend::~Suspend() { guards = guards_; }
 
 }  // namespace fluid

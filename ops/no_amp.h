@@ -4,26 +4,28 @@
 
 namespace fluid {
 
-/// Bool attribute that any op may have. Automatic mixed precision keeps such an op in f32.
+/// Name of a bool attribute of any op. Automatic mixed precision keeps an op with this attribute in
+/// f32.
 inline constexpr std::string_view kNoAmp = "no_amp";
 
-/// RAII guard. Ops that the current thread records while a guard is alive get the attribute kNoAmp,
-/// which is stored in the program file. Their gradients run in f32 too.
+/// RAII guard: ops that the current thread records during its lifetime get attribute kNoAmp. The
+/// program file stores the attribute. The gradients of such ops run in f32 too.
 class NoAmp {
  public:
   NoAmp();
   ~NoAmp();
   NoAmp(const NoAmp&) = delete;
 
+  /// Whether the current thread has a guard that is not suspended.
   static bool active();
 
-  /// Suspends the guards of the current thread. Passes use it, because kNoAmp is for ops that the
-  /// user records.
-  class Paused {
+  /// RAII: suspends the NoAmp guards of the current thread. Compiler passes use it, because kNoAmp
+  /// applies only to ops that the user records.
+  class Suspend {
    public:
-    Paused();
-    ~Paused();
-    Paused(const Paused&) = delete;
+    Suspend();
+    ~Suspend();
+    Suspend(const Suspend&) = delete;
 
    private:
     int guards_;

@@ -6,7 +6,7 @@ namespace {
 Expr read_of(const Type& type, size_t operand, std::vector<Expr> index) {
   check(index.size() == type.shape.size(), "a read needs one index a dimension");
   ExprNode n;
-  n.op = Scalar::read;
+  n.op = ScalarOp::read;
   n.dtype = compute_dtype(type.dtype);
   n.ivalue = static_cast<int64_t>(operand);
   n.args = std::move(index);
@@ -29,7 +29,7 @@ std::vector<Expr> LowerCtx::out_vars() const {
 
 Expr LowerCtx::extent(const Dim& d) const {
   if (!d.batch) return Expr::index(d.size);
-  return Expr::make(Scalar::batch, DType::i64, {}) * Expr::index(d.size);
+  return Expr::make(ScalarOp::batch, DType::i64, {}) * Expr::index(d.size);
 }
 
 Expr LowerCtx::in(size_t i) const {

@@ -1,8 +1,9 @@
 #pragma once
 
-// Definition of an op. A new op is one file that returns an OpDef by designated initialisers; an
-// omitted Required field does not compile. The build gathers all definitions in a table
-// (ops/table.h) and generates functions.h and OPS.md from the table.
+// Definition of an op (OpDef). A new op is one file that returns an OpDef by designated
+// initialisers. A Required field that is omitted does not compile, unless the field is a list. The
+// build gathers all definitions in a table (ops/table.h) and generates functions.h and OPS.md from
+// the table.
 
 #include <functional>
 #include <optional>
@@ -22,15 +23,16 @@ namespace fluid {
 struct PortDef {
   std::string name;
   std::string doc;
-  bool variadic = false;  ///< the last operand may repeat (concat)
-  bool optional = false;  ///< trailing operands may be omitted (a bias)
-  /// A result after the first one that only gradients and metrics read (the argmax of a pooling
-  /// window, the weight of an average). The function in functions.h returns the first result alone.
+  bool variadic = false;  ///< last port: any number of operands (concat)
+  bool optional = false;  ///< trailing port: the operand may be omitted (a bias)
+  /// A result after the first that only gradients and metrics read, such as the argmax of a pooling
+  /// window. If all results after the first are auxiliary, the op's function in functions.h returns
+  /// only the first result.
   bool auxiliary = false;
 };
 
-/// An attribute. The variant alternative of `fallback` is its type. `fallback` is the default
-/// unless `required`.
+/// Definition of an attribute. The type of `fallback` is the type of the attribute. The value of
+/// `fallback` is the default value, unless the attribute is `required`.
 struct AttrDef {
   std::string name;
   Attr fallback;
@@ -38,9 +40,9 @@ struct AttrDef {
   bool required = false;
 };
 
-/// Argument of `infer`. Call fail() when operands do not fit, with a message that states the
-/// operands. The `infer` of a source (param, data, ...) gets the declared type as operand 0 and
-/// checks the attributes.
+/// Argument of OpDef::infer, which returns the result types. `infer` calls fail() for invalid
+/// operands, with a message that names them. For a source op (param, data, ...), operand 0 is the
+/// declared type, and `infer` checks the attributes.
 class InferCtx {
  public:
   InferCtx(std::string_view op, const std::vector<Type>& in, const Attrs& attrs, const Loc& loc)
@@ -55,9 +57,9 @@ class InferCtx {
   }
   const Attrs& attrs() const { return attrs_; }
   const Loc& loc() const { return loc_; }
-  /// Throws UserError "<file:line>: <op>: <what>".
+  /// Throws UserError with message "<file:line>: <op>: <what>".
   [[noreturn]] void fail(const std::string& what) const;
-  /// Fails with `what` unless `condition` holds.
+  /// Calls fail(what) unless `condition` holds.
   void require(bool condition, const std::string& what) const {
     if (!condition) fail(what);
   }
@@ -69,8 +71,8 @@ class InferCtx {
   const Loc& loc_;
 };
 
-/// Argument of `grad`: the forward op and the gradients of its results. Build gradients with the
-/// functions of ops/functions.h.
+/// Argument of OpDef::grad: the forward op and the gradients of its results. A GradFn records the
+/// gradients of the operands by the functions of ops/functions.h.
 class GradCtx {
  public:
   GradCtx(ir::Op& op, Values dout) : op_(op), dout_(std::move(dout)) {}
@@ -78,7 +80,8 @@ class GradCtx {
   size_t arity() const { return op_.operands.size(); }
   Value in(size_t i) const { return op_.operands.at(i); }
   Value out(size_t i) const { return op_.result(static_cast<int>(i)); }
-  Value dout(size_t i) const { return dout_.at(i); }  ///< null when nothing depends on the result
+  /// Gradient of the loss with respect to result i; null when the loss does not depend on it.
+  Value dout(size_t i) const { return dout_.at(i); }
   template <class T>
   const T& attr(std::string_view name) const {
     return op_.attrs.get<T>(name);
@@ -90,7 +93,8 @@ class GradCtx {
   Values dout_;
 };
 
-/// Argument of `Expand` and `inference`: build the op's results from simpler ops.
+/// Argument of Expand::ops and OpDef::inference, which record simpler ops that compute the results
+/// of the op.
 class ExpandCtx {
  public:
   explicit ExpandCtx(ir::Op& op) : op_(op) {}
@@ -108,8 +112,8 @@ class ExpandCtx {
   ir::Op& op_;
 };
 
-/// Argument of `lower` of a Map or a Reduce. Loop variables 0..rank-1 run over the result's
-/// extents, the following variables over the reduced extents.
+/// Argument of Map::body and Reduce::body. Loop variables 0 to rank - 1 run over the dimensions of
+/// the result; the following variables run over the reduced dimensions.
 class LowerCtx {
  public:
   LowerCtx(const std::vector<Type>& in, const std::vector<Type>& out, const Attrs& attrs)
@@ -124,18 +128,18 @@ class LowerCtx {
   const Attrs& attrs() const { return attrs_; }
 
   Expr out_var(size_t d) const { return Expr::var(static_cast<int64_t>(d)); }
-  Expr reduce_var(size_t d) const;  ///< variable of the d-th reduced extent
+  Expr reduce_var(size_t d) const;  ///< variable of the d-th reduced dimension
   std::vector<Expr> out_vars() const;
-  Expr extent(const Dim& d) const;  ///< a constant, or a multiple of Scalar::batch
-  /// Reads operand `i` at the result's index, with NumPy broadcasting (trailing dimensions
-  /// aligned).
+  Expr extent(const Dim& d) const;  ///< `d` as a constant or a multiple of the batch size
+  /// Reads operand `i` at the index of the result element, with NumPy broadcasting (trailing
+  /// dimensions aligned).
   Expr in(size_t i) const;
   /// Reads operand `i` at `index`, one entry per dimension. The index must be in range.
   Expr read(size_t i, std::vector<Expr> index) const;
   /// Reads operand `i` at `index`. An out-of-range index gives `fallback`.
   Expr read_or(size_t i, std::vector<Expr> index, double fallback) const;
-  /// Reads operand `i` at an index that comes from data. An out-of-range index is clamped and sets
-  /// the error word.
+  /// Reads operand `i` at a data-dependent index. An out-of-range index is clamped and sets the
+  /// error word.
   Expr read_checked(size_t i, std::vector<Expr> index) const;
 
  private:
@@ -144,103 +148,111 @@ class LowerCtx {
   const Attrs& attrs_;
 };
 
-/// One expression per result, evaluated at every index. All results have one shape.
+/// Elementwise lowering: one expression per result, evaluated at every index of the result. All
+/// results have the same shape.
 struct Map {
   std::function<std::vector<Expr>(const LowerCtx&)> body;
 };
 
+/// Operator that combines the elements of a reduction.
 enum class Combine : uint8_t {
   sum,
-  max,  ///< NaN wins, as in PyTorch
+  max,  ///< NaN if any element is NaN, as in PyTorch
   min,
-  /// Two results: the maximum, and the row-major index of its first occurrence among the reduced
-  /// extents, in any integer dtype. NaN wins.
+  /// Has two results: the maximum, and the row-major index of its first occurrence among the
+  /// reduced elements, in any integer dtype. NaN counts as the largest value.
   argmax,
 };
 
-/// out[o] = combine over r of body(o, r). Accumulates in f32 or wider (f64 for f64, i64 for
-/// integers).
+/// Reduction: out[o] = combine over r of body(o, r). The accumulator is f32 or wider (f64 for f64,
+/// i64 for integers).
 struct ReduceBody {
-  std::vector<Dim> extents;  ///< of the reduced variables
-  Expr body;                 ///< use read_or() for windows that extend past the edge
+  std::vector<Dim> extents;  ///< extents of the reduction variables
+  Expr body;                 ///< uses read_or() where a window extends into the padding
 };
 struct Reduce {
   Combine combine;
   std::function<ReduceBody(const LowerCtx&)> body;
 };
 
-/// The op is a composition of simpler ops.
+/// Lowering by replacement: the op is replaced by simpler ops.
 struct Expand {
   std::function<Values(const ExpandCtx&)> ops;
 };
 
-/// The result is the operand's bytes with another shape (reshape). No kernel runs.
+/// View (reshape): the result shares the operand's buffer and has another shape. No kernel runs.
 struct Alias {};
 
-/// A named place in memory: data, param, state, arg. Not lowered.
+/// A named buffer (data, param, state, arg). Not lowered to a kernel.
 struct Source {};
 /// Writes operand 0 into the variable named by the op's symbol, at the end of the step.
 struct Store {};
 
-/// A request to the passes, which replace it before codegen: train.
+/// An op that compiler passes replace before code generation (train).
 struct Directive {};
 
-/// A group of ops that the fuse pass formed: fused.
+/// A fused group of ops (fused), which the fusion pass creates.
 struct Composite {};
 
-/// A collective over all processes: all_reduce, reduce_scatter, all_gather. Result i aliases
-/// operand i.
+/// A collective over all ranks (all_reduce, reduce_scatter, all_gather). Result i aliases operand
+/// i.
 struct CollectiveOp {};
 
 using Lower =
     std::variant<Map, Reduce, Expand, Alias, Source, Store, Directive, Composite, CollectiveOp>;
 
-struct NoGrad {};
-using GradFn = std::function<Values(const GradCtx&)>;  ///< one per operand; null: none
+struct NoGrad {};  ///< the op is not differentiable
+/// Returns one gradient per operand; null for an operand that gets none.
+using GradFn = std::function<Values(const GradCtx&)>;
 using Grad = std::variant<NoGrad, GradFn>;
 
-struct Pure {};
-struct Random {};  ///< has an int attribute "stream", set when the op is recorded
-/// In each pair, result `first` is the new value of the variable that operand `second` reads.
+struct Pure {};    ///< no side effects
+struct Random {};  ///< draws random numbers of the stream in attribute "stream", set by record()
+/// The op updates variables. Pairs (result, operand): the result is the new value of the variable
+/// that the operand reads.
 struct Updates {
   std::vector<std::pair<int, int>> results;
 };
 struct Collective {};
-struct Metric {};  ///< results: (sum, weight)
+struct Metric {};  ///< a metric: its results are (sum, weight)
 using Effects = std::variant<Pure, Random, Updates, Collective, Metric>;
 
-/// Class of the op for automatic mixed precision: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}`.
+/// How automatic mixed precision treats the op: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}` if
+/// operand 1 stays f32.
 struct Amp {
   enum Class : uint8_t { kHalf, kF32, kFollow };
-  Class klass;
-  std::vector<int> f32_operands;  ///< operands that stay f32 when the op runs in half precision
-  Amp(Class klass, std::vector<int> f32_operands = {})  // NOLINT: implicit from a class alone
-      : klass(klass), f32_operands(std::move(f32_operands)) {}
+  Class amp_class;
+  std::vector<int> f32_operands;  ///< numbers of the operands that stay f32 in half precision
+  Amp(Class amp_class, std::vector<int> f32_operands = {})  // NOLINT: implicit conversion
+      : amp_class(amp_class), f32_operands(std::move(f32_operands)) {}
 };
 
+/// Argument of OpDef::cost.
 struct CostCtx {
-  const std::vector<Type>& in;  ///< with the batch made concrete
+  const std::vector<Type>& in;  ///< operand types at the actual batch size
   const std::vector<Type>& out;
   const Attrs& attrs;
   double numel_in(size_t i) const { return static_cast<double>(in.at(i).shape.numel().size); }
   double numel_out(size_t i = 0) const { return static_cast<double>(out.at(i).shape.numel().size); }
 };
+/// Estimated cost of one execution of an op.
 struct Cost {
-  double flops = 0;   ///< arithmetic operations; a multiply-add counts as two
-  double bytes = -1;  ///< memory traffic; -1: every operand and result once
+  double flops = 0;   ///< floating-point operations; a multiply-add counts as 2
+  double bytes = -1;  ///< memory traffic; -1: the size of all operands and results
 };
 
-/// Result `out` may alias operand `in` when nothing reads the operand later.
+/// In-place pair: result `out` may alias operand `in` when no later op reads the operand.
 struct InPlace {
   int out = 0;
   int in = 0;
 };
 
-enum class On : uint8_t { cpu, cuda };
+enum class KernelDevice : uint8_t { cpu, cuda };
+/// A library kernel that can compute the op, such as {KernelDevice::cpu, "onednn.conv2d"}.
 struct LibraryKernel {
-  On place;
+  KernelDevice device;
   std::string name;
-};  ///< {On::cpu, "onednn.conv"}
+};
 
 struct OpDef {
   Required<std::string> name;
@@ -251,20 +263,22 @@ struct OpDef {
   Required<std::function<std::vector<Type>(const InferCtx&)>> infer;
   Required<Grad> grad;
   Required<Effects> effects;
-  Amp amp;  // no default either
+  Amp amp;  // required: Amp has no default constructor
   Required<std::function<Cost(const CostCtx&)>> cost;
   Required<std::vector<InPlace>> in_place;
   Required<Lower> lower;
   Required<std::vector<LibraryKernel>> kernels;
   Required<int> version;
-  /// Builds what the op becomes in eval and predict (dropout: its operand). Null: the op stays.
+  /// Builds the replacement of the op in eval and predict graphs (for dropout: its operand). If
+  /// null, the op is kept.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
-  /// The op takes attributes beyond `attrs`: `param` takes its initialiser's, `train` its
-  /// optimizer's. `attrs` are then optional and get no defaults; the code that reads an attribute
-  /// checks it.
+  /// Whether the op accepts attributes beyond `attrs`: `param` accepts those of its initialiser,
+  /// `train` those of its optimizer. The attributes in `attrs` are then optional and get no
+  /// defaults; the code that reads an attribute checks it.
   bool open_attrs = false;
-  /// Not for users: the compiler records the op. Its function is in ops/internal_functions.h, in
-  /// namespace fluid::internal. Every optimizer and every other op that updates variables is.
+  /// Whether only the compiler records the op. The op's function is then in
+  /// ops/internal_functions.h, in namespace fluid::internal. All ops that update variables, such as
+  /// optimizers, are internal.
   bool internal = false;
 };
 

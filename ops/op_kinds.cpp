@@ -8,7 +8,7 @@
 namespace fluid {
 namespace {
 
-/// Mixes hashes by the formula of boost::hash_combine.
+/// Hash accumulator; combines hashes by the formula of boost::hash_combine.
 class Hasher {
  public:
   template <class T>
@@ -40,7 +40,7 @@ const Type& type_of_value(const Value& value) { return value.type(); }
 
 }  // namespace
 
-size_t OpKinds::Hash::operator()(const ir::Op* op) const {
+size_t OpKinds::KindHash::operator()(const ir::Op* op) const {
   Hasher hasher;
   hasher.add(op->name);
   hasher.add(op->attrs);
@@ -48,13 +48,13 @@ size_t OpKinds::Hash::operator()(const ir::Op* op) const {
   return hasher.hash();
 }
 
-bool OpKinds::Equal::operator()(const ir::Op* a, const ir::Op* b) const {
+bool OpKinds::KindEqual::operator()(const ir::Op* a, const ir::Op* b) const {
   return a->name == b->name && a->attrs == b->attrs &&
          std::ranges::equal(a->results, b->results, {}, type_of_result, type_of_result) &&
          std::ranges::equal(a->operands, b->operands, {}, type_of_value, type_of_value);
 }
 
-int OpKinds::of(const ir::Op& op) {
+int OpKinds::kind_id(const ir::Op& op) {
   const auto [known, added] = known_.try_emplace(&op, 0);
   if (added) known->second = kinds_.try_emplace(&op, static_cast<int>(kinds_.size())).first->second;
   return known->second;
@@ -63,14 +63,14 @@ int OpKinds::of(const ir::Op& op) {
 GroupKey key_of_group(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                       OpKinds& kinds) {
   std::unordered_map<const ir::Op*, int> members;
-  std::map<Value, int> read;  // values from outside, numbered by first appearance
+  std::map<Value, int> read;  // value from outside the group -> its number, in order of first use
   GroupKey key = {static_cast<int>(ops.size())};
   const auto add_member = [&](const Value& v) {
     key.push_back(members.at(v.op()));
     key.push_back(v.index());
   };
   for (const ir::Op* op : ops) {
-    key.push_back(kinds.of(*op));
+    key.push_back(kinds.kind_id(*op));
     for (const Value& v : op->operands) {
       if (members.contains(v.op())) {
         add_member(v);

@@ -9,26 +9,27 @@
 
 namespace fluid {
 
-/// Numbers ops by kind. Ops of one kind have equal names, attributes, operand types and result
-/// types, so they lower to the same expressions. Repeated layers have few kinds. The ops must
-/// outlive the OpKinds object, unchanged.
+/// Assigns ids to kinds of ops. Ops of one kind have equal names, attributes, operand types and
+/// result types, so they lower to the same expressions. Repeated layers have ops of the same kinds.
+/// The ops must outlive the OpKinds object and stay unchanged.
 class OpKinds {
  public:
-  int of(const ir::Op& op);
+  int kind_id(const ir::Op& op);
 
  private:
-  struct Hash {
+  struct KindHash {
     size_t operator()(const ir::Op* op) const;
   };
-  struct Equal {
+  struct KindEqual {
     bool operator()(const ir::Op* a, const ir::Op* b) const;
   };
   std::unordered_map<const ir::Op*, int> known_;
-  std::unordered_map<const ir::Op*, int, Hash, Equal> kinds_;  ///< key: first op of a kind
+  /// First op of each kind -> id of the kind.
+  std::unordered_map<const ir::Op*, int, KindHash, KindEqual> kinds_;
 };
 
-/// Structure of a group: kinds of the ops, their data flow, and the outputs. Groups with equal keys
-/// compile to the same kernel.
+/// Encodes the structure of a group of ops: kinds of the ops, data flow between them, and outputs.
+/// Groups with equal keys compile to the same kernel.
 using GroupKey = std::vector<int>;
 GroupKey key_of_group(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                       OpKinds& kinds);

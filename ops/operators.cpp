@@ -3,11 +3,11 @@
 namespace fluid {
 namespace {
 
-Value number_like(const Located& like, double value) {
+Value number_like(const LocatedValue& like, double value) {
   return scalar_like(like.value, value, like.loc);
 }
 
-/// Replaces an extent of -1 in `shape` by the inferred extent.
+/// Returns `shape` with an extent of -1 replaced by the extent that gives `numel` elements.
 Shape resolved(Shape shape, Dim numel, const Loc& loc) {
   Dim* open = nullptr;
   for (Dim& d : shape) {
@@ -27,19 +27,19 @@ Shape resolved(Shape shape, Dim numel, const Loc& loc) {
 
 }  // namespace
 
-Value operator+(Located a, Value b) { return add(a.value, b, a.loc); }
-Value operator-(Located a, Value b) { return sub(a.value, b, a.loc); }
-Value operator*(Located a, Value b) { return mul(a.value, b, a.loc); }
-Value operator/(Located a, Value b) { return div(a.value, b, a.loc); }
-Value operator-(Located a) { return neg(a.value, a.loc); }
-Value operator+(Located a, double b) { return add(a.value, number_like(a, b), a.loc); }
-Value operator-(Located a, double b) { return sub(a.value, number_like(a, b), a.loc); }
-Value operator*(Located a, double b) { return mul(a.value, number_like(a, b), a.loc); }
-Value operator/(Located a, double b) { return div(a.value, number_like(a, b), a.loc); }
-Value operator+(double a, Located b) { return add(number_like(b, a), b.value, b.loc); }
-Value operator-(double a, Located b) { return sub(number_like(b, a), b.value, b.loc); }
-Value operator*(double a, Located b) { return mul(number_like(b, a), b.value, b.loc); }
-Value operator/(double a, Located b) { return div(number_like(b, a), b.value, b.loc); }
+Value operator+(LocatedValue a, Value b) { return add(a.value, b, a.loc); }
+Value operator-(LocatedValue a, Value b) { return sub(a.value, b, a.loc); }
+Value operator*(LocatedValue a, Value b) { return mul(a.value, b, a.loc); }
+Value operator/(LocatedValue a, Value b) { return div(a.value, b, a.loc); }
+Value operator-(LocatedValue a) { return neg(a.value, a.loc); }
+Value operator+(LocatedValue a, double b) { return add(a.value, number_like(a, b), a.loc); }
+Value operator-(LocatedValue a, double b) { return sub(a.value, number_like(a, b), a.loc); }
+Value operator*(LocatedValue a, double b) { return mul(a.value, number_like(a, b), a.loc); }
+Value operator/(LocatedValue a, double b) { return div(a.value, number_like(a, b), a.loc); }
+Value operator+(double a, LocatedValue b) { return add(number_like(b, a), b.value, b.loc); }
+Value operator-(double a, LocatedValue b) { return sub(number_like(b, a), b.value, b.loc); }
+Value operator*(double a, LocatedValue b) { return mul(number_like(b, a), b.value, b.loc); }
+Value operator/(double a, LocatedValue b) { return div(number_like(b, a), b.value, b.loc); }
 
 Value scalar_like(Value like, double value, const Loc& loc) {
   ir::Graph& graph = graph_of({like}, "fill", loc);

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-const ir::Op* cast_parameter(const ir::Op& op) {
+const ir::Op* parameter_of_cast(const ir::Op& op) {
   if (op.name != "cast") return nullptr;
   const ir::Op* from = op.operands.at(0).op();
   return source_kind(*from) == SourceKind::parameter ? from : nullptr;

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Returns the parameter whose cast `op` is. Null when `op` is not a cast of a parameter.
-const ir::Op* cast_parameter(const ir::Op& op);
+/// If `op` casts a parameter (`param` op) to another dtype, returns the parameter, else null.
+const ir::Op* parameter_of_cast(const ir::Op& op);
 
 }  // namespace fluid

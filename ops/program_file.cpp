@@ -29,9 +29,9 @@ std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::
   return ir::parse(contents, file_name, &offsets);
 }
 
-/// RAII. While it is alive, ops of a text file that have no location get the file name and line, so
-/// that error messages name them. The destructor removes these locations, so that printing gives
-/// the original text.
+/// RAII: gives the ops of a text file that have no source location the file name and line, for
+/// error messages. The destructor removes these locations, so that printing gives the original
+/// text.
 class ScopedLineLocations {
  public:
   ScopedLineLocations(ir::Program& program, std::string_view text, const std::string& file_name,
@@ -60,8 +60,8 @@ class ScopedLineLocations {
   std::vector<ir::Op*> placed_;
 };
 
-/// Prefixes `message` with `path`. A message that starts with the file's base name ("net.fir:3:
-/// what") keeps the line number.
+/// Returns `message` prefixed with `path`. If the message starts with the file's base name
+/// ("net.fir:3: what"), `path` replaces the base name.
 std::string in_file(const std::string& path, const std::string& message) {
   const std::string name = Loc{path}.str();
   return message.starts_with(name + ":") ? path + message.substr(name.size())
@@ -79,25 +79,25 @@ std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::
     const ScopedLineLocations lines(*program, contents, file_name, offsets);
     ir::verify(*program);
     for (const auto& graph : program->graphs) {
-      for (const auto& op : graph->ops) complete_op(*op);
+      for (const auto& op : graph->ops) fill_default_attrs(*op);
     }
     verify_program(*program);
   } catch (const UserError& e) {
-    throw UserError(in_file(file_name, ir::one_line(e.what())));
+    throw UserError(in_file(file_name, ir::escape_control_characters(e.what())));
   }
   return program;
 }
 
 std::unique_ptr<ir::Program> load_program(const std::string& path) {
   const std::string file = read_file(path);
-  return read_program(ir::is_fluid_file(file) ? ir::without_checksum(file, path) : file, path);
+  return read_program(ir::is_fluid_file(file) ? ir::strip_checksum(file, path) : file, path);
 }
 
 void save_program(const ir::Program& program, const std::string& path) {
   verify_program(program);
   write_file_atomically(path, path.ends_with(".fir")
                                   ? ir::print(program)
-                                  : ir::with_checksum(ir::serialize(program, version_of)));
+                                  : ir::append_checksum(ir::serialize(program, version_of)));
 }
 
 }  // namespace fluid

@@ -8,19 +8,20 @@
 
 namespace fluid {
 
-/// Runs ir::verify, and verify_op on each op.
+/// Verifies the program with ir::verify(), and each op with verify_op().
 void verify_program(const ir::Program& program);
 
-/// Reads a .fluid or .fir file; the contents decide which. Fills in default attributes and verifies
-/// the program with its ops. Throws UserError that starts with `path` and, for a faulty op of a
-/// text file, its line.
+/// Reads a .fluid or .fir file. The contents determine the format, not the name. Fills in default
+/// attributes and verifies the program and its ops. Throws UserError with a message that starts
+/// with `path` and, for an invalid op of a text file, its line.
 std::unique_ptr<ir::Program> load_program(const std::string& path);
 
-/// Reads a program from text or from the bytes of ir::serialize(). `file_name` appears in messages.
+/// Reads a program from text or from the bytes of ir::serialize(). `file_name` is the name in error
+/// messages.
 std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::string& file_name);
 
-/// Writes text when `path` ends in ".fir", else a .fluid file. The write is atomic. Throws
-/// UserError when the program is invalid or the file cannot be written.
+/// Writes the program as text if `path` ends in ".fir", else in the .fluid format. Writes the file
+/// atomically. Throws UserError when the program is invalid or the file cannot be written.
 void save_program(const ir::Program& program, const std::string& path);
 
 }  // namespace fluid

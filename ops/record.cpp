@@ -51,7 +51,7 @@ ir::Graph& graph_of(const Values& operands, std::string_view op, const Loc& loc)
   return *operands.front().op()->graph();
 }
 
-void complete_op(ir::Op& op) {
+void fill_default_attrs(ir::Op& op) {
   op.attrs = complete_attrs(op_named(op.name, op.loc), op.attrs, op.loc);
 }
 

@@ -4,24 +4,26 @@
 
 namespace fluid {
 
-/// Appends op `name` to `graph`: fills in default attributes, checks operands and attributes,
-/// infers result types. Throws UserError with the location of graph.recording if set, else `loc`.
+/// Appends an op `name` to `graph` and returns its results. Fills in default attributes, checks
+/// operands and attributes, and infers the result types. Throws UserError with the location
+/// graph.recording if set, else `loc`.
 Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
               const Loc& loc);
 
-/// The graph of the first operand. Throws UserError naming `op` when an operand is null or there is
-/// none.
+/// Returns the graph of the first operand. Throws UserError naming `op` when there are no operands
+/// or one is null.
 ir::Graph& graph_of(const Values& operands, std::string_view op, const Loc& loc);
 
-/// Fills in the default attributes of an op that record() did not create (an op of a parsed file).
+/// Fills in the default attributes of an op of a parsed file, as record() does for recorded ops.
 /// Throws UserError for unknown attributes.
-void complete_op(ir::Op& op);
+void fill_default_attrs(ir::Op& op);
 
-/// Records a named place in memory: `data`, `param` or `state`. `symbol` is its unique name.
+/// Records a source op (`data`, `param` or `state`) and returns its value. `symbol` is the unique
+/// name of the buffer.
 Value record_source(ir::Graph& graph, std::string_view op, std::string symbol, Type type,
                     Attrs attrs, const Loc& loc);
 
-/// Records a write of `value` to the variable `symbol` at the end of the step.
+/// Records an op that assigns `value` to the variable `symbol` at the end of the step.
 void record_store(ir::Graph& graph, std::string symbol, Value value, const Loc& loc);
 
 }  // namespace fluid

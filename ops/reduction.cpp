@@ -8,16 +8,16 @@
 namespace fluid {
 namespace {
 
-/// Elements equal to the result share dy evenly, as in PyTorch.
-/// Recomputed values of x equal the extremum bit for bit, because a value has one rounding in all
-/// kernels (ops/contract.h). tests/e2e/shared_values_test.cpp checks it.
+/// Gradient of a maximum or minimum: the elements of x that equal the result share dy evenly, as in
+/// PyTorch. A recomputed x equals the result bit for bit, because all kernels round a value in the
+/// same way (ops/contract.h); tests/e2e/shared_values_test.cpp checks this.
 Values extremum_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0);
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
   const Value y = unsqueeze_axes(c.out(0), x.shape(), c.attrs());
   const Value hit = equal(x, y);
   const Value hits = sum(where(hit, scalar_like(x, 1), zero), along);
-  const Value missed = where(equal(y, y), zero, y);  // NaN in the row: all gradients are NaN
+  const Value missed = where(equal(y, y), zero, y);  // where y is NaN, all gradients are NaN
   return {where(hit, unsqueeze_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
 }
 
@@ -63,7 +63,7 @@ Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims) {
 }
 
 std::vector<Type> infer_reduction(const InferCtx& c) {
-  require_number(c, 0);
+  require_numeric(c, 0);
   const Shape& shape = c.in(0).shape;
   const Ints axes = normalized_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size());
   return {{c.in(0).dtype, reduced_shape(shape, axes, c.attr<bool>("keep_dims"))}};
@@ -101,7 +101,7 @@ Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
                 }};
 }
 
-OpDef reduced_extremum(std::string name, std::string doc, Combine which) {
+OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
@@ -114,7 +114,7 @@ OpDef reduced_extremum(std::string name, std::string doc, Combine which) {
       .amp = Amp::kFollow,
       .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
       .in_place = {},
-      .lower = reduce_along(which, [](const Expr& x) { return x; }),
+      .lower = reduce_along(combine, [](const Expr& x) { return x; }),
       .kernels = {},
       .version = 1,
   };

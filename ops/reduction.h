@@ -1,40 +1,44 @@
 #pragma once
 
-// Helpers of reductions along axes.
+// Helpers that define reductions along axes.
 
 #include "ops/ints.h"
 #include "ops/op_def.h"
 
 namespace fluid {
 
-/// `axes`, non-negative and sorted; all axes when empty. Throws UserError (through `c`) for an axis
-/// that is out of range or repeated.
+/// Returns `axes` as non-negative indices in ascending order, or all axes if `axes` is empty.
+/// Throws UserError (by c.fail()) for an axis that is out of range or repeated.
 Ints normalized_axes(const InferCtx& c, const Ints& axes, size_t rank);
-/// `axes`, non-negative and sorted; all axes when empty. The axes must be valid.
+/// Like the function above, for axes that are known to be valid.
 Ints normalized_axes(const Ints& axes, size_t rank);
-/// `axis`, non-negative. Throws UserError (through `c`) when it is out of range.
+/// Returns `axis` as a non-negative index. Throws UserError (by c.fail()) when it is out of range.
 int64_t normalized_axis(const InferCtx& c, int64_t axis, size_t rank);
 
-/// Definitions of the attributes "axes" and "keep_dims".
+/// Returns the definitions of attributes "axes" and "keep_dims".
 std::vector<AttrDef> reduction_attrs();
 
-/// `shape` without the (normalised) `axes`, or with extent 1 there when `keep_dims`.
+/// Returns `shape` without the dimensions `axes`, or with extent 1 there if `keep_dims`. `axes` are
+/// normalised (see normalized_axes()).
 Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims);
 
-/// Operand 0's type reduced along attribute "axes". Fails for bool.
+/// Type inference of a reduction: returns the type of operand 0, reduced along attribute "axes".
+/// Throws UserError unless operand 0 is a numeric tensor.
 std::vector<Type> infer_reduction(const InferCtx& c);
 
-/// Like infer_reduction, but fails for an empty axis: an empty maximum is undefined.
+/// Like infer_reduction(), but also throws UserError if a reduced axis has extent 0: the maximum of
+/// no elements is undefined.
 std::vector<Type> infer_extremum(const InferCtx& c);
 
-/// OpDef of the largest (Combine::max) or smallest (Combine::min) element along attribute "axes".
-OpDef reduced_extremum(std::string name, std::string doc, Combine which);
+/// OpDef of the maximum (`combine` is Combine::max) or minimum (Combine::min) along attribute
+/// "axes".
+OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine);
 
-/// A Reduce of body(element of operand 0) along attribute "axes".
+/// Returns a Reduce that combines body(x) over the elements x of operand 0 along attribute "axes".
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);
 
-/// Reshapes `y`, a reduction of a tensor of shape `from`, so that reduced axes have extent 1. `y`
-/// then broadcasts to `from`.
+/// Reshapes `y`, the result of reducing a tensor of shape `from`, so that the reduced axes have
+/// extent 1. The result broadcasts to `from`.
 Value unsqueeze_axes(Value y, const Shape& from, const Attrs& attrs);
 
 }  // namespace fluid

@@ -10,20 +10,22 @@ namespace fluid {
 enum class SourceKind : uint8_t {
   none,       ///< the op is not a source
   feed,       ///< `data`: fed by the user each step
-  parameter,  ///< `param`: trained and saved
-  state,      ///< `state`: optimizer moments, counters
-  argument,   ///< `arg`: an operand of the op that owns this graph
-  carried,    ///< `carried`: a value from the previous micro-batch
+  parameter,  ///< `param`: trained; saved in checkpoints
+  state,      ///< `state`: an optimizer moment, a counter, ...
+  argument,   ///< `arg` in the body of a fused op: an operand of the fused op
+  carried,    ///< `carried`: the value of `carry` in the previous micro-batch
 };
 SourceKind source_kind(std::string_view op_name);
 SourceKind source_kind(const ir::Op& op);
 
-/// Name of the state that random ops read, i64[3]: seed, run counter, first global sample.
+/// Name of the `state` that random ops read, i64[3]: seed, run counter, number of the batch's first
+/// sample in the global batch.
 inline constexpr std::string_view kRandomState = "rng";
 
-/// Whether the op is a parameter or a state: memory that outlives the step.
+/// Whether the op is a variable, that is, a `param` or a `state`: its buffer keeps its value
+/// between steps.
 bool is_variable(const ir::Op& op);
-/// Whether the op is `carry`, which hands its operand to the next micro-batch.
+/// Whether the op is `carry`, which saves its operand for the next micro-batch.
 bool is_carry(const ir::Op& op);
 
 }  // namespace fluid

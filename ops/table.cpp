@@ -53,52 +53,52 @@ std::vector<Type> infer_types(const ir::Op& op) {
 
 namespace {
 
-void find_port_faults(const OpDef& def, std::vector<std::string>& faults) {
+void check_ports(const OpDef& def, std::vector<std::string>& errors) {
   const std::string name = *def.name;
   const std::vector<PortDef>& in = *def.inputs;
   for (size_t i = 0; i + 1 < in.size(); ++i) {
-    if (in[i].variadic) faults.push_back(name + ": operand '" + in[i].name + "' repeats, not last");
+    if (in[i].variadic) errors.push_back(name + ": operand '" + in[i].name + "' repeats, not last");
     if (in[i].optional && !in[i + 1].optional) {
-      faults.push_back(name + ": operand '" + in[i + 1].name + "' follows one that may be absent");
+      errors.push_back(name + ": operand '" + in[i + 1].name + "' follows one that may be absent");
     }
   }
   for (const InPlace& pair : *def.in_place) {
     if (pair.out < 0 || pair.in < 0 || pair.out >= static_cast<int>(def.outputs->size()) ||
         pair.in >= static_cast<int>(in.size())) {
-      faults.push_back(name + ": in-place pair out of range");
+      errors.push_back(name + ": in-place pair out of range");
     }
   }
   for (int operand : def.amp.f32_operands) {
     if (operand < 0 || operand >= static_cast<int>(in.size())) {
-      faults.push_back(name + ": f32 operand out of range");
+      errors.push_back(name + ": f32 operand out of range");
     }
   }
 }
 
 }  // namespace
 
-std::vector<std::string> table_faults(std::span<const OpDef> ops) {
-  std::vector<std::string> faults;
+std::vector<std::string> op_table_errors(std::span<const OpDef> ops) {
+  std::vector<std::string> errors;
   std::set<std::string> names;
   for (const OpDef& def : ops) {
     const std::string& name = *def.name;
-    if (!names.insert(name).second) faults.push_back(name + ": defined twice");
-    if (def.doc->empty()) faults.push_back(name + ": no doc");
-    if (*def.version < 1) faults.push_back(name + ": version below 1");
+    if (!names.insert(name).second) errors.push_back(name + ": defined twice");
+    if (def.doc->empty()) errors.push_back(name + ": no doc");
+    if (*def.version < 1) errors.push_back(name + ": version below 1");
     std::set<std::string> attrs;
     for (const AttrDef& a : *def.attrs) {
-      if (!attrs.insert(a.name).second) faults.push_back(name + ": attribute twice: " + a.name);
-      if (a.doc.empty()) faults.push_back(name + ": attribute without doc: " + a.name);
+      if (!attrs.insert(a.name).second) errors.push_back(name + ": attribute twice: " + a.name);
+      if (a.doc.empty()) errors.push_back(name + ": attribute without doc: " + a.name);
     }
     if (std::holds_alternative<Random>(*def.effects) && !attrs.contains("stream")) {
-      faults.push_back(name + ": a random op without attribute 'stream'");
+      errors.push_back(name + ": a random op without attribute 'stream'");
     }
     if (std::holds_alternative<Updates>(*def.effects) && !def.internal) {
-      faults.push_back(name + ": updates variables, but is not internal");
+      errors.push_back(name + ": updates variables, but is not internal");
     }
-    find_port_faults(def, faults);
+    check_ports(def, errors);
   }
-  return faults;
+  return errors;
 }
 
 Lowered lower_op(const ir::Op& op) { return lower_op(op, def_of(op)); }

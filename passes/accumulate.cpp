@@ -13,21 +13,22 @@
 namespace fluid {
 namespace {
 
-/// Turns the program of a whole step into the program of one micro-batch. Micro-batches carry
-/// values to the next one: sums of gradients as "<parameter>.grad", sums of outputs as
-/// "<output>.part". New values of recorded states, such as running statistics, are carried as
-/// "<state>.part". The next micro-batch reads "<state>.part" in place of the state. Only the last
-/// micro-batch stores the state, if the step is applied.
+/// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
+/// micro-batch leaves values in the arena for the next micro-batch ("carried values"): sums of
+/// gradients as "<parameter>.grad", sums of outputs as "<output>.part", and new values of states
+/// that the user's program updates, such as running statistics, as "<state>.part". The next
+/// micro-batch reads "<state>.part" in place of the state. Only the last micro-batch stores the
+/// state, unless the step is skipped.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
       : graph_(graph),
         recipe_(recipe),
-        slice_(options.slice),
-        adds_loss_(decides_by_loss(options)) {}
+        micro_batch_(options.micro_batch),
+        adds_loss_(skips_on_nonfinite_loss(options)) {}
 
   void run() {
-    if (slice_ == MicroBatchKind::empty) {
+    if (micro_batch_ == MicroBatchKind::empty) {
       contribute_zeros();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
       replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
@@ -36,15 +37,15 @@ class Accumulation {
       std::erase_if(graph_.outputs, [](const ir::Output& o) { return !is_additive(o); });
       return;
     }
-    lay_out();
+    assign_carried_offsets();
     carry_recorded_states();
     add_gradients();
     if (adds_loss_) add_loss();
-    replace_summands(graph_,
-                     [&](const std::string& name, Value v) { return added(name + ".part", v); });
-    if (slice_ == MicroBatchKind::last) return;
+    replace_summands(
+        graph_, [&](const std::string& name, Value v) { return add_carried(name + ".part", v); });
+    if (micro_batch_ == MicroBatchKind::last) return;
     std::erase_if(graph_.outputs, is_additive);
-    for (const auto& [name, value] : kept_) carry(name, value);
+    for (const auto& [name, value] : values_to_carry_) carry(name, value);
   }
 
  private:
@@ -53,26 +54,30 @@ class Accumulation {
   }
 
   /// Assigns the carried values offsets that are equal in all micro-batches. Gradients come first,
-  /// in the order of all_reduce's buckets, so that the buckets can alias the sums.
-  void lay_out() {
+  /// in the order of the buckets of the all_reduce pass, so that a bucket can alias the sums of its
+  /// gradients.
+  void assign_carried_offsets() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);
-      place(recipe_.parameters()[i] + ".grad", bucket_bytes(gradient.type()));
+      add_offset(recipe_.parameters()[i] + ".grad", bucket_bytes(gradient.type()));
     }
-    if (adds_loss_) place("train.part", recipe_.directive().operands.at(0));
-    for (const auto& [name, value] : summands(graph_)) place(name + ".part", value);
+    if (adds_loss_) add_offset("train.part", recipe_.directive().operands.at(0));
+    for (const auto& [name, value] : summands(graph_)) add_offset(name + ".part", value);
     for (const auto& op : graph_.ops) {
-      if (is_store(*op)) place(op->symbol + ".part", op->operands.at(0));
+      if (is_store(*op)) add_offset(op->symbol + ".part", op->operands.at(0));
     }
   }
-  void place(const std::string& name, Value v) { place(name, aligned(v.type().bytes_at(1))); }
-  void place(const std::string& name, int64_t bytes) {
+  void add_offset(const std::string& name, Value v) {
+    add_offset(name, align_up(v.type().bytes_at(1)));
+  }
+  void add_offset(const std::string& name, int64_t bytes) {
     offsets_[name] = end_;
     end_ += bytes;
   }
 
-  /// For a rank without samples: contributes zeros to the collectives, and drops the stores that
-  /// depend on a feed. The remaining stores depend only on other ranks' samples.
+  /// For a rank without samples: passes zeros to the collectives, and erases the stores whose
+  /// values depend on a feed. The values of the remaining stores depend only on the samples of
+  /// other ranks.
   void contribute_zeros() {
     rewrite_ops(graph_, [](ir::Op& op) {
       if (!is_collective(op)) return Values();
@@ -88,45 +93,45 @@ class Accumulation {
 
   void carry_recorded_states() {
     for (const auto& op : graph_.ops) {
-      if (is_store(*op)) diverted_[op->symbol] = Value();
+      if (is_store(*op)) carried_states_[op->symbol] = Value();
     }
-    if (slice_ != MicroBatchKind::first) {
-      rewrite_ops(graph_, [&](ir::Op& op) { return reading_part(op); });
+    if (micro_batch_ != MicroBatchKind::first) {
+      rewrite_ops(graph_, [&](ir::Op& op) { return read_carried_states(op); });
     }
-    if (slice_ == MicroBatchKind::last) return;
+    if (micro_batch_ == MicroBatchKind::last) return;
     for (const auto& op : graph_.ops) {
-      if (is_store(*op)) kept_.emplace_back(op->symbol + ".part", op->operands.at(0));
+      if (is_store(*op)) values_to_carry_.emplace_back(op->symbol + ".part", op->operands.at(0));
     }
     graph_.erase_if(is_store);
   }
 
-  /// Redirects operands of `op` from states that an earlier micro-batch updated to the carried
-  /// values.
-  Values reading_part(ir::Op& op) {
+  /// Replaces the operands of `op` that are states by the values carried from the previous
+  /// micro-batch, if a micro-batch updates the state. Returns no replacement of `op` itself.
+  Values read_carried_states(ir::Op& op) {
     for (Value& v : op.operands) {
-      const auto found = diverted_.find(v.op()->symbol);
-      if (found == diverted_.end() || !is_variable(*v.op())) continue;
+      const auto found = carried_states_.find(v.op()->symbol);
+      if (found == carried_states_.end() || !is_variable(*v.op())) continue;
       if (!found->second) found->second = carried(found->first + ".part", v.type());
       v = found->second;
     }
     return {};
   }
 
-  /// Sums the losses of the micro-batches. The sum is not finite if one of the losses is not; the
-  /// step is then skipped.
+  /// Replaces the loss by the sum of the losses of the micro-batches so far. The sum is not finite
+  /// if a loss is not finite; skip_nonfinite tests the sum.
   void add_loss() {
-    ir::RecordAs as(graph_, recipe_.recording());
+    ir::ScopedRecording as(graph_, recipe_.recording());
     Value& loss = recipe_.directive().operands.at(0);
-    loss = added("train.part", loss);
+    loss = add_carried("train.part", loss);
   }
 
   void add_gradients() {
     size_t i = 0;
     recipe_.replace_gradients([&](Value g) {
       const std::string& parameter = recipe_.parameters()[i++];
-      ir::RecordAs as(graph_, {ir::Role::backward, recipe_.directive().loc,
-                               recipe_.directive().scope, parameter});
-      return added(parameter + ".grad", g);
+      ir::ScopedRecording as(graph_, {ir::Role::backward, recipe_.directive().loc,
+                                      recipe_.directive().scope, parameter});
+      return add_carried(parameter + ".grad", g);
     });
   }
 
@@ -135,38 +140,41 @@ class Accumulation {
                          recipe_.directive().loc);
   }
   void carry(const std::string& name, Value value) {
-    ir::RecordAs as(graph_, recipe_.recording());
+    ir::ScopedRecording as(graph_, recipe_.recording());
     record(graph_, "carry", {value}, {{"offset", offsets_.at(name)}}, recipe_.directive().loc);
     graph_.ops.back()->symbol = name;
   }
 
-  /// `v` plus the value carried from the previous micro-batches.
-  Value added(const std::string& name, Value v) {
-    const Value sum = slice_ == MicroBatchKind::first ? v : v + carried(name, v.type());
-    kept_.emplace_back(name, sum);
+  /// The sum of `v` over this and the previous micro-batches. The sum is carried as `name`.
+  Value add_carried(const std::string& name, Value v) {
+    const Value sum = micro_batch_ == MicroBatchKind::first ? v : v + carried(name, v.type());
+    values_to_carry_.emplace_back(name, sum);
     return sum;
   }
 
   ir::Graph& graph_;
   const Recipe& recipe_;
-  MicroBatchKind slice_;
+  MicroBatchKind micro_batch_;
   bool adds_loss_;
-  std::map<std::string, Value> diverted_;  ///< by recorded state: its carried value, once read
-  std::vector<std::pair<std::string, Value>> kept_;
-  std::map<std::string, int64_t> offsets_;  ///< offsets of carried values, by name
+  /// State name -> value carried from the previous micro-batch; null until an op reads it. The keys
+  /// are the states that a micro-batch updates.
+  std::map<std::string, Value> carried_states_;
+  std::vector<std::pair<std::string, Value>> values_to_carry_;
+  std::map<std::string, int64_t> offsets_;  ///< name of a carried value -> offset in bytes
   int64_t end_ = 0;
 };
 
 bool run_accumulate(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || options.slice == MicroBatchKind::whole) return false;
+  if (directive == nullptr || options.micro_batch == MicroBatchKind::whole) return false;
   Accumulation(graph, Recipe(*directive), options).run();
-  if (options.slice == MicroBatchKind::first || options.slice == MicroBatchKind::middle) {
+  if (options.micro_batch == MicroBatchKind::first ||
+      options.micro_batch == MicroBatchKind::middle) {
     graph.erase_if([&](const ir::Op& op) { return &op == directive; });
     move_stores_last(graph);
   } else {
-    move_last(graph, directive);
+    move_op_last(graph, directive);
   }
   return true;
 }

@@ -10,8 +10,9 @@
 namespace fluid {
 namespace {
 
-/// Adds the all-reduces. All ranks must run the same buckets in the same order, even if their
-/// programs differ. So buckets follow the order of parameters in the recipe, not the order of ops.
+/// Inserts the all-reduces (or reduce-scatters) of gradients, outputs and the loss. All ranks must
+/// run the same collectives in the same order, even if their programs differ. So gradients are
+/// assigned to buckets in the order of Recipe::parameters(), not in the order of ops.
 class Reduction {
  public:
   Reduction(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -19,113 +20,121 @@ class Reduction {
 
   void run() {
     reduce_gradients();
-    if (options_.shard_optimizer) recipe_.shard(cuts_, bucket_of_, options_.rank);
+    if (options_.shard_optimizer) recipe_.set_shards(shard_bounds_, bucket_of_, options_.rank);
     reduce_outputs();
   }
 
  private:
-  /// Goes from the last parameter to the first, because backward computes gradients in this order.
+  /// Assigns gradients to buckets from the last parameter to the first, because backward computes
+  /// gradients in this order.
   void reduce_gradients() {
-    cuts_.resize(recipe_.parameters().size());
-    bucket_of_.resize(cuts_.size());
+    shard_bounds_.resize(recipe_.parameters().size());
+    bucket_of_.resize(shard_bounds_.size());
     std::vector<size_t> bucket;
     int64_t bytes = 0;
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value g = collective_operand(i);
       if (!bucket.empty() && collective_operand(bucket.front()).dtype() != g.dtype())
-        flush(bucket, bytes);
+        reduce_bucket(bucket, bytes);
       bucket.push_back(i);
       bytes += g.type().bytes_at(1);
-      if (bytes >= (flushed_ ? buckets_.bytes : buckets_.first_bytes)) flush(bucket, bytes);
+      if (bytes >= (bucket_count_ ? buckets_.bytes : buckets_.first_bytes))
+        reduce_bucket(bucket, bytes);
     }
-    flush(bucket, bytes);
+    reduce_bucket(bucket, bytes);
   }
 
-  /// The gradient cast to the dtype of the collective.
+  /// The gradient of parameter `i`, cast to the dtype of the collective.
   Value collective_operand(size_t i) {
     Value& g = cast_[i];
     if (g) return g;
-    ir::RecordAs as(graph_, recipe_.recording(recipe_.parameters()[i]));
+    ir::ScopedRecording as(graph_, recipe_.recording(recipe_.parameters()[i]));
     const Value full = recipe_.gradient(i);
     g = cast(full, buckets_.dtype.value_or(full.dtype()));
     return g;
   }
 
-  void flush(std::vector<size_t>& bucket, int64_t& bytes) {
+  void reduce_bucket(std::vector<size_t>& bucket, int64_t& bytes) {
     if (bucket.empty()) return;
     Values gradients;
     for (const size_t i : bucket) gradients.push_back(collective_operand(i));
-    if (options_.shard_optimizer) cut(bucket);
-    for (const size_t i : bucket) waits_for_ = std::max(waits_for_, recipe_.waits_for(i));
+    if (options_.shard_optimizer) shard_bucket(bucket);
+    for (const size_t i : bucket)
+      last_backward_collective_ =
+          std::max(last_backward_collective_, recipe_.last_collective_of(i));
     const Values sums = insert_collective(
-        graph_, waits_for_ + 1 + flushed_,  // + flushed_: earlier buckets have lower numbers
+        graph_,
+        // Order number: after the collectives of backward, then after the earlier buckets.
+        last_backward_collective_ + 1 + bucket_count_,
         options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
         recipe_.directive().loc);
     for (size_t k = 0; k < bucket.size(); ++k) {
-      ir::RecordAs as(graph_, recipe_.recording(recipe_.parameters()[bucket[k]]));
+      ir::ScopedRecording as(graph_, recipe_.recording(recipe_.parameters()[bucket[k]]));
       Value& gradient = recipe_.gradient(bucket[k]);
       gradient = cast(sums[k], gradient.dtype());
     }
     bucket.clear();
     bytes = 0;
-    ++flushed_;
+    ++bucket_count_;
   }
 
-  /// Divides the bucket evenly among the processes. A cut may lie inside a parameter.
-  void cut(const std::vector<size_t>& bucket) {
+  /// Computes the shards of the bucket, one per process. The bucket is divided evenly, so a shard
+  /// may begin inside a parameter.
+  void shard_bucket(const std::vector<size_t>& bucket) {
     std::vector<int64_t> starts = {0};
     for (const size_t i : bucket) {
       starts.push_back(starts.back() + bucket_elements(recipe_.gradient(i).type()));
     }
     for (size_t k = 0; k < bucket.size(); ++k) {
       const int64_t elements = recipe_.gradient(bucket[k]).shape().numel().size;
-      std::vector<int64_t>& cuts = cuts_[bucket[k]];
+      std::vector<int64_t>& bounds = shard_bounds_[bucket[k]];
       for (int64_t rank = 0; rank < options_.world; ++rank) {
         const int64_t begin = bucket_shard(starts.back(), options_.world, rank).begin;
-        cuts.push_back(std::clamp<int64_t>(begin - starts[k], 0, elements));
+        bounds.push_back(std::clamp<int64_t>(begin - starts[k], 0, elements));
       }
-      cuts.push_back(elements);
-      bucket_of_[bucket[k]] = flushed_;
+      bounds.push_back(elements);
+      bucket_of_[bucket[k]] = bucket_count_;
     }
   }
 
-  /// Reduces all outputs in one collective, in f64.
+  /// All-reduces the outputs, and the loss if skip_nonfinite tests it, in one f64 collective.
   void reduce_outputs() {
     Values parts;
     for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
     Value& loss = recipe_.directive().operands.at(0);
-    const bool decides = decides_by_loss(options_);  // equal on all ranks
-    if (decides) parts.push_back(loss);
+    const bool reduces_loss = skips_on_nonfinite_loss(options_);  // the same on all ranks
+    if (reduces_loss) parts.push_back(loss);
     if (parts.empty()) return;
     for (Value& part : parts) {
-      ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
+      ir::ScopedRecording as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
       part = cast(part, f64);
     }
     const Values sums = record_collective(graph_, "all_reduce", parts, recipe_.directive().loc);
     size_t i = 0;
     replace_summands(graph_,
                      [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
-    if (decides) loss = sums.back();
+    if (reduces_loss) loss = sums.back();
   }
 
   ir::Graph& graph_;
   const Recipe& recipe_;
   const Options& options_;
   const Buckets& buckets_;
-  int64_t flushed_ = 0;     ///< number of gradient buckets so far
-  int64_t waits_for_ = -1;  ///< last collective of backward that a bucket waits for
+  int64_t bucket_count_ = 0;               ///< number of gradient buckets reduced so far
+  int64_t last_backward_collective_ = -1;  ///< order number of the last collective of backward that
+                                           ///< a bucket so far depends on; -1: none
   std::map<size_t, Value> cast_;
-  std::vector<std::vector<int64_t>> cuts_;  ///< by parameter, see Recipe::shard
+  std::vector<std::vector<int64_t>> shard_bounds_;  ///< by parameter index, see Recipe::set_shards
   std::vector<int64_t> bucket_of_;
 };
 
 bool run_all_reduce(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || !options.exchanges()) return false;
+  if (directive == nullptr || !options.uses_collectives()) return false;
   Reduction(graph, Recipe(*directive), options).run();
-  move_last(graph, directive);
-  sort_by_collectives(graph);
+  move_op_last(graph, directive);
+  sort_by_order_edges(graph);
   return true;
 }
 

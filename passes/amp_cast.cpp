@@ -13,7 +13,8 @@
 namespace fluid {
 namespace {
 
-/// The precision that NoAmp or the user's lists demand for an op. It overrides the op's class.
+/// The precision that a NoAmp scope or the user's lists (AmpOptions) choose for an op, in place of
+/// the precision of the op's autocast class.
 struct AmpOverride {
   DType dtype = DType::f32;
   std::string reason;
@@ -23,15 +24,15 @@ bool is_in_layer(const std::string& scope, const std::string& layer) {
   return scope == layer || scope.starts_with(layer + ".");
 }
 
-/// How specifically a listed name matches `op`: the length of a layer's name, 0 for the op's name.
-/// The longest match wins.
-std::optional<size_t> fit(const std::string& name, const ir::Op& op) {
+/// Precedence of a listed name that matches `op`: the length of the name if it is a layer, 0 if it
+/// is the op's name. The highest precedence wins. nullopt if the name does not match.
+std::optional<size_t> match_length(const std::string& name, const ir::Op& op) {
   if (is_in_layer(op.scope, name)) return name.size();
   if (op.name == name) return 0;
   return std::nullopt;
 }
 
-/// Names of all layers of the graph, including the enclosing layers.
+/// Names of the graph's layers at every level of nesting: "encoder" as well as "encoder.fc0".
 std::set<std::string> layers_of(const ir::Graph& graph) {
   std::set<std::string> layers;
   for (const auto& op : graph.ops) {
@@ -46,21 +47,21 @@ std::set<std::string> layers_of(const ir::Graph& graph) {
 
 std::optional<AmpOverride> amp_override(const ir::Op& op, const AmpOptions& options) {
   if (op.attrs.get_or(kNoAmp, false)) return AmpOverride{DType::f32, "scope: NoAmp"};
-  // Ops that update variables keep their precision: they are not compute-bound.
+  // The lists do not apply to ops that update variables: such ops are not compute-bound.
   if (std::holds_alternative<Updates>(*def_of(op).effects)) return std::nullopt;
-  std::optional<AmpOverride> wish;
+  std::optional<AmpOverride> match;
   size_t best = 0;
   const auto look_in = [&](const std::vector<std::string>& names, DType dtype) {
     for (const std::string& name : names) {
-      const std::optional<size_t> found = fit(name, op);
-      if (!found || (wish && *found <= best)) continue;
+      const std::optional<size_t> found = match_length(name, op);
+      if (!found || (match && *found <= best)) continue;
       best = *found;
-      wish = AmpOverride{dtype, "list: " + name};
+      match = AmpOverride{dtype, "list: " + name};
     }
   };
   look_in(options.in_f32, DType::f32);
   look_in(options.in_half, options.dtype);
-  return wish;
+  return match;
 }
 
 bool is_constant(const ir::Op& op) {
@@ -74,7 +75,8 @@ bool is_amp_candidate(const ir::Op& op) {
          !std::holds_alternative<Directive>(lower) && !is_constant(op);
 }
 
-/// Chooses a precision for every op and casts its operands. Creates one cast per value and dtype.
+/// Chooses a precision for every op that reads floats and inserts casts of its operands. Ops that
+/// need the same value in the same dtype share one cast.
 class Caster {
  public:
   Caster(const ir::Graph& graph, const AmpOptions& options)
@@ -87,23 +89,23 @@ class Caster {
 
   void visit(ir::Op& op) {
     if (!is_amp_candidate(op)) {
-      if (source_kind(op) == SourceKind::parameter || is_constant(op)) adapts_.insert(&op);
-      for (Value& v : op.operands) v = as_recorded(v);  // of a store or a directive
+      if (source_kind(op) == SourceKind::parameter || is_constant(op)) any_dtype_ops_.insert(&op);
+      for (Value& v : op.operands) v = as_recorded(v);  // a store or directive keeps its dtypes
       return;
     }
     const std::optional<AmpOverride> chosen = precision(op);
     if (!chosen) return;
     report_.ops.push_back({&op, chosen->dtype, chosen->reason});
-    if (adapts_.contains(&op)) return;
+    if (any_dtype_ops_.contains(&op)) return;
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      op.operands[i] = converted(op.operands[i], stays_f32(op, i) ? DType::f32 : chosen->dtype);
+      op.operands[i] = cast_to(op.operands[i], stays_f32(op, i) ? DType::f32 : chosen->dtype);
     }
     const std::vector<Type> types = infer_types(op);
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
   }
 
-  /// Casts `v` back to its recorded dtype. Outputs, stores and directives keep their dtypes.
-  Value as_recorded(Value v) { return converted(v, recorded_.at(v)); }
+  /// `v` cast back to the dtype that it had before this pass, for outputs, stores and directives.
+  Value as_recorded(Value v) { return cast_to(v, recorded_.at(v)); }
 
   AmpReport report() && { return std::move(report_); }
 
@@ -113,34 +115,34 @@ class Caster {
     return std::ranges::find(f32, static_cast<int>(operand)) != f32.end();
   }
 
-  /// Returns the precision of the op and the reason; nullopt when the op reads neither f32 nor
-  /// half.
+  /// The precision chosen for the op, and the reason; nullopt if the op reads no f32 or
+  /// half-precision value.
   std::optional<AmpOverride> precision(const ir::Op& op) {
     bool reads_floats = false, decided = false, all_half = true;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const Value v = op.operands[i];
       if (v.dtype() != DType::f32 && v.dtype() != half_) continue;
       reads_floats = true;
-      if (stays_f32(op, i) || adapts_.contains(v.op())) continue;
+      if (stays_f32(op, i) || any_dtype_ops_.contains(v.op())) continue;
       decided = true;
       all_half &= v.dtype() == half_;
     }
     if (!reads_floats) return {};
-    if (std::optional<AmpOverride> wish = amp_override(op, options_)) return wish;
-    switch (def_of(op).amp.klass) {
+    if (std::optional<AmpOverride> match = amp_override(op, options_)) return match;
+    switch (def_of(op).amp.amp_class) {
       case Amp::kHalf:
         return AmpOverride{half_, "class: gains from half"};
       case Amp::kF32:
         return AmpOverride{DType::f32, "class: sensitive to range"};
       case Amp::kFollow:
         if (decided) return AmpOverride{all_half ? half_ : DType::f32, "follows its operands"};
-        adapts_.insert(&op);
+        any_dtype_ops_.insert(&op);
         return AmpOverride{DType::f32, "as its readers want it"};
     }
     return {};
   }
 
-  Value converted(Value v, DType to) {
+  Value cast_to(Value v, DType to) {
     const bool converts = v.dtype() != to && (v.dtype() == DType::f32 || v.dtype() == half_);
     if (!converts) return v;
     const std::pair key(v, to);
@@ -148,12 +150,12 @@ class Caster {
     return casts_[key] = new_cast(v, to);
   }
 
-  /// Casts `v`. For a reshaped parameter, casts the parameter and reshapes the cast, so that other
-  /// readers can share the cast.
+  /// `v` cast to `to`. For a reshaped parameter, casts the parameter and reshapes the result, so
+  /// that other readers of the parameter share the cast.
   Value new_cast(Value v, DType to) {
     const bool reshapes = std::holds_alternative<Alias>(*def_of(*v.op()).lower);
-    if (reshapes && adapts_.contains(v.op())) {
-      return reshape(converted(v.op()->operands.front(), to), v.shape(), v.op()->loc);
+    if (reshapes && any_dtype_ops_.contains(v.op())) {
+      return reshape(cast_to(v.op()->operands.front(), to), v.shape(), v.op()->loc);
     }
     report_.casts.push_back(cast(v, to, v.op()->loc));
     return report_.casts.back();
@@ -161,13 +163,15 @@ class Caster {
 
   const AmpOptions& options_;
   DType half_;
-  std::map<Value, DType> recorded_;  ///< dtypes before any cast
-  std::set<const ir::Op*> adapts_;   ///< ops of parameters and constants only: any dtype
+  std::map<Value, DType> recorded_;  ///< value -> its dtype before this pass
+  /// Ops without a dtype preference: they read only parameters and constants.
+  std::set<const ir::Op*> any_dtype_ops_;
   std::map<std::pair<Value, DType>, Value> casts_;
   AmpReport report_;
 };
 
-/// Erases the kNoAmp attributes. Precisions are chosen, and equal ops should compare equal again.
+/// Erases the kNoAmp attributes, which are not needed after precisions are chosen: cse would not
+/// merge ops that differ only in this attribute.
 bool erase_marks(ir::Graph& graph) {
   bool changed = false;
   for (const auto& op : graph.ops) {

@@ -10,8 +10,8 @@ namespace fluid {
 namespace {
 
 struct Gradients {
-  Value seed;  ///< d loss / d loss
-  /// Gradient of each parameter, in the order of recording.
+  Value seed;  ///< gradient of the loss with respect to itself: 1
+  /// (parameter, its gradient), in the order in which the parameters were recorded.
   std::vector<std::pair<ir::Op*, Value>> parameters;
 };
 
@@ -22,7 +22,7 @@ class Backward {
   Backward(ir::Graph& graph, Value loss) : graph_(graph), loss_(loss), count_(graph.ops.size()) {}
 
   Gradients run() {
-    mark_what_leads_to_parameters();
+    find_active_values();
     Gradients result{.seed = seed(), .parameters = {}};
     gradients_[loss_] = result.seed;
     for (size_t i = count_; i-- > 0;) differentiate(*graph_.ops[i]);
@@ -39,23 +39,23 @@ class Backward {
     return source_kind(op) == SourceKind::parameter && op.attrs.get_or<bool>("trainable", true);
   }
 
-  void mark_what_leads_to_parameters() {
+  void find_active_values() {
     const std::set<const ir::Op*> needed = ancestors({loss_});
     for (size_t i = 0; i < count_; ++i) {
       ir::Op& op = *graph_.ops[i];
       if (!needed.contains(&op)) continue;
       if (is_parameter(op)) params_.push_back(&op);
-      const bool leads = is_parameter(op) || std::ranges::any_of(op.operands, [&](Value v) {
-                           return wanted_.contains(v);
-                         });
-      for (size_t r = 0; leads && r < op.results.size(); ++r) {
-        if (is_float(op.results[r].type.dtype)) wanted_.insert(op.result(static_cast<int>(r)));
+      const bool is_active = is_parameter(op) || std::ranges::any_of(op.operands, [&](Value v) {
+                               return active_.contains(v);
+                             });
+      for (size_t r = 0; is_active && r < op.results.size(); ++r) {
+        if (is_float(op.results[r].type.dtype)) active_.insert(op.result(static_cast<int>(r)));
       }
     }
   }
 
   Value seed() {
-    ir::RecordAs as(graph_, {ir::Role::backward, loss_.op()->loc, loss_.op()->scope, ""});
+    ir::ScopedRecording as(graph_, {ir::Role::backward, loss_.op()->loc, loss_.op()->scope, ""});
     return fill(graph_, {.type = loss_.type(), .value = 1.0}, loss_.op()->loc);
   }
 
@@ -66,23 +66,23 @@ class Backward {
       dout.push_back(it == gradients_.end() ? Value() : it->second);
     }
     const bool reached = std::ranges::any_of(dout, [](Value v) { return static_cast<bool>(v); });
-    const bool leads =
-        std::ranges::any_of(op.operands, [&](Value v) { return wanted_.contains(v); });
-    if (!reached || !leads) return;
+    const bool is_active =
+        std::ranges::any_of(op.operands, [&](Value v) { return active_.contains(v); });
+    if (!reached || !is_active) return;
     const auto* grad = std::get_if<GradFn>(&*def_of(op).grad);
     if (grad == nullptr) {
       throw UserError(op.loc, op.name +
                                   " has no gradient, but a parameter reaches the loss "
                                   "through it");
     }
-    ir::RecordAs as(graph_, {ir::Role::backward, op.loc, op.scope, ""});
+    ir::ScopedRecording as(graph_, {ir::Role::backward, op.loc, op.scope, ""});
     const size_t first = graph_.ops.size();
     const Values din = (*grad)(GradCtx(op, dout));
-    take_place_of(op, graph_, first);
+    copy_loc_and_no_amp(op, graph_, first);
     check(din.size() == op.operands.size(),
           [&] { return op.name + ": the gradient has one value an operand"; });
     for (size_t i = 0; i < din.size(); ++i) {
-      if (din[i] && wanted_.contains(op.operands[i])) accumulate(op, i, din[i]);
+      if (din[i] && active_.contains(op.operands[i])) accumulate(op, i, din[i]);
     }
   }
 
@@ -100,7 +100,7 @@ class Backward {
   Value loss_;
   size_t count_;  ///< number of forward ops
   std::vector<ir::Op*> params_;
-  std::set<Value> wanted_;  ///< values on the path from a parameter to the loss
+  std::set<Value> active_;  ///< values on a path from a trainable parameter to the loss
   std::map<Value, Value> gradients_;
 };
 
@@ -124,8 +124,9 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
     if (gradient.op()->param.empty()) gradient.op()->param = param->symbol;
   }
   train->attrs.set("parameters", names);
-  move_last(graph, train);
-  if (const auto waits = last_collectives(graph, values)) Recipe(*train).set_waits(*waits);
+  move_op_last(graph, train);
+  if (const auto waits = last_collectives(graph, values))
+    Recipe(*train).set_last_collectives(*waits);
   return true;
 }
 

@@ -10,19 +10,19 @@
 namespace fluid {
 namespace {
 
-constexpr double kStrided = 2;  // cost of a transposing copy relative to a contiguous copy
+constexpr double kStrided = 2;  // time of a transposing copy, relative to a contiguous copy
 
-/// Whether channels-first and channels-last differ: true for images with more than one channel and
-/// more than one pixel. Filters keep their layout.
-bool has_choice(const Type& type) {
+/// Whether the value may be channels-first or channels-last: true for a batch of images with more
+/// than one channel and more than one pixel. Filters keep their layout.
+bool has_layout_choice(const Type& type) {
   const Shape& s = type.shape;
   return s.size() == 4 && s[0].batch && !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
 }
 
-/// Connected ops whose values share a layout, and the time that channels-last saves.
+/// Connected ops whose values must have the same layout, and the time that channels-last saves.
 struct Region {
   std::vector<ir::Op*> ops;
-  bool library = false;  ///< a library kernel can run one of the ops
+  bool library = false;  ///< whether a library kernel can run one of the ops
   double saved = 0;      ///< seconds that channels-last saves
 };
 
@@ -31,9 +31,10 @@ class Assigner {
   Assigner(ir::Program& program, const Options& options, const Target& target)
       : graph_(program.main()), options_(options), target_(target) {
     for (const auto& op : graph_.ops) {
-      if (std::ranges::any_of(values_of(*op), has_free_choice)) free_.insert(op.get());
+      if (std::ranges::any_of(values_of(*op), value_has_layout_choice))
+        layout_agnostic_.insert(op.get());
     }
-    std::erase_if(free_, [&](ir::Op* op) { return !is_free(*op); });
+    std::erase_if(layout_agnostic_, [&](ir::Op* op) { return !is_layout_agnostic(*op); });
   }
 
   bool run() {
@@ -41,7 +42,7 @@ class Assigner {
     for (Region& region : regions()) {
       if (!region.library) continue;
       const std::set<const ir::Op*> inside(region.ops.begin(), region.ops.end());
-      for (Value v : crossing(inside)) region.saved -= kStrided * copy_seconds(v);
+      for (Value v : boundary_values(inside)) region.saved -= kStrided * copy_seconds(v);
       if (region.saved > 0) chosen.insert(region.ops.begin(), region.ops.end());
     }
     if (!chosen.empty()) apply(chosen);
@@ -49,7 +50,7 @@ class Assigner {
   }
 
  private:
-  static bool has_free_choice(const Value& v) { return has_choice(v.type()); }
+  static bool value_has_layout_choice(const Value& v) { return has_layout_choice(v.type()); }
 
   static Values values_of(ir::Op& op) {
     Values values = op.operands;
@@ -57,8 +58,9 @@ class Assigner {
     return values;
   }
 
-  /// Whether the op accepts any layout. Generated code accepts any; a library kernel may.
-  bool is_free(const ir::Op& op) const {
+  /// Whether values of the op may be channels-last. The op must be a Map or Reduce, whose generated
+  /// code accepts any layout. If it has library kernels, one of them must accept channels-last too.
+  bool is_layout_agnostic(const ir::Op& op) const {
     const OpDef& def = def_of(op);
     if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {
       return false;
@@ -66,19 +68,21 @@ class Assigner {
     return def.kernels->empty() || claimed_seconds(op, true).has_value();
   }
 
-  /// Connected components of free ops. Edges are values for which has_choice() holds.
+  /// Connected components of the layout-agnostic ops. Two ops are connected by a value for which
+  /// has_layout_choice() holds.
   std::vector<Region> regions() const {
     std::map<Value, std::vector<ir::Op*>> touching;
     for (const auto& op : graph_.ops) {
-      if (!free_.contains(op.get())) continue;
+      if (!layout_agnostic_.contains(op.get())) continue;
       for (Value v : values_of(*op)) {
-        if (has_choice(v.type()) && free_.contains(v.op())) touching[v].push_back(op.get());
+        if (has_layout_choice(v.type()) && layout_agnostic_.contains(v.op()))
+          touching[v].push_back(op.get());
       }
     }
     std::vector<Region> regions;
     std::set<const ir::Op*> seen;
     for (const auto& op : graph_.ops) {
-      if (!free_.contains(op.get()) || seen.contains(op.get())) continue;
+      if (!layout_agnostic_.contains(op.get()) || seen.contains(op.get())) continue;
       regions.emplace_back();
       std::vector<ir::Op*> todo = {op.get()};
       while (!todo.empty()) {
@@ -104,27 +108,28 @@ class Assigner {
   }
 
   double best_seconds(const ir::Op& op, bool last) const {
-    const auto program = laid_out(op, last);
+    const auto program = program_with_layout(op, last);
     const double generated = target_.generated_seconds(*program->main().ops.back());
     return std::min(generated, claimed_seconds(op, last).value_or(generated));
   }
 
-  /// A program that holds only `op`, with channels-last values if `last`.
-  std::unique_ptr<ir::Program> laid_out(const ir::Op& op, bool last) const {
+  /// A program that holds only `op`. If `last`, the values with a layout choice are channels-last.
+  std::unique_ptr<ir::Program> program_with_layout(const ir::Op& op, bool last) const {
     auto program = concrete_copy({&op}, options_.batch);
     ir::Op& copy = *program->main().ops.back();
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (last && has_choice(op.operands[i].type()))
+      if (last && has_layout_choice(op.operands[i].type()))
         type_of(copy.operands[i]).layout = channels_last();
     }
     for (size_t r = 0; r < op.results.size(); ++r) {
-      if (last && has_choice(op.results[r].type)) copy.results[r].type.layout = channels_last();
+      if (last && has_layout_choice(op.results[r].type))
+        copy.results[r].type.layout = channels_last();
     }
     return program;
   }
 
   std::optional<double> claimed_seconds(const ir::Op& op, bool last) const {
-    const auto program = laid_out(op, last);
+    const auto program = program_with_layout(op, last);
     const ir::Op& copy = *program->main().ops.back();
     std::optional<double> best;
     for (const Claim& claim : target_.claims(copy, {})) {
@@ -137,8 +142,10 @@ class Assigner {
     return v.op()->results[static_cast<size_t>(v.index())].type;
   }
 
-  /// Values with a choice that cross the border of `inside`, in the order of their first readers.
-  Values crossing(const std::set<const ir::Op*>& inside) const {
+  /// Values with a layout choice that need a copy if only the ops `inside` are channels-last:
+  /// either the producer or a reader is inside, but not both. Ordered by the position of the first
+  /// reader.
+  Values boundary_values(const std::set<const ir::Op*>& inside) const {
     Values values;
     std::set<Value> seen;
     const auto take = [&](Value v) {
@@ -146,12 +153,12 @@ class Assigner {
     };
     for (const auto& op : graph_.ops) {
       for (const Value& v : op->operands) {
-        if (!has_choice(v.type())) continue;
+        if (!has_layout_choice(v.type())) continue;
         if (inside.contains(op.get()) != inside.contains(v.op())) take(v);
       }
     }
     for (const ir::Output& o : graph_.outputs) {
-      if (has_choice(o.value.type()) && inside.contains(o.value.op())) take(o.value);
+      if (has_layout_choice(o.value.type()) && inside.contains(o.value.op())) take(o.value);
     }
     return values;
   }
@@ -162,13 +169,13 @@ class Assigner {
         *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  /// Sets channels-last on the values of the chosen ops and inserts copies at the border.
+  /// Makes the results of the chosen ops channels-last. Inserts layout copies of boundary_values().
   void apply(const std::set<const ir::Op*>& chosen) {
-    const Values border = crossing(chosen);
+    const Values border = boundary_values(chosen);
     for (const auto& op : graph_.ops) {
       if (!chosen.contains(op.get())) continue;
       for (ir::Result& r : op->results) {
-        if (has_choice(r.type)) r.type.layout = channels_last();
+        if (has_layout_choice(r.type)) r.type.layout = channels_last();
       }
     }
     std::map<Value, Value> copies;
@@ -188,9 +195,10 @@ class Assigner {
     }
   }
 
-  /// Inserts a copy of `v` behind its op, channels-last if `last`.
+  /// Inserts a copy of `v` after the op that produces it: channels-last if `last`, else in the
+  /// plain layout.
   Value add_copy(Value v, bool last) {
-    ir::RecordAs as(graph_, recording_of(*v.op()));
+    ir::ScopedRecording as(graph_, recording_of(*v.op()));
     const Value other = internal::copy(v, v.op()->loc);
     if (last) type_of(other).layout = channels_last();
     const auto at = std::ranges::find(graph_.ops, v.op(), &std::unique_ptr<ir::Op>::get);
@@ -201,8 +209,9 @@ class Assigner {
   ir::Graph& graph_;
   const Options& options_;
   const Target& target_;
-  /// Ops that accept any layout and have a value for which has_choice() holds.
-  std::set<ir::Op*> free_;
+  /// Ops for which is_layout_agnostic() holds and that have an operand or result with a layout
+  /// choice.
+  std::set<ir::Op*> layout_agnostic_;
 };
 
 bool run_assign_layouts(ir::Program& program, const Options& options, const Target& target) {

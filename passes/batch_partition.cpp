@@ -17,26 +17,26 @@ bool is_batched(const std::vector<Dim>& shape) {
   return std::ranges::any_of(shape, [](const Dim& d) { return d.batch; });
 }
 
-/// Index of the batch dimension; the rank if there is none.
+/// Index of the batch dimension; shape.size() if there is none.
 size_t batch_dim(const std::vector<Dim>& shape) {
   return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
 }
 
-/// Whether the value is independent of the number of samples. Only such values are valid operands
-/// of nonlinear functions.
+/// Whether an element of the value is equal in a part and in the whole batch. A nonlinear function
+/// of any other value has kind `other`.
 bool is_plain(const BatchPartition& p) {
-  return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::rows);
+  return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::per_sample);
 }
 
 BatchPartition sum_of(const BatchPartition& a, const BatchPartition& b) {
   if (a.kind == BatchPartition::other || b.kind == BatchPartition::other) return kOther;
   if (a == b) return a;
-  if (a.kind == BatchPartition::rows || b.kind == BatchPartition::rows) {
-    const bool alike = a.power == b.power && std::max(a.kind, b.kind) == BatchPartition::rows;
-    return alike ? BatchPartition{BatchPartition::rows, a.power} : kOther;
+  if (a.kind == BatchPartition::per_sample || b.kind == BatchPartition::per_sample) {
+    const bool alike = a.power == b.power && std::max(a.kind, b.kind) == BatchPartition::per_sample;
+    return alike ? BatchPartition{BatchPartition::per_sample, a.power} : kOther;
   }
   const bool summed = a.kind != BatchPartition::terms && b.kind != BatchPartition::terms;
-  if (!summed || a.shares() != b.shares()) return {BatchPartition::terms, 0};
+  if (!summed || a.scale_power() != b.scale_power()) return {BatchPartition::terms, 0};
   return a.kind == BatchPartition::total ? a : b;
 }
 
@@ -44,24 +44,25 @@ BatchPartition product_of(const BatchPartition& a, const BatchPartition& b) {
   if (a.kind > b.kind) return product_of(b, a);
   if (b.kind == BatchPartition::other) return kOther;
   const int power = a.power + b.power;
-  if (a.kind == BatchPartition::rows && b.kind == BatchPartition::rows)
-    return {BatchPartition::rows, power};
+  if (a.kind == BatchPartition::per_sample && b.kind == BatchPartition::per_sample)
+    return {BatchPartition::per_sample, power};
   if (a.kind != BatchPartition::same) return kOther;
   if (b.kind == BatchPartition::terms && a.power != 0) return kOther;
   return {b.kind, power};
 }
 
-/// Whether a cast is linear, up to rounding.
+/// Whether a cast is linear up to rounding. A cast from float to integer is not.
 bool is_linear_cast(DType from, DType to) {
   return is_float(to) || (is_integer(to) && !is_float(from));
 }
 
 BatchPartition inverse_of(const BatchPartition& p) {
-  const bool has_one = p.kind == BatchPartition::same || p.kind == BatchPartition::rows;
+  const bool has_one = p.kind == BatchPartition::same || p.kind == BatchPartition::per_sample;
   return has_one ? BatchPartition{p.kind, -p.power} : kOther;
 }
 
-/// Computes the BatchPartition of an op's lowered expressions from the partitions of its operands.
+/// Computes the BatchPartition of an op's results from its lowered scalar expressions and the
+/// BatchPartitions of its operands.
 class Body {
  public:
   Body(const ir::Op& op, const Lowered& lowered, std::vector<BatchPartition> operands)
@@ -75,16 +76,18 @@ class Body {
     const BatchPartition body = of(lowered_.bodies[lowered_.combine ? 0 : i]);
     if (!lowered_.combine) return body;
     if (lowered_.combine != Combine::sum) {
-      return is_plain(body) && !(is_reduced() && body.kind == BatchPartition::rows) ? body : kOther;
+      return is_plain(body) && !(is_reduced() && body.kind == BatchPartition::per_sample) ? body
+                                                                                          : kOther;
     }
     if (!is_reduced()) return body;
     if (is_batched(lowered_.out) || body.kind > BatchPartition::total) return kOther;
-    return {body.kind == BatchPartition::rows ? BatchPartition::total : body.kind,
-            body.power + (body.kind == BatchPartition::rows ? 0 : 1)};
+    return {body.kind == BatchPartition::per_sample ? BatchPartition::total : body.kind,
+            body.power + (body.kind == BatchPartition::per_sample ? 0 : 1)};
   }
 
-  /// Marks in `terms` the operands that are terms of `e`, an expression of kind `terms`. Returns
-  /// false when `e` is not a sum of operands, or when an operand is both a term and a factor.
+  /// For an expression `e` of kind `terms`: sets terms[i] if operand `i` is a term of the sum `e`.
+  /// Returns false when `e` is not a sum of operands times factors, or when an operand is both a
+  /// term and a factor.
   bool collect_terms(const Expr& e, std::vector<bool>& terms) {
     std::set<size_t> factors;
     if (!collect(e, terms, factors)) return false;
@@ -93,28 +96,28 @@ class Body {
 
  private:
   bool collect(const Expr& e, std::vector<bool>& terms, std::set<size_t>& factors) {
-    const auto go_on = [&](size_t i) { return collect(e.args()[i], terms, factors); };
+    const auto collect_arg = [&](size_t i) { return collect(e.args()[i], terms, factors); };
     const auto is_factor = [&](size_t i) {
       if (of(e.args()[i]) != BatchPartition{}) return false;
       for_each_node(e.args()[i], [&](const Expr& part) {
-        if (part.op() == Scalar::read) factors.insert(static_cast<size_t>(part.node().ivalue));
+        if (part.op() == ScalarOp::read) factors.insert(static_cast<size_t>(part.node().ivalue));
       });
       return true;
     };
     switch (e.op()) {
-      case Scalar::add:
-      case Scalar::sub:
-        return go_on(0) && go_on(1);
-      case Scalar::neg:
-      case Scalar::cast:
-        return go_on(0);
-      case Scalar::mul:
-        return is_factor(0) ? go_on(1) : is_factor(1) && go_on(0);
-      case Scalar::div:
-        return is_factor(1) && go_on(0);
-      case Scalar::select:
-        return is_factor(0) && go_on(1) && go_on(2);
-      case Scalar::read:
+      case ScalarOp::add:
+      case ScalarOp::sub:
+        return collect_arg(0) && collect_arg(1);
+      case ScalarOp::neg:
+      case ScalarOp::cast:
+        return collect_arg(0);
+      case ScalarOp::mul:
+        return is_factor(0) ? collect_arg(1) : is_factor(1) && collect_arg(0);
+      case ScalarOp::div:
+        return is_factor(1) && collect_arg(0);
+      case ScalarOp::select:
+        return is_factor(0) && collect_arg(1) && collect_arg(2);
+      case ScalarOp::read:
         terms[static_cast<size_t>(e.node().ivalue)] = true;
         return true;
       default:
@@ -122,7 +125,7 @@ class Body {
     }
   }
 
-  /// Whether the batch is a reduced dimension.
+  /// Whether the op reduces over the batch dimension.
   bool is_reduced() const { return is_batched(lowered_.reduce); }
 
   BatchPartition of(const Expr& e) {
@@ -136,28 +139,28 @@ class Body {
   BatchPartition find(const Expr& e) {
     const auto arg = [&](size_t i) { return of(e.args()[i]); };
     switch (e.op()) {
-      case Scalar::constant:
+      case ScalarOp::constant:
         return {};
-      case Scalar::var:  // a sample has another position in a part
+      case ScalarOp::var:  // the index of a sample in a part differs from its index in the batch
         return e.node().ivalue == batch_ ? kOther : BatchPartition{};
-      case Scalar::batch:
+      case ScalarOp::batch:
         return {BatchPartition::same, 1};
-      case Scalar::read:
+      case ScalarOp::read:
         return read(e);
-      case Scalar::philox:  // keyed by the position in the whole batch
-        return {is_batched(extents_) ? BatchPartition::rows : BatchPartition::same, 0};
-      case Scalar::add:
-      case Scalar::sub:
+      case ScalarOp::philox:  // the counter uses the index of the sample in the whole batch
+        return {is_batched(extents_) ? BatchPartition::per_sample : BatchPartition::same, 0};
+      case ScalarOp::add:
+      case ScalarOp::sub:
         return sum_of(arg(0), arg(1));
-      case Scalar::mul:
+      case ScalarOp::mul:
         return product_of(arg(0), arg(1));
-      case Scalar::div:
+      case ScalarOp::div:
         return product_of(arg(0), inverse_of(arg(1)));
-      case Scalar::neg:
+      case ScalarOp::neg:
         return arg(0);
-      case Scalar::cast:
+      case ScalarOp::cast:
         return is_linear_cast(e.args()[0].dtype(), e.dtype()) ? arg(0) : function(e);
-      case Scalar::select:
+      case ScalarOp::select:
         return selection(arg(0), sum_of(arg(1), arg(2)));
       default:
         return function(e);
@@ -168,21 +171,21 @@ class Body {
     const auto i = static_cast<size_t>(e.node().ivalue);
     const Shape& shape = op_.operands[i].shape();
     const size_t dim = batch_dim(shape);
-    if (operands_[i].kind != BatchPartition::rows || dim == shape.size()) return operands_[i];
+    if (operands_[i].kind != BatchPartition::per_sample || dim == shape.size()) return operands_[i];
     const Expr& at = e.args()[dim];
-    const bool own = at.op() == Scalar::var && at.node().ivalue == batch_ &&
+    const bool own = at.op() == ScalarOp::var && at.node().ivalue == batch_ &&
                      extents_[static_cast<size_t>(batch_)] == shape[dim];
     return own ? operands_[i] : kOther;
   }
 
   static BatchPartition selection(const BatchPartition& condition, const BatchPartition& chosen) {
     if (condition == BatchPartition{}) return chosen;
-    return is_plain(condition) && chosen.kind <= BatchPartition::rows
-               ? BatchPartition{BatchPartition::rows, chosen.power}
+    return is_plain(condition) && chosen.kind <= BatchPartition::per_sample
+               ? BatchPartition{BatchPartition::per_sample, chosen.power}
                : kOther;
   }
 
-  /// The result of a function that may be nonlinear.
+  /// BatchPartition of `e`, a function that may be nonlinear.
   BatchPartition function(const Expr& e) {
     BatchPartition result;
     for (const Expr& a : e.args()) {
@@ -197,11 +200,12 @@ class Body {
   const Lowered& lowered_;
   std::vector<BatchPartition> operands_;
   std::vector<Dim> extents_;
-  int64_t batch_ = 0;  ///< the loop variable of the batch dimension
+  int64_t batch_ = 0;  ///< index of the loop variable that runs over the batch dimension
   std::unordered_map<const ExprNode*, BatchPartition> known_;
 };
 
-/// Whether a reshape from `a` to `b` keeps the elements of a sample together.
+/// Whether a reshape from `a` to `b` leaves the dimensions before the batch dimension with the same
+/// number of elements, so that each element still belongs to one sample.
 bool keeps_samples(const Shape& a, const Shape& b) {
   const auto before = [](const Shape& s) {
     return Shape(s.begin(), s.begin() + static_cast<ptrdiff_t>(batch_dim(s))).numel();
@@ -211,12 +215,12 @@ bool keeps_samples(const Shape& a, const Shape& b) {
 
 BatchPartition of_source(const ir::Op& op) {
   const bool sampled = source_kind(op) == SourceKind::feed && is_batched(op.results[0].type.shape);
-  return {sampled ? BatchPartition::rows : BatchPartition::same, 0};
+  return {sampled ? BatchPartition::per_sample : BatchPartition::same, 0};
 }
 
 }  // namespace
 
-BatchPartition BatchPartitionAnalysis::of(Value v) {
+BatchPartition BatchPartitionAnalysis::partition_of(Value v) {
   std::vector<const ir::Op*> todo = {v.op()};
   while (!todo.empty()) {
     const ir::Op& op = *todo.back();
@@ -234,7 +238,7 @@ BatchPartition BatchPartitionAnalysis::of(Value v) {
 }
 
 void BatchPartitionAnalysis::analyse(const ir::Op& op) {
-  const std::vector<BatchPartition> results = results_of(op);
+  const std::vector<BatchPartition> results = result_partitions(op);
   for (size_t i = 0; i < results.size(); ++i) {
     const Value v(const_cast<ir::Op*>(&op), static_cast<int>(i));
     known_[v] = results[i];
@@ -242,19 +246,20 @@ void BatchPartitionAnalysis::analyse(const ir::Op& op) {
     const auto bad = std::ranges::find_if(op.operands, [&](Value operand) {
       return known_.at(operand).kind == BatchPartition::other;
     });
-    culprits_[v] = bad == op.operands.end() ? &op : culprits_.at(*bad);
+    unsupported_ops_[v] = bad == op.operands.end() ? &op : unsupported_ops_.at(*bad);
   }
 }
 
-/// Results of `op`. Batched results of an op with an inference form count as rows.
-std::vector<BatchPartition> BatchPartitionAnalysis::results_of(const ir::Op& op) {
-  std::vector<BatchPartition> results = lowered(op);
+/// BatchPartition of each result of `op`. Results with a batch dimension of an op with an inference
+/// form (batch_norm, dropout) count as `per_sample`.
+std::vector<BatchPartition> BatchPartitionAnalysis::result_partitions(const ir::Op& op) {
+  std::vector<BatchPartition> results = partitions_by_lowering(op);
   const auto is_plain_value = [&](Value v) { return is_plain(known_.at(v)); };
   if (def_of(op).inference == nullptr || !std::ranges::all_of(op.operands, is_plain_value)) {
     return results;
   }
   for (size_t i = 0; i < results.size(); ++i) {
-    if (op.results[i].type.shape.has_batch()) results[i] = {BatchPartition::rows, 0};
+    if (op.results[i].type.shape.has_batch()) results[i] = {BatchPartition::per_sample, 0};
   }
   return results;
 }
@@ -262,19 +267,19 @@ std::vector<BatchPartition> BatchPartitionAnalysis::results_of(const ir::Op& op)
 bool BatchPartitionAnalysis::computes_batch_statistics(const ir::Op& op) {
   if (def_of(op).inference == nullptr) return false;
   const bool all_known = std::ranges::none_of(
-      op.operands, [&](const Value& v) { return of(v).kind == BatchPartition::other; });
-  return all_known && lowered(op)[0].kind == BatchPartition::other;
+      op.operands, [&](const Value& v) { return partition_of(v).kind == BatchPartition::other; });
+  return all_known && partitions_by_lowering(op)[0].kind == BatchPartition::other;
 }
 
-std::vector<BatchPartition> BatchPartitionAnalysis::lowered(const ir::Op& op) {
+std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_lowering(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   std::vector<BatchPartition> results(op.results.size(), kOther);
   std::vector<BatchPartition> operands;
   for (const Value& v : op.operands) operands.push_back(known_.at(v));
   if (std::holds_alternative<Expand>(lower)) {
-    results = of_expansion(op);
+    results = partitions_by_expansion(op);
   } else if (std::holds_alternative<Alias>(lower)) {
-    const bool mixes = operands[0].kind == BatchPartition::rows &&
+    const bool mixes = operands[0].kind == BatchPartition::per_sample &&
                        !keeps_samples(op.operands[0].shape(), op.results[0].type.shape);
     if (!mixes) results[0] = operands[0];
   } else if (std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower)) {
@@ -290,7 +295,7 @@ std::vector<BatchPartition> BatchPartitionAnalysis::lowered(const ir::Op& op) {
   return results;
 }
 
-std::vector<BatchPartition> BatchPartitionAnalysis::of_expansion(const ir::Op& op) {
+std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_expansion(const ir::Op& op) {
   ir::Program scratch("expansion");
   ir::Graph& graph = scratch.main();
   BatchPartitionAnalysis within;
@@ -299,13 +304,13 @@ std::vector<BatchPartition> BatchPartitionAnalysis::of_expansion(const ir::Op& o
     operands.push_back(graph.append("arg", {}, {{"index", int64_t{0}}}, {v.type()})->result());
     BatchPartition& given = within.known_[operands.back()] = known_.at(v);
     if (given.kind == BatchPartition::terms) given = kOther;
-    if (given.kind == BatchPartition::other) within.culprits_[operands.back()] = &op;
+    if (given.kind == BatchPartition::other) within.unsupported_ops_[operands.back()] = &op;
   }
   ir::Op* copy = graph.append(op.name, operands, op.attrs, result_types(op), op.loc);
   const auto* expand = std::get_if<Expand>(&*def_of(op).lower);
   std::vector<BatchPartition> results;
   for (const Value& v : expand->ops(ExpandCtx(*copy))) {
-    results.push_back(within.of(v));
+    results.push_back(within.partition_of(v));
     if (results.back().kind == BatchPartition::terms) results.back() = kOther;
   }
   return results;

@@ -7,10 +7,12 @@
 
 namespace fluid {
 
-inline constexpr int64_t kBucketLine = 32;  ///< elements: whole cache lines in any float dtype
+/// Alignment of the tensors in a bucket, in elements: a whole number of 64-byte cache lines in
+/// every float dtype.
+inline constexpr int64_t kBucketLine = 32;
 
-/// Distance in elements from the start of a tensor in a bucket to the start of the next tensor. The
-/// distance does not depend on the dtype of the bucket.
+/// Number of elements that a tensor takes in a bucket, padding included: numel rounded up to
+/// kBucketLine. The number does not depend on the dtype of the bucket.
 inline int64_t bucket_elements(const Type& type) {
   const int64_t elements = type.bytes_at(1) / size_of(type.dtype);
   return (elements + kBucketLine - 1) / kBucketLine * kBucketLine;
@@ -19,15 +21,15 @@ inline int64_t bucket_bytes(const Type& type) {
   return bucket_elements(type) * size_of(type.dtype);
 }
 
-/// The range of elements [begin, end).
+/// A process's shard of a bucket or of a parameter: the elements [begin, end).
 struct BucketShard {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t size() const { return end - begin; }
 };
 
-/// The shard of process `rank` of `world` in a bucket of `elements`. Shards are multiples of
-/// kBucketLine; the last shards may be smaller or empty.
+/// The shard of process `rank` of `world` processes in a bucket of `elements` elements. Shards are
+/// multiples of kBucketLine; the last shards may be smaller or empty.
 inline BucketShard bucket_shard(int64_t elements, int64_t world, int64_t rank) {
   const int64_t lines = (elements + kBucketLine - 1) / kBucketLine;
   const int64_t each = (lines + world - 1) / world * kBucketLine;

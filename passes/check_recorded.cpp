@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{1}
-                               << 46;  // per value: keeps sums and products far below 2^63
+// Maximum size of a value in bytes. The limit prevents overflow of int64_t size arithmetic.
+constexpr int64_t kMaxValueBytes = int64_t{1} << 46;
 
 void require(bool holds, const ir::Op& op, const std::string& what) {
   if (!holds) throw UserError(op.loc, op.name + ": " + what);
@@ -42,7 +42,7 @@ void check_store(const std::map<std::string_view, ir::Op*>& variables, const ir:
 void check_size(const ir::Op& op, int64_t batch) {
   for (const ir::Result& r : op.results) {
     const auto bytes = r.type.checked_bytes_at(batch);
-    require(bytes && *bytes <= kMostBytes, op,
+    require(bytes && *bytes <= kMaxValueBytes, op,
             "a value " + r.type.str() + " with a batch of " + std::to_string(batch) +
                 " is larger than any memory");
   }

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Throws UserError for graphs, ops and attributes that only the compiler creates.
+/// Throws UserError if the program has graphs, ops or attributes that only compiler passes create.
 void check_not_compiled(const ir::Program& program);
 
 }  // namespace fluid

@@ -13,15 +13,16 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kLongestEpilogue = 2;  // bias, activation
+constexpr size_t kMaxEpilogue = 2;  // maximum number of epilogue ops: bias, activation
 
 bool is_elementwise(const ir::Op& op) {
   return std::holds_alternative<Map>(*def_of(op).lower) && op.results.size() == 1 &&
          std::holds_alternative<Pure>(*def_of(op).effects);
 }
 
-/// The single reader of `op`'s single result. Null unless the reader is an elementwise op of the
-/// same type and role and the result is no output.
+/// The op that can be the next epilogue op after `op`: the only reader of the only result of `op`.
+/// Null unless the reader is an elementwise op with the same result type and role. Null if the
+/// result of `op` is a graph output.
 ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);
@@ -32,15 +33,16 @@ ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& o
   return reader->role == op.role ? reader : nullptr;
 }
 
-/// A reduction of fewer products per element than this is fused like an elementwise op.
-constexpr double kContraction = 16;
+/// A contraction has more than this number of products per result element. Reductions of fewer
+/// products are fused like elementwise ops.
+constexpr double kMinContractionProducts = 16;
 
-/// A chain of ops and the library kernel that runs it.
-struct Taken {
+/// An op with its epilogue ops, and the library kernel chosen to run them.
+struct ChosenKernel {
   std::vector<ir::Op*> ops;
   Claim claim;
-  double library;  ///< seconds, including the savings of prevented fusions
-  double generated;
+  double library;    ///< predicted seconds, plus the prevented_seconds() of the chain
+  double generated;  ///< predicted seconds of generated code
 };
 
 int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
@@ -53,43 +55,45 @@ class Chooser {
   }
 
   bool run() {
-    std::vector<Taken> chosen;
+    std::vector<ChosenKernel> chosen;
     std::unordered_map<const ir::Op*, size_t> positions;
     for (const auto& op : program_.main().ops) {
       positions.emplace(op.get(), positions.size());
       if (def_of(*op).kernels->empty()) continue;
-      std::optional<Taken> best = choose(op.get());
+      std::optional<ChosenKernel> best = choose(op.get());
       if (!best) continue;
-      taken_.insert(best->ops.begin(), best->ops.end());
+      chosen_ops_.insert(best->ops.begin(), best->ops.end());
       chosen.push_back(std::move(*best));
     }
-    std::ranges::sort(chosen, {}, [&](const Taken& t) { return positions.at(t.ops.back()); });
+    std::ranges::sort(chosen, {},
+                      [&](const ChosenKernel& t) { return positions.at(t.ops.back()); });
     wrap(chosen);
     return !chosen.empty();
   }
 
  private:
-  /// The longest chain from `head` that a library kernel runs faster than generated code runs
-  /// `head` alone. The epilogue counts as free in generated code, which fuses it with `head` or
-  /// with other neighbours.
-  std::optional<Taken> choose(ir::Op* head) {
+  /// The library kernel for the longest chain (`head` and epilogue ops) that a library kernel runs
+  /// faster than generated code runs `head` alone. The epilogue counts as free in generated code,
+  /// which fuses epilogue ops with `head` or with their readers. nullopt if generated code is
+  /// faster.
+  std::optional<ChosenKernel> choose(ir::Op* head) {
     const double generated = generated_seconds(*head);
-    std::optional<Taken> best;
+    std::optional<ChosenKernel> best;
     std::vector<ir::Op*> chain;
     for (ir::Op* op = head;
-         op != nullptr && !taken_.contains(op) && chain.size() <= kLongestEpilogue;
+         op != nullptr && !chosen_ops_.contains(op) && chain.size() <= kMaxEpilogue;
          op = single_user(*op, uses_, outputs_)) {
       chain.push_back(op);
       const std::optional<Claim>& claim = fastest(chain);
       if (!claim) continue;
       const double library = claim->seconds + prevented_seconds(chain);
-      if (library < generated) best = Taken{chain, *claim, library, generated};
+      if (library < generated) best = ChosenKernel{chain, *claim, library, generated};
     }
     return best;
   }
 
   double generated_seconds(const ir::Op& op) {
-    const auto [known, added] = generated_.try_emplace(kinds_.of(op));
+    const auto [known, added] = generated_.try_emplace(kinds_.kind_id(op));
     if (added) {
       const auto alone = concrete_copy({&op}, options_.batch);
       known->second = target_.generated_seconds(*alone->main().ops.back());
@@ -97,7 +101,8 @@ class Chooser {
     return known->second;
   }
 
-  /// Memory traffic, in seconds, that fusion with the neighbours of the chain would have saved.
+  /// Predicted seconds of memory traffic that generated code would save by fusing the chain with
+  /// its producers and readers. A library kernel prevents such fusion.
   double prevented_seconds(const std::vector<ir::Op*>& chain) const {
     double seconds = 0;
     if (!is_contraction(*chain.front())) {
@@ -114,8 +119,9 @@ class Chooser {
     return fused ? seconds + copy_seconds(result) : seconds;
   }
 
-  /// Whether the op sums many products. Generated code fuses neither producers nor later reductions
-  /// into the loops of such an op.
+  /// Whether the op is a contraction: a sum of more than kMinContractionProducts products per
+  /// result element. Generated code fuses neither producers nor other reductions into a
+  /// contraction.
   bool is_contraction(const ir::Op& op) const {
     const auto program = concrete_copy({&op}, options_.batch);
     const ir::Op& copy = *program->main().ops.back();
@@ -123,7 +129,7 @@ class Chooser {
     for (const Value& v : copy.operands) in.push_back(v.type());
     for (const ir::Result& r : copy.results) out.push_back(r.type);
     const CostCtx context{in, out, copy.attrs};
-    return (*def_of(copy).cost)(context).flops > 2 * kContraction * context.numel_out();
+    return (*def_of(copy).cost)(context).flops > 2 * kMinContractionProducts * context.numel_out();
   }
 
   static bool fuses(const ir::Op& op) {
@@ -138,7 +144,7 @@ class Chooser {
         *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  /// Caches fastest_of() by GroupKey.
+  /// Result of fastest_of(), cached by the structure of the chain (GroupKey).
   const std::optional<Claim>& fastest(const std::vector<ir::Op*>& chain) {
     const std::vector<const ir::Op*> ops(chain.begin(), chain.end());
     const auto [known, added] = fastest_.try_emplace(key_of_group(ops, {}, kinds_));
@@ -161,21 +167,22 @@ class Chooser {
     return std::nullopt;
   }
 
-  /// In training a kernel must propagate NaN, so that divergence stays visible. In inference the
-  /// result of a sample must not depend on other samples.
+  /// Whether the library kernel may be used in Options::mode. In training, a kernel must propagate
+  /// NaN, so that divergence stays visible. In inference, the result of a sample must not depend on
+  /// other samples.
   bool suits_mode(const Claim& claim) const {
-    return options_.mode == Mode::train ? claim.keeps_nan : !claim.mixes_samples;
+    return options_.mode == Mode::train ? claim.propagates_nan : !claim.mixes_samples;
   }
 
-  /// The operand of the fused op that its result may overwrite: the addend of the last op, unless
-  /// the head reads it too.
-  static std::optional<int64_t> overwritten(const Taken& taken) {
-    if (!taken.claim.adds_in_place) return std::nullopt;
-    const std::vector<ir::Op*>& ops = taken.ops;
+  /// Index of the operand of the fused op that its result may overwrite: the addend of the last
+  /// epilogue op. nullopt if the kernel does not allow it, or if the head also reads the addend.
+  static std::optional<int64_t> overwritten(const ChosenKernel& kernel) {
+    if (!kernel.claim.overwrites_addend) return std::nullopt;
+    const std::vector<ir::Op*>& ops = kernel.ops;
     const Values& summands = ops.back()->operands;
     const Value addend = summands.at(summands.at(0).op() == ops.at(ops.size() - 2) ? 1 : 0);
     if (std::ranges::count(ops.front()->operands, addend) > 0) return std::nullopt;
-    Values read;  // values from outside, by first use
+    Values read;  // operands of the fused op, in order of first use
     for (const ir::Op* op : ops) {
       for (const Value& v : op->operands) {
         if (std::ranges::count(ops, v.op()) + std::ranges::count(read, v) == 0) read.push_back(v);
@@ -184,25 +191,25 @@ class Chooser {
     return std::ranges::find(read, addend) - read.begin();
   }
 
-  void wrap(const std::vector<Taken>& chosen) {
+  void wrap(const std::vector<ChosenKernel>& chosen) {
     std::vector<std::vector<ir::Op*>> chains;
     std::vector<std::optional<int64_t>> in_place;
-    for (const Taken& taken : chosen) {
-      chains.push_back(taken.ops);
-      in_place.push_back(overwritten(taken));
+    for (const ChosenKernel& kernel : chosen) {
+      chains.push_back(kernel.ops);
+      in_place.push_back(overwritten(kernel));
     }
-    const std::vector<ir::Op*> fused = compose(program_, chains);
+    const std::vector<ir::Op*> fused = fuse_chains(program_, chains);
     for (size_t i = 0; i < chosen.size(); ++i) {
       if (in_place[i]) fused[i]->attrs.set("in_place", *in_place[i]);
       note_kernel(*fused[i], chosen[i]);
     }
   }
 
-  static void note_kernel(ir::Op& fused, const Taken& taken) {
-    fused.attrs.set("kernel", taken.claim.kernel);
+  static void note_kernel(ir::Op& fused, const ChosenKernel& kernel) {
+    fused.attrs.set("kernel", kernel.claim.kernel);
     fused.attrs.set("predicted_ns",
-                    std::vector{nanoseconds(taken.library), nanoseconds(taken.generated)});
-    if (taken.claim.workspace > 0) fused.attrs.set("workspace_bytes", taken.claim.workspace);
+                    std::vector{nanoseconds(kernel.library), nanoseconds(kernel.generated)});
+    if (kernel.claim.workspace > 0) fused.attrs.set("workspace_bytes", kernel.claim.workspace);
   }
 
   ir::Program& program_;
@@ -210,9 +217,9 @@ class Chooser {
   const Target& target_;
   Uses uses_;
   std::set<Value> outputs_;
-  std::set<const ir::Op*> taken_;  ///< ops that belong to a chosen chain
+  std::set<const ir::Op*> chosen_ops_;  ///< ops that a chosen library kernel runs
   OpKinds kinds_;
-  std::unordered_map<int, double> generated_;  ///< seconds, by kind
+  std::unordered_map<int, double> generated_;  ///< op kind -> seconds of generated code
   std::unordered_map<GroupKey, std::optional<Claim>, GroupKeyHash> fastest_;
 };
 

@@ -9,28 +9,29 @@
 namespace fluid {
 namespace {
 
-constexpr double kEps = 1e-6;  // PyTorch's eps, added to a norm
+constexpr double kEps = 1e-6;  // added to the norm, as in torch.nn.utils.clip_grad_norm_
 
 Value clamped(Value g, double most) {
   return minimum(maximum(g, scalar_like(g, -most)), scalar_like(g, most));
 }
 
-/// Factor that scales a tensor with sum of squares `squares` down to norm `most`. At most 1.
-Value shrinking(Value squares, double most) {
+/// Factor, at most 1, that limits the L2 norm of a tensor to `most`. `squares` is the sum of the
+/// squares of its elements.
+Value clip_factor(Value squares, double most) {
   const Value factor = most / (sqrt(squares) + kEps);
   return minimum(factor, scalar_like(factor, 1));
 }
 
 Value scaled(Value g, Value factor) { return g * cast(factor, g.dtype()); }
 
-/// Sum of squares of all gradients, added in the order of the parameters.
+/// Square of the global norm: the sum of squares of all elements of all gradients.
 Value all_squares(const Recipe& recipe) {
   Value sum;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {
     const Value squares = internal::sum_squares(recipe.gradient(i));
     sum = sum ? sum + cast(squares, sum.dtype()) : squares;
   }
-  return recipe.all_reduced({sum})[0];
+  return recipe.all_reduce_sums({sum})[0];
 }
 
 bool run_clip_gradients(ir::Program& program, const Options&, const Target&) {
@@ -47,16 +48,16 @@ bool run_clip_gradients(ir::Program& program, const Options&, const Target&) {
     Values squares;
     recipe.replace_gradients(
         [&](Value g) { return squares.emplace_back(internal::sum_squares(g)), g; });
-    squares = recipe.all_reduced(squares);
+    squares = recipe.all_reduce_sums(squares);
     size_t i = 0;
-    recipe.replace_gradients([&](Value g) { return scaled(g, shrinking(squares[i++], norm)); });
+    recipe.replace_gradients([&](Value g) { return scaled(g, clip_factor(squares[i++], norm)); });
   }
   if (global_norm > 0) {
-    ir::RecordAs as(graph, recipe.recording());
-    const Value factor = shrinking(all_squares(recipe), global_norm);
+    ir::ScopedRecording as(graph, recipe.recording());
+    const Value factor = clip_factor(all_squares(recipe), global_norm);
     recipe.replace_gradients([&](Value g) { return scaled(g, factor); });
   }
-  move_last(graph, directive);
+  move_op_last(graph, directive);
   return true;
 }
 

@@ -15,31 +15,33 @@ namespace {
 constexpr const char* kOrderAttribute = "bucket";
 constexpr const char* kErrorSync = "error_sync";
 
-int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>(kOrderAttribute); }
+int64_t number_of(const ir::Op& collective) {
+  return collective.attrs.get<int64_t>(kOrderAttribute);
+}
 
 }  // namespace
 
 Values record_collective(ir::Graph& graph, std::string_view op, const Values& bucket,
                          const Loc& loc) {
-  const std::vector<ir::Op*> before = exchanges(graph);
+  const std::vector<ir::Op*> before = collectives_in_order(graph);
   const int64_t number = before.empty() ? 0 : number_of(*before.back()) + 1;
   return insert_collective(graph, number, op, bucket, loc);
 }
 
 Values insert_collective(ir::Graph& graph, int64_t number, std::string_view op,
                          const Values& bucket, const Loc& loc) {
-  for (ir::Op* later : exchanges(graph)) {
+  for (ir::Op* later : collectives_in_order(graph)) {
     const int64_t own = number_of(*later);
     if (own >= number) later->attrs.set(kOrderAttribute, own + 1);
   }
-  ir::RecordAs as(graph, {ir::Role::comm, loc, "", ""});
+  ir::ScopedRecording as(graph, {ir::Role::comm, loc, "", ""});
   return record(graph, op, bucket, {{kOrderAttribute, number}}, loc);
 }
 
-void set_error_sync(ir::Op& exchange) { exchange.attrs.set(kErrorSync, true); }
+void set_error_sync(ir::Op& collective) { collective.attrs.set(kErrorSync, true); }
 
 std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph) {
-  const std::vector<ir::Op*> in_order = exchanges(graph);
+  const std::vector<ir::Op*> in_order = collectives_in_order(graph);
   const auto marked =
       std::ranges::find_if(in_order, [](const ir::Op* op) { return op->attrs.has(kErrorSync); });
   if (marked == in_order.end()) return std::nullopt;
@@ -48,7 +50,7 @@ std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph) {
 
 std::vector<OrderEdge> order_edges(const ir::Graph& graph) {
   std::vector<OrderEdge> pairs;
-  const std::vector<ir::Op*> in_order = exchanges(graph);
+  const std::vector<ir::Op*> in_order = collectives_in_order(graph);
   for (size_t i = 1; i < in_order.size(); ++i) pairs.emplace_back(in_order[i - 1], in_order[i]);
   if (const auto count = collectives_before_error_sync(graph)) {
     for (const auto& op : graph.ops) {
@@ -58,7 +60,7 @@ std::vector<OrderEdge> order_edges(const ir::Graph& graph) {
   return pairs;
 }
 
-void sort_by_collectives(ir::Graph& graph) {
+void sort_by_order_edges(ir::Graph& graph) {
   std::map<const ir::Op*, std::vector<const ir::Op*>> before;
   for (const auto& [first, next] : order_edges(graph)) before[next].push_back(first);
   std::map<const ir::Op*, std::unique_ptr<ir::Op>> left;
@@ -81,7 +83,7 @@ void sort_by_collectives(ir::Graph& graph) {
 }
 
 std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, const Values& values) {
-  if (exchanges(graph).empty()) return std::nullopt;
+  if (collectives_in_order(graph).empty()) return std::nullopt;
   std::map<const ir::Op*, int64_t> last;
   for (const auto& op : graph.ops) {
     int64_t& number = last[op.get()] = is_collective(*op) ? number_of(*op) : -1;
@@ -92,13 +94,14 @@ std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, con
   return found;
 }
 
-int64_t collective_bytes(const ir::Op& exchange) {
+int64_t collective_bytes(const ir::Op& collective) {
   int64_t bytes = 0;
-  for (const Value& v : exchange.operands) bytes += v.type().bytes_at(1);  // 1: no batch dimension
+  // Any batch size gives the same result: operands have no batch dimension.
+  for (const Value& v : collective.operands) bytes += v.type().bytes_at(1);
   return bytes;
 }
 
-std::vector<ir::Op*> exchanges(const ir::Graph& graph) {
+std::vector<ir::Op*> collectives_in_order(const ir::Graph& graph) {
   std::vector<ir::Op*> found;
   for (const auto& op : graph.ops) {
     if (is_collective(*op)) found.push_back(op.get());

@@ -10,35 +10,39 @@
 
 namespace fluid {
 
-/// Records a collective on `bucket` that is ordered after all collectives of the graph.
+/// Appends the collective `op` (such as "all_reduce") on the tensors in `bucket` to the graph. It
+/// gets the highest order number, so it runs after the other collectives of the graph.
 Values record_collective(ir::Graph& graph, std::string_view op, const Values& bucket,
                          const Loc& loc);
-/// Records a collective with order number `number`. Collectives numbered `number` or higher move up
-/// by one.
+/// Appends the collective `op` with order number `number` to the graph. Adds 1 to the order number
+/// of each existing collective whose order number is at least `number`.
 Values insert_collective(ir::Graph& graph, int64_t number, std::string_view op,
                          const Values& bucket, const Loc& loc);
 
-/// Marks the collective before which ranks exchange their error words.
-void set_error_sync(ir::Op& exchange);
-/// Number of collectives before the one that set_error_sync() marked; nullopt if there is none.
+/// Marks the collective before which the ranks exchange their error words (whether a rank has
+/// rejected the step's data).
+void set_error_sync(ir::Op& collective);
+/// Number of collectives that run before the collective marked by set_error_sync(); nullopt if none
+/// is marked.
 std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph);
 
-/// A pair of ops of which the second waits for the first without reading it. Collectives run in one
-/// order on all ranks. The collective of set_error_sync() waits for all ops that may reject data.
+/// An ordering constraint without data flow: op `second` must run after op `first`. Collectives
+/// have such constraints because all ranks must run them in the same order. The collective marked
+/// by set_error_sync() has such constraints because it must run after all ops that may reject data.
 using OrderEdge = std::pair<const ir::Op*, const ir::Op*>;
 std::vector<OrderEdge> order_edges(const ir::Graph& graph);
-/// Reorders the ops so that the ops of each awaited pair are in order. Stays as close to the
-/// present order as possible.
-void sort_by_collectives(ir::Graph& graph);
+/// Sorts the ops topologically by data flow and order_edges(). Keeps the current order where
+/// possible.
+void sort_by_order_edges(ir::Graph& graph);
 
-/// For each value, the number of the last collective of backward on which it depends; -1 if there
-/// is none. Returns nullopt when the graph has no collective.
+/// For each of `values`, the order number of the last collective on which the value depends; -1 if
+/// it depends on none. nullopt if the graph has no collective.
 std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, const Values& values);
 
-/// Bytes that the collective sends per process.
-int64_t collective_bytes(const ir::Op& exchange);
+/// Total size in bytes of the operands of `collective` on one process.
+int64_t collective_bytes(const ir::Op& collective);
 
-/// The collectives of the graph, in their order of execution.
-std::vector<ir::Op*> exchanges(const ir::Graph& graph);
+/// The collectives of the graph, by ascending order number: the order in which they run.
+std::vector<ir::Op*> collectives_in_order(const ir::Graph& graph);
 
 }  // namespace fluid

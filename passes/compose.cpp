@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// Copies ops into a body graph. Operands from outside become `arg` ops.
+/// Copies ops into the body graph of a `fused` op. Values that other ops produce become `arg` ops.
 class BodyBuilder {
  public:
   BodyBuilder(ir::Graph& body, const std::vector<const ir::Op*>& ops) : body_(body) {
@@ -39,7 +39,7 @@ class BodyBuilder {
     for (Value v : op.operands) operands.push_back(copy_of(v));
     std::vector<Type> types;
     for (const ir::Result& r : op.results) types.push_back(r.type);
-    ir::RecordAs as(body_, {op.role, op.loc, op.scope, op.param});
+    ir::ScopedRecording as(body_, {op.role, op.loc, op.scope, op.param});
     ir::Op* copy = body_.append(op.name, std::move(operands), op.attrs, std::move(types), op.loc);
     for (int r = 0; r < static_cast<int>(op.results.size()); ++r) {
       copies_[{&op, r}] = copy->result(r);
@@ -51,7 +51,7 @@ class BodyBuilder {
   std::map<std::pair<const ir::Op*, int>, Value> copies_;
 };
 
-/// The results of `chain` that ops outside the chain or graph outputs read.
+/// The results of `chain` that are graph outputs or are read by ops outside the chain.
 Values results_read_outside(const ir::Graph& graph, const Uses& uses,
                             const std::vector<ir::Op*>& chain) {
   const auto is_read = [&](const Value& v) {
@@ -91,7 +91,7 @@ ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops
     body.outputs.push_back({std::to_string(body.outputs.size()), builder.copy_of(v)});
   }
   const ir::Op& last = *ops.back();
-  ir::RecordAs as(graph, {last.role, last.loc, last.scope, param});
+  ir::ScopedRecording as(graph, {last.role, last.loc, last.scope, param});
   ir::Op* fused = graph.append("fused", builder.inputs(), {{"body", GraphRef{body.name}}},
                                std::move(types), last.loc);
   for (size_t i = 0; i < results.size(); ++i) {
@@ -100,8 +100,8 @@ ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops
   return fused;
 }
 
-std::vector<ir::Op*> compose(ir::Program& program,
-                             const std::vector<std::vector<ir::Op*>>& chains) {
+std::vector<ir::Op*> fuse_chains(ir::Program& program,
+                                 const std::vector<std::vector<ir::Op*>>& chains) {
   ir::Graph& graph = program.main();
   const size_t before = graph.ops.size();
   Uses uses = graph.uses();
@@ -114,14 +114,14 @@ std::vector<ir::Op*> compose(ir::Program& program,
     for (const Value& v : fused->operands) uses[v].push_back(fused);
     for (size_t i = 0; i < results.size(); ++i) {
       const Value result = fused->result(static_cast<int>(i));
-      redirect(graph, uses, results[i], result);
+      replace_all_uses(graph, uses, results[i], result);
       uses[result] = std::move(uses[results[i]]);
     }
     gone.insert(chain.begin(), chain.end());
     all.push_back(fused);
   }
   std::vector<std::unique_ptr<ir::Op>> ops;
-  size_t next = 0;  // the fused ops are at the end, in the order of the chains
+  size_t next = 0;  // index into `chains`; the fused op of chain i is graph.ops[before + i]
   for (size_t i = 0; i < before; ++i) {
     const ir::Op* op = graph.ops[i].get();
     if (next < chains.size() && op == chains[next].back()) {

@@ -6,7 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether equal operands give equal results: no random op, no effects.
+/// Whether two such ops with equal operands and attributes can be merged: the op is not random and
+/// has no side effects.
 bool is_mergeable(const ir::Op& op) {
   const OpDef& def = def_of(op);
   return std::holds_alternative<Pure>(*def.effects) &&

@@ -5,15 +5,16 @@
 namespace fluid {
 namespace {
 
-/// Collectives stay even if this process does not use the result: other processes take part.
+/// Whether the op is live even if nothing reads its results: a store, a directive or a collective.
+/// All processes must call a collective, even a process that does not use the result.
 bool is_root(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower) ||
          std::holds_alternative<CollectiveOp>(lower);
 }
 
-/// Keeps the declaration of a variable that is stored, even if nothing reads it: it holds the
-/// initialiser.
+/// Erases dead ops. Keeps the op that declares a variable if a store writes the variable, because
+/// the initialiser is an attribute of the declaration.
 bool drop_ops(ir::Graph& graph) {
   Values roots = output_values(graph);
   const auto variables = variables_by_name(graph);
@@ -26,10 +27,11 @@ bool drop_ops(ir::Graph& graph) {
     if (written != variables.end()) live.insert(written->second);
   }
   live.merge(ancestors(roots));
-  return keep_only(graph, live);
+  return erase_all_except(graph, live);
 }
 
-/// The main graph and all graphs that are reachable from it by attributes.
+/// The main graph and the graphs that are reachable from it through attributes of ops, such as the
+/// bodies of fused ops.
 std::set<const ir::Graph*> live_graphs(const ir::Program& program) {
   std::set<const ir::Graph*> live = {&program.main()};
   std::vector<const ir::Graph*> todo = {&program.main()};
@@ -55,7 +57,8 @@ bool drop_graphs(ir::Program& program) {
 
 bool run_dce(ir::Program& program, const Options&, const Target&) {
   const bool ops = drop_ops(program.main());
-  return drop_graphs(program) || ops;  // in this order: a dropped op may hold the last reference
+  // After drop_ops: an erased op may have had the last reference to a graph.
+  return drop_graphs(program) || ops;
 }
 
 }  // namespace

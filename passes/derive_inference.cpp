@@ -12,7 +12,7 @@ bool is_absent_feed(const ir::Op& op, const Options& options) {
          !options.feeds.contains(op.symbol);
 }
 
-bool is_left_out(const ir::Output& output, const Options& options) {
+bool needs_absent_feed(const ir::Output& output, const Options& options) {
   return std::ranges::any_of(ancestors({output.value}),
                              [&](const ir::Op* op) { return is_absent_feed(*op, options); });
 }
@@ -22,9 +22,12 @@ Values inference_of(ir::Op& op) {
   return def.inference == nullptr ? Values() : def.inference(ExpandCtx(op));
 }
 
-/// Keeps only the ops on which outputs depend; drops the directive and stores. Must run before ops
-/// change to their inference form, because some forms lack the results that stores read.
-bool drop_training(ir::Graph& graph) { return keep_only(graph, ancestors(output_values(graph))); }
+/// Erases the ops on which no output depends, such as the train directive and the stores. Must run
+/// before ops are replaced by their inference form: a store may read a result that the inference
+/// form does not have.
+bool drop_training(ir::Graph& graph) {
+  return erase_all_except(graph, ancestors(output_values(graph)));
+}
 
 bool run_derive_inference(ir::Program& program, const Options& options, const Target&) {
   if (options.mode != Mode::eval && options.mode != Mode::predict) return false;
@@ -32,8 +35,9 @@ bool run_derive_inference(ir::Program& program, const Options& options, const Ta
   bool changed = drop_training(graph);
   changed |= rewrite_ops(graph, inference_of);
   if (options.mode == Mode::predict) {
-    changed |= std::erase_if(graph.outputs,
-                             [&](const ir::Output& o) { return is_left_out(o, options); }) != 0;
+    changed |= std::erase_if(graph.outputs, [&](const ir::Output& o) {
+                 return needs_absent_feed(o, options);
+               }) != 0;
     if (graph.outputs.empty()) {
       throw UserError("predict: every output of program '" + program.name +
                       "' needs a feed that is not given");
@@ -47,7 +51,7 @@ bool run_derive_inference(ir::Program& program, const Options& options, const Ta
 std::vector<std::string> omitted_outputs(const ir::Program& program, const Options& options) {
   std::vector<std::string> names;
   for (const ir::Output& o : program.main().outputs) {
-    if (is_left_out(o, options)) names.push_back(o.name);
+    if (needs_absent_feed(o, options)) names.push_back(o.name);
   }
   return names;
 }

@@ -18,13 +18,15 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kFirstState =
-    4;  // first state operand of an optimizer: param, grad, lr, update, states...
+// Index of the first state operand (such as a moment) of an optimizer op. Operands 0 to 3 are the
+// parameter, the gradient, the learning rate and the update counter.
+constexpr size_t kFirstState = 4;
 
-/// Attribute of an optimizer (a number), and of a parameter (whether it decays).
+/// Name of two attributes: on an optimizer, the weight decay factor; on a parameter, a bool,
+/// whether weight decay applies to it.
 constexpr const char* kDecay = "weight_decay";
 
-/// Replaces a train directive by the optimizer's update.
+/// Replaces the train directive by optimizer ops and by the stores of the values that they update.
 class Expansion {
  public:
   Expansion(ir::Graph& graph, const Recipe& recipe)
@@ -34,8 +36,8 @@ class Expansion {
         settings_(optimizer_settings(train_.attrs)) {}
 
   void run() {
-    ir::RecordAs as(graph_, recipe_.recording());
-    if (recipe_.applies()) predicate_recorded_stores();
+    ir::ScopedRecording as(graph_, recipe_.recording());
+    if (recipe_.step_predicate()) predicate_recorded_stores();
     const Value counter = state("update", Type{i64, {}, {}});
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
@@ -53,7 +55,8 @@ class Expansion {
     return record_source(graph_, "state", name, type, {}, train_.loc);
   }
 
-  /// The scheduled learning rate of this update. A state keeps it, so that users can read it.
+  /// Records the learning-rate schedule. Also stores the learning rate in a state, so that users
+  /// can read it.
   void schedule(Value counter) {
     const OpDef& def = *find_schedule(train_.attrs.get<std::string>("schedule"));
     Values operands = {counter};
@@ -72,7 +75,7 @@ class Expansion {
     return reshape(factor, Shape{}, train_.loc);
   }
 
-  /// `scale` times the learning rate in `dtype`, the compute dtype of an update.
+  /// The learning rate times `scale`, in `dtype`, the dtype in which the optimizer op computes.
   Value rate(DType dtype, double scale) {
     Value& known = rates_[{dtype, scale}];
     if (known) return known;
@@ -81,7 +84,7 @@ class Expansion {
     return known = fill(graph_, {.type = Type{dtype, {}, {}}, .value = lr}, train_.loc);
   }
 
-  /// The optimizer's settings for the parameter with the attributes `options`.
+  /// Attributes of the optimizer op for a parameter that has the attributes `options`.
   Attrs settings_of(const OpDef& optimizer, const Attrs& options) const {
     Attrs settings = settings_;
     const bool decays =
@@ -93,12 +96,13 @@ class Expansion {
   void update(size_t index, const OpDef& optimizer, Value counter) {
     const std::string& name = recipe_.parameters()[index];
     const Value whole = graph_.find_indexed("param", name)->result();
-    const Value param = own(index, whole);
+    const Value param = own_shard_of(index, whole);
     const Attrs& options = whole.op()->attrs;
     const Value lr = rate(compute_dtype(param.dtype()), options.get_or("lr_scale", 1.0));
-    ir::RecordAs as(graph_, recipe_.recording(name));
-    const Value gradient = own(index, recipe_.gradient(index));
-    // Predicating the gradient keeps the whole update in one sweep after the decision.
+    ir::ScopedRecording as(graph_, recipe_.recording(name));
+    const Value gradient = own_shard_of(index, recipe_.gradient(index));
+    // Replaces the gradient by 0 if the step is skipped. All ops of the update then depend on the
+    // step predicate, so that one kernel can compute them.
     Values operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
       operands.push_back(moment(index, optimizer.inputs->at(i).name, param.type()));
@@ -109,24 +113,25 @@ class Expansion {
       const Value old = operands.at(static_cast<size_t>(operand));
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
       if (old == param && recipe_.is_sharded()) {
-        parts_[recipe_.bucket(index)].emplace_back(name, in_place_of(whole, index, updated));
+        updated_shards_[recipe_.bucket(index)].emplace_back(name,
+                                                            padded_to_whole(whole, index, updated));
       } else {
         stores_.emplace_back(old.op()->symbol, updated);
       }
     }
   }
 
-  /// This process's shard of `whole`, flat, if the optimizer is sharded. Else `whole`.
-  Value own(size_t index, Value whole) const {
+  /// If the optimizer is sharded: this process's shard of `whole`, as a 1-d tensor. Else `whole`.
+  Value own_shard_of(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
-    const BucketShard part = recipe_.part(index);
+    const BucketShard part = recipe_.own_shard(index);
     const Value flat = reshape(whole, Shape{whole.shape().numel().size}, train_.loc);
     return slice(flat, {.starts = {part.begin}, .stops = {part.end}}, train_.loc);
   }
 
-  /// Pads shard `part` with zeros to the shape of `whole`.
-  Value in_place_of(Value whole, size_t index, Value part) const {
-    const BucketShard range = recipe_.part(index);
+  /// `part`, this process's shard, padded with zeros to the shape of `whole`.
+  Value padded_to_whole(Value whole, size_t index, Value part) const {
+    const BucketShard range = recipe_.own_shard(index);
     const int64_t elements = whole.shape().numel().size;
     const Value flat =
         pad(part, {.low = {range.begin}, .high = {elements - range.end}}, train_.loc);
@@ -140,15 +145,15 @@ class Expansion {
       std::vector<int64_t> whole;
       for (const Dim& d : graph_.find_indexed("param", parameter)->result().shape())
         whole.push_back(d.size);
-      attrs = {{kWhole, whole}, {kCuts, recipe_.cuts(index)}};
+      attrs = {{kFullShape, whole}, {kShardBounds, recipe_.shard_bounds(index)}};
     }
     return record_source(graph_, "state", parameter + "." + port, type, attrs, train_.loc);
   }
 
-  /// All-gathers the parameters whose shards the processes have updated.
+  /// All-gathers the new values of the parameters. Each process has updated only its shard.
   void gather() {
-    for (auto& [bucket, parts] : parts_) {
-      std::ranges::reverse(parts);  // as reduce_scatter orders them
+    for (auto& [bucket, parts] : updated_shards_) {
+      std::ranges::reverse(parts);  // the order of the operands of reduce_scatter
       Values updated;
       for (const auto& [name, value] : parts) updated.push_back(value);
       const Values whole = record_collective(graph_, "all_gather", updated, train_.loc);
@@ -157,14 +162,14 @@ class Expansion {
   }
 
   Value if_applied(Value value, Value otherwise) const {
-    const Value applies = recipe_.applies();
-    return applies ? where(applies, value, otherwise, train_.loc) : value;
+    const Value step_predicate = recipe_.step_predicate();
+    return step_predicate ? where(step_predicate, value, otherwise, train_.loc) : value;
   }
 
-  /// Keeps recorded states such as running statistics when the step is not applied. States computed
-  /// from this decision, such as the loss scale, are stored in any case.
+  /// Makes a skipped step keep the old values of recorded states, such as running statistics.
+  /// States that depend on the step predicate, such as the loss scale, are updated in every step.
   void predicate_recorded_stores() {
-    const std::set<const ir::Op*> deciding = dependents(recipe_.applies());
+    const std::set<const ir::Op*> deciding = dependents(recipe_.step_predicate());
     const size_t count = graph_.ops.size();
     const auto variables = variables_by_name(graph_);
     for (size_t i = move_stores_last(graph_); i < count; ++i) {
@@ -176,7 +181,7 @@ class Expansion {
     move_stores_last(graph_);
   }
 
-  /// The op of `v` and all ops that depend on it.
+  /// The op that produces `v`, and all ops that depend on that op.
   std::set<const ir::Op*> dependents(Value v) const {
     std::set<const ir::Op*> found = {v.op()};
     for (const auto& op : graph_.ops) {
@@ -186,7 +191,8 @@ class Expansion {
     return found;
   }
 
-  /// The random state (seed, runs, first sample) after the step: runs + 1.
+  /// The random state for the next step. `rng` is (seed, number of runs, index of the first
+  /// sample); the number of runs increases by 1.
   Value advanced(Value rng) const {
     const auto part = [&](int64_t i) {
       return slice(rng, {.starts = {i}, .stops = {i + 1}}, train_.loc);
@@ -197,13 +203,14 @@ class Expansion {
   ir::Graph& graph_;
   const Recipe& recipe_;
   const ir::Op& train_;
-  Attrs settings_;                                   ///< of the optimizer
-  Value scheduled_;                                  ///< f64; null: the learning rate is constant
-  std::map<std::pair<DType, double>, Value> rates_;  ///< by dtype and lr_scale
+  Attrs settings_;   ///< attributes of the optimizer ops
+  Value scheduled_;  ///< f64[]: the scheduled learning rate; null: it is constant
+  std::map<std::pair<DType, double>, Value> rates_;  ///< (dtype, lr_scale) -> learning rate
   std::vector<std::pair<std::string, Value>> stores_;
-  /// By bucket, last bucket first: parameter names and this process's shards of their new values.
-  /// The last bucket holds the first parameters, which the next forward reads first.
-  std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> parts_;
+  /// Bucket index -> (parameter name, new value of this process's shard, zero-padded to the shape
+  /// of the parameter). In descending order: the last bucket holds the first parameters, which the
+  /// next forward reads first.
+  std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> updated_shards_;
 };
 
 bool run_expand_optimizer(ir::Program& program, const Options&, const Target&) {

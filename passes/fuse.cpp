@@ -7,18 +7,20 @@
 namespace fluid {
 namespace {
 
-/// Clones constants so that each reader computes its own copy.
+/// Clones constant ops, so that each reader can be fused with its own clone.
 void clone_constants(ir::Graph& graph) {
   std::set<Value> taken;
   const size_t recorded = graph.ops.size();
-  std::vector<size_t> readers;  // readers of the clones; a clone is placed before its reader
+  // Position of the reader of each clone; a clone is placed before its reader.
+  std::vector<size_t> readers;
   for (size_t i = 0; i < recorded; ++i) {
     ir::Op* reader = graph.ops[i].get();
     for (Value& v : reader->operands) {
       const ir::Op& op = *v.op();
       const bool constant = op.operands.empty() && is_groupable(op) && op.results.size() == 1;
       if (!constant || taken.insert(v).second) continue;
-      ir::RecordAs as(graph, {.role = reader->role, .loc = op.loc, .scope = op.scope, .param = ""});
+      ir::ScopedRecording as(graph,
+                             {.role = reader->role, .loc = op.loc, .scope = op.scope, .param = ""});
       v = graph.append(op.name, {}, op.attrs, {v.type()})->result();
       readers.push_back(i);
     }
@@ -36,11 +38,11 @@ void clone_constants(ir::Graph& graph) {
 
 bool run_fuse(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& main = program.main();
-  if (collectives_before_error_sync(main)) sort_by_collectives(main);
+  if (collectives_before_error_sync(main)) sort_by_order_edges(main);
   if (options.fuse) clone_constants(main);
   Fusion fusion(main, options);
   if (options.fuse) fusion.run();
-  mark_groups(main, fusion.ordered());
+  mark_groups(main, fusion.groups_in_order());
   return true;
 }
 

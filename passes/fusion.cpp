@@ -11,16 +11,19 @@
 namespace fluid {
 namespace {
 
-constexpr double kOpsPerByte = 1.5;         // cost of moving a byte to or from cache or memory
-constexpr double kLaunchCost = 20e3;        // cost of launching and joining a kernel
-constexpr double kSerial = 32;              // slowdown of the finish: one thread, few lanes
+// Costs are in scalar operations.
+constexpr double kOpsPerByte = 1.5;     // cost of reading or writing a byte of memory
+constexpr double kLaunchCost = 20e3;    // cost of starting a kernel and waiting for its threads
+constexpr double kSerialSlowdown = 32;  // cost factor of code that one thread runs after the loops
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
-constexpr int64_t kTiny = 8;                // no contraction below this many terms or elements
-constexpr double kSmall = 1 << 20;          // bytes; only smaller results share a launch
-constexpr size_t kMaxOps = 256;             // limit per kernel
-constexpr size_t kMaxOpsInLoops = 64;       // limit if loops are shared: inlining repeats ops
-constexpr size_t kMaxSideBySide =
-    64;  // limit of results side by side in one kernel; more only cost compile time
+// A contraction has more terms per element, and more elements, than this number.
+constexpr int64_t kMinContractionTerms = 8;
+constexpr double kSmallBytes = 1 << 20;  // maximum bytes of a result that is fused horizontally
+constexpr size_t kMaxOps = 256;          // maximum number of ops of a horizontally fused kernel
+// Maximum number of ops of a kernel whose ops share loops, where an inlined op is repeated.
+constexpr size_t kMaxOpsInLoops = 64;
+// Maximum number of results of a horizontally fused kernel. More results only cost compile time.
+constexpr size_t kMaxHorizontalOutputs = 64;
 
 double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
   double n = 1;
@@ -32,21 +35,22 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
 
 using Nodes = std::set<const ExprNode*>;
 
-/// Scalar operations per element of `body`. Nodes in `computed` are free; adds the other nodes to
-/// `computed`. Loop-invariant nodes are free too: they are computed once.
+/// Cost of evaluating `body` for one element, in scalar operations. Nodes in `computed` are free,
+/// and so are loop-invariant nodes, which are computed once. Inserts the other nodes into
+/// `computed`.
 double operations(const Expr& body, Nodes& computed) {
   double n = 1;
   Nodes varying;
   for_each_node(body, [&](const Expr& e) {
     const bool differs =
-        e.op() == Scalar::var || e.op() == Scalar::let ||
+        e.op() == ScalarOp::var || e.op() == ScalarOp::let ||
         std::ranges::any_of(e.args(), [&](const Expr& a) { return varying.contains(a.get()); });
     if (!differs) return;
     varying.insert(e.get());
     if (!computed.insert(e.get()).second) return;
-    const bool function = e.op() >= Scalar::sqrt && e.op() <= Scalar::cos;
-    if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kTranscendentalCost;
-    if (e.op() > Scalar::read && e.op() != Scalar::let) n += is_float(e.dtype()) ? 1 : 0.25;
+    const bool function = e.op() >= ScalarOp::sqrt && e.op() <= ScalarOp::cos;
+    if (e.op() == ScalarOp::pow || e.op() == ScalarOp::philox || function) n += kTranscendentalCost;
+    if (e.op() > ScalarOp::read && e.op() != ScalarOp::let) n += is_float(e.dtype()) ? 1 : 0.25;
   });
   return n;
 }
@@ -57,9 +61,10 @@ double bytes(const Value& v, int64_t batch) {
 
 bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
 
-/// Estimated cost of a kernel in scalar operations. Only for optimizer updates does the model let
-/// results of one loop share subexpressions: their results go into variables. Other groups would
-/// grow and keep values alive for long, which the model does not count.
+/// Estimated cost of a kernel in scalar operations. In optimizer updates, a subexpression that
+/// several results of a loop use counts once. In other kernels, such a subexpression counts once
+/// per result. This limits the size of groups: a large group keeps values alive for long, and the
+/// model has no term for memory use.
 double kernel_cost(const Group& group, int64_t batch) {
   const bool shared =
       std::ranges::all_of(group.sinks, [](const GroupSink& s) { return is_update(*s.op); });
@@ -70,7 +75,7 @@ double kernel_cost(const Group& group, int64_t batch) {
     const double n = points(group, sink.out, batch) * points(group, sink.reduce, batch);
     Nodes own;
     Nodes& known = shared ? computed[{sink.out, sink.reduce, sink.finish}] : own;
-    cost += n * operations(sink.body, known) * (sink.finish ? kSerial : 1);
+    cost += n * operations(sink.body, known) * (sink.finish ? kSerialSlowdown : 1);
   }
   for (const Value& v : group.inputs) cost += bytes(v, batch) * kOpsPerByte;
   for (const Value& v : group.outputs) cost += bytes(v, batch) * kOpsPerByte;
@@ -89,12 +94,12 @@ bool is_contraction(const ir::Op& op, int64_t batch) {
   for (const Dim& d : low.reduce) terms *= d.at(batch);
   int64_t elements = 1;
   for (const Dim& d : low.out) elements *= d.at(batch);
-  if (terms <= kTiny || elements <= kTiny) return false;
+  if (terms <= kMinContractionTerms || elements <= kMinContractionTerms) return false;
   int reads = 0;
   bool product = false;
   for_each_node(low.bodies[0], [&](const Expr& e) {
-    reads += e.op() == Scalar::read ? 1 : 0;
-    product = product || (e.op() == Scalar::mul && is_float(e.dtype()));
+    reads += e.op() == ScalarOp::read ? 1 : 0;
+    product = product || (e.op() == ScalarOp::mul && is_float(e.dtype()));
   });
   if (reads < 2 || !product) return false;
   double read = 0;
@@ -106,8 +111,8 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
     : graph_(graph), options_(options), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
   for (const auto& [first, next] : order_edges(graph)) {
-    awaited_[next].push_back(first);
-    waiting_[first].push_back(next);
+    order_predecessors_[next].push_back(first);
+    order_successors_[first].push_back(next);
   }
   for (const auto& op : graph.ops) {
     positions_[op.get()] = positions_.size();
@@ -120,14 +125,14 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
   place_landmarks();
   for (const auto& group : groups_) {
     if (!group->fusible) continue;
-    group->outputs = outputs(*group);
+    group->outputs = outputs_of(*group);
     if (is_contraction(*group->ops.front(), options_.batch))
       group->contraction = group->ops.front();
     group->cost = cost_of(*group, false).value_or(0);
   }
 }
 
-Values Fusion::outputs(const FusionGroup& group) const {
+Values Fusion::outputs_of(const FusionGroup& group) const {
   Values outputs;
   for (const ir::Op* op : group.ops) {
     for (size_t i = 0; i < op->results.size(); ++i) {
@@ -144,11 +149,12 @@ Values Fusion::outputs(const FusionGroup& group) const {
   return outputs;
 }
 
-/// Caches the analysis by GroupKey, so that repeated layers are analysed once.
-const Fusion::Kernel& Fusion::kernel_of(const FusionGroup& group) const {
+/// Estimate for the kernel of the group, cached by GroupKey, so that repeated layers are analysed
+/// once.
+const Fusion::KernelEstimate& Fusion::estimate_of(const FusionGroup& group) const {
   GroupKey key = key_of_group(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));
-  const auto [it, added] = kernels_.try_emplace(std::move(key));
+  const auto [it, added] = estimates_.try_emplace(std::move(key));
   if (added) {
     const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs, {}, &lowered_);
     if (analyzed)
@@ -157,14 +163,14 @@ const Fusion::Kernel& Fusion::kernel_of(const FusionGroup& group) const {
   return it->second;
 }
 
-std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_side) const {
-  const Kernel& kernel = kernel_of(group);
-  if (!kernel.possible || (kernel.parts > 1 && !side_by_side)) return std::nullopt;
+std::optional<double> Fusion::cost_of(const FusionGroup& group, bool horizontal) const {
+  const KernelEstimate& kernel = estimate_of(group);
+  if (!kernel.valid || (kernel.parts > 1 && !horizontal)) return std::nullopt;
   return kernel.cost;
 }
 
-/// Whether a merge would fuse a contraction with anything but an epilogue: elementwise ops on its
-/// result and constants.
+/// Whether merging `a` and `b` would fuse a contraction with ops that are not its epilogue.
+/// Epilogue ops are constants and elementwise ops on the contraction's result.
 bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) const {
   if (a.contraction == nullptr && b.contraction == nullptr) return false;
   if (a.contraction != nullptr && b.contraction != nullptr) return true;
@@ -180,38 +186,39 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   });
 }
 
-/// Whether the merged kernel stays within the size limits and does not mix contractions with other
-/// work.
-bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side) const {
-  return a.ops.size() + b.ops.size() <= (side_by_side ? kMaxOps : kMaxOpsInLoops) &&
-         (!side_by_side || a.outputs.size() + b.outputs.size() <= kMaxSideBySide) &&
+/// Whether the kernel of the merged groups is within the limits on ops and results, and fuses no
+/// contraction with ops that are not its epilogue.
+bool Fusion::is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const {
+  return a.ops.size() + b.ops.size() <= (horizontal ? kMaxOps : kMaxOpsInLoops) &&
+         (!horizontal || a.outputs.size() + b.outputs.size() <= kMaxHorizontalOutputs) &&
          !mixes_contractions(a, b);
 }
 
-/// The values that the group reads from outside. Computed on demand.
-std::set<Value>& Fusion::reads_of(FusionGroup& group) const {
-  if (group.reads.empty()) {
+/// Values that the group reads and that other groups produce. Computed on first use.
+std::set<Value>& Fusion::inputs_of(FusionGroup& group) const {
+  if (group.inputs.empty()) {
     for (const ir::Op* op : group.ops) {
       for (const Value& v : op->operands) {
-        if (group_of(v.op()) != &group) group.reads.insert(v);
+        if (group_of(v.op()) != &group) group.inputs.insert(v);
       }
     }
   }
-  return group.reads;
+  return group.inputs;
 }
 
-/// Whether the groups share nothing but scalars: neither reads a result of the other, and they have
-/// no common input. Iterates over `small` only, which may be much smaller.
+/// Whether the groups are independent: neither reads a result of the other, and they have no common
+/// inputs except scalars. Iterates over the values of `small`, not of `large`.
 bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
-  const std::set<Value>& read = reads_of(large);
+  const std::set<Value>& read = inputs_of(large);
   return std::ranges::none_of(small.outputs, [&](const Value& v) { return read.contains(v); }) &&
-         std::ranges::none_of(reads_of(small), [&](const Value& v) {
+         std::ranges::none_of(inputs_of(small), [&](const Value& v) {
            const bool scalar = v.shape().numel().is(1);
            return group_of(v.op()) == &large || (!scalar && read.contains(v));
          });
 }
 
-/// Merges the outputs of independent groups. All remain outputs, because their readers are outside.
+/// Inserts the outputs of `from` into the outputs of `to`, in graph order. The groups must be
+/// independent: then each output of either group is an output of the merged group.
 void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   const auto place = [&](const Value& v) { return std::pair(positions_.at(v.op()), v.index()); };
   Values all;
@@ -219,11 +226,12 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   to.outputs = std::move(all);
 }
 
-/// Tests for a cycle last, because the test is slow when many groups read one value.
-bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
-  if (a == b || !a->fusible || !b->fusible || !fits(*a, *b, side_by_side)) return false;
+/// Merges group `b` into `a` if this is allowed and lowers the estimated cost; returns whether it
+/// did. Tests for a cycle last, because the test is slow when many groups read one value.
+bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal) {
+  if (a == b || !a->fusible || !b->fusible || !is_within_limits(*a, *b, horizontal)) return false;
   const bool apart = are_independent(*a, *b);
-  if (apart && !side_by_side) return false;
+  if (apart && !horizontal) return false;
   FusionGroup both;
   std::ranges::merge(
       a->ops, b->ops, std::back_inserter(both.ops), {},
@@ -234,8 +242,8 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
     cost = a->cost + b->cost - kLaunchCost;
   } else {
     for (const ir::Op* op : both.ops) groups_of_[op] = &both;
-    both.outputs = outputs(both);
-    cost = cost_of(both, side_by_side);
+    both.outputs = outputs_of(both);
+    cost = cost_of(both, horizontal);
     for (FusionGroup* group : {a, b}) {
       for (const ir::Op* op : group->ops) groups_of_[op] = group;
     }
@@ -245,60 +253,61 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
   a->ops = std::move(both.ops);
   if (apart) {
     append_outputs(*a, *b);
-    a->reads.merge(b->reads);
+    a->inputs.merge(b->inputs);
   } else {
     a->outputs = std::move(both.outputs);
-    a->reads.clear();
+    a->inputs.clear();
   }
   a->cost = *cost;
   if (a->contraction == nullptr) a->contraction = b->contraction;
-  take_place_of(a, *b);
+  update_after_merge(a, *b);
   return true;
 }
 
 void Fusion::run() {
   merge_with_producers();
   merge_siblings();
-  gather([&](const ir::Op& op) { return is_parameter_map(op); });
-  gather(is_update);
+  fuse_horizontally([&](const ir::Op& op) { return is_in_parameter_group(op); });
+  fuse_horizontally(is_update);
 }
 
 void Fusion::merge_with_producers() {
   for (const auto& op : graph_.ops) {
     for (const Value& v : op->operands) {
       FusionGroup* own = group_of(op.get());
-      if (own->fusible) merge(group_of(v.op()), own);
+      if (own->fusible) try_merge(group_of(v.op()), own);
     }
   }
 }
 
-/// Merges groups that read the same value. They share its loads if their loops agree.
+/// Sibling fusion: merges groups that read the same value. If their loops have equal extents, the
+/// merged kernel loads the value once.
 void Fusion::merge_siblings() {
   for (const auto& op : graph_.ops) {
     for (size_t i = 0; i < op->results.size(); ++i) {
       const auto uses = uses_.find(op->result(static_cast<int>(i)));
       if (uses == uses_.end()) continue;
       for (size_t r = 1; r < uses->second.size(); ++r) {
-        merge(group_of(uses->second[0]), group_of(uses->second[r]));
+        try_merge(group_of(uses->second[0]), group_of(uses->second[r]));
       }
     }
   }
 }
 
-/// The operands that a group waits for: `for_nothing` if it reads only sources, `for_small` if all
-/// values that it reads are at most kSmall bytes.
-Fusion::Waiting Fusion::waiting_of(FusionGroup& group) const {
-  Waiting waiting;
-  for (const Value& v : reads_of(group)) {
-    waiting.for_nothing &= std::holds_alternative<Source>(*def_of(*v.op()).lower);
-    waiting.for_small &= bytes(v, options_.batch) <= kSmall;
+/// Classifies the inputs of a group: `only_sources` if all inputs are sources (feeds and
+/// variables), `only_small` if each input has at most kSmallBytes bytes.
+Fusion::InputClass Fusion::input_class_of(FusionGroup& group) const {
+  InputClass input_class;
+  for (const Value& v : inputs_of(group)) {
+    input_class.only_sources &= std::holds_alternative<Source>(*def_of(*v.op()).lower);
+    input_class.only_small &= bytes(v, options_.batch) <= kSmallBytes;
   }
-  return waiting;
+  return input_class;
 }
 
-/// Whether the op is in a group of maps of parameters. In mixed precision these are the casts that
-/// library kernels read.
-bool Fusion::is_parameter_map(const ir::Op& op) const {
+/// Whether the op is in a group of elementwise ops that reads only parameters. Examples are the
+/// casts of parameters for library kernels in mixed precision.
+bool Fusion::is_in_parameter_group(const ir::Op& op) const {
   const FusionGroup& group = *group_of(&op);
   const auto good = [&](const Value& v) {
     return group_of(v.op()) == &group || source_kind(*v.op()) == SourceKind::parameter;
@@ -309,43 +318,44 @@ bool Fusion::is_parameter_map(const ir::Op& op) const {
   });
 }
 
-/// Merges groups of one kind side by side into one launch, if their results are small. The merge
-/// must not keep a large value alive longer: both groups read only small values, or one of them
-/// reads only sources.
-void Fusion::gather(const std::function<bool(const ir::Op&)>& is_kind) {
+/// Horizontal fusion: merges groups with small results whose ops satisfy `is_candidate`, so that
+/// one kernel launch computes them. To avoid keeping a large value alive for longer, merges two
+/// groups only if both read only small values, or if one of them reads only sources.
+void Fusion::fuse_horizontally(const std::function<bool(const ir::Op&)>& is_candidate) {
   struct Launch {
     FusionGroup* group;
-    Waiting waiting;
+    InputClass input_class;
   };
   std::vector<Launch> launches;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
-    if (!group->fusible || !is_kind(*op)) continue;
+    if (!group->fusible || !is_candidate(*op)) continue;
     if (std::ranges::find(launches, group, &Launch::group) != launches.end()) continue;
     const bool small = std::ranges::all_of(
-        group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmall; });
+        group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallBytes; });
     if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
-    const Waiting mine = waiting_of(*group);
+    const InputClass own = input_class_of(*group);
     const bool merged = std::ranges::any_of(launches, [&](Launch& other) {
-      const bool may = mine.for_nothing || other.waiting.for_nothing ||
-                       (mine.for_small && other.waiting.for_small);
-      if (!may || !fits(*other.group, *group, true) || !merge(other.group, group, true)) {
+      const bool may = own.only_sources || other.input_class.only_sources ||
+                       (own.only_small && other.input_class.only_small);
+      if (!may || !is_within_limits(*other.group, *group, true) ||
+          !try_merge(other.group, group, true)) {
         return false;
       }
-      other.waiting.for_nothing &= mine.for_nothing;
-      other.waiting.for_small &= mine.for_small;
+      other.input_class.only_sources &= own.only_sources;
+      other.input_class.only_small &= own.only_small;
       return true;
     });
-    if (!merged) launches.push_back({group, mine});
+    if (!merged) launches.push_back({group, own});
   }
 }
 
-std::vector<FusionGroup> Fusion::ordered() const {
+std::vector<FusionGroup> Fusion::groups_in_order() const {
   std::vector<FusionGroup> order;
   std::set<const FusionGroup*> done;
   std::function<void(const FusionGroup*)> visit = [&](const FusionGroup* group) {
     if (!done.insert(group).second) return;
-    for (const FusionGroup* source : sources(*group)) visit(source);
+    for (const FusionGroup* producer : producers(*group)) visit(producer);
     order.push_back(*group);
   };
   for (const auto& op : graph_.ops) visit(group_of(op.get()));

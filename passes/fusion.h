@@ -1,6 +1,7 @@
 #pragma once
 
-// Groups of ops that become kernels. A cost model decides which groups to merge.
+// Kernel fusion: partitions the ops into groups, each of which becomes one kernel. A cost model
+// decides which groups to merge.
 
 #include <functional>
 #include <memory>
@@ -13,76 +14,82 @@
 
 namespace fluid {
 
-/// An op, or several ops that become one kernel.
+/// Ops that become one kernel, or a single op that is not fused.
 struct FusionGroup {
   std::vector<const ir::Op*> ops;       ///< in graph order
-  bool fusible = false;                 ///< Map and Reduce ops only
-  double cost = 0;                      ///< of the kernel, in scalar operations
-  const ir::Op* contraction = nullptr;  ///< the contraction in the group; null: none
+  bool fusible = false;                 ///< whether is_groupable() holds for the ops
+  double cost = 0;                      ///< estimated cost of the kernel, in scalar operations
+  const ir::Op* contraction = nullptr;  ///< the only contraction in the group; null: none
   Values outputs;                       ///< results used outside the group, in the order of `ops`
-  std::set<Value> reads;                ///< operands from outside the group; empty: unknown
-  int64_t level = 0;                    ///< above the level of every group it reads
-  uint64_t reached_by = 0;              ///< bit set: landmarks inside or upstream
-  uint64_t reaches = 0;                 ///< bit set: landmarks inside or downstream
+  std::set<Value> inputs;   ///< values that the ops read from other groups; empty until computed
+  int64_t level = 0;        ///< topological level; higher than the level of every producer group
+  uint64_t reached_by = 0;  ///< bit i: this group contains or depends on landmarks_[i]
+  /// Bit i: this group contains landmarks_[i], or landmarks_[i] depends on it.
+  uint64_t reaches = 0;
 };
 
-/// Whether `op` is a sum of products with enough terms and enough operand reuse to deserve its own
-/// loop nest.
+/// Whether `op` is a contraction, such as matmul or convolution: a sum of products with more than 8
+/// terms per element, more than 8 elements, and more than 2 products per operand element on
+/// average. A contraction gets its own loop nest.
 bool is_contraction(const ir::Op& op, int64_t batch);
 
-/// The groups of one graph. Merging keeps the graph of groups acyclic.
+/// Kernel fusion of one graph. At first each op is a group of its own; merging groups keeps the
+/// dependency graph of the groups acyclic.
 class Fusion {
  public:
   Fusion(const ir::Graph& graph, const Options& options);
-  /// Merges groups as long as the estimated cost falls.
+  /// Merges groups where a merge lowers the estimated cost.
   void run();
-  /// Returns the groups in an order of execution.
-  std::vector<FusionGroup> ordered() const;
+  /// The groups, in a topological order.
+  std::vector<FusionGroup> groups_in_order() const;
 
  private:
   FusionGroup* group_of(const ir::Op* op) const { return groups_of_.at(op); }
-  Values outputs(const FusionGroup& group) const;
-  bool fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side) const;
-  bool merge(FusionGroup* a, FusionGroup* b, bool side_by_side = false);
+  Values outputs_of(const FusionGroup& group) const;
+  bool is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const;
+  bool try_merge(FusionGroup* a, FusionGroup* b, bool horizontal = false);
   void place_landmarks();
   std::vector<FusionGroup*> readers(const FusionGroup& group) const;
-  std::vector<FusionGroup*> sources(const FusionGroup& group) const;
+  std::vector<FusionGroup*> producers(const FusionGroup& group) const;
   bool makes_cycle(const FusionGroup* a, const FusionGroup* b) const;
   bool has_indirect_path(const FusionGroup* first, const FusionGroup* last) const;
-  void take_place_of(FusionGroup* merged, const FusionGroup& other) const;
-  void lift_readers(FusionGroup* group) const;
+  void update_after_merge(FusionGroup* merged, const FusionGroup& other) const;
+  void raise_reader_levels(FusionGroup* group) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
-  struct Kernel {
-    bool possible = false;
-    size_t parts = 0;
-    double cost = 0;
+  struct KernelEstimate {
+    bool valid = false;  ///< whether the group can be one kernel
+    size_t parts = 0;    ///< number of parts that share no loops (GroupPart)
+    double cost = 0;     ///< in scalar operations
   };
-  const Kernel& kernel_of(const FusionGroup& group) const;
-  std::optional<double> cost_of(const FusionGroup& group, bool side_by_side) const;
-  std::set<Value>& reads_of(FusionGroup& group) const;
+  const KernelEstimate& estimate_of(const FusionGroup& group) const;
+  std::optional<double> cost_of(const FusionGroup& group, bool horizontal) const;
+  std::set<Value>& inputs_of(FusionGroup& group) const;
   bool are_independent(FusionGroup& large, FusionGroup& small) const;
   void append_outputs(FusionGroup& to, const FusionGroup& from) const;
   void merge_with_producers();
   void merge_siblings();
-  struct Waiting {
-    bool for_nothing = true, for_small = true;
+  struct InputClass {
+    bool only_sources = true, only_small = true;
   };
-  Waiting waiting_of(FusionGroup& group) const;
-  bool is_parameter_map(const ir::Op& op) const;
-  void gather(const std::function<bool(const ir::Op&)>& is_kind);
+  InputClass input_class_of(FusionGroup& group) const;
+  bool is_in_parameter_group(const ir::Op& op) const;
+  void fuse_horizontally(const std::function<bool(const ir::Op&)>& is_candidate);
 
   const ir::Graph& graph_;
   const Options& options_;
   std::vector<std::unique_ptr<FusionGroup>> groups_;
   std::unordered_map<const ir::Op*, FusionGroup*> groups_of_;
   std::unordered_map<const ir::Op*, size_t> positions_;
-  std::vector<const ir::Op*> landmarks_;  ///< at most 64
+  /// Ops for reachability queries (fusion_cycles.cpp); at most 64.
+  std::vector<const ir::Op*> landmarks_;
   Uses uses_;
-  /// Dependencies without data flow, by the later and the earlier op: see order_edges().
-  std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> awaited_, waiting_;
+  /// The order_edges() of the graph: op -> ops that must run before it; op -> ops that must run
+  /// after it.
+  std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> order_predecessors_,
+      order_successors_;
   std::set<Value> graph_outputs_;
-  mutable LoweredOps lowered_;  ///< cache, like kernels_
-  mutable std::unordered_map<GroupKey, Kernel, GroupKeyHash> kernels_;
+  mutable LoweringCache lowered_;  ///< cache of lowered ops
+  mutable std::unordered_map<GroupKey, KernelEstimate, GroupKeyHash> estimates_;
 };
 
 }  // namespace fluid

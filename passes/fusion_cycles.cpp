@@ -1,6 +1,7 @@
-// Decides whether two groups can merge, that is, whether no third group has to run between them.
-// Levels bound the search if the groups are near each other. Landmarks answer most queries about
-// distant groups.
+// Cycle test of kernel fusion: two groups cannot merge if a third group depends on one of them and
+// the other depends on the third. Topological levels bound the search between groups that are close
+// in the graph. Landmarks, ops with precomputed reachability, answer most queries about distant
+// groups.
 
 #include <algorithm>
 #include <queue>
@@ -12,12 +13,13 @@ namespace fluid {
 namespace {
 
 constexpr size_t kLandmarks = 64;
-constexpr int64_t kGap = 1 << 20;  // distance of initial levels; lifts rarely propagate far
+constexpr int64_t kGap = 1 << 20;  // gap between initial levels, so that raising a level rarely
+                                   // raises the levels of readers
 
 }  // namespace
 
-/// Chooses as landmarks one op on the longest chain of each stretch of the graph. Computes which
-/// groups depend on each landmark and on which groups it depends.
+/// Divides the ops into at most 64 intervals of the graph order. Chooses one landmark per interval:
+/// an op on the longest dependency chain. Computes `reached_by` and `reaches` of the groups.
 void Fusion::place_landmarks() {
   const size_t n = groups_.size();
   std::vector<int64_t> above(n), chain(n);
@@ -43,27 +45,27 @@ void Fusion::place_landmarks() {
     landmarks_.push_back(graph_.ops[best].get());
   }
   for (size_t i = 0; i < n; ++i) {
-    for (const FusionGroup* source : sources(*groups_[i])) {
-      groups_[i]->reached_by |= source->reached_by;
+    for (const FusionGroup* producer : producers(*groups_[i])) {
+      groups_[i]->reached_by |= producer->reached_by;
     }
   }
   for (size_t i = n; i-- > 0;) {
-    for (FusionGroup* source : sources(*groups_[i])) source->reaches |= groups_[i]->reaches;
+    for (FusionGroup* producer : producers(*groups_[i])) producer->reaches |= groups_[i]->reaches;
   }
 }
 
-std::vector<FusionGroup*> Fusion::sources(const FusionGroup& group) const {
-  std::vector<FusionGroup*> sources;
+std::vector<FusionGroup*> Fusion::producers(const FusionGroup& group) const {
+  std::vector<FusionGroup*> producers;
   for (const ir::Op* op : group.ops) {
     for (const Value& v : op->operands) {
-      FusionGroup* source = group_of(v.op());
-      if (source != &group) sources.push_back(source);
+      FusionGroup* producer = group_of(v.op());
+      if (producer != &group) producers.push_back(producer);
     }
-    const auto awaited = awaited_.find(op);
-    if (awaited == awaited_.end()) continue;
-    for (const ir::Op* first : awaited->second) sources.push_back(group_of(first));
+    const auto awaited = order_predecessors_.find(op);
+    if (awaited == order_predecessors_.end()) continue;
+    for (const ir::Op* first : awaited->second) producers.push_back(group_of(first));
   }
-  return sources;
+  return producers;
 }
 
 std::vector<FusionGroup*> Fusion::readers(const FusionGroup& group) const {
@@ -77,8 +79,8 @@ std::vector<FusionGroup*> Fusion::readers(const FusionGroup& group) const {
         if (reader != &group) readers.push_back(reader);
       }
     }
-    const auto waiting = waiting_.find(op);
-    if (waiting == waiting_.end()) continue;
+    const auto waiting = order_successors_.find(op);
+    if (waiting == order_successors_.end()) continue;
     for (const ir::Op* next : waiting->second) readers.push_back(group_of(next));
   }
   return readers;
@@ -96,8 +98,8 @@ bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
   return has_indirect_path(first, last);
 }
 
-/// Whether a path leads from `first` to `last` through another group. Searches from both ends in
-/// turns: without a path, one of the searches often ends early.
+/// Whether a dependency path leads from `first` to `last` through another group. Bidirectional
+/// search: if there is no path, one of the two searches often ends early.
 bool Fusion::has_indirect_path(const FusionGroup* first, const FusionGroup* last) const {
   std::unordered_map<const FusionGroup*, bool> from_last;
   std::vector<const FusionGroup*> fronts[2];
@@ -109,41 +111,41 @@ bool Fusion::has_indirect_path(const FusionGroup* first, const FusionGroup* last
       return seen->second != end;
     });
   };
-  if (meets(readers(*first), false) || meets(sources(*last), true)) return true;
+  if (meets(readers(*first), false) || meets(producers(*last), true)) return true;
   for (bool end = false; !fronts[0].empty() && !fronts[1].empty(); end = !end) {
     const FusionGroup* group = fronts[end].back();
     fronts[end].pop_back();
-    if (meets(end ? sources(*group) : readers(*group), end)) return true;
+    if (meets(end ? producers(*group) : readers(*group), end)) return true;
   }
   return false;
 }
 
-/// Updates level and landmarks of `merged`, which has taken the ops of `other`. Chooses the lowest
-/// level that its sources allow, so that few readers have to be lifted.
-void Fusion::take_place_of(FusionGroup* merged, const FusionGroup& other) const {
+/// Updates the level and the landmark bits of `merged`, which now contains the ops of `other`. The
+/// new level is the lowest that the producers allow, so that the levels of few readers must rise.
+void Fusion::update_after_merge(FusionGroup* merged, const FusionGroup& other) const {
   merged->reached_by |= other.reached_by;
   merged->reaches |= other.reaches;
   merged->level = std::min(merged->level, other.level);
-  for (const FusionGroup* source : sources(*merged)) {
-    merged->level = std::max(merged->level, source->level + 1);
+  for (const FusionGroup* producer : producers(*merged)) {
+    merged->level = std::max(merged->level, producer->level + 1);
   }
-  lift_readers(merged);
+  raise_reader_levels(merged);
 }
 
-/// Restores the order of levels after the level of `group` rose. Visits each group once, in the
-/// order of previous levels.
-void Fusion::lift_readers(FusionGroup* group) const {
+/// Raises the levels of the groups that depend on `group` above its level, where necessary. Visits
+/// each group at most once, by ascending level before the call.
+void Fusion::raise_reader_levels(FusionGroup* group) const {
   using Entry = std::pair<int64_t, FusionGroup*>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> lifted;
   std::unordered_set<const FusionGroup*> known = {group};
   lifted.emplace(group->level, group);
   while (!lifted.empty()) {
-    const FusionGroup* source = lifted.top().second;
+    const FusionGroup* producer = lifted.top().second;
     lifted.pop();
-    for (FusionGroup* reader : readers(*source)) {
-      if (reader->level > source->level) continue;
+    for (FusionGroup* reader : readers(*producer)) {
+      if (reader->level > producer->level) continue;
       if (known.insert(reader).second) lifted.emplace(reader->level, reader);
-      reader->level = source->level + 1;
+      reader->level = producer->level + 1;
     }
   }
 }

@@ -12,8 +12,10 @@ namespace {
 
 using Positions = std::vector<int64_t>;
 
-constexpr std::string_view kGroup = "group";            // position of the op's group
-constexpr std::string_view kResults = "group_results";  // positions of the op's results
+// Attribute: index of the op's group in execution order.
+constexpr std::string_view kGroup = "group";
+// Attribute: index of each result of the op among the results of the kernel.
+constexpr std::string_view kResults = "group_results";
 
 void add(LiveRanges& lives, Value v, int at) {
   if (root_of(v) == v && source_kind(*v.op()) == SourceKind::none) lives[v] = {at, at};
@@ -92,7 +94,7 @@ LiveRanges live_ranges_of(const ir::Graph& graph, const std::vector<FusionGroup>
   return lives;
 }
 
-int64_t peak_of(const LiveRanges& lives, int64_t batch) {
+int64_t peak_bytes(const LiveRanges& lives, int64_t batch) {
   std::map<int, int64_t> changes;
   for (const auto& [v, life] : lives) {
     changes[life.first] += v.type().bytes_at(batch);
@@ -103,7 +105,7 @@ int64_t peak_of(const LiveRanges& lives, int64_t batch) {
   return peak;
 }
 
-bool stays_intact(Value v, const Uses& uses) {
+bool is_never_overwritten(Value v, const Uses& uses) {
   if (is_collective(*root_of(v).op())) return false;
   const auto readers = uses.find(root_of(v));
   return readers == uses.end() ||

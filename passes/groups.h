@@ -7,35 +7,38 @@
 
 namespace fluid {
 
-/// Marks groups in the graph: every op gets its group's position in the order of execution, and an
-/// op of a kernel the positions of its results among the kernel's (-1: read in the kernel alone).
-/// Puts the ops in the groups' order. Ops in no group are removed.
+/// Stores the groups as attributes of the ops. Attribute `group` is the index of the op's group in
+/// execution order. Attribute `group_results` has, for each result of the op, its index among the
+/// results of the kernel (-1: read only inside the kernel). Sorts the ops by group. Erases ops that
+/// are in no group.
 void mark_groups(ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
-/// Reads the marks of mark_groups() and removes them from the ops. Sets `ops`, `fusible` and
-/// `outputs` of the groups. A group may be empty, if its ops are gone. Throws
-/// UserError for an op without marks.
+/// Returns the groups that mark_groups() stored, and erases its attributes. Sets only `ops`,
+/// `fusible` and `outputs` of the groups. A group is empty if its ops have been erased. Throws
+/// UserError for an op without these attributes.
 std::vector<FusionGroup> extract_groups(ir::Graph& graph);
 
-/// Positions of the first and the last group that use a value.
+/// Live range of a value: indices of the group that produces it and of the last group that reads
+/// it.
 struct LiveRange {
   int first = 0;
   int last = 0;
 };
-using LiveRanges = std::map<Value, LiveRange>;  // by root value
+using LiveRanges = std::map<Value, LiveRange>;  // root value (see root_of()) -> its live range
 
-/// Lifetimes of the values in the transient region if `groups` run in their order. Excludes
-/// sources, outputs and stored values.
+/// Live ranges of the values in the transient region of the arena when `groups` run in order.
+/// Excludes sources, graph outputs and values that are stored to variables.
 LiveRanges live_ranges_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
-/// Peak of the bytes that are live at once.
-int64_t peak_of(const LiveRanges& lives, int64_t batch);
+/// Peak memory use in bytes: the maximum total size of values that are live at once.
+int64_t peak_bytes(const LiveRanges& lives, int64_t batch);
 
-/// Whether later groups may still read `v`, even at the end of the step. False for operands and
-/// results of collectives, which are overwritten in place.
-bool stays_intact(Value v, const Uses& uses);
+/// Whether `v` keeps its value for readers that are added later. False for operands and results of
+/// collectives, because collectives overwrite their operands in place.
+bool is_never_overwritten(Value v, const Uses& uses);
 
-/// Whether code is generated for the group. False for a lone alias.
+/// Whether the group becomes a kernel of generated code. False for a single Alias op, and for an op
+/// that is not fusible, such as a library kernel or a collective.
 bool is_generated(const FusionGroup& group);
 
 }  // namespace fluid

@@ -14,15 +14,16 @@ namespace {
 
 constexpr std::string_view kSuffix = ".half";
 
-/// Replaces `cast(parameter)` by reads of a half-precision state. Returns the states by parameter.
+/// Replaces each cast of a parameter to half precision by a read of the parameter's half-precision
+/// state. Returns parameter name -> half-precision state.
 std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   std::map<std::string, Value> copies;
   rewrite_ops(graph, [&](ir::Op& op) {
-    const ir::Op* parameter = cast_parameter(op);
+    const ir::Op* parameter = parameter_of_cast(op);
     if (parameter == nullptr || op.results[0].type.dtype != half) return Values();
     Value& copy = copies[parameter->symbol];
     if (!copy) {
-      copy = record_source(graph, "state", half_weight_of(parameter->symbol), op.results[0].type,
+      copy = record_source(graph, "state", half_weight_name(parameter->symbol), op.results[0].type,
                            {{kScratch, true}}, op.loc);
     }
     return Values{copy};
@@ -30,15 +31,15 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   return copies;
 }
 
-/// Stores the new value of each parameter in its half-precision state too. A skipped step stores
-/// the old value.
+/// Adds stores that write the new value of each parameter to its half-precision state. A skipped
+/// step stores the old value again.
 void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) {
   const size_t end = graph.ops.size();
   for (size_t i = move_stores_last(graph); i < end; ++i) {
     const ir::Op& store = *graph.ops[i];
     const auto copy = copies.find(store.symbol);
     if (copy == copies.end()) continue;
-    ir::RecordAs as(graph, {ir::Role::optimize, store.loc, store.scope, store.symbol});
+    ir::ScopedRecording as(graph, {ir::Role::optimize, store.loc, store.scope, store.symbol});
     const Value updated = cast(store.operands[0], copy->second.dtype());
     record_store(graph, copy->second.op()->symbol, updated, store.loc);
   }
@@ -54,11 +55,11 @@ bool run_half_weights(ir::Program& program, const Options& options, const Target
 
 }  // namespace
 
-std::string half_weight_of(std::string_view parameter) {
+std::string half_weight_name(std::string_view parameter) {
   return std::string(parameter) + std::string(kSuffix);
 }
 
-std::optional<std::string_view> copied_parameter(std::string_view name) {
+std::optional<std::string_view> parameter_of_half_weight(std::string_view name) {
   if (!name.ends_with(kSuffix)) return std::nullopt;
   return name.substr(0, name.size() - kSuffix.size());
 }

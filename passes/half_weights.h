@@ -6,12 +6,12 @@
 
 namespace fluid {
 
-/// Name of the half-precision state of `parameter`. In mixed precision O2, forward and backward of
-/// parameter "w" read the state "w.half". The state is derived: code that writes the parameter
-/// between steps refreshes it, and checkpoints omit it.
-std::string half_weight_of(std::string_view parameter);
+/// Name of the half-precision state of `parameter`: "w.half" for parameter "w". In mixed precision
+/// O2, forward and backward read this state, and the update writes the f32 master weight "w". Code
+/// that writes "w" between steps must also refresh "w.half". Checkpoints omit "w.half".
+std::string half_weight_name(std::string_view parameter);
 
-/// The parameter whose half-precision state is called `name`; nullopt for names of another form.
-std::optional<std::string_view> copied_parameter(std::string_view name);
+/// Inverse of half_weight_name(): "w" for the name "w.half"; nullopt for other names.
+std::optional<std::string_view> parameter_of_half_weight(std::string_view name);
 
 }  // namespace fluid

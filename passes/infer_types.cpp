@@ -9,7 +9,7 @@ namespace {
 bool run_infer_types(ir::Program& program, const Options&, const Target&) {
   bool changed = false;
   for (const auto& op : program.main().ops) {
-    complete_op(*op);
+    fill_default_attrs(*op);
     const std::vector<Type> types = infer_types(*op);
     if (types == result_types(*op)) continue;
     check(types.size() == op->results.size(),

@@ -9,13 +9,14 @@
 namespace fluid {
 namespace {
 
-/// Whether `v` aliases memory that is not its own: a feed slot, a variable or a bucket.
+/// Whether the memory of `v` belongs to a feed, a variable or the bucket of a collective.
 bool has_external_storage(Value v) {
   const ir::Op& op = *root_of(v).op();
   return source_kind(op) != SourceKind::none || is_collective(op);
 }
 
-/// Root values that more than one op reads, not counting aliases, or that are graph outputs.
+/// Root values (see root_of()) that have several readers, or that are graph outputs. Alias ops do
+/// not count as readers.
 std::set<Value> shared_roots(const ir::Graph& graph) {
   std::set<Value> read, shared;
   const auto add = [&](Value v) {
@@ -30,8 +31,8 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
   return shared;
 }
 
-/// Copies the operands of collectives that have other readers, because a collective overwrites its
-/// operands.
+/// Inserts copies of operands of collectives, because a collective overwrites its operands in
+/// place. Copies the operands that have another reader or that are not in memory of their own.
 bool copy_shared_operands(ir::Graph& graph) {
   const std::set<Value> shared = shared_roots(graph);
   bool changed = false;
@@ -52,7 +53,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   bool changed = false;
   auto own = [&](Value& v, const ir::Graph::Recording& as_part) {
     if (!has_external_storage(v)) return;
-    ir::RecordAs as(graph, as_part);
+    ir::ScopedRecording as(graph, as_part);
     v = internal::copy(v);
     changed = true;
   };

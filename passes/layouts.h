@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// NHWC layout of images [n, c, h, w]. Libraries take it without reordering and without padding
-/// channels to whole vectors. Generated code vectorizes along channels.
+/// The channels-last (NHWC) layout of images of shape [n, c, h, w]. Libraries accept this layout
+/// without a reorder and without padding of the channels. Generated code vectorizes along channels.
 inline Layout channels_last() { return {.order = {0, 2, 3, 1}, .blocks = {}}; }
 
 }  // namespace fluid

@@ -6,13 +6,14 @@
 
 namespace fluid {
 
-// States of dynamic loss scaling. Skipped steps update them too.
-inline constexpr std::string_view kLossScale = "loss_scale";  ///< f32[]
-inline constexpr std::string_view kGoodSteps =
-    "loss_scale.good_steps";  ///< i64[]: good steps since the last change
-inline constexpr std::string_view kSkippedSteps = "loss_scale.skipped";  ///< i64[]: total
+// Names of the states of dynamic loss scaling: the loss scale, the number of steps with finite
+// gradients since the loss scale last changed, and the number of skipped steps. A skipped step
+// updates these states too.
+inline constexpr std::string_view kLossScale = "loss_scale";             ///< state, f32[]
+inline constexpr std::string_view kGoodSteps = "loss_scale.good_steps";  ///< state, i64[]
+inline constexpr std::string_view kSkippedSteps = "loss_scale.skipped";  ///< state, i64[]
 
-/// The state `name`, f32[] or i64[]. Declares the state if the graph lacks it.
+/// The state `name` of the graph, a scalar. Declares the state if the graph has no state `name`.
 Value loss_scale_state(ir::Graph& graph, std::string_view name, DType dtype, double initial,
                        const Loc& loc);
 

@@ -14,10 +14,10 @@ Value seed_of(ir::Graph& graph) {
   return reshape(slice(state, {.starts = {0}, .stops = {1}}, {}), Shape{}, {});
 }
 
-void record_startup(ir::Graph& graph, const std::vector<NewVariable>& variables) {
+void record_startup(ir::Graph& graph, const std::vector<VariableDecl>& variables) {
   const Value seed = seed_of(graph);
   std::vector<Value> values;
-  for (const NewVariable& v : variables) {
+  for (const VariableDecl& v : variables) {
     values.push_back(record_initializer(graph, seed, v.name, v.type, v.attrs, v.loc));
   }
   for (size_t i = 0; i < variables.size(); ++i) {
@@ -27,7 +27,7 @@ void record_startup(ir::Graph& graph, const std::vector<NewVariable>& variables)
 
 bool run_make_startup(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
-  const std::vector<NewVariable> variables = new_variables(graph);
+  const std::vector<VariableDecl> variables = declared_variables(graph);
   graph.outputs.clear();
   graph.ops.clear();
   record_startup(graph, variables);
@@ -36,8 +36,8 @@ bool run_make_startup(ir::Program& program, const Options&, const Target&) {
 
 }  // namespace
 
-std::vector<NewVariable> new_variables(const ir::Graph& graph) {
-  std::vector<NewVariable> variables;
+std::vector<VariableDecl> declared_variables(const ir::Graph& graph) {
+  std::vector<VariableDecl> variables;
   for (const auto& op : graph.ops) {
     if (!is_variable(*op) || op->symbol == kRandomState) continue;
     variables.push_back({op->symbol, op->results.front().type, op->attrs, op->loc});
@@ -46,7 +46,7 @@ std::vector<NewVariable> new_variables(const ir::Graph& graph) {
 }
 
 std::unique_ptr<ir::Program> startup_program(const std::string& name,
-                                             const std::vector<NewVariable>& variables) {
+                                             const std::vector<VariableDecl>& variables) {
   auto program = std::make_unique<ir::Program>(name);
   record_startup(program->main(), variables);
   return program;

@@ -9,9 +9,9 @@
 namespace fluid {
 namespace {
 
-/// Position, from 1, of the last collective on which an op that may reject data depends; 0 if there
-/// is none. Returns nullopt if no op may reject data. Depends only on the recorded program, so a
-/// rank without samples gets the same position.
+/// Number of collectives up to the last collective on which an op that may reject data depends; 0
+/// if there is no such collective. nullopt if no op may reject data. All ranks compute the same
+/// number, even a rank without samples, because it depends only on the recorded program.
 std::optional<size_t> needed_collectives(const ir::Program& program, const Options& options,
                                          const Target& target) {
   const std::unique_ptr<ir::Program> expanded = program.clone();
@@ -23,18 +23,18 @@ std::optional<size_t> needed_collectives(const ir::Program& program, const Optio
   if (checked.empty()) return std::nullopt;
   const std::set<const ir::Op*> before = ancestors(checked);
   size_t needed = 0, count = 0;
-  for (const ir::Op* exchange : exchanges(expanded->main())) {
+  for (const ir::Op* collective : collectives_in_order(expanded->main())) {
     ++count;
-    if (before.contains(exchange)) needed = count;
+    if (before.contains(collective)) needed = count;
   }
   return needed;
 }
 
 bool run_mark_error_sync(ir::Program& program, const Options& options, const Target& target) {
-  if (find_directive(program.main()) == nullptr || !options.exchanges()) return false;
+  if (find_directive(program.main()) == nullptr || !options.uses_collectives()) return false;
   const std::optional<size_t> needed = needed_collectives(program, options, target);
   if (!needed) return false;
-  const std::vector<ir::Op*> in_order = exchanges(program.main());
+  const std::vector<ir::Op*> in_order = collectives_in_order(program.main());
   check(*needed < in_order.size(), "no collective follows all ops that may reject data");
   set_error_sync(*in_order[*needed]);
   return true;

@@ -31,8 +31,9 @@ Range parse_range(std::string_view text) {
   return range;
 }
 
-/// Positions of the first and last use of every root value. Uses of an alias count for its root. A
-/// collective whose sums have no reader may run until the end of the step.
+/// Live ranges of root values (see root_of()): positions of the ops that first and last use them.
+/// Uses of an alias count for its root. A collective whose results have no reader may run until the
+/// end of the step.
 class Lifetimes {
  public:
   explicit Lifetimes(const ir::Graph& graph) : end_(static_cast<int>(graph.ops.size()) - 1) {
@@ -58,7 +59,8 @@ class Lifetimes {
   std::map<Value, int> first_, last_;
 };
 
-/// Reads the plan and computes what the attributes omit: categories, names, region sizes, peak.
+/// Reads the ranges of the plan from attributes of the ops. Computes what the attributes do not
+/// hold: categories and names of ranges, region sizes and the memory peak.
 class Reader {
  public:
   Reader(const ir::Graph& graph, const Options& options)
@@ -85,7 +87,7 @@ class Reader {
         Range range = parse_range(texts.at(r));
         const Value v = op.result(static_cast<int>(r));
         lifetimes_.set(range, v);
-        range.holds = is_gradient(op) ? Holds::gradient : Holds::activation;
+        range.category = is_gradient(op) ? RangeCategory::gradient : RangeCategory::activation;
         range.name = source_kind(op) == SourceKind::carried ? op.symbol
                      : op.results[r].name.empty()           ? op.name
                                                             : op.results[r].name;
@@ -94,7 +96,7 @@ class Reader {
       }
       if (!op.attrs.has("workspace")) continue;
       Range range = parse_range(op.attrs.get<std::string>("workspace"));
-      range.holds = Holds::workspace;
+      range.category = RangeCategory::workspace;
       range.name = op.name;
       range.first = static_cast<int>(i);
       range.last = is_store(op) ? lifetimes_.end() : range.first;
@@ -106,7 +108,7 @@ class Reader {
   void grow(const Range& range) {
     int64_t& size = plan_.bytes(range.region);
     if (range.bytes > 0) {
-      size = std::max(size, range.offset + aligned(range.bytes) + guard_);
+      size = std::max(size, range.offset + align_up(range.bytes) + guard_);
     }
   }
 
@@ -114,48 +116,50 @@ class Reader {
     return op.role == ir::Role::comm || (op.role == ir::Role::backward && !op.param.empty());
   }
 
-  Holds other_state(const std::string& symbol) const {
-    return optimizer_states_.contains(symbol) ? Holds::optimizer : Holds::buffer;
+  RangeCategory other_state(const std::string& symbol) const {
+    return optimizer_states_.contains(symbol) ? RangeCategory::optimizer : RangeCategory::buffer;
   }
 
-  /// Category of the value that a store writes: parameter, gradient or another state.
-  Holds stored(const ir::Op& store) const {
+  /// Category of the variable that `store` writes.
+  RangeCategory stored(const ir::Op& store) const {
     const bool of_parameter = parameters_.contains(store.symbol);
-    if (of_parameter || copied_parameter(store.symbol)) return Holds::parameter;
-    return is_gradient(*store.operands[0].op()) ? Holds::gradient : other_state(store.symbol);
+    if (of_parameter || parameter_of_half_weight(store.symbol)) return RangeCategory::parameter;
+    return is_gradient(*store.operands[0].op()) ? RangeCategory::gradient
+                                                : other_state(store.symbol);
   }
 
   void name_permanent() {
     for (const ir::Output& o : graph_.outputs)
-      name(o.value, Region::outputs, Holds::output, o.name);
+      name(o.value, Region::outputs, RangeCategory::output, o.name);
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
       if (is_carry(*op) || kind == SourceKind::carried) continue;
       if (is_store(*op)) {
         name(op->operands[0], Region::state, stored(*op), op->symbol);
       } else if (kind == SourceKind::feed) {
-        name(op->result(), Region::feeds, Holds::feed, op->symbol);
+        name(op->result(), Region::feeds, RangeCategory::feed, op->symbol);
       } else if (kind != SourceKind::none) {
-        const bool of_parameter = kind == SourceKind::parameter || copied_parameter(op->symbol);
-        const Holds holds = of_parameter       ? Holds::parameter
-                            : is_gradient(*op) ? Holds::gradient
-                                               : other_state(op->symbol);
-        name(op->result(), Region::state, holds, op->symbol);
+        const bool of_parameter =
+            kind == SourceKind::parameter || parameter_of_half_weight(op->symbol);
+        const RangeCategory category = of_parameter       ? RangeCategory::parameter
+                                       : is_gradient(*op) ? RangeCategory::gradient
+                                                          : other_state(op->symbol);
+        name(op->result(), Region::state, category, op->symbol);
       }
     }
   }
 
-  void name(Value v, Region region, Holds holds, const std::string& text) {
+  void name(Value v, Region region, RangeCategory category, const std::string& text) {
     for (Value place : {v, root_of(v)}) {
       Range& range = plan_.values.at(place);
       if (range.region != region) continue;
-      range.holds = holds;
+      range.category = category;
       range.name = text;
     }
   }
 
-  /// If a range begins at the op where another range in the same bytes ends, the op works in place.
-  /// The bytes then count once at this op.
+  /// Finds the op at which most memory is in use. If a range begins at the op where a range with
+  /// the same offset ends, the op runs in place, and its bytes count once.
   void find_peak() {
     std::vector<Range> ranges;
     for (const auto& [v, range] : plan_.values) ranges.push_back(range);
@@ -184,7 +188,7 @@ class Reader {
     }
     for (const Range& r : counted) {
       if (r.first > peak || r.last < peak) continue;
-      plan_.at_peak[r.holds] += r.bytes;
+      plan_.at_peak[r.category] += r.bytes;
     }
   }
 
@@ -209,7 +213,8 @@ MemoryPlan memory_plan(const ir::Program& final_program, const Options& options)
 
 namespace {
 
-/// Body of a fused op for which code is generated. Null for library kernels and for other ops.
+/// Body graph of `op` if it is a fused op for which code is generated. Null for library kernels and
+/// for ops that are not fused.
 const ir::Graph* generated_body(const ir::Op& op) {
   const Attr* body = op.attrs.find("body");
   if (body == nullptr || op.attrs.has("kernel")) return nullptr;
@@ -218,21 +223,22 @@ const ir::Graph* generated_body(const ir::Op& op) {
 
 bool reads_checked(const Expr& body) {
   bool found = false;
-  for_each_node(body, [&](const Expr& e) { found |= e.op() == Scalar::read && e.node().checked; });
+  for_each_node(body,
+                [&](const Expr& e) { found |= e.op() == ScalarOp::read && e.node().checked; });
   return found;
 }
 
 }  // namespace
 
-const std::vector<InPlace>& InPlacePairs::of(const ir::Op& op) {
+const std::vector<InPlace>& InPlacePairs::pairs_of(const ir::Op& op) {
   if (!std::holds_alternative<Composite>(*def_of(op).lower) && !is_collective(op)) {
     return *def_of(op).in_place;
   }
-  const auto [known, added] = of_op_.try_emplace(&op);
+  const auto [known, added] = pairs_by_op_.try_emplace(&op);
   if (!added) return *known->second;
   const ir::Graph* body = op.attrs.has("in_place") ? nullptr : generated_body(op);
-  if (body != nullptr) return *(known->second = of_body(*body));
-  std::vector<InPlace>& own = own_[&op];
+  if (body != nullptr) return *(known->second = pairs_of_body(*body));
+  std::vector<InPlace>& own = other_pairs_[&op];
   if (op.attrs.has("in_place")) {
     own = {{.out = 0, .in = static_cast<int>(op.attrs.get<int64_t>("in_place"))}};
   } else if (is_collective(op)) {
@@ -241,17 +247,17 @@ const std::vector<InPlace>& InPlacePairs::of(const ir::Op& op) {
   return *(known->second = &own);
 }
 
-const std::vector<InPlace>* InPlacePairs::of_body(const ir::Graph& body) {
+const std::vector<InPlace>* InPlacePairs::pairs_of_body(const ir::Graph& body) {
   std::vector<const ir::Op*> ops;
   for (const auto& op : body.ops) ops.push_back(op.get());
   Values outputs;
   for (const ir::Output& o : body.outputs) outputs.push_back(o.value);
-  const auto [it, added] = of_body_.try_emplace(key_of_group(ops, outputs, kinds_));
+  const auto [it, added] = pairs_by_body_.try_emplace(key_of_group(ops, outputs, kinds_));
   if (added) it->second = in_place_pairs(body);
   return &it->second;
 }
 
-bool checks_data(const ir::Op& op) {
+bool may_reject_data(const ir::Op& op) {
   const ir::Graph* body = generated_body(op);
   return body != nullptr && std::ranges::any_of(body->ops, [](const auto& inner) {
            return !checked_operands(*inner).empty();
@@ -261,13 +267,15 @@ bool checks_data(const ir::Op& op) {
 std::set<Value> unchecked_results(const ir::Graph& final_graph) {
   std::set<Value> results;
   const auto& ops = final_graph.ops;
-  const std::optional<size_t> told = collectives_before_error_sync(final_graph);
-  const ir::Op* before = told && *told > 0 ? exchanges(final_graph)[*told - 1] : nullptr;
+  const std::optional<size_t> before_sync = collectives_before_error_sync(final_graph);
+  const ir::Op* before = before_sync && *before_sync > 0
+                             ? collectives_in_order(final_graph)[*before_sync - 1]
+                             : nullptr;
   const auto last = std::find_if(ops.rbegin(), ops.rend(), [&](const auto& op) {
-    return checks_data(*op) || op.get() == before;
+    return may_reject_data(*op) || op.get() == before;
   });
   if (last == ops.rend()) return results;
-  const auto end = last.base() - (told ? 0 : 1);
+  const auto end = last.base() - (before_sync ? 0 : 1);
   for (auto op = ops.begin(); op != end; ++op) {
     if (source_kind(**op) != SourceKind::none) continue;
     for (size_t r = 0; r < (*op)->results.size(); ++r) {
@@ -275,24 +283,24 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
       if (root_of(result) == result) results.insert(result);
     }
   }
-  if (told) return results;
-  const Group group = analyze_body(*generated_body(**last));
+  if (before_sync) return results;
+  const Group group = analyze_fused_body(*generated_body(**last));
   const bool finish_checks = std::ranges::any_of(
       group.sinks, [](const GroupSink& s) { return s.finish && reads_checked(s.body); });
   for (const GroupSink& sink : group.sinks) {
     for (const int r : sink.outputs) {
-      const bool stored = r >= 0;  // some reductions are not stored
+      const bool stored = r >= 0;  // -1: the kernel does not store this reduction
       if (stored && (finish_checks || !sink.finish)) results.insert((*last)->result(r));
     }
   }
   return results;
 }
 
-std::string_view name_of(Holds holds) {
+std::string_view name_of(RangeCategory category) {
   static constexpr std::array<std::string_view, 8> kNames = {
       "parameters", "optimizer", "buffers",     "feeds",
       "outputs",    "gradients", "activations", "workspace"};
-  return kNames[static_cast<size_t>(holds)];
+  return kNames[static_cast<size_t>(category)];
 }
 
 Value root_of(Value v) {

@@ -15,96 +15,104 @@
 
 namespace fluid {
 
-inline constexpr int64_t kAlign = 64;  ///< alignment of ranges: a cache line, the widest vector
+inline constexpr int64_t kAlign = 64;  ///< alignment of ranges in bytes: one cache line
 /// Rounds `bytes` up to kAlign.
-constexpr int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+constexpr int64_t align_up(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-/// Regions of the arena. `outputs` is double-buffered, at equal offsets, for alternating steps. So
-/// is `feeds` on a device that copies the next step's feeds during a step.
+/// Regions of the arena, the memory of a program. `outputs` is double-buffered: consecutive steps
+/// alternate between two slots. `feeds` is double-buffered on a device that copies the feeds of the
+/// next step during a step. Offsets are equal in both slots.
 enum class Region : uint8_t { state, feeds, outputs, transient };
 std::string_view name_of(Region region);
 
-/// Category of a range, for `plan` and `summary`.
-enum class Holds : uint8_t {
+/// Category of a range in the memory report of the `plan` command and of `summary`.
+enum class RangeCategory : uint8_t {
   parameter,
-  optimizer,  ///< moments of the parameters, update counter
-  buffer,     ///< other states, such as running means
+  optimizer,  ///< optimizer states: moments of the parameters, the update counter
+  buffer,     ///< states that are not optimizer states, such as running means
   feed,
   output,
   gradient,
   activation,
   workspace,
 };
-std::string_view name_of(Holds holds);
+std::string_view name_of(RangeCategory category);
 
-/// A range of arena memory that holds a value or an op's workspace.
+/// A range of bytes of the arena that holds a value or the workspace of an op, with its live range.
 struct Range {
   Region region = Region::transient;
-  Holds holds = Holds::activation;
-  int64_t offset = 0;  ///< in its region, a multiple of kAlign
+  RangeCategory category = RangeCategory::activation;
+  int64_t offset = 0;  ///< in bytes from the start of the region; a multiple of kAlign
   int64_t bytes = 0;
-  int first = 0;     ///< position of the first op that touches it; -1: an earlier micro-batch
-  int last = 0;      ///< position of the last op; not transient: the whole step
-  std::string name;  ///< name of the variable, feed or output; else of the value or op
+  /// Position of the first op that uses the range; -1: an op of an earlier micro-batch.
+  int first = 0;
+  /// Position of the last op that uses the range. A range outside of Region::transient is live for
+  /// the whole step.
+  int last = 0;
+  std::string name;  ///< name of the variable, feed or output; for other ranges, of the value or op
 };
 
-/// Memory plan of a final program's main graph.
+/// Memory plan of the main graph of a compiled program.
 ///
-/// Every result of the main graph has a range. The result of an Alias shares the range of its
-/// operand. A result that is stored directly into a variable, or computed in place, has the range
-/// that it overwrites. Ranges of states are identified by name, so an executor may place variables
-/// in a table of its own that several programs share.
+/// Every result of an op has a range. The result of an Alias op has the range of its operand. A
+/// result that is written directly to a variable, or computed in place, has the range that it
+/// overwrites. Ranges in Region::state carry the name of their variable, so that an executor can
+/// place variables elsewhere and share them between programs.
 struct MemoryPlan {
   std::map<Value, Range> values;
-  std::map<const ir::Op*, Range>
-      workspaces;     ///< of fused ops and library kernels; destination of `carry`
-  int64_t state = 0;  ///< sizes of the regions in bytes
+  /// Workspaces of fused ops and library kernels; for a `carry` op, the range to which it copies.
+  std::map<const ir::Op*, Range> workspaces;
+  int64_t state = 0;  ///< size of each region in bytes; of one slot, for feeds and outputs
   int64_t feeds = 0;
   int64_t outputs = 0;
   int64_t transient = 0;
   int64_t& bytes(Region region);
   int64_t bytes(Region region) const { return const_cast<MemoryPlan&>(*this).bytes(region); }
-  std::string peak;                  ///< the op at the peak of memory in use
-  std::map<Holds, int64_t> at_peak;  ///< bytes in use at the peak; one slot of feeds and outputs
-  /// Arena bytes for this step alone, with `feed_slots` slots for feeds.
+  std::string peak;  ///< name and source location of the op at which most memory is in use
+  /// Bytes in use at the peak; counts one slot of feeds and outputs.
+  std::map<RangeCategory, int64_t> at_peak;
+  /// Size of the arena in bytes if no other program shares it. `feed_slots` is 1 or 2.
   int64_t total(int feed_slots) const {
     return state + feed_slots * feeds + 2 * outputs + transient;
   }
 };
 
-/// Reads the plan from the attributes that plan_memory set on `final_program`.
+/// The memory plan of a compiled program, from the attributes that the plan_memory pass set.
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options);
 
-/// Throws InternalError unless the plan is safe. Uses the program alone, not the planner's data.
-/// Checks that values in use at once do not overlap, except for in-place results. Checks that
-/// ranges lie inside their regions. Checks that no variable is overwritten before its last reader,
-/// or by an op that may still reject data.
+/// Throws InternalError unless the plan is valid. Derives live ranges from the program,
+/// independently of the plan_memory pass. Checks that values that are live at once do not overlap,
+/// except for in-place results, and that ranges lie inside their regions. Checks that no variable
+/// is overwritten before its last reader has run, or while an op may still reject the step's data.
 void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options);
 
-/// The value that owns the bytes of `v`. Follows Alias ops.
+/// The value whose memory `v` shares: the value at the end of the chain of Alias ops, or `v`
+/// itself.
 Value root_of(Value v);
 
-/// Whether the kernel of `op` reads at data-dependent indices and so may reject data.
-bool checks_data(const ir::Op& op);
+/// Whether the kernel of `op` may reject the step's data: it checks data-dependent indices, and an
+/// index may be out of bounds.
+bool may_reject_data(const ir::Op& op);
 
-/// Results that are written before all data is checked; with several processes, before the error
-/// words are exchanged. They must not alias a variable, because a rejected step leaves variables
-/// unchanged.
+/// Results that are written while the step's data may still be rejected: before the last data check
+/// or, with several processes, before the exchange of error words. Such a result must not alias a
+/// variable, because a rejected step leaves variables unchanged.
 std::set<Value> unchecked_results(const ir::Graph& final_graph);
 
-/// Pairs (result, operand) of ops that may alias. Fused ops are analysed once per kind of body. Ops
-/// must outlive this object, unchanged.
+/// Cache of in-place pairs: for each op, the (result, operand) pairs that may share memory. Fused
+/// ops with equal bodies are analysed once. Ops must outlive this object and must not change.
 class InPlacePairs {
  public:
-  const std::vector<InPlace>& of(const ir::Op& op);
+  const std::vector<InPlace>& pairs_of(const ir::Op& op);
 
  private:
-  const std::vector<InPlace>* of_body(const ir::Graph& body);
+  const std::vector<InPlace>* pairs_of_body(const ir::Graph& body);
 
-  std::unordered_map<const ir::Op*, const std::vector<InPlace>*> of_op_;
-  std::unordered_map<const ir::Op*, std::vector<InPlace>> own_;  ///< ops without a generated body
+  std::unordered_map<const ir::Op*, const std::vector<InPlace>*> pairs_by_op_;
+  /// Pairs of library kernels and collectives, which have no generated body.
+  std::unordered_map<const ir::Op*, std::vector<InPlace>> other_pairs_;
   OpKinds kinds_;
-  std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> of_body_;
+  std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> pairs_by_body_;
 };
 
 }  // namespace fluid

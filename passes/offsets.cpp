@@ -8,14 +8,15 @@
 namespace fluid {
 namespace {
 
-/// A buffer with an assigned offset.
+/// A buffer that has its offset: bytes [offset, end), live from op `first` to op `last`.
 struct Placed {
   int64_t offset, end;
   int first, last;
 };
 
-/// Offset of the smallest gap between `placed` buffers (sorted by offset) that fits `wanted`.
-/// Without a gap, the end of the last buffer.
+/// Best-fit offset for `wanted`: the start of the smallest sufficient gap between the buffers that
+/// are live at the same time. If no gap is sufficient, the end of the last of these buffers.
+/// `placed` is sorted by offset.
 int64_t best_gap(const std::vector<Placed>& placed, const Buffer& wanted) {
   int64_t best = -1, smallest = std::numeric_limits<int64_t>::max(), end = 0;
   for (const Placed& p : placed) {
@@ -62,8 +63,8 @@ std::vector<size_t> ordered(const std::vector<Buffer>& buffers, Before before) {
   return order;
 }
 
-/// Peak of the bytes that are live at once: a lower bound of the plan's size.
-int64_t most_in_use(const std::vector<Buffer>& buffers) {
+/// Maximum number of bytes that are live at once: a lower bound of the total size of any placement.
+int64_t peak_in_use(const std::vector<Buffer>& buffers) {
   std::map<int, int64_t> change;
   for (const Buffer& b : buffers) {
     change[b.first] += b.bytes;
@@ -88,7 +89,7 @@ class Xorshift {
   uint64_t state_ = 0x9e3779b97f4a7c15;
 };
 
-/// An order of placement and its result.
+/// An order in which buffers are placed, the placed buffers and their total size.
 struct Placement {
   std::vector<size_t> order;
   std::vector<Buffer> buffers;
@@ -98,24 +99,24 @@ struct Placement {
       : order(std::move(by)), buffers(unplaced), end(place(buffers, order)) {}
 };
 
-/// Number of placements to try. A placement compares each buffer with half of the other buffers, on
-/// average.
-double tries_for(size_t buffers) {
+/// Maximum number of placements that the local search tries; fewer for many buffers. A placement
+/// compares each buffer with half of the other buffers on average.
+double placements_to_try(size_t buffers) {
   constexpr double kTries = 400, kComparisons = 50e6;
   const auto n = static_cast<double>(buffers);
   return std::min(kTries, kComparisons / (n * n / 2));
 }
 
-/// Local search. Starts with the large buffers first. Moves a random large buffer to another
-/// position and keeps the move if the plan does not grow. Stops at the lower bound, or when the
-/// tries are used up.
+/// Local search over orders of placement, in which the large buffers stay in front. Each try moves
+/// a random large buffer to another position and keeps the new order if the total size does not
+/// grow. Stops when the total size is `bound`, or after placements_to_try() tries.
 Placement improved(const Placement& start, int64_t bound) {
   const int64_t small = bound / 64;
   std::vector<size_t> order = start.order;
   const auto rest = std::ranges::stable_partition(
       order, [&](size_t i) { return start.buffers[i].bytes > small; });
   const size_t large = order.size() - rest.size();
-  const double tries = tries_for(order.size());
+  const double tries = placements_to_try(order.size());
   Placement best(start.buffers, std::move(order));
   Xorshift random;
   for (int i = 0; i < tries && best.end > bound && large > 1; ++i) {
@@ -142,15 +143,16 @@ int64_t assign_offsets(std::vector<Buffer>& buffers) {
               }),
       ordered(buffers, [](const Buffer& a, const Buffer& b) { return a.first < b.first; }),
   };
-  const int64_t bound = most_in_use(buffers);
+  const int64_t bound = peak_in_use(buffers);
   Placement best(buffers, orders.front());
-  const auto take = [&](Placement other) {
+  const auto keep_if_lower = [&](Placement other) {
     if (other.end < best.end) best = std::move(other);
   };
   for (size_t i = 1; i < orders.size() && best.end > bound; ++i) {
-    take(Placement(buffers, orders[i]));
+    keep_if_lower(Placement(buffers, orders[i]));
   }
-  if (best.end > bound && tries_for(buffers.size()) >= 1) take(improved(best, bound));
+  if (best.end > bound && placements_to_try(buffers.size()) >= 1)
+    keep_if_lower(improved(best, bound));
   buffers = std::move(best.buffers);
   return best.end;
 }

@@ -14,30 +14,31 @@ namespace fluid {
 enum class Mode : uint8_t {
   train,    ///< forward, backward, update
   eval,     ///< all outputs; inference mode of dropout and batch norm
-  predict,  ///< only the outputs that the given feeds determine
-  init,     ///< the startup graph: initialises the variables
+  predict,  ///< inference mode; only the outputs that depend on no other feed than Options::feeds
+  init,     ///< the startup program, which initialises the variables
 };
 
-/// Part of a training step that an executable runs. A batch may be split into micro-batches that
-/// run one after the other.
+/// Which micro-batch of a training step the program computes. With gradient accumulation, a batch
+/// is split into micro-batches that run one after the other.
 enum class MicroBatchKind : uint8_t {
-  whole,   ///< the whole step
-  first,   ///< first micro-batch: forward, backward; starts the gradient sums
-  middle,  ///< a later micro-batch: adds to the gradient sums
-  last,    ///< last micro-batch: adds to the gradient sums and updates
-  empty,   ///< rank without samples: updates with zero gradients of its own
+  whole,   ///< no gradient accumulation: the whole step
+  first,   ///< the first micro-batch: forward and backward; starts the gradient sums
+  middle,  ///< neither the first nor the last micro-batch: adds to the gradient sums
+  last,    ///< the last micro-batch: adds to the gradient sums, then updates the parameters
+  empty,   ///< for a rank without samples: zero gradients, then updates the parameters
 };
 
 /// Settings of loss scaling for f16 gradients. The defaults follow PyTorch's GradScaler, which has
 /// no floor and no ceiling.
 struct LossScale {
   double initial = 65536;
-  double growth = 2;     ///< after `interval` consecutive steps with finite gradients
-  double backoff = 0.5;  ///< after a step with non-finite gradients
+  /// Factor applied after `interval` consecutive steps with finite gradients.
+  double growth = 2;
+  double backoff = 0.5;  ///< factor applied after a step with non-finite gradients
   int64_t interval = 2000;
   double floor = 1;
   double ceiling = 16777216;
-  bool dynamic = true;  ///< false: the scale stays at `initial`
+  bool dynamic = true;  ///< whether the scale changes; false: stays at `initial`
 };
 
 /// Level of automatic mixed precision.
@@ -48,12 +49,13 @@ enum class AmpLevel : uint8_t {
 
 /// Automatic mixed precision: compute-bound ops in half precision, range-sensitive ops in f32.
 struct AmpOptions {
-  DType dtype = DType::bf16;  ///< or f16
-  LossScale loss_scale = {};  ///< only for f16; bf16 has the range of f32
+  DType dtype = DType::bf16;  ///< the half-precision dtype: bf16 or f16
+  LossScale loss_scale = {};  ///< used only with f16, because bf16 has the range of f32
   AmpLevel level = AmpLevel::o1;
-  /// Ops and layers that run in f32, or in half, regardless of their class. A name is an op
-  /// ("softmax") or a layer ("fc0", or "encoder" for all layers inside). A layer's name takes
-  /// precedence over an op's name, an inner layer over an outer layer, NoAmp over both lists.
+  /// Names of ops and layers that run in f32 (`in_f32`) or in half precision (`in_half`), in place
+  /// of the default for the op. A name is an op ("softmax") or a layer ("fc0"; "encoder" includes
+  /// the layers inside it). A layer takes precedence over an op, and an inner layer over an outer
+  /// layer. A NoAmp scope takes precedence over both lists.
   std::vector<std::string> in_f32 = {};
   std::vector<std::string> in_half = {};
   bool has_half_weights() const { return level == AmpLevel::o2; }
@@ -62,36 +64,46 @@ struct AmpOptions {
 
 /// How gradients are grouped into buckets for collectives.
 struct Buckets {
-  int64_t first_bytes = int64_t{1} << 20;  ///< small, so that it starts early
-  int64_t bytes = int64_t{25} << 20;       ///< both sizes are PyTorch's
-  std::optional<DType> dtype = {};         ///< f16 or bf16: gradients are reduced in half precision
+  /// Size of the first bucket: small, so that its collective starts early.
+  int64_t first_bytes = int64_t{1} << 20;
+  /// Size of the other buckets. Both sizes are the defaults of PyTorch's DDP.
+  int64_t bytes = int64_t{25} << 20;
+  /// Dtype of the collectives, f16 or bf16; nullopt: the dtype of the gradients.
+  std::optional<DType> dtype = {};
 };
 
-/// Everything on which a pass may depend, besides the program and the target.
+/// Options of the compiler passes. The result of a pass depends only on the program, these options
+/// and the Target.
 struct Options {
   Mode mode = Mode::train;
   int64_t batch = 1;              ///< samples per step; > 0
-  std::optional<DType> dtype;     ///< f64: the whole program runs in f64
-  std::optional<AmpOptions> amp;  ///< mixed precision
-  MicroBatchKind slice = MicroBatchKind::whole;
-  /// Gradients and outputs are sums over parts of a batch, weighted by their numbers of samples.
-  bool weighted = false;
+  std::optional<DType> dtype;     ///< f64: all floats of the program; nullopt: recorded dtypes
+  std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
+  MicroBatchKind micro_batch = MicroBatchKind::whole;
+  /// Whether the program computes a part of the batch, a micro-batch or a shard. The loss and
+  /// outputs are then scaled, so that the parts add up to the loss and outputs of the whole batch.
+  bool scale_partial_loss = false;
   int64_t world = 1;               ///< number of processes that train together
   bool force_collectives = false;  ///< run the collectives in a world of one process
-  bool exchanges() const { return world > 1 || force_collectives; }
-  /// Rank of this process. The program depends on it only with `shard_optimizer`.
+  bool uses_collectives() const { return world > 1 || force_collectives; }
+  /// Rank of this process. The compiled program depends on `rank` only if `shard_optimizer` is
+  /// true.
   int64_t rank = 0;
   bool shard_optimizer = false;
   Buckets buckets = {};
-  bool sync_bn = false;             ///< batch_norm uses the statistics of all processes
-  std::set<std::string> feeds;      ///< predict: the feeds that will be given; empty: all
-  std::set<std::string> fill = {};  ///< init: the variables to initialise; empty: all
+  bool sync_bn = false;  ///< batch_norm uses the statistics of all processes
+  /// For Mode::predict: names of the feeds that the user gives; empty: all.
+  std::set<std::string> feeds;
+  /// For Mode::init: names of the variables to initialise; empty: all.
+  std::set<std::string> init_variables = {};
   bool fuse = true;
-  bool libraries = true;      ///< let library kernels claim ops
-  bool tf32 = false;          ///< let GPU libraries round operands of f32 products to TF32
-  bool check_finite = false;  ///< --check-finite: see decides_by_loss()
-  bool guard_plan = false;    ///< --verify-plan: guards between ranges, dead ranges poisoned
-  bool verify_each = true;    ///< verify the program after every pass; false: after the last pass
+  bool libraries = true;  ///< use library kernels where they are faster
+  bool tf32 = false;  ///< let GPU libraries round operands of f32 matmuls and convolutions to TF32
+  /// Whether to skip the update of a step whose loss is not finite (--check-finite).
+  bool check_finite = false;
+  /// Debugging option (--verify-plan): puts guard bytes between ranges and poisons dead ranges.
+  bool guard_plan = false;
+  bool verify_each = true;  ///< verify the program after each pass; false: only after the last pass
 };
 
 }  // namespace fluid

@@ -6,7 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether the group is one op that runs as it is. The ops of other groups are dead.
+/// Whether the group is a single op that stays in the main graph. The ops of a group for which
+/// neither is_kept() nor is_generated() holds are dead.
 bool is_kept(const FusionGroup& group) {
   return !group.ops.empty() &&
          (!group.fusible || (group.ops.size() == 1 &&
@@ -22,7 +23,7 @@ bool run_outline(ir::Program& program, const Options&, const Target&) {
     if (is_generated(group)) {
       ir::Op* fused = append_fused(program, group.ops, group.outputs, group.ops.back()->param);
       for (size_t i = 0; i < group.outputs.size(); ++i) {
-        redirect(main, uses, group.outputs[i], fused->result(static_cast<int>(i)));
+        replace_all_uses(main, uses, group.outputs[i], fused->result(static_cast<int>(i)));
       }
       order.push_back(fused);
     } else if (is_kept(group)) {

@@ -27,7 +27,7 @@ void replace_summands(ir::Graph& graph,
   for (ir::Output& o : graph.outputs) {
     if (!is_additive(o)) continue;
     ir::Op& op = *o.value.op();
-    ir::RecordAs as(graph, {ir::Role::metric, op.loc, op.scope, ""});
+    ir::ScopedRecording as(graph, {ir::Role::metric, op.loc, op.scope, ""});
     if (is_metric(o.value)) {
       const Value sum = total(o.name + std::string(kMetricSum), o.value);
       o.value = metric(sum, total(o.name + std::string(kMetricWeight), op.result(1)));

@@ -9,17 +9,19 @@
 
 namespace fluid {
 
-/// A rewrite of the program. A pass is one file, one line in pipeline.cpp and one .fir test of its
-/// name.
+/// A compiler pass: a rewrite of the program. To add a pass, add a file, a line in pipeline.cpp and
+/// a .fir test with the name of the pass.
 struct Pass {
-  std::string name;                ///< "append_backward"
-  std::string doc;                 ///< one sentence
-  std::vector<std::string> needs;  ///< facts that must hold before: "typed"
-  std::vector<std::string> gives;  ///< facts that hold after
-  bool (*run)(ir::Program&, const Options&, const Target&);  ///< returns whether it changed
+  std::string name;  ///< such as "append_backward"
+  std::string doc;   ///< description in one sentence
+  /// Properties of the program that the pass requires, such as "typed".
+  std::vector<std::string> needs;
+  std::vector<std::string> gives;  ///< properties that hold after the pass
+  bool (*run)(ir::Program&, const Options&,
+              const Target&);  ///< returns whether the program changed
 };
 
-/// All passes, by name.
+/// Every pass of the compiler. A pass is looked up by its `name`.
 const std::vector<Pass>& all_passes();
 
 /// The passes that compile a recorded program, in order (pipeline.cpp).
@@ -31,17 +33,18 @@ std::vector<Pass> startup_pipeline(const Options& options);
 struct PassReport {
   std::string pass;
   bool changed = false;
-  double ms = 0;         ///< time of the pass
-  double verify_ms = 0;  ///< time of the verification after it
-  std::string dump;      ///< the changed lines, if requested
+  double ms = 0;         ///< time of the pass in ms
+  double verify_ms = 0;  ///< time of the verifier after the pass, in ms
+  std::string dump;      ///< line_diff() of the program before and after the pass, if requested
 };
 
-/// Explains why `passes` cannot run in this order and names the missing pass. "" if the order is
-/// valid.
-std::string order_fault(const std::vector<Pass>& passes);
+/// Error message if a pass needs a property that no earlier pass gives; it names a pass that gives
+/// the property. "" if `passes` can run in this order.
+std::string order_error(const std::vector<Pass>& passes);
 
-/// Checks the order by order_fault(), then runs and times `passes`. Verifies the program after each
-/// pass that changed it (see Options::verify_each). `dump`: fill PassReport::dump.
+/// Runs and times `passes`, in order. Throws if order_error() is not empty. Verifies the program
+/// after each pass that changed it (see Options::verify_each). `dump`: whether to fill
+/// PassReport::dump.
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
                                    const Options& options, const Target& target, bool dump = false);
 

@@ -15,8 +15,8 @@
 namespace fluid {
 namespace {
 
-/// Checks that stored values have the type of their variable, if the program still reads the
-/// variable.
+/// Checks that each stored value has the type of its variable. A variable that the program does not
+/// declare has no type to check.
 void verify_stores(const ir::Graph& graph) {
   std::map<std::string_view, const ir::Op*> variables;
   for (const auto& op : graph.ops) {
@@ -44,7 +44,7 @@ void verify_after(const ir::Program& program, const std::string& pass) {
 
 }  // namespace
 
-std::string order_fault(const std::vector<Pass>& passes) {
+std::string order_error(const std::vector<Pass>& passes) {
   std::set<std::string> facts;
   for (const Pass& pass : passes) {
     for (const std::string& need : pass.needs) {
@@ -61,13 +61,13 @@ std::string order_fault(const std::vector<Pass>& passes) {
 
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
                                    const Options& options, const Target& target, bool dump) {
-  const NoAmp::Paused paused;
+  const NoAmp::Suspend paused;
   ir::verify(program);
-  const std::string fault = order_fault(passes);
+  const std::string fault = order_error(passes);
   check(fault.empty(), fault);
   std::vector<PassReport> reports;
   std::string before = dump ? ir::print_by_id(program) : "";
-  bool changed = false;  // changed since the last verification
+  bool changed = false;  // whether the program has changed since the last verification
   for (const Pass& pass : passes) {
     PassReport report{.pass = pass.name};
     const Stopwatch watch;

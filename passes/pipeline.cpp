@@ -9,71 +9,77 @@ const std::vector<Pass>& all_passes() {
 
 namespace {
 
-/// Passes of the training step, or of inference.
+/// Appends the passes that turn the recorded program into the program of a training step or of
+/// inference.
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
-  p.push_back(derive_inference_pass());  // first: other passes skip the ops it drops
-  p.push_back(simplify_pass());          // before backward: dropped ops need no gradient
+  p.push_back(derive_inference_pass());  // first, so that other passes do not process ops that
+                                         // inference does not need
+  p.push_back(simplify_pass());          // before append_backward: erased ops need no gradient
   p.push_back(cse_pass());
   p.push_back(dce_pass());
 
-  if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
-  // Before backward, which differentiates its collectives.
-  if (options.sync_bn && options.exchanges()) p.push_back(sync_batch_stats_pass());
-  if (options.weighted)
-    p.push_back(scale_partial_loss_pass());  // before backward: scales the terms of the loss
+  if (options.amp)
+    p.push_back(amp_cast_pass());  // before append_backward, so that gradients get casts too
+  // Before append_backward, which differentiates the collectives of sync_batch_stats.
+  if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
+  if (options.scale_partial_loss)
+    p.push_back(scale_partial_loss_pass());  // before append_backward: scales the terms of the loss
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
-  if (options.slice != MicroBatchKind::whole)
-    p.push_back(accumulate_pass());  // adds up scaled gradients
-  if (options.exchanges()) {
-    p.push_back(all_reduce_pass());       // before unscaling: ranks skip together
-    p.push_back(mark_error_sync_pass());  // next: an empty micro-batch still has all ops
+  if (options.micro_batch != MicroBatchKind::whole)
+    p.push_back(accumulate_pass());  // after scale_loss: sums scaled gradients
+  if (options.uses_collectives()) {
+    // Before unscale_gradients, so that all ranks skip the same steps.
+    p.push_back(all_reduce_pass());
+    p.push_back(mark_error_sync_pass());  // before dce, which erases ops of a rank without samples
   }
-  if (options.amp) p.push_back(unscale_gradients_pass());        // on the sums of the whole batch
-  if (options.check_finite) p.push_back(skip_nonfinite_pass());  // no-op with loss scaling
-  p.push_back(clip_gradients_pass());    // after unscaling: norms of true gradients
-  p.push_back(expand_optimizer_pass());  // needs the gradients; adds the optimizer states
+  if (options.amp)
+    p.push_back(unscale_gradients_pass());  // after all_reduce: unscales the sums over ranks
+  if (options.check_finite) p.push_back(skip_nonfinite_pass());  // no effect with loss scaling
+  p.push_back(clip_gradients_pass());    // after unscale_gradients: norms of unscaled gradients
+  p.push_back(expand_optimizer_pass());  // after all passes that change gradients
   if (options.mode == Mode::init) {
-    p.push_back(make_startup_pass());  // after expand_optimizer: initialises its states too
+    p.push_back(make_startup_pass());  // after expand_optimizer: initialises optimizer states too
   } else if (options.amp) {
-    p.push_back(half_weights_pass());  // after backward: it ignores these copies
+    p.push_back(half_weights_pass());  // after append_backward, which differentiates casts
   }
-  p.push_back(split_metrics_pass());  // before dce: uses results that nothing else reads
+  p.push_back(split_metrics_pass());  // before dce, which would erase the results it needs
 }
 
-/// Passes from ops to kernels in memory.
+/// Appends the passes that choose, fuse and order kernels and plan memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
-  // 3. Only ops that kernels can compute, each once.
-  p.push_back(expand_pass());  // before layouts: maps and reductions accept any layout
+  // Expansion into ops that kernels can compute, and removal of duplicates.
+  p.push_back(expand_pass());  // before assign_layouts: only Map and Reduce ops accept any layout
   p.push_back(simplify_pass());
-  p.push_back(cse_pass());  // expansions repeat ops: softmax and its gradient
-  p.push_back(dce_pass());  // drops forward ops that only gradients used
+  p.push_back(cse_pass());  // after expand: expansions repeat ops (softmax and its gradient)
+  p.push_back(dce_pass());  // erases forward ops that have no reader after expand
 
-  // 4. Layouts and library kernels.
+  // Layouts and library kernels.
   if (options.libraries) {
-    p.push_back(assign_layouts_pass());  // before choose_kernels, which keeps layouts
+    p.push_back(assign_layouts_pass());  // before choose_kernels, which does not change layouts
     p.push_back(choose_kernels_pass());
   }
   p.push_back(insert_copies_pass());  // after cse, which would merge the copies
 
-  // 5. Fused kernels, their order, their memory.
+  // Fusion, the order of kernels, and memory.
   p.push_back(fuse_pass());
   if (options.fuse) {
-    p.push_back(recompute_pass());       // after fuse: it looks at what groups store
-    p.push_back(repeat_kernels_pass());  // after recompute: only what is still stored for long
+    p.push_back(recompute_pass());       // after fuse: recomputes results that groups store
+    p.push_back(repeat_kernels_pass());  // after recompute: for the results that are still stored
   }
   p.push_back(outline_pass());
-  p.push_back(schedule_pass());     // after outline: it orders kernels
-  p.push_back(plan_memory_pass());  // after schedule: lifetimes are positions
+  p.push_back(schedule_pass());     // after outline: orders kernels
+  p.push_back(plan_memory_pass());  // after schedule: live ranges depend on the order
 }
 
 }  // namespace
 
 std::vector<Pass> pipeline(const Options& options) {
   std::vector<Pass> p;
-  // 1. Checks and types of the recorded program.
+  // Checks and types of the recorded program.
   p.push_back(check_recorded_pass());
-  p.push_back(set_dtype_pass());  // before infer_types: types follow from the sources
+  // Before infer_types, which derives types from the types of sources.
+  p.push_back(set_dtype_pass());
   p.push_back(infer_types_pass());
   add_step_passes(options, p);
   add_kernel_passes(options, p);

@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Assigns a range to every root value. Fills the regions in the order state, feeds, outputs,
-/// transient.
+/// Computes a MemoryPlan: assigns a range of the arena to every root value (see root_of()) and
+/// every workspace.
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Options& options, const Target& target)
@@ -36,9 +36,9 @@ class Planner {
  private:
   int64_t bytes_of(Value v) const { return v.type().bytes_at(options_.batch); }
   int64_t reserved(int64_t bytes) const {
-    return aligned(bytes) + (options_.guard_plan ? kAlign : 0);
+    return align_up(bytes) + (options_.guard_plan ? kAlign : 0);
   }
-  int death_of(Value root) const {
+  int last_read_of(Value root) const {
     auto it = readers_.find(root);
     int last = position_.at(root.op());
     if (it == readers_.end()) return last;
@@ -46,19 +46,20 @@ class Planner {
     return last;
   }
 
-  /// A collective whose sum has no reader may run until the end of the step.
+  /// Position of the last op that uses `sum`, a result of a collective. A collective whose result
+  /// has no reader may run until the end of the step.
   int end_of_collective(Value sum) const {
-    return readers_.contains(sum) ? death_of(sum) : static_cast<int>(graph_.ops.size());
+    return readers_.contains(sum) ? last_read_of(sum) : static_cast<int>(graph_.ops.size());
   }
 
-  Range permanent(Region region, int64_t bytes) {
+  Range append_range(Region region, int64_t bytes) {
     int64_t& end = plan_.bytes(region);
-    Range range = place(region, end, bytes);
+    Range range = make_range(region, end, bytes);
     end += reserved(bytes);
     return range;
   }
 
-  static Range place(Region region, int64_t offset, int64_t bytes) {
+  static Range make_range(Region region, int64_t offset, int64_t bytes) {
     Range range;
     range.region = region;
     range.offset = offset;
@@ -73,24 +74,26 @@ class Planner {
       const bool feed = kind == SourceKind::feed;
       const Value v = op->result();
       if (kind == SourceKind::carried) {
-        const bool in_bucket = bucket_over_.contains(v);
+        const bool in_bucket = overwritten_by_bucket_.contains(v);
         plan_.values[v] = carried(*op, in_bucket ? bucket_bytes(v.type()) : bytes_of(v));
-        buffer_[v] = fixed(plan_.values[v], 0, death_of(v));
+        buffer_[v] = add_fixed_buffer(plan_.values[v], 0, last_read_of(v));
         if (in_bucket)
-          overwritten_by_[buffer_[v]] = graph_.ops[static_cast<size_t>(death_of(v))].get();
+          overwritten_by_[buffer_[v]] = graph_.ops[static_cast<size_t>(last_read_of(v))].get();
       } else {
-        plan_.values[v] = permanent(feed ? Region::feeds : Region::state, bytes_of(v));
+        plan_.values[v] = append_range(feed ? Region::feeds : Region::state, bytes_of(v));
       }
       if (!feed) variables_[op->symbol] = v;
     }
   }
 
-  /// The range at attribute `offset` of a `carried` or `carry` op.
+  /// Range of the value that `op`, a `carried` or `carry` op, reads or writes: at its attribute
+  /// `offset`.
   static Range carried(const ir::Op& op, int64_t bytes) {
-    return place(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
+    return make_range(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
   }
-  /// Adds a buffer at a fixed range, live from `first` to `last`. Returns its index.
-  size_t fixed(const Range& range, int first, int last) {
+  /// Adds a buffer that assign_offsets() must not move, live from `first` to `last`. Returns the
+  /// index of the buffer.
+  size_t add_fixed_buffer(const Range& range, int first, int last) {
     buffers_.push_back({reserved(range.bytes), first, last, range.offset, true});
     return buffers_.size() - 1;
   }
@@ -99,12 +102,13 @@ class Planner {
     for (const ir::Output& o : graph_.outputs) {
       const Value root = root_of(o.value);
       if (plan_.values.contains(root)) continue;
-      plan_.values[root] = permanent(Region::outputs, bytes_of(root));
+      plan_.values[root] = append_range(Region::outputs, bytes_of(root));
     }
   }
 
-  /// The range of the variable that `store` writes. A graph may write a variable without a source
-  /// op that reads it: a startup graph, or the first micro-batch of a gradient accumulation.
+  /// Range of the variable that `store` writes. If no source op reads the variable, reserves a
+  /// range. This happens in the startup program and in the first micro-batch of gradient
+  /// accumulation.
   const Range& variable(const ir::Op& store) {
     auto [it, added] = written_.try_emplace(store.symbol);
     if (!added) return it->second;
@@ -112,7 +116,7 @@ class Planner {
     auto read = variables_.find(store.symbol);
     it->second = read != variables_.end() ? plan_.values.at(read->second)
                  : is_carry(store)        ? carried(store, bytes)
-                                          : permanent(Region::state, bytes);
+                                          : append_range(Region::state, bytes);
     return it->second;
   }
 
@@ -128,12 +132,12 @@ class Planner {
       if (!is_carry(*op)) continue;
       const int end = static_cast<int>(graph_.ops.size());
       if (in_place) {
-        buffer_[root] = fixed(range, position_.at(root.op()), end);
+        buffer_[root] = add_fixed_buffer(range, position_.at(root.op()), end);
         if (const auto before = variables_.find(op->symbol); before != variables_.end()) {
-          carried_on_.insert(buffer_.at(before->second));
+          overwritten_by_carry_.insert(buffer_.at(before->second));
         }
       } else {
-        fixed(range, position_.at(op.get()), end);
+        add_fixed_buffer(range, position_.at(op.get()), end);
         plan_.workspaces[op.get()] = range;
       }
     }
@@ -143,23 +147,25 @@ class Planner {
     return !op.attrs.has("kernel") || target_.libraries_may_update();
   }
 
-  /// Whether every reader of the variable has run before `root` is written.
+  /// Whether `root` may be written directly to the memory of variable `symbol`: all readers of the
+  /// old value have run, except the op of `root` itself if it can run in place.
   bool may_overwrite(Value root, const std::string& symbol) const {
     auto variable = variables_.find(symbol);
     if (variable == variables_.end()) return true;
     if (bytes_of(root) != bytes_of(variable->second)) return false;
     auto it = readers_.find(variable->second);
     if (it == readers_.end()) return true;
-    const int birth = position_.at(root.op());
+    const int definition = position_.at(root.op());
     return std::ranges::all_of(it->second, [&](const ir::Op* reader) {
-      return position_.at(reader) < birth ||
+      return position_.at(reader) < definition ||
              (reader == root.op() && may_share(*reader, root.index(), variable->second));
     });
   }
 
-  /// Whether result `out` may alias all operands of `op` that share the bytes of `root`.
+  /// Whether result `out` of `op` may overwrite `root` in place: `op` allows it for each operand
+  /// that shares the memory of `root`.
   bool may_share(const ir::Op& op, int out, Value root) const {
-    const std::vector<InPlace>& pairs = pairs_.of(op);
+    const std::vector<InPlace>& pairs = pairs_.pairs_of(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (root_of(op.operands[i]) != root) continue;
       if (std::ranges::none_of(pairs, [&](const InPlace& p) {
@@ -171,18 +177,20 @@ class Planner {
     return true;
   }
 
-  /// Reserves a contiguous bucket for a collective. Its operands and results alias, because it runs
-  /// in place. The padding after a tensor belongs to its range. If possible, the bucket overwrites
-  /// the gradient sums that earlier micro-batches carried.
-  void add_bucket(ir::Op& exchange) {
-    Buffer bucket{0, static_cast<int>(graph_.ops.size()), position_.at(&exchange)};
-    if (const Values sums = sums_before(exchange); !sums.empty()) {
+  /// Reserves contiguous memory, a bucket, for the operands of a collective. The results have the
+  /// same memory, because a collective runs in place. The range of a tensor includes the padding
+  /// after the tensor. If possible, the bucket overwrites the gradient sums that earlier
+  /// micro-batches carried.
+  void add_bucket(ir::Op& collective) {
+    Buffer bucket{0, static_cast<int>(graph_.ops.size()), position_.at(&collective)};
+    if (const Values sums = carried_sums_of(collective); !sums.empty()) {
       bucket.fixed = true;
       bucket.offset = sums.front().op()->attrs.get<int64_t>("offset");
-      bucket_over_.insert(sums.begin(), sums.end());
+      overwritten_by_bucket_.insert(sums.begin(), sums.end());
     }
-    for (size_t i = 0; i < exchange.operands.size(); ++i) {
-      const Value root = root_of(exchange.operands[i]), sum = exchange.result(static_cast<int>(i));
+    for (size_t i = 0; i < collective.operands.size(); ++i) {
+      const Value root = root_of(collective.operands[i]),
+                  sum = collective.result(static_cast<int>(i));
       bucket.first = std::min(bucket.first, position_.at(root.op()));
       bucket.last = std::max(bucket.last, end_of_collective(sum));
       for (const Value v : {root, sum}) {
@@ -196,17 +204,17 @@ class Planner {
     buffers_.push_back(bucket);
   }
 
-  /// The carried values that the operands of a collective may overwrite in place. Empty unless the
-  /// values are laid out like the bucket.
-  Values sums_before(const ir::Op& exchange) const {
+  /// For each operand of `collective`, the carried value that it may overwrite in place. Empty
+  /// unless the offsets of the carried values are those of the tensors in the bucket.
+  Values carried_sums_of(const ir::Op& collective) const {
     Values sums;
     int64_t offset = 0;
-    for (const Value v : exchange.operands) {
+    for (const Value v : collective.operands) {
       const Value root = root_of(v);
       const auto& read = root.op()->operands;
       const auto sum = std::ranges::find_if(read, [&](Value o) {
         return source_kind(*o.op()) == SourceKind::carried && bytes_of(o) == bytes_of(root) &&
-               death_of(o) == position_.at(root.op()) && may_share(*root.op(), root.index(), o);
+               last_read_of(o) == position_.at(root.op()) && may_share(*root.op(), root.index(), o);
       });
       if (sum == read.end()) return {};
       const int64_t at = sum->op()->attrs.get<int64_t>("offset");
@@ -225,7 +233,7 @@ class Planner {
         for (size_t r = 0; r < op->results.size(); ++r) add_value(*op, static_cast<int>(r), at);
       }
       if (const int64_t bytes = workspace_of(*op); bytes > 0) {
-        plan_.workspaces[op.get()] = place(Region::transient, 0, bytes);
+        plan_.workspaces[op.get()] = make_range(Region::transient, 0, bytes);
         buffers_.push_back({reserved(bytes), at, at});
         workspace_buffer_[op.get()] = buffers_.size() - 1;
       }
@@ -248,28 +256,29 @@ class Planner {
     if (plan_.values.contains(v)) return;
     const int64_t bytes = bytes_of(v);
     if (in_bucket_.contains(v)) {
-      plan_.values[v] = place(Region::transient, 0, bucket_bytes(v.type()));
+      plan_.values[v] = make_range(Region::transient, 0, bucket_bytes(v.type()));
       return;
     }
     if (const auto shared = operand_buffer(op, result, bytes, at)) {
       buffer_[v] = *shared;
-      buffers_[*shared].last = death_of(v);
+      buffers_[*shared].last = last_read_of(v);
       overwritten_by_[*shared] = &op;
     } else {
-      buffers_.push_back({reserved(bytes), at, death_of(v)});
+      buffers_.push_back({reserved(bytes), at, last_read_of(v)});
       buffer_[v] = buffers_.size() - 1;
     }
-    plan_.values[v] = place(Region::transient, 0, bytes);
+    plan_.values[v] = make_range(Region::transient, 0, bytes);
   }
 
-  /// The buffer of an operand whose last reader is `op` and that `result` may overwrite.
+  /// Index of the buffer of an operand that result `result` of `op` may overwrite in place: `op` is
+  /// the last reader of the operand. nullopt if there is none.
   std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
-    for (const InPlace& pair : pairs_.of(op)) {
+    for (const InPlace& pair : pairs_.pairs_of(op)) {
       if (pair.out != result) continue;
       const Value root = root_of(op.operands.at(static_cast<size_t>(pair.in)));
       auto it = buffer_.find(root);
       if (in_bucket_.contains(root)) continue;
-      if (it != buffer_.end() && carried_on_.contains(it->second)) continue;
+      if (it != buffer_.end() && overwritten_by_carry_.contains(it->second)) continue;
       if (it == buffer_.end() || buffers_[it->second].last != at) continue;
       if (buffers_[it->second].bytes != reserved(bytes)) continue;
       auto taken = overwritten_by_.find(it->second);
@@ -282,7 +291,7 @@ class Planner {
   int64_t workspace_of(const ir::Op& op) const {
     if (op.attrs.has("workspace_bytes")) return op.attrs.get<int64_t>("workspace_bytes");
     if (!std::holds_alternative<Composite>(*def_of(op).lower)) return 0;
-    return target_.scratch(op, options_.batch);
+    return target_.scratch_bytes(op, options_.batch);
   }
 
   void place_aliases() {
@@ -298,14 +307,17 @@ class Planner {
   MemoryPlan plan_;
   std::map<const ir::Op*, int> position_;
   std::map<Value, std::vector<const ir::Op*>> readers_;
-  std::set<Value> unchecked_;  ///< see unchecked_results()
+  std::set<Value> unchecked_;  ///< results that must not alias a variable, see unchecked_results()
   std::map<std::string, Value> variables_;
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;
   std::map<Value, size_t> buffer_;
-  std::map<Value, int64_t> in_bucket_;  ///< offset in its bucket of an operand or result
-  std::set<size_t> carried_on_;  ///< buffers of carried values that a later `carry` overwrites
-  std::set<Value> bucket_over_;  ///< carried values that a bucket overwrites
+  /// Operand or result of a collective -> offset in its bucket in bytes.
+  std::map<Value, int64_t> in_bucket_;
+  /// Indices of the buffers of carried values that a later `carry` op overwrites.
+  std::set<size_t> overwritten_by_carry_;
+  /// Carried values that the operands of a collective overwrite.
+  std::set<Value> overwritten_by_bucket_;
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;
   mutable InPlacePairs pairs_;

@@ -1,6 +1,7 @@
 #include "passes/recipe.h"
 
 #include "ops/operators.h"
+#include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "passes/collective_order.h"
 #include "passes/rewrite.h"
@@ -9,14 +10,13 @@ namespace fluid {
 namespace {
 
 constexpr const char* kPredicated = "predicated";
-constexpr const char* kCuts = "cuts";
 constexpr const char* kBucket = "bucket";
 constexpr const char* kRank = "rank";
 constexpr const char* kWaits = "waits";
 
 }  // namespace
 
-bool decides_by_loss(const Options& options) {
+bool skips_on_nonfinite_loss(const Options& options) {
   return options.check_finite && !(options.amp && options.amp->scales_loss());
 }
 
@@ -34,55 +34,55 @@ void Recipe::scale_seed(const std::function<Value()>& factor) const {
   });
 }
 
-int64_t Recipe::waits_for(size_t i) const {
+int64_t Recipe::last_collective_of(size_t i) const {
   const auto waits = directive_.attrs.get_or(kWaits, std::vector<int64_t>());
   return waits.empty() ? -1 : waits[i];
 }
 
-void Recipe::set_waits(const std::vector<int64_t>& numbers) const {
+void Recipe::set_last_collectives(const std::vector<int64_t>& numbers) const {
   directive_.attrs.set(kWaits, numbers);
 }
 
 void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const {
   for (size_t i = 0; i < parameters().size(); ++i) {
-    ir::RecordAs as(*directive_.graph(), recording(parameters()[i]));
+    ir::ScopedRecording as(*directive_.graph(), recording(parameters()[i]));
     gradient(i) = replace(gradient(i));
   }
 }
 
-void Recipe::shard(const std::vector<std::vector<int64_t>>& cuts,
-                   const std::vector<int64_t>& bucket, int64_t rank) const {
+void Recipe::set_shards(const std::vector<std::vector<int64_t>>& bounds,
+                        const std::vector<int64_t>& bucket, int64_t rank) const {
   std::vector<int64_t> all;
-  for (const auto& of_parameter : cuts) {
+  for (const auto& of_parameter : bounds) {
     all.insert(all.end(), of_parameter.begin(), of_parameter.end());
   }
-  directive_.attrs.set(kCuts, all);
+  directive_.attrs.set(kShardBounds, all);
   directive_.attrs.set(kBucket, bucket);
   directive_.attrs.set(kRank, rank);
 }
 
 bool Recipe::is_sharded() const {
-  return !directive_.attrs.get_or(kCuts, std::vector<int64_t>()).empty();
+  return !directive_.attrs.get_or(kShardBounds, std::vector<int64_t>()).empty();
 }
 
-std::vector<int64_t> Recipe::cuts(size_t i) const {
-  const auto& all = directive_.attrs.get<std::vector<int64_t>>(kCuts);
+std::vector<int64_t> Recipe::shard_bounds(size_t i) const {
+  const auto& all = directive_.attrs.get<std::vector<int64_t>>(kShardBounds);
   const size_t each = all.size() / parameters().size();
   const auto first = all.begin() + static_cast<ptrdiff_t>(i * each);
   return {first, first + static_cast<ptrdiff_t>(each)};
 }
 
-BucketShard Recipe::part(size_t i) const {
-  const std::vector<int64_t> cuts = this->cuts(i);
+BucketShard Recipe::own_shard(size_t i) const {
+  const std::vector<int64_t> bounds = this->shard_bounds(i);
   const auto rank = static_cast<size_t>(directive_.attrs.get<int64_t>(kRank));
-  return {cuts[rank], cuts[rank + 1]};
+  return {bounds[rank], bounds[rank + 1]};
 }
 
 int64_t Recipe::bucket(size_t i) const {
   return directive_.attrs.get<std::vector<int64_t>>(kBucket)[i];
 }
 
-Values Recipe::all_reduced(const Values& sums) const {
+Values Recipe::all_reduce_sums(const Values& sums) const {
   if (!is_sharded() || sums.empty()) return sums;
   ir::Graph& graph = *directive_.graph();
   Values parts, totals;
@@ -92,13 +92,13 @@ Values Recipe::all_reduced(const Values& sums) const {
   return totals;
 }
 
-Value Recipe::applies() const {
+Value Recipe::step_predicate() const {
   return directive_.attrs.get_or(kPredicated, false) ? directive_.operands.back() : Value();
 }
 
-void Recipe::set_applies(Value applies) const {
-  check(!this->applies(), "the step is predicated twice");
-  directive_.operands.push_back(applies);
+void Recipe::set_step_predicate(Value step_predicate) const {
+  check(!this->step_predicate(), "the step is predicated twice");
+  directive_.operands.push_back(step_predicate);
   directive_.attrs.set(kPredicated, true);
 }
 

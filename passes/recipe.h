@@ -10,58 +10,66 @@
 
 namespace fluid {
 
-/// Name of a state, f64[]: the learning rate of the last update. Exists only with a schedule.
+/// Name of the state, f64[], that holds the learning rate of the last update. Exists only with a
+/// learning-rate schedule.
 inline constexpr std::string_view kLearningRate = "lr";
 
-/// Name of a state, f64[], that is set before a step with Options::weighted: samples of this part
-/// divided by samples of the whole batch.
+/// Name of the state, f64[], that holds the number of samples of this micro-batch or shard divided
+/// by the number of samples of the whole batch. With Options::scale_partial_loss, the executor sets
+/// the state before a step.
 inline constexpr std::string_view kPartialLossWeight = "part.weight";
 
-/// Whether skip_nonfinite tests the loss. With loss scaling the gradients are tested instead.
-bool decides_by_loss(const Options& options);
+/// Whether a step whose loss is not finite is skipped: with Options::check_finite, but not with
+/// loss scaling, which tests the gradients instead.
+bool skips_on_nonfinite_loss(const Options& options);
 
-/// View of the `train` directive, through which the passes from append_backward to expand_optimizer
-/// communicate. Its operands are train(loss, seed, gradient of each of `parameters`..., applies if
-/// `predicated`).
+/// View of the `train` directive, the op that represents backward and the update until
+/// expand_optimizer. The passes between append_backward and expand_optimizer communicate through
+/// the op. Its operands are the loss, the seed, a gradient for each name in attribute `parameters`
+/// and, with attribute `predicated`, the step predicate.
 class Recipe {
  public:
-  /// `directive` must have its operands from append_backward.
+  /// `directive` must have the operands that append_backward adds.
   explicit Recipe(ir::Op& directive) : directive_(directive) {}
 
   ir::Op& directive() const { return directive_; }
   const std::vector<std::string>& parameters() const;
-  /// The seed of backward: the gradient of the loss with respect to itself.
+  /// The seed of backward: the gradient of the loss with respect to itself (1, or the loss scale).
   Value& seed() const { return directive_.operands.at(1); }
-  /// Multiplies the seed by the scalar that `factor` records, cast to the seed's dtype.
+  /// Multiplies the seed by factor(), a function that records a scalar. Casts the scalar to the
+  /// dtype of the seed.
   void scale_seed(const std::function<Value()>& factor) const;
-  /// The gradient of parameter `i`.
+  /// The gradient of parameter parameters()[i].
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
-  /// Number of the last collective of backward on which the gradient of parameter `i` depends; -1
-  /// if none. Uses the numbers that collectives have at the end of append_backward.
-  int64_t waits_for(size_t i) const;
-  void set_waits(const std::vector<int64_t>& numbers) const;
-  /// Replaces each gradient by the value that `replace` records.
+  /// Order number, as of append_backward, of the last collective on which the gradient of parameter
+  /// `i` depends; -1 if it depends on none.
+  int64_t last_collective_of(size_t i) const;
+  void set_last_collectives(const std::vector<int64_t>& numbers) const;
+  /// Replaces each gradient `g` by replace(g), in the order of parameters().
   void replace_gradients(const std::function<Value(Value)>& replace) const;
-  /// Shards the optimizer (ZeRO-1). This process keeps the elements [cuts[i][rank], cuts[i][rank +
-  /// 1]) of parameter `i`. Gradients are 0 elsewhere. Parameters of equal `bucket[i]` share a
-  /// collective.
-  void shard(const std::vector<std::vector<int64_t>>& cuts, const std::vector<int64_t>& bucket,
-             int64_t rank) const;
+  /// Shards the optimizer states and the update over the processes (ZeRO-1). This process updates
+  /// the elements [bounds[i][rank], bounds[i][rank + 1]) of parameter `i`. Its gradients of the
+  /// other elements are 0. Parameters with equal `bucket[i]` share a collective.
+  void set_shards(const std::vector<std::vector<int64_t>>& bounds,
+                  const std::vector<int64_t>& bucket, int64_t rank) const;
   bool is_sharded() const;
-  /// First element of each process's shard of parameter `i`, then the number of elements.
-  std::vector<int64_t> cuts(size_t i) const;
+  /// Bounds of the shards of parameter `i`: shard `rank` begins at element [rank]. The last entry
+  /// is the number of elements.
+  std::vector<int64_t> shard_bounds(size_t i) const;
   /// This process's shard of parameter `i`.
-  BucketShard part(size_t i) const;
+  BucketShard own_shard(size_t i) const;
   int64_t bucket(size_t i) const;
-  /// All-reduces `sums`, which are computed from this process's shards of the gradients. Without
-  /// shards, returns `sums`.
-  Values all_reduced(const Values& sums) const;
+  /// All-reduces `sums`, sums over the elements of gradients, if the optimizer is sharded: a
+  /// process then has only its shards of the gradients. Else returns `sums`.
+  Values all_reduce_sums(const Values& sums) const;
 
-  /// A bool scalar: whether the step is applied. Null: always.
-  Value applies() const;
-  void set_applies(Value applies) const;
+  /// A bool scalar of the program: false if the step is skipped, that is, if it must not update the
+  /// parameters. Null if no step is skipped.
+  Value step_predicate() const;
+  void set_step_predicate(Value step_predicate) const;
 
-  /// How ops for the directive are recorded: role optimize, the directive's location, `parameter`.
+  /// Role, location, scope and parameter for ops that passes record for the directive: role
+  /// optimize, location and scope of the directive, `parameter`.
   ir::Graph::Recording recording(const std::string& parameter = "") const {
     return {ir::Role::optimize, directive_.loc, directive_.scope, parameter};
   }

@@ -11,74 +11,77 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWorthRecomputing = 64 << 10;  // bytes; smaller values are stored
-constexpr int64_t kMuchSmaller = 16;             // values smaller by this factor are stored
+constexpr int64_t kMinRecomputedBytes = 64 << 10;  // in bytes; smaller values are not recomputed
+// A value is much smaller than another value if its size is at most 1/16 of the other's size.
+constexpr int64_t kMuchSmallerFactor = 16;
 
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
-/// Whether the operator is about one instruction, cheaper than the traffic that recomputing saves.
-bool is_cheap(Scalar op) {
+/// Whether recomputing the scalar operator is cheaper than loading its result from memory: it takes
+/// about one instruction.
+bool is_cheap(ScalarOp op) {
   switch (op) {
-    case Scalar::constant:
-    case Scalar::var:
-    case Scalar::batch:
-    case Scalar::read:
-    case Scalar::add:
-    case Scalar::sub:
-    case Scalar::mul:
-    case Scalar::min:
-    case Scalar::max:
-    case Scalar::neg:
-    case Scalar::abs:
-    case Scalar::select:
-    case Scalar::cast:
+    case ScalarOp::constant:
+    case ScalarOp::var:
+    case ScalarOp::batch:
+    case ScalarOp::read:
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+    case ScalarOp::min:
+    case ScalarOp::max:
+    case ScalarOp::neg:
+    case ScalarOp::abs:
+    case ScalarOp::select:
+    case ScalarOp::cast:
       return true;
     default:
-      return op >= Scalar::eq && op <= Scalar::isfinite;
+      return op >= ScalarOp::eq && op <= ScalarOp::isfinite;
   }
 }
 
-/// Whether element (i0, i1, ...) of the result reads element (i0, i1, ...) of the operand.
+/// Whether the read is elementwise: element (i0, i1, ...) of the result reads element (i0, i1, ...)
+/// of the operand.
 bool reads_in_order(const Expr& read) {
   for (size_t d = 0; d < read.args().size(); ++d) {
-    if (!same(read.args()[d], Expr::var(static_cast<int64_t>(d)))) return false;
+    if (!structurally_equal(read.args()[d], Expr::var(static_cast<int64_t>(d)))) return false;
   }
   return true;
 }
 
-/// Ops that recompute a value from stored values.
+/// The ops that recompute a value, and the values from which they recompute it.
 struct Chain {
   std::vector<const ir::Op*> ops;  ///< in execution order
-  std::set<Value> sources;         ///< the stored values
+  std::set<Value> sources;         ///< values that the ops load from memory
 };
 
-/// Recomputes values in the kernels that read them instead of storing them, if this increases
-/// neither memory nor traffic. Example: backward of batch norm centres its operand again, from the
-/// half-precision result of the convolution, so that no f32 result is kept. The mask of a relu is
-/// recomputed from its result, which the next layer keeps anyway.
+/// Rematerialization: recomputes values in the kernels that read them instead of storing them, if
+/// this increases neither memory use nor memory traffic. Example: backward of batch_norm subtracts
+/// the mean again from the half-precision result of the convolution, so that no f32 result stays in
+/// memory. The mask of a relu is recomputed from the result of the relu.
 ///
-/// Recomputed values have the same bits. Only cheap ops are repeated: differences, products,
-/// comparisons, selections, casts. Ops that round to half precision are not repeated, because
-/// kernels round only when they store. A comparison with a half-precision value of the first kernel
-/// uses the stored, rounded value.
+/// Recomputed values are bitwise equal to the original values. Only cheap ops are recomputed, such
+/// as differences, products, comparisons, selections and casts. Ops with half-precision results are
+/// not recomputed, because kernels round a value to half precision only when they store it. A
+/// comparison that is recomputed in another kernel reads the stored, rounded half-precision value.
 class Recompute {
  public:
   Recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
       : graph_(graph), groups_(groups), batch_(batch), uses_(graph.uses()) {
-    for (const ir::Output& o : graph.outputs) leaving_.insert(o.value);
+    for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
     for (int i = 0; i < size(); ++i) {
       for (const ir::Op* op : group(i).ops) position_[op] = i;
     }
     lives_ = live_ranges_of(graph, groups);
   }
 
-  /// Returns whether a kernel changed.
+  /// Tries to recompute each result of each kernel. Returns whether a kernel changed.
   bool run() {
     bool changed = false;
     for (int i = 0; i < size(); ++i) {
       if (!is_generated(group(i))) continue;
       for (const Value& v : Values(group(i).outputs)) {
-        if (bytes(v) >= kWorthRecomputing) changed |= consider(v, i);
+        if (bytes(v) >= kMinRecomputedBytes) changed |= try_recompute(v, i);
       }
     }
     return changed;
@@ -89,17 +92,19 @@ class Recompute {
   FusionGroup& group(int i) { return groups_[static_cast<size_t>(i)]; }
   const FusionGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
   int64_t bytes(Value v) const { return v.type().bytes_at(batch_); }
-  bool much_smaller(Value v, Value than) const { return bytes(v) * kMuchSmaller <= bytes(than); }
+  bool much_smaller(Value v, Value than) const {
+    return bytes(v) * kMuchSmallerFactor <= bytes(than);
+  }
 
   static Value result(const ir::Op& op, size_t r) {
     return {const_cast<ir::Op*>(&op), static_cast<int>(r)};
   }
 
-  // ---- Which ops recompute a value
+  // ---- Choice of the ops that recompute a value
 
-  /// Whether the op may run again in another kernel. Its operands must be much smaller than its
-  /// result, or be read in order.
-  bool repeats(const ir::Op& op) const {
+  /// Whether the op may be recomputed in another kernel: it is cheap, and each operand is read
+  /// elementwise or is much smaller than the result.
+  bool is_recomputable(const ir::Op& op) const {
     if (is_alias(op)) return true;
     const OpDef& def = def_of(op);
     if (!std::holds_alternative<Map>(*def.lower) || !std::holds_alternative<Pure>(*def.effects) ||
@@ -110,7 +115,7 @@ class Recompute {
     bool good = true;
     for_each_node(lower_op(op).bodies.at(0), [&](const Expr& e) {
       good = good && is_cheap(e.op());
-      if (!good || e.op() != Scalar::read) return;
+      if (!good || e.op() != ScalarOp::read) return;
       const Value from = op.operands.at(static_cast<size_t>(e.node().ivalue));
       const bool in_order = from.shape() == op.results[0].type.shape &&
                             from.type().layout == op.results[0].type.layout && reads_in_order(e);
@@ -120,20 +125,21 @@ class Recompute {
     return good;
   }
 
-  /// Whether `op` compares with a constant. Of two computed half-precision operands, one could be
-  /// rounded and the other not.
+  /// Whether `op` compares a value with a constant. A comparison of two computed half-precision
+  /// values could give another result after the values are rounded.
   static bool compares_with_constant(const ir::Op& op) {
     return op.results[0].type.dtype == DType::boolean &&
            std::ranges::count_if(op.operands,
                                  [](const Value& v) { return !v.op()->operands.empty(); }) == 1;
   }
 
-  /// Whether `reader`, repeated in another kernel, may read `v` as it is stored. Collectives
-  /// overwrite their operands in place, and variables change at the end of the step.
+  /// Whether a copy of `reader` in another kernel may load `v` from memory. `v` must not be
+  /// overwritten before: collectives overwrite their operands in place, and the update overwrites
+  /// variables.
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op())) return false;
     if (inside.contains(v.op())) return !is_half(v.dtype()) || compares_with_constant(reader);
-    return stays_intact(v, uses_);
+    return is_never_overwritten(v, uses_);
   }
 
   std::optional<Chain> chain_of(Value wanted, const FusionGroup& group) const {
@@ -141,7 +147,7 @@ class Recompute {
     std::set<const ir::Op*> repeated;
     Chain chain;
     const auto visit = [&](const auto& self, Value v) -> bool {
-      if (!repeats(*v.op())) return false;
+      if (!is_recomputable(*v.op())) return false;
       if (!repeated.insert(v.op()).second) return true;
       for (const Value& from : v.op()->operands) {
         const bool small = !from.op()->operands.empty() && much_smaller(from, wanted);
@@ -160,20 +166,21 @@ class Recompute {
     return chain;
   }
 
-  // ---- Whether recomputing pays
+  // ---- Cost of recomputing
 
-  /// The kernels that read `v`. Empty when another op reads it, or when a kernel would compute
-  /// elements more than once.
+  /// Indices of the kernels that read `v`, without kernel `from`. Empty if `v` must stay stored: a
+  /// graph output or an op outside of generated kernels reads it, or a reader would recompute an
+  /// element more than once.
   std::set<int> readers(Value v, int from) const {
     std::set<int> readers;
     const auto uses = uses_.find(v);
-    if (uses == uses_.end() || leaving_.contains(v)) return {};
+    if (uses == uses_.end() || graph_outputs_.contains(v)) return {};
     for (const ir::Op* op : uses->second) {
       const auto found = position_.find(op);
       if (found == position_.end() || found->second == from) continue;
       const int at = found->second;
       if (!is_generated(group(at)) || has_contraction(group(at)) || is_alias(*op) ||
-          sweeps(*op) != v.shape().numel_at(batch_)) {
+          iteration_count(*op) != v.shape().numel_at(batch_)) {
         return {};
       }
       readers.insert(at);
@@ -184,7 +191,7 @@ class Recompute {
     return std::ranges::any_of(kernel.ops,
                                [&](const ir::Op* op) { return is_contraction(*op, batch_); });
   }
-  int64_t sweeps(const ir::Op& op) const {
+  int64_t iteration_count(const ir::Op& op) const {
     const Lowered lowered = lower_op(op);
     int64_t points = 1;
     for (const Dim& d : lowered.out) points *= d.at(batch_);
@@ -198,8 +205,9 @@ class Recompute {
     });
   }
 
-  /// Change of the bytes that kernels read and write.
-  int64_t traffic(Value v, const Chain& chain, int from, const std::set<int>& readers) const {
+  /// Change, in bytes, of the memory traffic of kernels if `v` is recomputed.
+  int64_t traffic_change(Value v, const Chain& chain, int from,
+                         const std::set<int>& readers) const {
     int64_t more = -bytes(v) * static_cast<int64_t>(1 + readers.size());
     for (const Value& source : chain.sources) {
       if (is_new_output(source, from)) more += bytes(source);
@@ -213,8 +221,8 @@ class Recompute {
            std::ranges::find(group(from).outputs, source) == group(from).outputs.end();
   }
 
-  /// Lifetimes without `v`; nullopt if memory use would grow. Sources of the chain may live longer
-  /// if they are not larger than `v`, or if the peak does not rise.
+  /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow: the values
+  /// whose live ranges grow are larger than `v` in total, and the peak rises.
   std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     LiveRanges after = lives_;
@@ -227,33 +235,34 @@ class Recompute {
       life->second.last = last;
       longer += bytes(life->first);
     }
-    if (longer > bytes(v) && peak_of(after, batch_) > peak_of(lives_, batch_)) return std::nullopt;
+    if (longer > bytes(v) && peak_bytes(after, batch_) > peak_bytes(lives_, batch_))
+      return std::nullopt;
     return after;
   }
 
-  bool consider(Value v, int from) {
+  bool try_recompute(Value v, int from) {
     const std::set<int> by = readers(v, from);
     if (by.empty()) return false;
     const std::optional<Chain> chain = chain_of(v, group(from));
-    if (!chain || traffic(v, *chain, from, by) > 0) return false;
+    if (!chain || traffic_change(v, *chain, from, by) > 0) return false;
     std::optional<LiveRanges> after = lives_without(v, *chain, from, *by.rbegin());
     if (!after) return false;
-    std::vector<Repeated> repeated;
-    for (const int reader : by) repeated.push_back(repeat(v, *chain, reader));
+    std::vector<RecomputedCopy> repeated;
+    for (const int reader : by) repeated.push_back(insert_copy(v, *chain, reader));
     const bool fit = std::ranges::all_of(by, [&](int reader) {
       return analyze_group(group(reader).ops, group(reader).outputs).has_value();
     });
-    if (fit && store_less(v, *chain, from)) {
+    if (fit && remove_result(v, *chain, from)) {
       lives_ = std::move(*after);
       return true;
     }
-    for (const Repeated& r : repeated) undo_recompute(v, r);
+    for (const RecomputedCopy& r : repeated) undo_recompute(v, r);
     return false;
   }
 
   // ---- The rewrite
 
-  /// The kernel without result `v` and without the ops that only `v` needed.
+  /// Kernel `from` without result `v` and without the ops that only `v` depends on.
   FusionGroup without(Value v, const Chain& chain, int from) const {
     FusionGroup rest = group(from);
     std::erase(rest.outputs, v);
@@ -270,15 +279,15 @@ class Recompute {
     return rest;
   }
 
-  struct Repeated {
+  struct RecomputedCopy {
     int reader = 0;
     Value copy;
     std::set<const ir::Op*> ops;
   };
 
-  /// Inserts a copy of the chain into the reader's kernel, whose ops then read the copy in place of
-  /// `v`.
-  Repeated repeat(Value v, const Chain& chain, int reader) {
+  /// Inserts copies of the chain's ops into kernel `reader`. Replaces `v` in the operands of this
+  /// kernel's ops by its copy.
+  RecomputedCopy insert_copy(Value v, const Chain& chain, int reader) {
     FusionGroup& into = group(reader);
     std::map<Value, Value> copies;
     const std::vector<const ir::Op*> ops =
@@ -296,7 +305,7 @@ class Recompute {
     return {reader, copies.at(v), {ops.begin(), ops.end()}};
   }
 
-  void undo_recompute(Value v, const Repeated& repeated) {
+  void undo_recompute(Value v, const RecomputedCopy& repeated) {
     std::vector<const ir::Op*>& ops = group(repeated.reader).ops;
     std::erase_if(ops, [&](const ir::Op* op) { return repeated.ops.contains(op); });
     for (const ir::Op* op : ops) {
@@ -310,8 +319,9 @@ class Recompute {
     }
   }
 
-  /// Whether `rest` still compares a half-precision value of its own before rounding, while other
-  /// kernels compare the rounded value. A mask must be equal in all kernels.
+  /// Whether kernel `rest` still contains a comparison of the chain that reads a half-precision
+  /// value before the value is rounded. The copies of the comparison read the rounded value, and
+  /// all copies of a mask must be equal.
   static bool sees_another_rounding(const Chain& chain, const FusionGroup& rest) {
     const std::set<const ir::Op*> inside(rest.ops.begin(), rest.ops.end());
     return std::ranges::any_of(chain.ops, [&](const ir::Op* op) {
@@ -321,9 +331,9 @@ class Recompute {
     });
   }
 
-  /// Removes result `v` from kernel `from`. Returns false, without a change, if the remaining ops
-  /// do not form a kernel.
-  bool store_less(Value v, const Chain& chain, int from) {
+  /// Removes result `v`, and the ops that only it depends on, from kernel `from`. Returns false,
+  /// and changes nothing, if no kernel can be generated for the remaining ops.
+  bool remove_result(Value v, const Chain& chain, int from) {
     FusionGroup rest = without(v, chain, from);
     if (sees_another_rounding(chain, rest)) return false;
     if (!rest.ops.empty() && !analyze_group(rest.ops, rest.outputs)) return false;
@@ -337,7 +347,7 @@ class Recompute {
   std::vector<FusionGroup>& groups_;
   int64_t batch_;
   Uses uses_;
-  std::set<Value> leaving_;
+  std::set<Value> graph_outputs_;
   std::map<const ir::Op*, int> position_;
   LiveRanges lives_;
 };

@@ -11,7 +11,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWorthRepeating = 1 << 20;  // bytes; ignores smaller results
+// In bytes; kernels with smaller results are not repeated.
+constexpr int64_t kMinRepeatedBytes = 1 << 20;
 
 bool is_pure_map(const ir::Op* op) {
   const OpDef& def = def_of(*op);
@@ -20,15 +21,16 @@ bool is_pure_map(const ir::Op* op) {
           checked_operands(*op).empty());
 }
 
-/// Runs kernels of maps a second time, before late readers, if this lowers peak memory. Example:
-/// backward reads the results of batch norm and relu again. They need not stay alive if the
-/// convolution's result does. The same holds for half-precision copies of parameters. A repeated
-/// kernel is the same code, so results have the same bits.
+/// Rematerialization of whole kernels: runs a kernel of elementwise ops a second time, before late
+/// readers of its result, if this lowers the memory peak. Example: backward reads the results of
+/// batch_norm and relu, which can be computed again from the result of the convolution. The same
+/// holds for half-precision casts of parameters. The code is the same both times, so the results
+/// are bitwise equal.
 class RepeatKernels {
  public:
   RepeatKernels(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
       : graph_(graph), groups_(groups), batch_(batch) {
-    look();
+    analyze();
   }
 
   /// Returns whether a kernel was repeated.
@@ -37,11 +39,11 @@ class RepeatKernels {
     for (size_t i = 0; i < groups_.size(); ++i) {
       const FusionGroup& group = groups_[i];
       if (!is_generated(group) || group.outputs.size() != 1) continue;
-      if (bytes(group.outputs[0]) < kWorthRepeating ||
+      if (bytes(group.outputs[0]) < kMinRepeatedBytes ||
           !std::ranges::all_of(group.ops, is_pure_map)) {
         continue;
       }
-      changed |= consider(static_cast<int>(i));
+      changed |= try_repeat(static_cast<int>(i));
     }
     return changed;
   }
@@ -50,18 +52,18 @@ class RepeatKernels {
   int64_t bytes(Value v) const { return v.type().bytes_at(batch_); }
   const FusionGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
 
-  void look() {
+  void analyze() {
     position_.clear();
     for (size_t i = 0; i < groups_.size(); ++i) {
       for (const ir::Op* op : groups_[i].ops) position_[op] = static_cast<int>(i);
     }
     uses_ = graph_.uses();
     lives_ = live_ranges_of(graph_, groups_);
-    peak_ = peak_of(lives_, batch_);
+    peak_ = peak_bytes(lives_, batch_);
   }
 
-  /// The groups that read `v`. Empty if `v` leaves the step, or if a reader is an alias outside of
-  /// kernels.
+  /// Indices of the groups that read `v`. Empty if `v` is not in the transient region, or if an
+  /// Alias op outside of generated kernels reads it.
   std::set<int> readers(Value v) const {
     std::set<int> readers;
     const auto uses = uses_.find(v);
@@ -76,7 +78,7 @@ class RepeatKernels {
     return readers;
   }
 
-  /// The first reader after the longest gap between consecutive readers.
+  /// Index of the first late reader: the group after the longest gap between consecutive readers.
   static int first_late(const std::set<int>& readers) {
     int late = *readers.begin(), longest = 0, before = late;
     for (const int reader : readers) {
@@ -100,17 +102,18 @@ class RepeatKernels {
     return {inputs.begin(), inputs.end()};
   }
 
-  /// Whether `v` still has its value when group `at` runs.
+  /// Whether `v` has not been overwritten when group `at` runs.
   bool is_readable(Value v, int at) const {
     const ir::Op& root = *root_of(v).op();
-    if (!is_variable(root)) return stays_intact(v, uses_);
+    if (!is_variable(root)) return is_never_overwritten(v, uses_);
     return std::ranges::none_of(graph_.ops, [&](const auto& op) {
       return is_store(*op) && op->symbol == root.symbol &&
              position_.at(root_of(op->operands[0]).op()) < at;
     });
   }
 
-  /// The peak if the kernel runs again before group `late`.
+  /// Peak memory in bytes if the kernel that computes `v` from `inputs` runs again before group
+  /// `late`.
   int64_t peak_with(Value v, const Values& inputs, int last_early, int late) const {
     LiveRanges lives = lives_;
     lives.at(v).last = last_early;
@@ -118,19 +121,19 @@ class RepeatKernels {
       const auto life = lives.find(root_of(input));
       if (life != lives.end()) life->second.last = std::max(life->second.last, late);
     }
-    const int64_t otherwise = peak_of(lives, batch_);
+    const int64_t otherwise = peak_bytes(lives, batch_);
     return std::max(otherwise, in_use(lives, lives_.at(v).last, late) + bytes(v));
   }
-  /// Peak of the bytes that are live in the groups from `first` to `last`.
+  /// Peak memory in bytes while the groups from `first` to `last` run.
   int64_t in_use(LiveRanges lives, int last, int first) const {
     std::erase_if(lives, [&](const auto& entry) {
       return entry.second.first > last || entry.second.last < first;
     });
     for (auto& [v, life] : lives) life.first = std::max(life.first, first);
-    return peak_of(lives, batch_);
+    return peak_bytes(lives, batch_);
   }
 
-  bool consider(int from) {
+  bool try_repeat(int from) {
     const Value v = group(from).outputs[0];
     const std::set<int> by = readers(v);
     if (by.size() < 2) return false;
@@ -158,7 +161,7 @@ class RepeatKernels {
       std::ranges::replace(op->operands, v, copies.at(v));
     }
     groups_.insert(groups_.begin() + late, std::move(again));
-    look();
+    analyze();
   }
 
   ir::Graph& graph_;

@@ -10,7 +10,7 @@ ir::Graph::Recording recording_of(const ir::Op& op) {
   return {op.role, op.loc, op.scope, op.param};
 }
 
-void take_place_of(const ir::Op& op, ir::Graph& graph, size_t first) {
+void copy_loc_and_no_amp(const ir::Op& op, ir::Graph& graph, size_t first) {
   const bool no_amp = op.attrs.has(kNoAmp);
   for (size_t i = first; i < graph.ops.size(); ++i) {
     graph.ops[i]->loc = op.loc;
@@ -20,8 +20,9 @@ void take_place_of(const ir::Op& op, ir::Graph& graph, size_t first) {
 
 namespace {
 
-/// Gives an unnamed replacement the name of the replaced result, which users know.
-void pass_name_on(std::string& name, Value to) {
+/// Gives the replacement `to` the name of the replaced result, unless `to` has a name of its own.
+/// Error messages and reports show these names.
+void inherit_name(std::string& name, Value to) {
   std::string& other = to.op()->results[static_cast<size_t>(to.index())].name;
   if (other.empty()) other = std::move(name);
 }
@@ -41,10 +42,10 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
     Values with;
     const size_t first = graph.ops.size();
     {
-      ir::RecordAs as(graph, recording_of(*op));
+      ir::ScopedRecording as(graph, recording_of(*op));
       with = replace(*op);
     }
-    take_place_of(*op, graph, first);
+    copy_loc_and_no_amp(*op, graph, first);
     if (with.empty()) {
       graph.ops.push_back(std::move(op));
       continue;
@@ -53,7 +54,7 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
           [&] { return op->name + " is replaced by another number of values"; });
     for (size_t i = 0; i < with.size(); ++i) {
       mapped[op->result(static_cast<int>(i))] = with[i];
-      if (with[i]) pass_name_on(op->results[i].name, with[i]);
+      if (with[i]) inherit_name(op->results[i].name, with[i]);
     }
     dead.push_back(std::move(op));
   }
@@ -61,7 +62,7 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
   return !dead.empty();
 }
 
-void redirect(ir::Graph& graph, const Uses& uses, Value from, Value to) {
+void replace_all_uses(ir::Graph& graph, const Uses& uses, Value from, Value to) {
   if (const auto users = uses.find(from); users != uses.end()) {
     for (ir::Op* user : users->second) std::ranges::replace(user->operands, from, to);
   }
@@ -91,7 +92,7 @@ Values output_values(const ir::Graph& graph) {
   return values;
 }
 
-bool keep_only(ir::Graph& graph, const std::set<const ir::Op*>& live) {
+bool erase_all_except(ir::Graph& graph, const std::set<const ir::Op*>& live) {
   const size_t before = graph.ops.size();
   graph.erase_if([&](const ir::Op& op) { return !live.contains(&op); });
   return graph.ops.size() != before;
@@ -141,7 +142,7 @@ std::vector<const ir::Op*> append_copies(ir::Graph& graph, const std::vector<con
     }
     std::vector<Type> types;
     for (const ir::Result& r : op->results) types.push_back(r.type);
-    ir::RecordAs as(graph, {.role = role, .loc = op->loc, .scope = op->scope, .param = ""});
+    ir::ScopedRecording as(graph, {.role = role, .loc = op->loc, .scope = op->scope, .param = ""});
     ir::Op* copy =
         graph.append(op->name, std::move(operands), op->attrs, std::move(types), op->loc);
     for (int r = 0; r < static_cast<int>(op->results.size()); ++r) {
@@ -178,7 +179,7 @@ size_t move_stores_last(ir::Graph& graph) {
   return static_cast<size_t>(stores.begin() - graph.ops.begin());
 }
 
-void move_last(ir::Graph& graph, const ir::Op* op) {
+void move_op_last(ir::Graph& graph, const ir::Op* op) {
   const auto at = std::ranges::find(graph.ops, op, &std::unique_ptr<ir::Op>::get);
   std::rotate(at, at + 1, graph.ops.end());
 }

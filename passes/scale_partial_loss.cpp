@@ -11,32 +11,34 @@
 namespace fluid {
 namespace {
 
-/// Records weighted values that add up over the parts of a batch to the value of the whole batch.
+/// Scales the loss and outputs of the program of a micro-batch or shard, so that the values of all
+/// micro-batches or shards add up to the value of the whole batch.
 class PartialLossScaler {
  public:
   explicit PartialLossScaler(ir::Graph& graph) : graph_(graph) {}
 
-  /// Returns `v` scaled so that it adds up over the parts. Means, and values that are equal in
-  /// every part, are weighted by the part's share of the samples. `what` names `v` in messages.
-  Value adding_up(Value v, const std::string& what) {
-    const BatchPartition parts = analysis_.of(v);
-    if (parts.kind == BatchPartition::other) reject_loss(analysis_.culprit(v), what);
-    if (const auto known = weighted_.find(v); known != weighted_.end()) return known->second;
+  /// `v`, scaled so that its values in all parts of the batch add up to its value for the whole
+  /// batch. For example, a mean is multiplied by the part's fraction of the samples. `what` names
+  /// `v` in error messages.
+  Value scaled_to_add_up(Value v, const std::string& what) {
+    const BatchPartition parts = analysis_.partition_of(v);
+    if (parts.kind == BatchPartition::other) reject_loss(analysis_.first_unsupported_op(v), what);
+    if (const auto known = scaled_.find(v); known != scaled_.end()) return known->second;
     ir::Op& op = *v.op();
-    ir::RecordAs as(graph_, recording_of(op));
-    if (parts.kind == BatchPartition::terms) return weighted_[v] = sum_of_terms(op, what);
-    Value& result = weighted_[v] = v;
-    for (int i = 0; i < parts.shares(); ++i) result = result * cast(weight(op.loc), v.dtype());
-    for (int i = parts.shares(); i < 0; ++i) result = result / cast(weight(op.loc), v.dtype());
+    ir::ScopedRecording as(graph_, recording_of(op));
+    if (parts.kind == BatchPartition::terms) return scaled_[v] = sum_of_terms(op, what);
+    Value& result = scaled_[v] = v;
+    for (int i = 0; i < parts.scale_power(); ++i) result = result * cast(weight(op.loc), v.dtype());
+    for (int i = parts.scale_power(); i < 0; ++i) result = result / cast(weight(op.loc), v.dtype());
     return result;
   }
 
-  void weigh(ir::Output& o) {
+  void scale_output(ir::Output& o) {
     if (is_metric(o.value) || o.value.shape().has_batch()) return;
     const std::string what = "output '" + o.name + "'";
     if (is_additive(o)) {
-      o.value = adding_up(o.value, what);
-    } else if (analysis_.of(o.value) != BatchPartition{}) {
+      o.value = scaled_to_add_up(o.value, what);
+    } else if (analysis_.partition_of(o.value) != BatchPartition{}) {
       throw UserError(o.value.op()->loc,
                       what + " is " + o.value.type().str() +
                           ", which does not add up over micro-batches and processes: cast it to a "
@@ -49,7 +51,7 @@ class PartialLossScaler {
     Values operands = op.operands;
     const std::vector<bool> terms = analysis_.terms_of(op);
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (terms[i]) operands[i] = adding_up(operands[i], what);
+      if (terms[i]) operands[i] = scaled_to_add_up(operands[i], what);
     }
     return record(graph_, op.name, operands, op.attrs, op.loc)[0];
   }
@@ -75,19 +77,19 @@ class PartialLossScaler {
 
   ir::Graph& graph_;
   BatchPartitionAnalysis analysis_;
-  std::map<Value, Value> weighted_;
+  std::map<Value, Value> scaled_;
   Value weight_;
 };
 
 bool run_scale_partial_loss(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || !options.weighted) return false;
-  PartialLossScaler weighing(graph);
+  if (directive == nullptr || !options.scale_partial_loss) return false;
+  PartialLossScaler scaler(graph);
   Value& loss = directive->operands.at(0);
-  loss = weighing.adding_up(loss, "the loss");
-  for (ir::Output& o : graph.outputs) weighing.weigh(o);
-  move_last(graph, directive);
+  loss = scaler.scaled_to_add_up(loss, "the loss");
+  for (ir::Output& o : graph.outputs) scaler.scale_output(o);
+  move_op_last(graph, directive);
   return true;
 }
 

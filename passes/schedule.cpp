@@ -10,15 +10,16 @@
 namespace fluid {
 namespace {
 
-using Order = std::vector<int>;  // positions in the graph before scheduling
+using Order = std::vector<int>;  // ops in execution order, as indices into the unscheduled graph
 
-/// Precedence constraints of the ops, and the bytes that each op allocates and frees.
+/// The scheduling problem: precedence constraints of the ops, and the bytes that each op allocates
+/// and frees.
 class Problem {
  public:
   Problem(const ir::Graph& graph, int64_t batch) : graph_(graph), batch_(batch) {
     for (int i = 0; i < size(); ++i) position_[&op(i)] = i;
-    before_.resize(graph.ops.size());
-    after_.resize(graph.ops.size());
+    predecessors_.resize(graph.ops.size());
+    successors_.resize(graph.ops.size());
     for (int i = 0; i < size(); ++i) {
       for (Value v : op(i).operands) add_edge(position_.at(v.op()), i);
     }
@@ -31,50 +32,53 @@ class Problem {
 
   int size() const { return static_cast<int>(graph_.ops.size()); }
   const ir::Op& op(int i) const { return *graph_.ops[static_cast<size_t>(i)]; }
-  const std::vector<int>& before(int i) const { return before_[static_cast<size_t>(i)]; }
-  const std::vector<int>& after(int i) const { return after_[static_cast<size_t>(i)]; }
-  const std::vector<int>& exchanges() const { return scheduled_collectives_; }
+  const std::vector<int>& predecessors(int i) const {
+    return predecessors_[static_cast<size_t>(i)];
+  }
+  const std::vector<int>& successors(int i) const { return successors_[static_cast<size_t>(i)]; }
+  const std::vector<int>& collectives() const { return scheduled_collectives_; }
 
-  /// A value with memory of its own.
+  /// A value that owns its memory (see root_of()).
   struct Root {
-    int64_t bytes = 0;         ///< in the transient region
-    std::vector<int> readers;  ///< distinct ops
+    int64_t bytes = 0;         ///< size if the value is in the transient region, else 0
+    std::vector<int> readers;  ///< indices of the ops that read the value, without duplicates
   };
   const Root& root(int number) const { return roots_[static_cast<size_t>(number)]; }
-  /// Numbers of the roots that an op reads, and of the roots that it produces.
-  const std::vector<int>& read(int i) const { return read_[static_cast<size_t>(i)]; }
-  const std::vector<int>& made(int i) const { return made_[static_cast<size_t>(i)]; }
+  /// Indices into roots_ of the roots that op `i` reads (consumed) or computes (produced).
+  const std::vector<int>& consumed(int i) const { return consumed_[static_cast<size_t>(i)]; }
+  const std::vector<int>& produced(int i) const { return produced_[static_cast<size_t>(i)]; }
 
-  /// For each root, the number of readers that have not run.
-  using Left = std::vector<int>;
-  Left all_readers() const {
-    Left left;
-    for (const Root& r : roots_) left.push_back(static_cast<int>(r.readers.size()));
-    return left;
+  /// Root index -> number of readers of the root that have not run yet.
+  using RemainingReaders = std::vector<int>;
+  RemainingReaders all_readers() const {
+    RemainingReaders remaining;
+    for (const Root& r : roots_) remaining.push_back(static_cast<int>(r.readers.size()));
+    return remaining;
   }
-  /// Bytes that running op `i` allocates. freed() gives the bytes that it frees.
-  int64_t added(int i) const {
+  /// Bytes of the roots that op `i` computes.
+  int64_t allocated_bytes(int i) const {
     int64_t bytes = 0;
-    for (const int r : made(i)) bytes += root(r).bytes;
+    for (const int r : produced(i)) bytes += root(r).bytes;
     return bytes;
   }
-  int64_t freed(int i, const Left& left) const {
+  /// Bytes of the roots whose last remaining reader is op `i`.
+  int64_t freed_bytes(int i, const RemainingReaders& remaining) const {
     int64_t bytes = 0;
-    for (const int r : read(i)) {
-      if (left[static_cast<size_t>(r)] == 1) bytes += root(r).bytes;
+    for (const int r : consumed(i)) {
+      if (remaining[static_cast<size_t>(r)] == 1) bytes += root(r).bytes;
     }
     return bytes;
   }
 
   int64_t peak(const Order& order) const {
-    Left left = all_readers();
+    RemainingReaders remaining = all_readers();
     int64_t used = 0, peak = 0;
     for (int i : order) {
-      used += added(i);
+      used += allocated_bytes(i);
       peak = std::max(peak, used);
-      used -= freed(i, left);
-      for (const int r : read(i)) --left[static_cast<size_t>(r)];
-      for (const int r : made(i)) {
+      used -= freed_bytes(i, remaining);
+      for (const int r : consumed(i)) --remaining[static_cast<size_t>(r)];
+      for (const int r : produced(i)) {
         if (root(r).readers.empty()) used -= root(r).bytes;
       }
     }
@@ -83,27 +87,28 @@ class Problem {
 
  private:
   void add_edge(int from, int to) {
-    before_[static_cast<size_t>(to)].push_back(from);
-    after_[static_cast<size_t>(from)].push_back(to);
+    predecessors_[static_cast<size_t>(to)].push_back(from);
+    successors_[static_cast<size_t>(from)].push_back(to);
   }
 
-  /// Only memory in the transient region counts; sources, outputs and stored values have 0 bytes.
+  /// Fills roots_, consumed_ and produced_. Sources, graph outputs and stored values get 0 bytes,
+  /// because only memory in the transient region counts.
   void number_roots() {
     std::map<Value, int> numbers;
-    read_.resize(graph_.ops.size());
-    made_.resize(graph_.ops.size());
+    consumed_.resize(graph_.ops.size());
+    produced_.resize(graph_.ops.size());
     for (int i = 0; i < size(); ++i) {
       const auto at = static_cast<size_t>(i);
       std::set<int> reads;
       for (const Value v : op(i).operands) reads.insert(numbers.at(root_of(v)));
       for (const int r : reads) roots_[static_cast<size_t>(r)].readers.push_back(i);
-      read_[at].assign(reads.begin(), reads.end());
+      consumed_[at].assign(reads.begin(), reads.end());
       const bool source = source_kind(op(i)) != SourceKind::none;
       for (size_t r = 0; r < op(i).results.size(); ++r) {
         const Value v = graph_.ops[at]->result(static_cast<int>(r));
         if (root_of(v) != v) continue;
-        made_[at].push_back(static_cast<int>(roots_.size()));
-        numbers[v] = made_[at].back();
+        produced_[at].push_back(static_cast<int>(roots_.size()));
+        numbers[v] = produced_[at].back();
         roots_.push_back({source ? 0 : v.type().bytes_at(batch_), {}});
       }
     }
@@ -116,10 +121,12 @@ class Problem {
     }
   }
 
-  /// An update runs after the other readers of its variable, so that it can be in place.
+  /// Adds edges from the readers of each variable to the op that computes its new value, so that
+  /// the new value can overwrite the old value in place.
   void order_updates() {
     const auto uses = graph_.uses();
-    std::map<std::string, Value> variables;  // also carried values
+    // Name -> value of the source (variable, feed or carried value).
+    std::map<std::string, Value> variables;
     for (const auto& op : graph_.ops) {
       if (source_kind(*op) != SourceKind::none) variables[op->symbol] = op->result();
     }
@@ -135,26 +142,27 @@ class Problem {
     }
   }
 
-  /// Ops that may reject data run before the first write to a variable, so that a rejected step
-  /// changes nothing.
+  /// Adds edges from the ops that may reject the step's data to the ops that write variables, so
+  /// that a rejected step changes no variable.
   void order_checks() {
     for (int check = 0; check < size(); ++check) {
-      if (checks_data(op(check))) add_edges_to_writers(check);
+      if (may_reject_data(op(check))) add_edges_to_writers(check);
     }
   }
-  /// Adds edges to the writers that need not run before `from` for other reasons.
+  /// Adds edges from op `from` to the ops that write variables, except ops that must run before
+  /// `from`.
   void add_edges_to_writers(int from) {
     std::set<int> writers;
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) writers.insert(position_.at(root_of(op->operands[0]).op()));
     }
-    const std::vector<bool> earlier = up_to(from);
+    const std::vector<bool> earlier = ancestors_of(from);
     for (const int writer : writers) {
       if (!earlier[static_cast<size_t>(writer)]) add_edge(from, writer);
     }
   }
-  /// For each op, whether it must run before `last` or is `last`.
-  std::vector<bool> up_to(int last) const {
+  /// For each op index, whether the op is `last` or must run before `last`.
+  std::vector<bool> ancestors_of(int last) const {
     std::vector<bool> earlier(graph_.ops.size());
     std::vector<int> stack = {last};
     while (!stack.empty()) {
@@ -162,27 +170,29 @@ class Problem {
       stack.pop_back();
       if (earlier[at]) continue;
       earlier[at] = true;
-      stack.insert(stack.end(), before_[at].begin(), before_[at].end());
+      stack.insert(stack.end(), predecessors_[at].begin(), predecessors_[at].end());
     }
     return earlier;
   }
 
-  /// All processes run their collectives in one order, however their programs differ.
+  /// Adds edges between consecutive collectives. All processes must run the collectives in the same
+  /// order, even if their programs differ.
   void order_collectives() {
-    for (const ir::Op* op : fluid::exchanges(graph_))
+    for (const ir::Op* op : collectives_in_order(graph_))
       scheduled_collectives_.push_back(position_.at(op));
     for (size_t i = 1; i < scheduled_collectives_.size(); ++i)
       add_edge(scheduled_collectives_[i - 1], scheduled_collectives_[i]);
   }
 
-  /// Ranks exchange their error words when all ops that may reject data have run (executor/gpu).
-  /// This happens at an equal position among the collectives on all ranks, though other ops may be
-  /// ordered differently. Variables are written later.
+  /// Adds edges for the exchange of error words between ranks (executor/gpu), which runs before a
+  /// marked collective. Ops that may reject data run before the marked collective. Ops that write
+  /// variables run after the collective that precedes the marked one. All ranks mark the same
+  /// collective.
   void order_error_sync() {
     const std::optional<size_t> before = collectives_before_error_sync(graph_);
     if (!before) return;
     for (int check = 0; check < size(); ++check) {
-      if (checks_data(op(check))) add_edge(check, scheduled_collectives_[*before]);
+      if (may_reject_data(op(check))) add_edge(check, scheduled_collectives_[*before]);
     }
     if (*before > 0) add_edges_to_writers(scheduled_collectives_[*before - 1]);
   }
@@ -190,61 +200,63 @@ class Problem {
   const ir::Graph& graph_;
   int64_t batch_;
   std::map<const ir::Op*, int> position_;
-  std::vector<int> scheduled_collectives_;  ///< in their order of execution
-  std::vector<std::vector<int>> before_, after_;
+  std::vector<int> scheduled_collectives_;  ///< indices of the collectives, in execution order
+  std::vector<std::vector<int>> predecessors_, successors_;
   std::vector<Root> roots_;
-  std::vector<std::vector<int>> read_, made_;  ///< roots, by op
+  std::vector<std::vector<int>> consumed_, produced_;  ///< op index -> indices into roots_
 };
 
-/// List scheduling: repeatedly takes the ready op with the lowest score, the first one on ties.
-/// Stores come last. `score` may depend on a root's readers only by whether one reader is left: a
-/// score is recomputed only when this changes.
+/// List scheduling: repeatedly appends the ready op with the lowest score; among equal scores, the
+/// op that comes first in the graph. Stores come last. score(i, remaining) may use `remaining` only
+/// to test whether a root has exactly one remaining reader, because scores are recomputed only when
+/// the result of this test changes.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;
-  Problem::Left left = p.all_readers();
+  Problem::RemainingReaders remaining = p.all_readers();
   std::vector<Rank> ranks(static_cast<size_t>(p.size()), Rank{false, 0, -1});
   std::set<Rank> ready;
   auto add = [&](int i) {
     Rank& rank = ranks[static_cast<size_t>(i)];
-    rank = {is_store(p.op(i)), score(i, left), i};
+    rank = {is_store(p.op(i)), score(i, remaining), i};
     ready.insert(rank);
   };
   std::vector<int> waiting(static_cast<size_t>(p.size()));
   for (int i = 0; i < p.size(); ++i) {
-    waiting[static_cast<size_t>(i)] = static_cast<int>(p.before(i).size());
-    if (p.before(i).empty()) add(i);
+    waiting[static_cast<size_t>(i)] = static_cast<int>(p.predecessors(i).size());
+    if (p.predecessors(i).empty()) add(i);
   }
   Order order;
   while (!ready.empty()) {
     const int best = std::get<int>(*ready.begin());
     ready.erase(ready.begin());
     order.push_back(best);
-    for (const int root : p.read(best)) {
-      if (--left[static_cast<size_t>(root)] != 1) continue;
+    for (const int root : p.consumed(best)) {
+      if (--remaining[static_cast<size_t>(root)] != 1) continue;
       for (int reader : p.root(root).readers) {
         if (ready.erase(ranks[static_cast<size_t>(reader)]) > 0) add(reader);
       }
     }
-    for (int next : p.after(best)) {
+    for (int next : p.successors(best)) {
       if (--waiting[static_cast<size_t>(next)] == 0) add(next);
     }
   }
   return order;
 }
 
-/// Runs every op as late as its readers allow: depth-first search from the last op back.
+/// An order in which ops run shortly before their first reader: the postorder of a depth-first
+/// search from forward ops and ops without successors to their predecessors.
 Order as_late_as_possible(const Problem& p) {
   Order order;
   std::vector<bool> done(static_cast<size_t>(p.size()));
   auto visit = [&](auto& self, int i) -> void {
     if (done[static_cast<size_t>(i)]) return;
     done[static_cast<size_t>(i)] = true;
-    for (int before : p.before(i)) self(self, before);
+    for (int before : p.predecessors(i)) self(self, before);
     order.push_back(i);
   };
   for (int i = 0; i < p.size(); ++i) {
-    if (p.after(i).empty() || p.op(i).role == ir::Role::forward) visit(visit, i);
+    if (p.successors(i).empty() || p.op(i).role == ir::Role::forward) visit(visit, i);
   }
   for (int i = 0; i < p.size(); ++i) visit(visit, i);
   std::ranges::stable_partition(order, [&](int i) { return !is_store(p.op(i)); });
@@ -256,37 +268,40 @@ std::vector<Order> candidates(const Problem& p) {
   auto updates_early = [&](int i, const auto&) {
     return int64_t{i} - (p.op(i).role == ir::Role::optimize ? p.size() : 0);
   };
-  auto least_memory = [&](int i, const auto& left) { return p.added(i) - p.freed(i, left); };
+  auto least_memory = [&](int i, const auto& remaining) {
+    return p.allocated_bytes(i) - p.freed_bytes(i, remaining);
+  };
   return {list_schedule(p, updates_early), list_schedule(p, given), as_late_as_possible(p),
           list_schedule(p, least_memory)};
 }
 
-/// Starts every collective as soon as its operands are ready. Ops that depend on a collective of
-/// gradients or outputs move behind all other ops, so that computation overlaps with communication.
+/// `order`, changed to overlap communication with computation. Each collective starts as soon as
+/// its operands are computed. Ops that depend on a collective of gradients or outputs run after all
+/// other ops.
 Order overlapped(const Problem& p, const Order& order) {
-  if (p.exchanges().empty()) return order;
+  if (p.collectives().empty()) return order;
   std::vector<bool> waits(static_cast<size_t>(p.size()));
   std::vector<int> todo;
-  std::ranges::copy_if(p.exchanges(), std::back_inserter(todo),
+  std::ranges::copy_if(p.collectives(), std::back_inserter(todo),
                        [&](int i) { return p.op(i).role == ir::Role::comm; });
   while (!todo.empty()) {
     const int i = todo.back();
     todo.pop_back();
     if (waits[static_cast<size_t>(i)]) continue;
     waits[static_cast<size_t>(i)] = true;
-    // The order among collectives is no data dependency.
-    std::ranges::copy_if(p.after(i), std::back_inserter(todo), [&](int next) {
+    // Skips edges between collectives: they are not data dependencies.
+    std::ranges::copy_if(p.successors(i), std::back_inserter(todo), [&](int next) {
       return !is_collective(p.op(i)) || !is_collective(p.op(next));
     });
   }
   Order result;
   std::vector<bool> done(static_cast<size_t>(p.size()));
-  auto next = p.exchanges().begin();
+  auto next = p.collectives().begin();
   const auto add = [&](int i) {
     result.push_back(i);
     done[static_cast<size_t>(i)] = true;
     const auto is_done = [&](int before) { return done[static_cast<size_t>(before)]; };
-    while (next != p.exchanges().end() && std::ranges::all_of(p.before(*next), is_done)) {
+    while (next != p.collectives().end() && std::ranges::all_of(p.predecessors(*next), is_done)) {
       result.push_back(*next);
       done[static_cast<size_t>(*next++)] = true;
     }
@@ -305,13 +320,15 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
-/// Selects the order with the lowest peak. Early collectives keep gradients alive beside
-/// activations. So orders that exceed the lowest peak by at most kMargin times the reduced bytes
-/// count as equal. Among these, selects the order that starts collectives first.
-Order choice(const Problem& p, const std::vector<Order>& orders) {
-  constexpr double kMargin = 1.5;  // times the bytes of all collectives
-  int64_t exchanged = 0;
-  for (const int exchange : p.exchanges()) exchanged += collective_bytes(p.op(exchange));
+/// Returns the order with the lowest memory peak, after overlapped(). With collectives, all orders
+/// whose peak exceeds the lowest peak by at most kMargin times the bytes of the collectives count
+/// as equal: an early collective keeps gradients alive together with activations. Among these
+/// orders, returns the order that starts collectives earliest.
+Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
+  constexpr double kMargin = 1.5;  // factor of the total bytes of all collectives
+  int64_t collective_total = 0;
+  for (const int collective : p.collectives())
+    collective_total += collective_bytes(p.op(collective));
   std::vector<Order> all;
   std::vector<int64_t> peaks, starts;
   for (const Order& order : orders) {
@@ -323,10 +340,11 @@ Order choice(const Problem& p, const std::vector<Order>& orders) {
     }
   }
   const int64_t lowest = std::ranges::min(peaks);
-  const int64_t most = lowest + static_cast<int64_t>(kMargin * static_cast<double>(exchanged));
+  const int64_t most =
+      lowest + static_cast<int64_t>(kMargin * static_cast<double>(collective_total));
   const auto rank = [&](size_t i) {
-    return exchanged > 0 && peaks[i] <= most ? std::tuple(lowest, starts[i])
-                                             : std::tuple(peaks[i], int64_t{0});
+    return collective_total > 0 && peaks[i] <= most ? std::tuple(lowest, starts[i])
+                                                    : std::tuple(peaks[i], int64_t{0});
   };
   size_t best = 0;
   for (size_t i = 1; i < all.size(); ++i) {
@@ -339,7 +357,7 @@ bool run_schedule(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   const Problem problem(graph, options.batch);
   const std::vector<Order> orders = candidates(problem);
-  const Order best = choice(problem, orders);
+  const Order best = lowest_peak(problem, orders);
   if (std::ranges::is_sorted(best)) return false;
   std::vector<std::unique_ptr<ir::Op>> ops;
   for (int i : best) ops.push_back(std::move(graph.ops[static_cast<size_t>(i)]));

@@ -24,8 +24,8 @@ bool retype_attributes(ir::Op& op, DType to) {
   return changed;
 }
 
-/// Infers the result types again after operands changed. Some ops, such as metrics, have results of
-/// a fixed dtype.
+/// Sets the dtype of the results of a source to `to`. For other ops, infers the result types again
+/// from the changed operands: some ops, such as metrics, have results of a fixed dtype.
 bool retype_results(ir::Op& op, DType to) {
   bool changed = false;
   if (source_kind(op) != SourceKind::none) {

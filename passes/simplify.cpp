@@ -4,10 +4,11 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-// There is no table of algebraic rules. An op is lowered to its scalar expression, the expressions
-// of its operands are substituted, and the expression folds itself. If a plain read or a constant
-// remains, it replaces the op. This covers x - 0, x * 1, -(-x), double transposes, casts to the
-// same type, full slices, reductions over extent 1, and constant folding.
+// Algebraic simplification and constant folding without a table of rewrite rules. The pass lowers
+// an op to its scalar expression and substitutes the expressions of its operands; constructing an
+// expression folds it. If the result is a plain read or a constant, the read value or the constant
+// replaces the op. This covers x - 0, x * 1, -(-x), double transposes, casts to the same type, full
+// slices, reductions over extent 1, and constant folding.
 
 namespace fluid {
 namespace {
@@ -20,8 +21,8 @@ bool is_pure_map(const ir::Op& op) {
          op.results.size() == 1;
 }
 
-/// A scalar expression. A read node refers to one of `leaves`: the op's operands, then the operands
-/// of substituted ops.
+/// The scalar expression of an op. Index `ivalue` of a read node refers to `leaves`: the operands
+/// of the op, then the operands of the ops whose expressions are substituted.
 struct Body {
   Expr expr;
   Values leaves;
@@ -37,31 +38,31 @@ Expr with_reads_of(const Expr& e, const Values& operands, Values& leaves) {
   const auto first = static_cast<int64_t>(leaves.size());
   leaves.insert(leaves.end(), operands.begin(), operands.end());
   return rewrite(e, [&](const Expr& node) {
-    const bool old = node.op() == Scalar::read && node.node().ivalue < first;
+    const bool old = node.op() == ScalarOp::read && node.node().ivalue < first;
     return old ? with_leaf(node, first + node.node().ivalue) : Expr();
   });
 }
 
 Expr at_index(const Expr& body, const std::vector<Expr>& index) {
   return rewrite(body, [&](const Expr& node) {
-    return node.op() == Scalar::var ? index.at(static_cast<size_t>(node.node().ivalue)) : Expr();
+    return node.op() == ScalarOp::var ? index.at(static_cast<size_t>(node.node().ivalue)) : Expr();
   });
 }
 
-/// Whether the op that computes `from` may be substituted into the read. Rounding to half precision
-/// must stay, and so must the bounds of guarded and checked reads.
+/// Whether the expression of the op that computes `from` may replace the read of `from`. False if
+/// the substitution would lose a rounding to half precision or the bounds check of the read.
 bool may_substitute(const Expr& read, Value from) {
   return !read.node().guarded && !read.node().checked && !is_half(from.dtype()) &&
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 
-/// The expression of `op`, with the operands that `substitute` selects replaced by their
-/// expressions.
+/// The expression `own` of `op`, in which the expressions of the operands' ops replace the reads of
+/// operands. Substitutes only ops for which `substitute` is true.
 Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   Body body{own, op.operands};
   const auto count = static_cast<int64_t>(op.operands.size());
   body.expr = rewrite(own, [&](const Expr& node) {
-    if (node.op() != Scalar::read || node.node().ivalue >= count) return Expr();
+    if (node.op() != ScalarOp::read || node.node().ivalue >= count) return Expr();
     const Value from = op.operands.at(static_cast<size_t>(node.node().ivalue));
     if (!may_substitute(node, from) || !substitute(*from.op())) return Expr();
     const Expr inner = at_index(lower_op(*from.op()).bodies.at(0), node.args());
@@ -70,8 +71,8 @@ Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   return body;
 }
 
-/// Whether element (i0, i1, ...) of the result reads element (i0, i1, ...) of `from`, ignoring
-/// dimensions of extent 1.
+/// Whether the read is elementwise: element (i0, i1, ...) of the result reads element (i0, i1, ...)
+/// of `from`. Ignores dimensions of extent 1.
 bool reads_in_order(const Expr& read, Value from, const Type& result) {
   std::vector<Expr> index;
   std::vector<Dim> extents;
@@ -84,7 +85,7 @@ bool reads_in_order(const Expr& read, Value from, const Type& result) {
   for (size_t d = 0; d < result.shape.size(); ++d) {
     if (result.shape[d].is(1)) continue;
     if (next == index.size() || extents[next] != result.shape[d] ||
-        !same(index[next], Expr::var(static_cast<int64_t>(d)))) {
+        !structurally_equal(index[next], Expr::var(static_cast<int64_t>(d)))) {
       return false;
     }
     ++next;
@@ -92,13 +93,13 @@ bool reads_in_order(const Expr& read, Value from, const Type& result) {
   return next == index.size();
 }
 
-/// Whether a double represents the integer exactly, as the attribute of `fill` requires.
+/// Whether `value` is exactly representable as a double, the type of the attribute of `fill`.
 bool fits_double(int64_t value) {
   const auto rounded = static_cast<double>(value);
   return rounded < 0x1p63 && static_cast<int64_t>(rounded) == value;
 }
 
-/// The result of `op` as a `fill`, if `e` is a constant that `fill` can represent.
+/// A `fill` op that replaces `op`, if `e` is a constant that `fill` can represent; else empty.
 Values constant(const ir::Op& op, const Expr& e) {
   if (!is_constant(e) || !fits_double(e.node().ivalue)) return {};
   const double value = is_float(e.dtype()) ? e.node().fvalue : static_cast<double>(e.node().ivalue);
@@ -108,7 +109,7 @@ Values constant(const ir::Op& op, const Expr& e) {
 Values replacement(ir::Op& op, const Body& body) {
   const Type& type = op.results.front().type;
   if (is_constant(body.expr)) return op.operands.empty() ? Values() : constant(op, body.expr);
-  if (body.expr.op() != Scalar::read || body.expr.node().guarded || body.expr.node().checked) {
+  if (body.expr.op() != ScalarOp::read || body.expr.node().guarded || body.expr.node().checked) {
     return {};
   }
   const Value from = body.leaves.at(static_cast<size_t>(body.expr.node().ivalue));
@@ -117,7 +118,8 @@ Values replacement(ir::Op& op, const Body& body) {
   return {from.type() == type ? from : reshape(from, type.shape, op.loc)};
 }
 
-/// The expression of a Map, or of a Reduce over extents of 1. Null for other ops.
+/// The scalar expression of a Map, or of a Reduce whose reduced dimensions all have extent 1. Null
+/// for other ops.
 Expr expression_of(const ir::Op& op) {
   const bool map = is_pure_map(op);
   const bool reduce = std::holds_alternative<Reduce>(*def_of(op).lower) && op.results.size() == 1;

@@ -9,11 +9,11 @@ namespace {
 bool run_skip_nonfinite(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || !decides_by_loss(options)) return false;
+  if (directive == nullptr || !skips_on_nonfinite_loss(options)) return false;
   const Recipe recipe(*directive);
-  ir::RecordAs as(graph, recipe.recording());
-  recipe.set_applies(is_finite(directive->operands.at(0)));
-  move_last(graph, directive);
+  ir::ScopedRecording as(graph, recipe.recording());
+  recipe.set_step_predicate(is_finite(directive->operands.at(0)));
+  move_op_last(graph, directive);
   return true;
 }
 

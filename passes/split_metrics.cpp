@@ -20,7 +20,7 @@ bool run_split_metrics(ir::Program& program, const Options&, const Target&) {
       continue;
     }
     const Value sum = o.value, weight = o.value.op()->result(1);
-    ir::RecordAs as(graph, {ir::Role::metric, sum.op()->loc, sum.op()->scope, ""});
+    ir::ScopedRecording as(graph, {ir::Role::metric, sum.op()->loc, sum.op()->scope, ""});
     outputs.push_back({o.name, sum / weight});
     outputs.push_back({o.name + std::string(kMetricSum), sum});
     outputs.push_back({o.name + std::string(kMetricWeight), weight});

@@ -8,21 +8,22 @@
 
 namespace fluid {
 
-/// A variable; its attributes select the initialiser (see record_initializer()).
-struct NewVariable {
+/// Declaration of a variable (parameter or state). Its attributes select the initialiser (see
+/// record_initializer()).
+struct VariableDecl {
   std::string name;
   Type type;
   Attrs attrs;
   Loc loc;
 };
 
-/// The variables that `graph` declares, in order, without the random state.
-std::vector<NewVariable> new_variables(const ir::Graph& graph);
+/// The variables that `graph` declares, in graph order, except the random state "rng".
+std::vector<VariableDecl> declared_variables(const ir::Graph& graph);
 
-/// The startup program: initialises `variables`, keyed by the seed in state "rng". It holds
-/// recorded ops, so startup_pipeline() must run on it. Throws UserError as record_initializer()
-/// does.
+/// The startup program, which initialises `variables`. Random initialisers use the seed in state
+/// "rng". The program is not compiled: run the passes of startup_pipeline(). Throws the UserErrors
+/// of record_initializer().
 std::unique_ptr<ir::Program> startup_program(const std::string& name,
-                                             const std::vector<NewVariable>& variables);
+                                             const std::vector<VariableDecl>& variables);
 
 }  // namespace fluid

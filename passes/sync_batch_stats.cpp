@@ -10,40 +10,40 @@
 namespace fluid {
 namespace {
 
-/// Expands the ops that use batch statistics into maps and reductions, and all-reduces their sums
-/// over samples. append_backward then derives the gradients.
+/// SyncBatchNorm: expands the ops that use batch statistics into maps and reductions, and
+/// all-reduces the sums over samples. append_backward, a later pass, differentiates the expansion.
 class StatisticsSync {
  public:
   explicit StatisticsSync(ir::Graph& graph) : graph_(graph) {}
 
   bool run() {
-    find();
-    if (parts_.empty()) return false;
+    find_statistics_ops();
+    if (statistics_ops_.empty()) return false;
     while (rewrite_ops(graph_, [&](ir::Op& op) { return expansion(op); })) {
     }
     find_counts();
-    rewrite_ops(graph_, [&](ir::Op& op) { return shared(op); });
-    number();
+    rewrite_ops(graph_, [&](ir::Op& op) { return all_reduced(op); });
+    number_collectives();
     return true;
   }
 
  private:
-  void find() {
+  void find_statistics_ops() {
     BatchPartitionAnalysis analysis;
     for (const auto& op : graph_.ops) {
-      if (analysis.computes_batch_statistics(*op)) parts_.insert(op.get());
-      const bool reads =
-          std::ranges::any_of(op->operands, [&](Value v) { return parts_.contains(v.op()); });
+      if (analysis.computes_batch_statistics(*op)) statistics_ops_.insert(op.get());
+      const bool reads = std::ranges::any_of(
+          op->operands, [&](Value v) { return statistics_ops_.contains(v.op()); });
       if (reads && std::holds_alternative<Updates>(*def_of(*op).effects)) updates_.insert(op.get());
     }
   }
 
   Values expansion(ir::Op& op) {
     const auto* expand = std::get_if<Expand>(&*def_of(op).lower);
-    if (expand == nullptr || parts_.erase(&op) == 0) return {};
+    if (expand == nullptr || statistics_ops_.erase(&op) == 0) return {};
     const size_t first = graph_.ops.size();
     Values values = expand->ops(ExpandCtx(op));
-    for (size_t i = first; i < graph_.ops.size(); ++i) parts_.insert(graph_.ops[i].get());
+    for (size_t i = first; i < graph_.ops.size(); ++i) statistics_ops_.insert(graph_.ops[i].get());
     return values;
   }
 
@@ -51,22 +51,23 @@ class StatisticsSync {
     return p == BatchPartition{BatchPartition::same, 1};
   }
 
-  /// Finds the ops that count samples. They have no operands, so one early all_reduce takes all
-  /// counts.
+  /// Finds the ops that compute the number of samples. Such ops have no operands, so a single
+  /// all_reduce can sum all counts before the statistics are computed.
   void find_counts() {
     BatchPartitionAnalysis analysis;
     const auto add = [&](ir::Op& op) {
-      if (!op.operands.empty() || !is_count(analysis.of(op.result()))) return;
+      if (!op.operands.empty() || !is_count(analysis.partition_of(op.result()))) return;
       if (!count_like(op)) counts_.emplace_back(&op, Value());
     };
     for (const auto& op : graph_.ops) {
-      if (parts_.contains(op.get())) add(*op);
+      if (statistics_ops_.contains(op.get())) add(*op);
       if (!updates_.contains(op.get())) continue;
       for (const Value& v : op->operands) add(*v.op());
     }
   }
 
-  using Count = std::pair<const ir::Op*, Value>;  ///< (op that counts, total over processes)
+  /// (op that counts samples, sum of its results over all processes).
+  using Count = std::pair<const ir::Op*, Value>;
   Count* count_like(const ir::Op& op) {
     const auto found = std::ranges::find_if(counts_, [&](const Count& c) {
       return c.first->name == op.name && c.first->attrs == op.attrs;
@@ -85,42 +86,46 @@ class StatisticsSync {
     }
   }
 
-  Values shared(ir::Op& op) {
+  Values all_reduced(ir::Op& op) {
     if (updates_.contains(&op)) {
       for (Value& v : op.operands) {
         if (const Count* count = count_like(*v.op())) v = count->second;
       }
     }
-    if (!parts_.contains(&op)) return {};
+    if (!statistics_ops_.contains(&op)) return {};
     if (!counts_.empty() && !counts_.front().second) all_reduce_counts(op.loc);
     if (const Count* count = count_like(op)) return {count->second};
-    const BatchPartition p = analysis_.of(op.result());
-    if (p == BatchPartition{} || p.kind == BatchPartition::rows) return {};
+    const BatchPartition p = analysis_.partition_of(op.result());
+    if (p == BatchPartition{} || p.kind == BatchPartition::per_sample) return {};
     check(p == BatchPartition{BatchPartition::total, 0}, op.name + " cannot be all-reduced");
     const Value own = record(graph_, op.name, op.operands, op.attrs, op.loc)[0];
     return record(graph_, "all_reduce", {own}, {}, op.loc);
   }
 
-  /// Numbers the collectives of forward from -n to -1. Backward runs theirs in reverse.
-  void number() {
-    std::vector<ir::Op*> exchanges;
+  /// Assigns the n collectives of forward the order numbers -n to -1. The gradient of collective -k
+  /// is collective k - 1, so backward runs its collectives in reverse order.
+  void number_collectives() {
+    std::vector<ir::Op*> collectives;
     for (const auto& op : graph_.ops) {
-      if (is_collective(*op)) exchanges.push_back(op.get());
+      if (is_collective(*op)) collectives.push_back(op.get());
     }
-    auto next = -static_cast<int64_t>(exchanges.size());
-    for (ir::Op* op : exchanges) op->attrs.set("bucket", next++);
+    auto next = -static_cast<int64_t>(collectives.size());
+    for (ir::Op* op : collectives) op->attrs.set("bucket", next++);
   }
 
   ir::Graph& graph_;
-  std::set<const ir::Op*> parts_;    ///< ops that use statistics, and their expansions
-  std::set<const ir::Op*> updates_;  ///< ops that update variables from statistics
+  /// Ops that use batch statistics, or the ops of their expansions.
+  std::set<const ir::Op*> statistics_ops_;
+  /// Ops that update variables (running statistics) from batch statistics.
+  std::set<const ir::Op*> updates_;
   std::vector<Count> counts_;
   BatchPartitionAnalysis analysis_;
 };
 
 bool run_sync_batch_stats(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
-  if (find_directive(graph) == nullptr || !options.sync_bn || !options.exchanges()) return false;
+  if (find_directive(graph) == nullptr || !options.sync_bn || !options.uses_collectives())
+    return false;
   return StatisticsSync(graph).run();
 }
 

@@ -9,22 +9,25 @@
 
 namespace fluid {
 
-/// A library kernel that can run an op, and its predicted cost.
+/// Offer of a library (oneDNN, cuDNN, ...) to run an op and its epilogue: the kernel and its
+/// predicted time.
 struct Claim {
-  std::string kernel;     ///< "onednn.conv"
-  double seconds = 0;     ///< predicted time
-  int64_t workspace = 0;  ///< bytes of scratch while it runs
-  bool keeps_nan = true;  ///< propagates NaN to the result
-  /// Values of one sample may change the results of other samples: the last bits, or all bits if a
-  /// value is not finite.
+  std::string kernel;          ///< name of the library kernel, such as "onednn.conv"
+  double seconds = 0;          ///< predicted run time
+  int64_t workspace = 0;       ///< bytes of scratch memory
+  bool propagates_nan = true;  ///< whether a NaN in an operand gives a NaN in the result
+  /// Whether the values of a sample can change the results of other samples: by rounding or, if a
+  /// value is not finite, in every bit.
   bool mixes_samples = false;
-  bool adds_in_place = false;  ///< the result may overwrite the addend of the epilogue
-  /// Required layouts of the operands and results; nullopt is the plain layout.
+  /// Whether the result may overwrite the addend of the last epilogue op.
+  bool overwrites_addend = false;
+  /// Layouts that the kernel requires for its operands and results; nullopt: the plain (row-major)
+  /// layout.
   std::vector<std::optional<Layout>> operands;
   std::vector<std::optional<Layout>> results;
 
-  /// Whether the operands of `head`, and the result of `last`, the last op of the epilogue, have
-  /// the required layouts.
+  /// Whether the operands of `head` and the result of `last` have the required layouts. `last` is
+  /// the last epilogue op; `head` if there is no epilogue.
   bool fits(const ir::Op& head, const ir::Op& last) const {
     for (size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] != head.operands.at(i).type().layout) return false;
@@ -33,38 +36,41 @@ struct Claim {
   }
 };
 
-/// Epilogue ops (bias, relu) that a kernel may fuse. Each op reads the previous op.
+/// Epilogue of an op: elementwise ops such as bias and relu. Each op reads the result of the
+/// previous op.
 using Chain = std::vector<const ir::Op*>;
 
-/// The batch exceeds the limits of the target's kernels, regardless of memory.
+/// Thrown when the batch size exceeds a limit of the target's kernels; not thrown for lack of
+/// memory.
 class BatchTooLarge : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// The hardware as passes see it. Ops have concrete types. The interface is implemented for devices
-/// and for descriptions of machines.
+/// Interface through which passes query the hardware that they compile for. Ops passed to the
+/// functions must have concrete shapes.
 class Target {
  public:
   virtual ~Target() = default;
-  virtual std::string name() const = 0;  ///< "cpu"
+  virtual std::string name() const = 0;  ///< name of the target, such as "cpu"
   virtual int threads() const = 0;
-  /// Library kernels that can run `op` followed by `epilogue`, best first. Empty if there are none.
+  /// Library kernels that can run `op` followed by `epilogue`, fastest first.
   virtual std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const = 0;
-  /// Predicted seconds of generated code for `op`.
+  /// Predicted run time, in seconds, of a generated kernel that computes `op`.
   virtual double generated_seconds(const ir::Op& op) const = 0;
-  /// Messages about ops passed to claims() that a library could not compute.
-  virtual std::vector<std::string> refused() const { return {}; }
-  /// Whether the executor can prevent library kernels from running in a rejected step. Only then
-  /// may library kernels write to variables.
+  /// One message for each op for which claims() found that a library cannot run it.
+  virtual std::vector<std::string> rejection_messages() const { return {}; }
+  /// Whether library kernels may write to variables. True if the executor can prevent them from
+  /// running in a rejected step.
   virtual bool libraries_may_update() const { return true; }
-  /// Whether memory is so fast and scarce that running a kernel twice is better than keeping its
-  /// result from forward to backward.
+  /// Whether the repeat_kernels pass runs: on a device with fast but scarce memory, recomputing a
+  /// result in backward is better than keeping the result from forward.
   virtual bool repeats_kernels() const { return false; }
-  /// Number of feed slots. Two if the device copies the feeds of the next step while a step runs.
+  /// Number of slots in Region::feeds: 2 if the device copies the feeds of the next step while a
+  /// step runs, else 1.
   virtual int feed_slots() const { return 1; }
-  /// Scratch bytes of the generated kernel of a `fused` op. Throws BatchTooLarge.
-  virtual int64_t scratch(const ir::Op& fused, int64_t batch) const = 0;
+  /// Bytes of scratch memory that the generated kernel of `fused` needs. Throws BatchTooLarge.
+  virtual int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const = 0;
 };
 
 }  // namespace fluid

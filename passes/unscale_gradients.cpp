@@ -9,21 +9,22 @@
 namespace fluid {
 namespace {
 
-/// A bool scalar: whether all gradients are finite.
+/// A bool scalar of the program: whether all elements of all gradients are finite.
 Value all_finite(const Recipe& recipe) {
   Value bad;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {
     const Value faults = internal::count_nonfinite(recipe.gradient(i));
     bad = bad ? bad + faults : faults;
   }
-  bad = recipe.all_reduced({bad})[0];
+  bad = recipe.all_reduce_sums({bad})[0];
   return equal(bad, scalar_like(bad, 0));
 }
 
-/// Stores the loss scale for the next step, as PyTorch's GradScaler computes it. The scale grows
-/// after `interval` consecutive good steps and backs off after a bad one, within floor and ceiling.
-void store_next(ir::Graph& graph, const LossScale& s, Value scale, const Recipe& recipe) {
-  const Value applies = recipe.applies();
+/// Records the stores of the loss scale and the step counts for the next step. As in PyTorch's
+/// GradScaler, the scale grows after `interval` consecutive steps with finite gradients and backs
+/// off after a step with non-finite gradients. The scale stays between `floor` and `ceiling`.
+void store_next_scale(ir::Graph& graph, const LossScale& s, Value scale, const Recipe& recipe) {
+  const Value step_predicate = recipe.step_predicate();
   const Loc& loc = recipe.directive().loc;
   const Value good = loss_scale_state(graph, kGoodSteps, i64, 0, loc);
   const Value skipped = loss_scale_state(graph, kSkippedSteps, i64, 0, loc);
@@ -32,12 +33,13 @@ void store_next(ir::Graph& graph, const LossScale& s, Value scale, const Recipe&
   const Value zero = scalar_like(run, 0);
   if (s.dynamic) {
     const Value grown = minimum(scale * s.growth, scalar_like(scale, s.ceiling));
-    const Value backed = maximum(scale * s.backoff, scalar_like(scale, s.floor));
-    record_store(graph, std::string(kLossScale), where(applies, where(grows, grown, scale), backed),
-                 loc);
+    const Value backed_off = maximum(scale * s.backoff, scalar_like(scale, s.floor));
+    record_store(graph, std::string(kLossScale),
+                 where(step_predicate, where(grows, grown, scale), backed_off), loc);
   }
-  record_store(graph, std::string(kGoodSteps), where(applies, where(grows, zero, run), zero), loc);
-  record_store(graph, std::string(kSkippedSteps), where(applies, skipped, skipped + 1), loc);
+  record_store(graph, std::string(kGoodSteps), where(step_predicate, where(grows, zero, run), zero),
+               loc);
+  record_store(graph, std::string(kSkippedSteps), where(step_predicate, skipped, skipped + 1), loc);
 }
 
 bool run_unscale_gradients(ir::Program& program, const Options& options, const Target&) {
@@ -46,13 +48,13 @@ bool run_unscale_gradients(ir::Program& program, const Options& options, const T
   if (directive == nullptr || !options.amp || !options.amp->scales_loss()) return false;
   const LossScale& settings = options.amp->loss_scale;
   const Recipe recipe(*directive);
-  ir::RecordAs as(graph, recipe.recording());
+  ir::ScopedRecording as(graph, recipe.recording());
   const Value scale = loss_scale_state(graph, kLossScale, f32, settings.initial, directive->loc);
   const Value unscale = 1.0 / scale;
   recipe.replace_gradients([&](Value g) { return g * cast(unscale, g.dtype()); });
-  recipe.set_applies(all_finite(recipe));
-  store_next(graph, settings, scale, recipe);
-  move_last(graph, directive);
+  recipe.set_step_predicate(all_finite(recipe));
+  store_next_scale(graph, settings, scale, recipe);
+  move_op_last(graph, directive);
   return true;
 }
 

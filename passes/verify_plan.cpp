@@ -6,8 +6,9 @@
 namespace fluid {
 namespace {
 
-/// A value, its range, and the ops between which its bytes must not change.
-struct Live {
+/// A value or workspace with its range. Only an in-place result may change the bytes of the range
+/// from op `first` to op `last` (positions in the graph).
+struct LiveValue {
   Value value;
   Range range;
   int first;
@@ -41,7 +42,8 @@ class Checker {
         const int first = source ? -1 : i;
         const bool feed = source_kind(op) == SourceKind::feed;
         place[v] = live_.size();
-        const bool lasts = feed || is_collective(op);  // a collective may run until the end
+        // A collective may run until the end of the step.
+        const bool lasts = feed || is_collective(op);
         live_.push_back({v, plan_.values.at(v), first, lasts ? end_ : first});
       }
       if (auto it = plan_.workspaces.find(&op); it != plan_.workspaces.end()) {
@@ -49,7 +51,7 @@ class Checker {
       }
     }
     for (const ir::Output& o : graph_.outputs) live_[place.at(o.value)].last = end_;
-    // The operand of an alias must live as long as the alias.
+    // The live range of the operand of an Alias includes the live range of the result.
     for (size_t i = live_.size(); i-- > 0;) {
       const Value v = live_[i].value;
       if (!v || !is_alias(v)) continue;
@@ -60,7 +62,7 @@ class Checker {
 
   static bool is_alias(Value v) { return std::holds_alternative<Alias>(*def_of(*v.op()).lower); }
 
-  static std::string name(const Live& l) {
+  static std::string name(const LiveValue& l) {
     return (l.value ? l.value.op()->name + " " + l.value.op()->symbol : "workspace ") + " (live " +
            std::to_string(l.first) + "-" + std::to_string(l.last) + ")";
   }
@@ -72,7 +74,7 @@ class Checker {
     }
   }
 
-  void check_bounds(const Live& l) const {
+  void check_bounds(const LiveValue& l) const {
     const int64_t size = plan_.bytes(l.range.region);
     check(l.range.offset >= 0 && l.range.offset % kAlign == 0 &&
               (l.range.bytes == 0 || l.range.offset + l.range.bytes <= size),
@@ -82,7 +84,7 @@ class Checker {
         "plan: " + name(l) + " is larger than its range");
   }
 
-  void check_pair(const Live& a, const Live& b) const {
+  void check_pair(const LiveValue& a, const LiveValue& b) const {
     const bool same_bytes = a.range.region == b.range.region &&
                             a.range.offset < b.range.offset + b.range.bytes &&
                             b.range.offset < a.range.offset + a.range.bytes;
@@ -92,9 +94,9 @@ class Checker {
           "plan: " + name(a) + " and " + name(b) + " overlap");
   }
 
-  /// Whether `late` overwrites `early` in place: the op of `late` is the last reader of `early` and
-  /// allows it.
-  bool overwrites(const Live& early, const Live& late) const {
+  /// Whether `late` overwrites `early` in place: the op that computes `late` is the last reader of
+  /// `early`, and the in-place pairs of the op allow it.
+  bool overwrites(const LiveValue& early, const LiveValue& late) const {
     if (!early.value || !late.value || early.last != late.first) return false;
     if (early.range.offset != late.range.offset || early.range.bytes != late.range.bytes)
       return false;
@@ -103,13 +105,13 @@ class Checker {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (root_of(op.operands[i]) != root_of(early.value)) continue;
       read = true;
-      if (!allows(op, late.value.index(), static_cast<int>(i))) return false;
+      if (!allows_in_place(op, late.value.index(), static_cast<int>(i))) return false;
     }
     return read;
   }
 
-  bool allows(const ir::Op& op, int out, int in) const {
-    return std::ranges::any_of(pairs_.of(op),
+  bool allows_in_place(const ir::Op& op, int out, int in) const {
+    return std::ranges::any_of(pairs_.pairs_of(op),
                                [&](const InPlace& p) { return p.out == out && p.in == in; });
   }
 
@@ -117,7 +119,7 @@ class Checker {
   const ir::Graph& graph_;
   const Options& options_;
   int end_;
-  std::vector<Live> live_;
+  std::vector<LiveValue> live_;
   mutable InPlacePairs pairs_;
 };
 

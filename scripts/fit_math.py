@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes codegen/math_coefficients.h: python3 scripts/fit_math.py > codegen/math_coefficients.h
+"""Generates codegen/math_coefficients.h: python3 scripts/fit_math.py > codegen/math_coefficients.h
 
-Polynomials are near-minimax: interpolation at Chebyshev nodes in 60 digits (mpmath.chebyfit), of the
-lowest degree whose error stays below the bound, then rounded to the format they are used in.
+The polynomials are near-minimax: they interpolate at Chebyshev nodes, in 60 digits (mpmath.chebyfit).
+Each has the lowest degree whose error is below the bound. The coefficients are rounded to double.
 """
 from mpmath import (atanh, chebyfit, erf, erfc, exp, floor, log, mp, mpf, pi, sin, cos, sqrt, tanh)
 
@@ -46,39 +46,39 @@ for suffix, relative in (("32", mpf(2) ** -27), ("64", mpf(2) ** -57)):
     width = "f32" if suffix == "32" else "f64"
     half = ln2 / 2 * mpf("1.001")
     p = fit(series_free(lambda r: (exp(r) - 1 - r) / r**2, mpf(1) / 2), -half, half, relative * 8)
-    emit("kExp" + suffix, f"{width}: (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2, in r.", p)
+    emit("kExp" + suffix, f"{width} coefficients of (exp(r) - 1 - r) / r^2 as a polynomial in r for |r| <= ln(2)/2.", p)
     top = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1)) ** 2 * mpf("1.001")
     p = fit(series_free(lambda z: (2 * atanh(sqrt(z)) / sqrt(z) - 2) / z, mpf(2) / 3), 0, top,
             relative * 8)
-    emit("kLog" + suffix, f"{width}: (2 atanh(s) - 2 s) / s^3 for s = f/(2+f), in s^2.", p)
+    emit("kLog" + suffix, f"{width} coefficients of (2 atanh(s) - 2 s) / s^3 as a polynomial in s^2 for s = f/(2+f).", p)
     p = fit(series_free(lambda z: (tanh(sqrt(z)) / sqrt(z) - 1) / z, -mpf(1) / 3), 0, mpf("0.3844"),
             relative)
-    emit("kTanh" + suffix, f"{width}: (tanh(x) - x) / x^3 for |x| <= 0.62, in x^2.", p)
+    emit("kTanh" + suffix, f"{width} coefficients of (tanh(x) - x) / x^3 as a polynomial in x^2 for |x| <= 0.62.", p)
     p = fit(series_free(lambda z: erf(sqrt(z)) / sqrt(z) - 1, 2 / sqrt(pi) - 1), 0, 1, relative / 4)
-    emit("kErf" + suffix, f"{width}: erf(x) / x - 1 for |x| <= 1, in x^2.", p)
+    emit("kErf" + suffix, f"{width} coefficients of erf(x) / x - 1 as a polynomial in x^2 for |x| <= 1.", p)
     last = 4 if suffix == "32" else 6
     g = lambda u: (lambda x: erfc(x) * exp(x * x))(2 * (1 + u) / (1 - u))
     u = lambda x: (mpf(x) - 2) / (mpf(x) + 2)
     p = fit(g, u(1), u(last), relative)
-    emit("kErfc" + suffix, f"{width}: erfc(x) exp(x^2) for 1 <= x <= {last}, in (x-2)/(x+2).", p)
+    emit("kErfc" + suffix, f"{width} coefficients of erfc(x) exp(x^2) as a polynomial in (x-2)/(x+2) for 1 <= x <= {last}.", p)
 quarter = pi / 4 * mpf("1.001")
 p = fit(series_free(lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, -mpf(1) / 6), 0, quarter**2,
         mpf(2) ** -57)
-emit("kSin64", "f64: (sin(x) - x) / x^3 for |x| <= pi/4, in x^2.", p)
+emit("kSin64", "f64 coefficients of (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4.", p)
 p = fit(series_free(lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, mpf(1) / 24), 0, quarter**2,
         mpf(2) ** -57)
-emit("kCos64", "f64: (cos(x) - 1 + x^2/2) / x^4 for |x| <= pi/4, in x^2.", p)
+emit("kCos64", "f64 coefficients of (cos(x) - 1 + x^2/2) / x^4 as a polynomial in x^2 for |x| <= pi/4.", p)
 top = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1)) ** 2 * mpf("1.001")
 p = fit(lambda z: mpf(2) / 5 if abs(z) < mpf(10) ** -12 else
         (2 * atanh(sqrt(z)) / sqrt(z) - 2 - 2 * z / 3) / z**2, 0, top, mpf(2) ** -54)
-emit("kLogTail64", "f64: (2 atanh(s) - 2 s - 2 s^3/3) / s^5, in s^2.", p)
+emit("kLogTail64", "f64 coefficients of (2 atanh(s) - 2 s - 2 s^3/3) / s^5 as a polynomial in s^2.", p)
 
-print("\n/// ln 2 in parts: the first times an exponent is exact, with or without fused operations.")
+print("\n/// ln 2 as a sum of two numbers. An exponent times the first is exact, with or without fma.")
 for name, bits in (("32", 15), ("64", 32)):
     high = truncated(ln2, bits)
     print(f"inline constexpr double kLn2High{name} = {c_double(high)};")
     print(f"inline constexpr double kLn2Low{name} = {c_double(ln2 - high)};")
-print("\n/// pi/2 in three doubles.")
+print("\n/// pi/2 as a sum of three doubles.")
 print("inline constexpr double kHalfPi[] = {", end="")
 rest, parts = pi / 2, []
 for _ in range(3):
@@ -87,14 +87,14 @@ for _ in range(3):
     parts.append(c_double(part))
 print(", ".join(parts) + "};")
 two_thirds = mpf(2) / 3
-print("\n/// 2/3 in two doubles.")
+print("\n/// 2/3 as a sum of two doubles.")
 high = mpf(float(two_thirds))
 print(f"inline constexpr double kTwoThirds[] = {{{c_double(high)}, {c_double(two_thirds - high)}}};")
 
 words = 20
 mp.prec = 64 * words + 128
 value = int(floor(2 / pi * mpf(2) ** (64 * words)))
-print("\n/// The bits of 2/pi after the binary point, after one word of zeros.")
+print("\n/// The bits of 2/pi after the binary point, preceded by a word of zeros.")
 print("inline constexpr uint64_t kTwoOverPi[] = {\n    0x0,")
 for i in range(words):
     print(f"    {hex(value >> 64 * (words - 1 - i) & (2**64 - 1))},")

@@ -24,17 +24,18 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step-";
 const std::string kTemporary = ".temporary";
 
-/// "step-0000001200"; "step-0000001200.1" for a later checkpoint of the same step.
-struct Name {
+/// The name of a checkpoint's directory: "step-0000001200", or "step-0000001200.1" for a later
+/// checkpoint of the same step.
+struct CheckpointName {
   int64_t steps = 0;
   int64_t again = 0;
-  auto operator<=>(const Name&) const = default;
+  auto operator<=>(const CheckpointName&) const = default;
   std::string str() const {
     return fmt::format("{}{:010}{}", kPrefix, steps, again > 0 ? fmt::format(".{}", again) : "");
   }
 };
 
-std::optional<Name> name_in(std::string_view text) {
+std::optional<CheckpointName> name_in(std::string_view text) {
   if (!text.starts_with(kPrefix)) return std::nullopt;
   text.remove_prefix(kPrefix.size());
   const size_t dot = text.find('.');
@@ -42,16 +43,16 @@ std::optional<Name> name_in(std::string_view text) {
   const std::optional<int64_t> steps = parse_number<int64_t>(text.substr(0, dot));
   const std::optional<int64_t> later = again ? parse_number<int64_t>(text.substr(dot + 1)) : 0;
   if (!steps || !later) return std::nullopt;
-  return Name{*steps, *later};
+  return CheckpointName{*steps, *later};
 }
 
 [[noreturn]] void fail(const std::string& path, const std::error_code& error) {
   throw UserError(fmt::format("cannot write '{}': {}", path, error.message()));
 }
 
-/// The checkpoints in a directory, newest first.
-std::vector<Name> names_in(const std::string& directory) {
-  std::vector<Name> names;
+/// Returns the names of the checkpoints in `directory`, newest first.
+std::vector<CheckpointName> names_in(const std::string& directory) {
+  std::vector<CheckpointName> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     if (const auto name = name_in(entry.path().filename().string())) names.push_back(*name);
@@ -64,7 +65,7 @@ std::vector<Name> names_in(const std::string& directory) {
 }
 
 void check_finite(const Snapshot& snapshot, const std::string& directory) {
-  for (const Kept& kept : snapshot.variables) {
+  for (const SnapshotVariable& kept : snapshot.variables) {
     if (kept.kind != VariableKind::recorded || !is_float(kept.value.dtype())) continue;
     for (int64_t i = 0; i < kept.value.numel(); ++i) {
       const double x = kept.value.at(i);
@@ -80,10 +81,10 @@ void check_finite(const Snapshot& snapshot, const std::string& directory) {
 
 std::optional<Checkpoint> newest_checkpoint(const std::string& directory) {
   std::vector<std::string> damaged;
-  for (const Name& name : names_in(directory)) {
+  for (const CheckpointName& name : names_in(directory)) {
     try {
       Checkpoint checkpoint = read_checkpoint(directory + "/" + name.str());
-      checkpoint.passed_over = std::move(damaged);
+      checkpoint.skipped_checkpoints = std::move(damaged);
       return checkpoint;
     } catch (const UserError& e) {
       damaged.emplace_back(e.what());
@@ -94,32 +95,34 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory) {
       fmt::format("no checkpoint in '{}' is intact: {}", directory, fmt::join(damaged, "; ")));
 }
 
-Checkpoints::Checkpoints(std::string directory, CheckpointOptions options)
+CheckpointDirectory::CheckpointDirectory(std::string directory, CheckpointOptions options)
     : directory_(std::move(directory)), options_(options) {
   if (options_.keep < 1) throw UserError("at least one checkpoint must be kept");
   std::error_code error;
-  made_ = fs::create_directories(directory_, error);
+  created_directory_ = fs::create_directories(directory_, error);
   if (error) fail(directory_, error);
   lock_ = open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) fail(directory_, {errno, std::generic_category()});
-  // Other errors mean that the file system has no locks; go on without one.
+  // Only EWOULDBLOCK means that another process holds the lock. Other errors are ignored, because
+  // some file systems have no locks.
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     close(lock_);
     throw UserError(fmt::format("another process writes checkpoints into '{}'", directory_));
   }
-  remove(kTemporary);  // left by a killed process
-  make_temporary();
-  remove(kTemporary);
+  remove_entry(kTemporary);  // a killed process may have left this directory
+  create_temporary();
+  remove_entry(kTemporary);
 }
 
-Checkpoints::~Checkpoints() {
-  if (made_) rmdir(directory_.c_str());  // removes only an empty directory
+CheckpointDirectory::~CheckpointDirectory() {
+  if (created_directory_) rmdir(directory_.c_str());  // removes the directory only if it is empty
   close(lock_);
 }
 
-bool Checkpoints::empty() const { return names_in(directory_).empty(); }
+bool CheckpointDirectory::empty() const { return names_in(directory_).empty(); }
 
-std::string Checkpoints::save(const Snapshot& snapshot, const TrainingState& state, bool best) {
+std::string CheckpointDirectory::save(const Snapshot& snapshot, const TrainingState& state,
+                                      bool best) {
   check_finite(snapshot, directory_);
   try {
     return write(snapshot, state, best);
@@ -128,16 +131,17 @@ std::string Checkpoints::save(const Snapshot& snapshot, const TrainingState& sta
   }
 }
 
-std::string Checkpoints::write(const Snapshot& snapshot, const TrainingState& state, bool best) {
-  const std::vector<Name> known = names_in(directory_);
-  Name name{state.steps};
+std::string CheckpointDirectory::write(const Snapshot& snapshot, const TrainingState& state,
+                                       bool best) {
+  const std::vector<CheckpointName> known = names_in(directory_);
+  CheckpointName name{state.steps};
   while (std::ranges::find(known, name) != known.end()) ++name.again;
   const std::string path = directory_ + "/" + name.str();
-  const std::string temporary = make_temporary();
+  const std::string temporary = create_temporary();
   try {
     write_checkpoint(temporary, snapshot, state, best);
   } catch (...) {
-    std::error_code ignored;  // the next save removes the directory
+    std::error_code ignored;  // if removing fails, the next save() removes the directory
     fs::remove_all(temporary, ignored);
     throw;
   }
@@ -145,18 +149,18 @@ std::string Checkpoints::write(const Snapshot& snapshot, const TrainingState& st
   fs::rename(temporary, path, error);
   if (error) fail(path, error);
   flush_directory(directory_);
-  link("last", name.str());
-  if (best) link("best", name.str());
-  remove_old(name.str());
+  replace_link("last", name.str());
+  if (best) replace_link("best", name.str());
+  remove_old_checkpoints(name.str());
   return path;
 }
 
-void Checkpoints::mark_best(const std::string& path) {
-  link("best", fs::path(path).filename().string());
+void CheckpointDirectory::mark_best(const std::string& path) {
+  replace_link("best", fs::path(path).filename().string());
 }
 
-std::string Checkpoints::make_temporary() {
-  remove(kTemporary);
+std::string CheckpointDirectory::create_temporary() {
+  remove_entry(kTemporary);
   const std::string path = directory_ + "/" + kTemporary;
   std::error_code error;
   fs::create_directory(path, error);
@@ -164,7 +168,7 @@ std::string Checkpoints::make_temporary() {
   return path;
 }
 
-void Checkpoints::link(const std::string& link, const std::string& name) {
+void CheckpointDirectory::replace_link(const std::string& link, const std::string& name) {
   const std::string path = directory_ + "/" + link;
   const std::string temporary = directory_ + "/" + kTemporary;
   std::error_code error;
@@ -174,22 +178,23 @@ void Checkpoints::link(const std::string& link, const std::string& name) {
   flush_directory(directory_);
 }
 
-void Checkpoints::remove_old(const std::string& newest) {
-  std::error_code ignored;  // `best` may not exist
+void CheckpointDirectory::remove_old_checkpoints(const std::string& newest) {
+  std::error_code ignored;  // reading fails if the link `best` does not exist
   const std::string best = fs::read_symlink(directory_ + "/best", ignored).string();
   int64_t newer = 0;
-  for (const Name& name : names_in(directory_)) {
-    // Later names are damaged checkpoints that training resumed past.
+  for (const CheckpointName& name : names_in(directory_)) {
+    // Keep checkpoints with a greater name than `newest`: they are damaged, and newest_checkpoint()
+    // skipped them.
     if (name > *name_in(newest) || ++newer <= options_.keep || name.str() == best) continue;
-    remove(name.str());
+    remove_entry(name.str());
   }
 }
 
-void Checkpoints::remove(const std::string& name) {
+void CheckpointDirectory::remove_entry(const std::string& name) {
   const std::string temporary = directory_ + "/" + kTemporary;
   const std::string path = directory_ + "/" + name;
   std::error_code error;
-  // Rename first: an interrupted removal must not leave a partial checkpoint under its name.
+  // Rename before removing, so that an interrupted removal leaves no partial checkpoint `name`.
   if (path != temporary) fs::rename(path, temporary, error);
   if (!error) fs::remove_all(temporary, error);
   if (error) fail(path, error);

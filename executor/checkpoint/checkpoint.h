@@ -13,27 +13,29 @@ namespace fluid {
 
 class Executor;
 
-/// The state of a training loop, which a checkpoint holds besides the executor's snapshot.
+/// The state of a training loop. A checkpoint holds it next to the executor's snapshot.
 struct TrainingState {
-  /// An output's value accumulated over the current epoch.
-  struct Sum {
+  /// The sum and the weight of a scalar output over the current epoch; its mean is sum / weight.
+  struct OutputSum {
     std::string name;
     double sum = 0;
     double weight = 0;
   };
-  /// The best monitored value of the completed epochs.
-  struct Best {
-    double figure = 0;
+  /// The best value of the monitored output over the completed epochs, and the epoch with this
+  /// value, counted from 1.
+  struct BestValue {
+    double value = 0;
     int64_t epoch = 0;
   };
 
-  int64_t steps = 0;     ///< number of steps run
-  int64_t position = 0;  ///< Reader::position() after these steps
-  int64_t samples = 0;   ///< Reader::samples() per epoch
-  int64_t epochs = 0;    ///< completed epochs, including their callbacks
-  std::vector<Sum> figures = {};
-  std::optional<Best> best = {};
-  /// The loop's options that affect results, as text: "batch", "data".
+  int64_t steps = 0;     ///< number of training steps run so far
+  int64_t position = 0;  ///< samples read over all epochs; see Reader::position()
+  int64_t samples = 0;   ///< samples per epoch; see Reader::samples()
+  int64_t epochs = 0;    ///< number of epochs that are complete and whose callbacks have run
+  std::vector<OutputSum> output_sums = {};
+  std::optional<BestValue> best = {};
+  /// The options of the training loop that affect results: option name ("batch", "data") -> value
+  /// as text.
   std::map<std::string, std::string> options = {};
 };
 
@@ -42,12 +44,13 @@ struct Checkpoint {
   std::string path;
   Snapshot snapshot;
   TrainingState state;
-  bool best = false;  ///< whether it was the best when written
-  /// Newer but damaged checkpoints, each with the reason.
-  std::vector<std::string> passed_over = {};
+  bool best = false;  ///< whether this checkpoint was the best one when it was written
+  /// Error messages of newer checkpoints that newest_checkpoint() skipped because they are damaged.
+  std::vector<std::string> skipped_checkpoints = {};
 };
 
-/// The operating system failed to write a checkpoint.
+/// The error that CheckpointDirectory::save() throws when the operating system fails to write a
+/// file.
 class CheckpointNotWritten : public UserError {
  public:
   using UserError::UserError;
@@ -70,29 +73,29 @@ struct CheckpointOptions {
 ///                      manifest.json
 ///   last, best         links to the newest and to the best checkpoint
 ///
-/// A checkpoint is renamed to its final name after all its files are on disk. So an intact
-/// checkpoint exists at any time, even if the process is killed.
+/// A checkpoint is written to a temporary directory, which is renamed once all its files are on
+/// disk. So the newest intact checkpoint survives when the process is killed during save().
 ///
-///   Checkpoints checkpoints("run");
+///   CheckpointDirectory checkpoints("run");
 ///   const std::optional<Checkpoint> from = newest_checkpoint("run");
 ///   if (from) reader.seek(from->state.position);
 ///   exe.prepare({.train = reader.batch_sizes()});
 ///   if (from) exe.restore(from->snapshot, from->path);
-class Checkpoints {
+class CheckpointDirectory {
  public:
   /// Creates the directory if needed. Throws UserError when it is not writable, or another process
   /// uses it.
-  explicit Checkpoints(std::string directory, CheckpointOptions options = {});
-  ~Checkpoints();
-  Checkpoints(const Checkpoints&) = delete;
+  explicit CheckpointDirectory(std::string directory, CheckpointOptions options = {});
+  ~CheckpointDirectory();
+  CheckpointDirectory(const CheckpointDirectory&) = delete;
 
-  /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the system fails to
-  /// write it. Throws UserError when a parameter is not finite, so that earlier checkpoints are
-  /// kept.
+  /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the operating
+  /// system fails to write a file. Throws UserError when a parameter is not finite; earlier
+  /// checkpoints are then kept.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
-  /// Links `best` to the checkpoint at `path`. For a resumed checkpoint whose process may have
-  /// ended before save() made the link.
+  /// Points the link `best` to the checkpoint at `path`. Call it after resuming from a checkpoint:
+  /// the process that wrote the checkpoint may have ended before it updated the link.
   void mark_best(const std::string& path);
 
   const std::string& directory() const { return directory_; }
@@ -101,14 +104,15 @@ class Checkpoints {
  private:
   std::string write(const Snapshot& snapshot, const TrainingState& state, bool best);
   /// Creates an empty directory for the next checkpoint and returns its path.
-  std::string make_temporary();
-  void link(const std::string& link, const std::string& name);
-  void remove_old(const std::string& newest);
-  void remove(const std::string& name);
+  std::string create_temporary();
+  void replace_link(const std::string& link, const std::string& name);
+  void remove_old_checkpoints(const std::string& newest);
+  void remove_entry(const std::string& name);
 
   std::string directory_;
   CheckpointOptions options_;
-  bool made_ = false;  ///< this process created the directory
+  /// Whether this process created the directory. Then the destructor removes an empty directory.
+  bool created_directory_ = false;
   int lock_ = -1;
 };
 

@@ -23,8 +23,8 @@ constexpr int64_t kVersion = 1;
 
 std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
 
-/// The manifest with a hash of its own text.
-std::string with_checksum(Json manifest) {
+/// Adds the hash of the manifest's text to the manifest, and returns the new text.
+std::string append_checksum(Json manifest) {
   manifest["hash"] = hash_of(MemoryBytes(manifest.dump(1)));
   return manifest.dump(1) + "\n";
 }
@@ -34,16 +34,17 @@ Json described(const std::string& directory, const char* file) {
   return {{"bytes", bytes.size()}, {"hash", hash_of(bytes)}};
 }
 
-/// Floats are stored as text: JSON has no nan and may lose bits.
+/// Converts a training state to JSON. Floats become strings, because JSON has no NaN and its
+/// numbers may lose bits.
 Json json_of(const TrainingState& state) {
   Json json = {{"steps", state.steps},   {"position", state.position}, {"samples", state.samples},
                {"epochs", state.epochs}, {"figures", Json::array()},   {"options", state.options}};
-  for (const TrainingState::Sum& s : state.figures) {
+  for (const TrainingState::OutputSum& s : state.output_sums) {
     json["figures"].push_back(
         {{"name", s.name}, {"sum", ir::float_text(s.sum)}, {"weight", ir::float_text(s.weight)}});
   }
   if (state.best) {
-    json["best"] = {{"figure", ir::float_text(state.best->figure)}, {"epoch", state.best->epoch}};
+    json["best"] = {{"figure", ir::float_text(state.best->value)}, {"epoch", state.best->epoch}};
   }
   return json;
 }
@@ -62,11 +63,11 @@ TrainingState state_of(const Json& json) {
   state.epochs = json.at("epochs");
   state.options = json.at("options");
   for (const Json& s : json.at("figures")) {
-    state.figures.push_back({s.at("name"), float_in(s.at("sum")), float_in(s.at("weight"))});
+    state.output_sums.push_back({s.at("name"), float_in(s.at("sum")), float_in(s.at("weight"))});
   }
   if (json.contains("best")) {
     const Json& best = json.at("best");
-    state.best = {.figure = float_in(best.at("figure")), .epoch = best.at("epoch")};
+    state.best = {.value = float_in(best.at("figure")), .epoch = best.at("epoch")};
   }
   return state;
 }
@@ -106,13 +107,15 @@ Json manifest_of(const std::string& directory) {
 Checkpoint read_files(const std::string& directory) {
   const Json manifest = manifest_of(directory);
   const Json& program = manifest.at("program");
-  // Not as one aggregate: GCC 12 destroys its members twice when one of them throws.
+  // Members are assigned one by one: when an initialiser of an aggregate throws, GCC 12 destroys
+  // the other members twice.
   Checkpoint checkpoint;
   checkpoint.path = directory;
   checkpoint.snapshot.program = program.at("name");
   checkpoint.snapshot.program_hash = program.at("hash");
   checkpoint.snapshot.options = manifest.at("options");
-  checkpoint.snapshot.decisions = manifest.value("decisions", checkpoint.snapshot.decisions);
+  checkpoint.snapshot.tuning_record =
+      manifest.value("decisions", checkpoint.snapshot.tuning_record);
   checkpoint.state = state_of(manifest.at("state"));
   checkpoint.best = manifest.at("best");
   const Json& kinds = manifest.at("variables");
@@ -131,7 +134,7 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
                       bool best) {
   std::vector<std::pair<std::string, Tensor>> parameters, training;
   Json kinds = Json::object();
-  for (const Kept& kept : snapshot.variables) {
+  for (const SnapshotVariable& kept : snapshot.variables) {
     const bool recorded = kept.kind == VariableKind::recorded;
     (recorded ? parameters : training).emplace_back(kept.name, kept.value);
     kinds[kept.name] = name_of(kept.kind);
@@ -142,13 +145,13 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
       {"version", kVersion},
       {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},
       {"options", snapshot.options},
-      {"decisions", snapshot.decisions},
+      {"decisions", snapshot.tuning_record},
       {"state", json_of(state)},
       {"best", best},
       {"variables", kinds},
       {"files",
        {{kParameters, described(path, kParameters)}, {kTraining, described(path, kTraining)}}}};
-  write_file_atomically(path + "/" + kManifest, with_checksum(manifest));
+  write_file_atomically(path + "/" + kManifest, append_checksum(manifest));
 }
 
 Checkpoint read_checkpoint(const std::string& path) {
@@ -161,8 +164,8 @@ Checkpoint read_checkpoint(const std::string& path) {
   }
 }
 
-std::string text_of(const TrainingState& state) { return json_of(state).dump(); }
+std::string serialize_training_state(const TrainingState& state) { return json_of(state).dump(); }
 
-TrainingState training_state_in(const std::string& text) { return state_of(Json::parse(text)); }
+TrainingState parse_training_state(const std::string& text) { return state_of(Json::parse(text)); }
 
 }  // namespace fluid

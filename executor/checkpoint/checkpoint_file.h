@@ -11,8 +11,9 @@ namespace fluid {
 void write_checkpoint(const std::string& path, const Snapshot& snapshot, const TrainingState& state,
                       bool best);
 
-/// Serialises a training state, for other ranks; training_state_in() parses it.
-std::string text_of(const TrainingState& state);
-TrainingState training_state_in(const std::string& text);
+/// Serialises a training state to text, to broadcast it to other ranks.
+std::string serialize_training_state(const TrainingState& state);
+/// Parses the text of serialize_training_state().
+TrainingState parse_training_state(const std::string& text);
 
 }  // namespace fluid

@@ -13,10 +13,11 @@
 namespace fluid {
 namespace {
 
-constexpr const char* kSay = "pass --params-layout pytorch or fluid (in C++ load(path, layout))";
+constexpr const char* kHowToSayLayout =
+    "pass --params-layout pytorch or fluid (in C++ load(path, layout))";
 
-/// Shapes of the linear weights by name: rank-2 parameters that are only used as the untransposed
-/// right operand of matmuls.
+/// Returns the weights of linear layers: parameter name -> shape. A weight is a rank-2 parameter
+/// that every matmul reads as its right operand without transposing it.
 std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& program) {
   std::map<std::string, std::vector<int64_t>> weights;
   std::set<std::string> others;
@@ -55,11 +56,12 @@ Tensor transposed(const Tensor& matrix) {
 void check_layout(const std::string& path, const TensorFile& file, const std::string& name,
                   const Tensor& given, const std::vector<int64_t>& shape, ParamsLayout layout) {
   const bool square = shape[0] == shape[1] && shape[0] > 1;
-  if (given.shape() == shape && square && layout == ParamsLayout::unsaid && !file.by_fluid) {
+  if (given.shape() == shape && square && layout == ParamsLayout::unspecified &&
+      !file.written_by_fluid) {
     throw UserError(
         fmt::format("{}: the file does not state its layout, and the linear weight '{}' is square, "
                     "{}, which PyTorch stores transposed: {}",
-                    path, name, given.str(), kSay));
+                    path, name, given.str(), kHowToSayLayout));
   }
   if (given.shape() == shape && shape[0] != shape[1] && layout == ParamsLayout::pytorch) {
     throw UserError(fmt::format(
@@ -83,7 +85,7 @@ void check_layout(const std::string& path, const TensorFile& file, const std::st
 TensorFile read_parameters(const std::string& path, ParamsLayout layout,
                            const ir::Program& program) {
   TensorFile file = read_safetensors(path);
-  if (file.by_fluid && layout == ParamsLayout::pytorch) {
+  if (file.written_by_fluid && layout == ParamsLayout::pytorch) {
     throw UserError(path + " was written by Fluid in its own layout, not that of PyTorch");
   }
   const auto weights = linear_weights(program);
@@ -96,13 +98,13 @@ TensorFile read_parameters(const std::string& path, ParamsLayout layout,
   return file;
 }
 
-std::string missing_parameter(const std::string& path, const std::string& name,
-                              const TensorFile& file) {
-  constexpr size_t kMost = 8;
+std::string missing_parameter_message(const std::string& path, const std::string& name,
+                                      const TensorFile& file) {
+  constexpr size_t kMaxNames = 8;
   std::vector<std::string> names;
   for (const auto& [held, tensor] : file.tensors) names.push_back(held);
   return fmt::format("{}: parameter '{}' is missing; the file holds {}", path, name,
-                     nearest_names(name, names, kMost));
+                     nearest_names(name, names, kMaxNames));
 }
 
 }  // namespace fluid

@@ -9,14 +9,16 @@
 namespace fluid {
 
 /// Reads a safetensors file for `program`. With layout `pytorch`, transposes the weights of linear
-/// layers. Throws UserError in three cases. The layout is unspecified and a square weight comes
-/// without Fluid's checksum. Only the transpose of a weight has the right shape. Or `pytorch` is
-/// given for a file that Fluid wrote. Other shapes are not checked.
+/// layers. Throws UserError in these cases; other shapes are not checked:
+/// - the layout is unspecified, a weight is square, and Fluid did not write the file;
+/// - the shape of a weight fits the other layout only;
+/// - the layout is `pytorch`, and Fluid wrote the file.
 TensorFile read_parameters(const std::string& path, ParamsLayout layout,
                            const ir::Program& program);
 
-/// The error message for a missing parameter; lists the names in the file that are closest.
-std::string missing_parameter(const std::string& path, const std::string& name,
-                              const TensorFile& file);
+/// Returns the error message for a parameter that `file` lacks. It lists the most similar names in
+/// the file.
+std::string missing_parameter_message(const std::string& path, const std::string& name,
+                                      const TensorFile& file);
 
 }  // namespace fluid

@@ -13,7 +13,7 @@ using Texts = std::map<std::string, std::string>;
 
 std::string on_or_off(bool value) { return value ? "on" : "off"; }
 
-void add_of_place(const ExecutorOptions& options, Place place, int threads, Texts& all) {
+void add_place_options(const ExecutorOptions& options, Place place, int threads, Texts& all) {
   if (place.kind == Place::Kind::cpu) {
     all["place"] = "cpu";
     all["threads"] = std::to_string(threads);
@@ -22,7 +22,7 @@ void add_of_place(const ExecutorOptions& options, Place place, int threads, Text
   const GpuLibraries libraries{options.gpu.workspace, options.gpu.tf32};
   all["place"] = "cuda";
   all["tuning"] = on_or_off(options.gpu.tune && !options.cache_dir.empty());
-  all["workspace"] = std::to_string(libraries.most()) + " bytes";
+  all["workspace"] = std::to_string(libraries.max_workspace()) + " bytes";
 }
 
 }  // namespace
@@ -38,14 +38,14 @@ Texts result_options(const ir::Program& recorded, const ExecutorOptions& options
                {"reduce-dtype", reduced ? std::string(name_of(*reduced)) : "recorded"}};
   if (options.distributed.sync_bn) all["sync-bn"] = "on";
   if (options.gpu.tf32) all["tf32"] = "on";
-  add_of_place(options, place, threads, all);
+  add_place_options(options, place, threads, all);
   const ir::Op* train = find_directive(recorded.main());
   if (train == nullptr) return all;
   for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
   return all;
 }
 
-std::string changed_results(Texts before, Texts now) {
+std::string changed_result_options(Texts before, Texts now) {
   before.emplace("place", "cpu");
   const bool moved = before.at("place") != now.at("place");
   for (const char* name : {"threads", "tuning", "workspace"}) {
@@ -53,7 +53,7 @@ std::string changed_results(Texts before, Texts now) {
     before.erase(name);
     now.erase(name);
   }
-  return changes(before, now);
+  return describe_changes(before, now);
 }
 
 }  // namespace fluid

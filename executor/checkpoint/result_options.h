@@ -9,16 +9,17 @@
 
 namespace fluid {
 
-/// The options that affect the bits of a result, as text, by name. `threads`: compute threads of
-/// the host.
+/// Returns the options that affect the bits of results: option name -> value as text. `threads`:
+/// number of CPU compute threads.
 std::map<std::string, std::string> result_options(const ir::Program& recorded,
                                                   const ExecutorOptions& options, Place place,
                                                   int threads);
 
-/// The changes between a checkpoint's options and the current ones, as text. Skips place-specific
-/// options (threads, tuning, workspace) when the place differs or one side lacks them. A checkpoint
-/// without a place stems from a CPU.
-std::string changed_results(std::map<std::string, std::string> before,
-                            std::map<std::string, std::string> now);
+/// Lists the options that differ between a checkpoint (`before`) and the current run (`now`): "seed
+/// 1 (was 0)". Ignores an option that belongs to the place (threads, tuning, workspace) if the
+/// place differs or one map lacks the option. A checkpoint without the option "place" was written
+/// on a CPU.
+std::string changed_result_options(std::map<std::string, std::string> before,
+                                   std::map<std::string, std::string> now);
 
 }  // namespace fluid

@@ -14,8 +14,8 @@
 namespace fluid {
 namespace {
 
-/// Index of the run counter in the random state.
-constexpr size_t kRuns = 1;
+/// Index of the run counter in the random state tensor.
+constexpr size_t kRunCounter = 1;
 
 std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {
   const auto theirs = from.options.find("optimizer");
@@ -26,11 +26,11 @@ std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {
 }
 
 void check_program(const Session& session, const Snapshot& from, const std::string& where) {
-  if (from.program_hash == program_hash(session.recorded())) return;
-  const std::string& ours = session.recorded().name;
+  if (from.program_hash == program_hash(session.recorded_program())) return;
+  const std::string& ours = session.recorded_program().name;
   std::string how = from.program == ours ? fmt::format("'{}' has changed since", ours)
                                          : fmt::format("'{}', not '{}'", from.program, ours);
-  for (const Kept& kept : from.variables) {
+  for (const SnapshotVariable& kept : from.variables) {
     if (kept.kind != VariableKind::recorded || session.variables().find(kept.name)) continue;
     how = fmt::format("its parameter '{}' is not in '{}'", kept.name, ours);
   }
@@ -38,12 +38,12 @@ void check_program(const Session& session, const Snapshot& from, const std::stri
 }
 
 void check_variables(Session& session, const Snapshot& from, const std::string& where) {
-  const std::string note = optimizer_note(from, session.recorded());
-  std::map<std::string_view, const Kept*> all;
-  for (const Kept& kept : from.variables) all[kept.name] = &kept;
+  const std::string note = optimizer_note(from, session.recorded_program());
+  std::map<std::string_view, const SnapshotVariable*> all;
+  for (const SnapshotVariable& kept : from.variables) all[kept.name] = &kept;
   for (const Variable& v : session.variables().all()) {
     const auto found = all.find(v.name);
-    const Kept* kept = found == all.end() ? nullptr : found->second;
+    const SnapshotVariable* kept = found == all.end() ? nullptr : found->second;
     const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
     if (kept == nullptr && needed) {
       throw UserError(
@@ -53,12 +53,12 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
     const Tensor ours = session.values().value(v);
     const bool fits = ours.dtype() == kept->value.dtype() ||
                       (is_float(ours.dtype()) && is_float(kept->value.dtype()));
-    if (!fits || (v.part ? v.part->whole : ours.shape()) != kept->value.shape()) {
+    if (!fits || (v.shard ? v.shard->full_shape : ours.shape()) != kept->value.shape()) {
       throw UserError(fmt::format("{}: '{}' is {}, but the program's is {}", where, v.name,
                                   kept->value.str(), ours.str()));
     }
   }
-  for (const Kept& kept : from.variables) {
+  for (const SnapshotVariable& kept : from.variables) {
     if (kept.kind == VariableKind::optimizer && session.variables().find(kept.name) == nullptr) {
       throw UserError(fmt::format("{}: holds '{}', which this training does not use{}", where,
                                   kept.name, note));
@@ -68,8 +68,8 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
 
 }  // namespace
 
-const Kept* Snapshot::find(std::string_view name) const {
-  const auto kept = std::ranges::find(variables, name, &Kept::name);
+const SnapshotVariable* Snapshot::find(std::string_view name) const {
+  const auto kept = std::ranges::find(variables, name, &SnapshotVariable::name);
   return kept == variables.end() ? nullptr : &*kept;
 }
 
@@ -92,10 +92,10 @@ uint64_t program_hash(const ir::Program& recorded) {
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
                        const std::function<std::optional<Tensor>(const Variable&)>& value) {
   Snapshot snapshot;
-  snapshot.program = session.recorded().name;
-  snapshot.program_hash = program_hash(session.recorded());
+  snapshot.program = session.recorded_program().name;
+  snapshot.program_hash = program_hash(session.recorded_program());
   snapshot.options = std::move(options);
-  snapshot.decisions = session.device().decisions();
+  snapshot.tuning_record = session.device().tuning_record();
   std::vector<Variable> variables = session.variables().all();
   std::ranges::sort(variables, {}, &Variable::name);
   for (const Variable& v : variables) {
@@ -108,16 +108,16 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
 void restore_snapshot(Session& session, Snapshot& from, const std::string& where) {
   check_program(session, from, where);
   check_variables(session, from, where);
-  for (Kept& kept : from.variables) {
+  for (SnapshotVariable& kept : from.variables) {
     const Tensor value = std::exchange(kept.value, Tensor());
     const Variable* v = session.variables().find(kept.name);
     if (v == nullptr || v->kind == VariableKind::scratch) continue;
     if (v->name == kRandomState) {
       Tensor ours = session.values().value(*v).copy();
-      ours.as<int64_t>()[kRuns] = value.as<int64_t>()[kRuns];
+      ours.as<int64_t>()[kRunCounter] = value.as<int64_t>()[kRunCounter];
       session.values().assign(*v, ours);
     } else {
-      session.values().assign(*v, v->part ? v->part->local_shard(value) : value);
+      session.values().assign(*v, v->shard ? v->shard->local_shard(value) : value);
     }
   }
 }

@@ -16,32 +16,34 @@ namespace fluid {
 
 class Session;
 
-/// A variable of a snapshot.
-struct Kept {
+/// The value of a variable in a snapshot.
+struct SnapshotVariable {
   std::string name;
   VariableKind kind = VariableKind::control;
   Tensor value;
 };
 
-/// The complete state from which training resumes. Variables have the names of the recorded program
-/// and plain layouts.
+/// The complete state of an executor, from which training resumes. Variables have the names of the
+/// recorded program, and row-major layout.
 struct Snapshot {
   std::string program;        ///< the program's name
-  uint64_t program_hash = 0;  ///< see program_hash()
-  /// Other options that affect results, as text: "seed", "amp", and the recipe's "lr", "optimizer".
+  uint64_t program_hash = 0;  ///< program_hash() of the recorded program
+  /// Options that affect results: option name -> value as text. They are "seed", "amp", and "lr"
+  /// and "optimizer" of the training recipe.
   std::map<std::string, std::string> options;
-  /// Tuning choices made by timing, for ExecutorOptions::decisions. With the same choices, the
-  /// resumed run computes the same bits.
-  std::map<std::string, std::string> decisions;
-  std::vector<Kept> variables;  ///< all variables but those of kind scratch
+  /// The kernel algorithms chosen by autotuning. A resumed run gets this map as
+  /// ExecutorOptions::tuning_record, so it computes the same bits.
+  std::map<std::string, std::string> tuning_record;
+  std::vector<SnapshotVariable> variables;  ///< all variables except those of VariableKind::scratch
 
-  const Kept* find(std::string_view name) const;  ///< null when absent
+  const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable
 };
 
-/// A copy of `recorded` without source locations.
+/// Returns a copy of `recorded` without source locations.
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
-/// The XXH3 hash of the recorded program's text, without `train` and source lines.
+/// Returns the XXH3 hash of the recorded program's text, without its `train` op and source
+/// locations.
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or
@@ -49,12 +51,13 @@ uint64_t program_hash(const ir::Program& recorded);
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
                        const std::function<std::optional<Tensor>(const Variable&)>& value);
 
-/// Sets the session's variables from `from`, whose path is `where` in messages. Converts floats. A
-/// control variable missing from the snapshot keeps its value; unknown ones are ignored. Takes only
-/// the run counter of the random state, not the seed. A sharded variable gets this rank's shard.
+/// Sets the session's variables from the snapshot `from`, and frees each value in `from` after
+/// copying it. Float dtypes are converted. A sharded variable gets this rank's shard. A control
+/// variable that the snapshot lacks keeps its value. Of the random state, the run counter is
+/// restored, but not the seed.
 ///
-/// Throws UserError, with nothing changed, when `from` is of another program or its optimizer
-/// states do not match. Frees each value once it is set.
+/// Throws UserError before it changes anything when `from` belongs to another program or its
+/// optimizer states do not match. `where` names the snapshot in messages.
 void restore_snapshot(Session& session, Snapshot& from, const std::string& where);
 
 }  // namespace fluid

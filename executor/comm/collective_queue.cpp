@@ -7,14 +7,14 @@
 namespace fluid {
 
 CollectiveQueue::CollectiveQueue(Communicator& communicator) : communicator_(communicator) {
-  const comm::SignalsBlocked guard(comm::SignalsBlocked::Which::all);
-  thread_ = start_thread([this] { work(); });
+  const comm::ScopedSignalBlock guard(comm::ScopedSignalBlock::SignalSet::all);
+  thread_ = start_thread([this] { run_queue(); });
 }
 
 CollectiveQueue::~CollectiveQueue() {
   {
     const std::lock_guard lock(mutex_);
-    ended_ = true;
+    stopping_ = true;
   }
   changed_.notify_all();
   thread_.join();
@@ -40,7 +40,7 @@ void CollectiveQueue::wait(size_t count) {
 }
 
 void CollectiveQueue::wait(size_t count, std::unique_lock<std::mutex>& lock) {
-  changed_.wait(lock, [&] { return done_ >= count || failure_; });
+  changed_.wait(lock, [&] { return completed_ >= count || failure_; });
   if (failure_) std::rethrow_exception(failure_);
 }
 
@@ -48,21 +48,21 @@ void CollectiveQueue::wait_for_all() {
   std::unique_lock lock(mutex_);
   wait(started_.size(), lock);
   started_.clear();
-  done_ = 0;
+  completed_ = 0;
 }
 
 void CollectiveQueue::abandon() {
   std::unique_lock lock(mutex_);
-  started_.resize(busy_ ? done_ + 1 : done_);
-  changed_.wait(lock, [&] { return !busy_; });
+  started_.resize(running_ ? completed_ + 1 : completed_);
+  changed_.wait(lock, [&] { return !running_; });
   started_.clear();
-  done_ = 0;
+  completed_ = 0;
   if (failure_) return;
-  failure_ = std::make_exception_ptr(DeviceError(kLeftAStep));
+  failure_ = std::make_exception_ptr(DeviceError(kAbandonedStepError));
 }
 
-void CollectiveQueue::run(const QueuedCollective& exchanged) {
-  const auto& [kind, data, count, dtype, times] = exchanged;
+void CollectiveQueue::run(const QueuedCollective& queued) {
+  const auto& [kind, data, count, dtype, times] = queued;
   switch (kind) {
     case CollectiveKind::sum:
       return communicator_.all_reduce(data, count, dtype);
@@ -73,13 +73,13 @@ void CollectiveQueue::run(const QueuedCollective& exchanged) {
   }
 }
 
-void CollectiveQueue::work() {
+void CollectiveQueue::run_queue() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ended_ || (!failure_ && done_ < started_.size()); });
-    if (ended_) return;
-    const QueuedCollective next = started_[done_];
-    busy_ = true;
+    changed_.wait(lock, [&] { return stopping_ || (!failure_ && completed_ < started_.size()); });
+    if (stopping_) return;
+    const QueuedCollective next = started_[completed_];
+    running_ = true;
     lock.unlock();
     std::exception_ptr failure;
     if (next.times != nullptr) next.times->begin = clock_ns();
@@ -90,9 +90,9 @@ void CollectiveQueue::work() {
     }
     if (next.times != nullptr) next.times->end = clock_ns();
     lock.lock();
-    busy_ = false;
+    running_ = false;
     failure_ = failure;
-    if (!failure) ++done_;
+    if (!failure) ++completed_;
     changed_.notify_all();
   }
 }

@@ -12,31 +12,31 @@
 
 namespace fluid {
 
-/// The error of wait() after this process has abandoned collectives that other ranks wait in.
-inline constexpr const char* kLeftAStep =
+/// Message of the DeviceError that wait() throws after abandon().
+inline constexpr const char* kAbandonedStepError =
     "this process left a step that all ranks take: start all again";
 
-/// Runs collectives one after the other on its own thread, in the order of start(), while the
-/// caller computes. For one caller at a time.
+/// Runs collectives asynchronously: one at a time on a worker thread, in the order of start(). Not
+/// thread-safe: all calls come from one thread at a time.
 class CollectiveQueue {
  public:
   explicit CollectiveQueue(Communicator& communicator);
   ~CollectiveQueue();
   CollectiveQueue(const CollectiveQueue&) = delete;
 
-  /// Preallocates for `count` collectives started before the first wait.
+  /// Preallocates memory for `count` collectives between two calls of wait_for_all().
   void reserve(size_t count);
-  /// Enqueues an in-place collective on `count` elements and returns at once. If `times` is not
-  /// null, it holds the collective's begin and end once wait() returns.
+  /// Enqueues an in-place collective on `count` elements and returns at once. `times`, if not null,
+  /// receives the begin and end times of the collective. Both are valid after wait().
   void start(CollectiveKind kind, void* data, int64_t count, DType dtype,
              TimeSpan* times = nullptr);
-  /// Waits for the first `count` collectives started since the last wait_for_all(). Throws an error
-  /// of the communicator.
+  /// Waits for the first `count` collectives passed to start() since the last wait_for_all().
+  /// Rethrows the error of a failed collective.
   void wait(size_t count);
-  /// Waits for all collectives and resets the count of wait().
+  /// Waits for all collectives and empties the queue.
   void wait_for_all();
-  /// Drops the collectives that have not begun, and waits for the running one. Other ranks block in
-  /// the dropped ones, so wait() throws from then on.
+  /// Drops the queued collectives and waits for the running one. The other ranks block in the
+  /// dropped collectives, so every later wait() throws.
   void abandon();
 
  private:
@@ -48,16 +48,16 @@ class CollectiveQueue {
     TimeSpan* times;
   };
   void wait(size_t count, std::unique_lock<std::mutex>& lock);
-  void work();
-  void run(const QueuedCollective& exchanged);
+  void run_queue();
+  void run(const QueuedCollective& queued);
 
   Communicator& communicator_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<QueuedCollective> started_;  ///< since the last wait_for_all()
-  size_t done_ = 0;
-  bool busy_ = false;
-  bool ended_ = false;
+  std::vector<QueuedCollective> started_;  ///< collectives since the last wait_for_all()
+  size_t completed_ = 0;
+  bool running_ = false;
+  bool stopping_ = false;
   std::exception_ptr failure_;
   std::thread thread_;
 };

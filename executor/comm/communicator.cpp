@@ -14,8 +14,8 @@
 namespace fluid {
 namespace {
 
-/// The communicator of a world of one process: collectives do nothing.
-class Alone final : public Communicator {
+/// The communicator of a single process. Collectives do nothing.
+class SingleProcessCommunicator final : public Communicator {
  public:
   void all_reduce(void*, int64_t, DType) override {}
   void reduce_scatter(void*, int64_t, DType) override {}
@@ -25,15 +25,16 @@ class Alone final : public Communicator {
   void set_timeout(std::chrono::milliseconds) override {}
 };
 
-using Texts = std::map<std::string, std::string>;
+using StringMap = std::map<std::string, std::string>;
 
-/// "1, 3": the ranks whose hash differs from rank 0's; "" if none does. Collective.
-std::string differing_ranks(Communicator& all, const World& world, uint64_t hash) {
+/// Collective. Returns a list of the ranks whose hash differs from that of rank 0, such as "1, 3";
+/// "" if there is none.
+std::string differing_ranks(Communicator& communicator, const World& world, uint64_t hash) {
   uint64_t first = hash;
-  all.broadcast(&first, sizeof first, 0);
+  communicator.broadcast(&first, sizeof first, 0);
   std::vector<double> differs(static_cast<size_t>(world.size));
   differs[static_cast<size_t>(world.rank)] = hash != first;
-  all.all_reduce(differs.data(), world.size, f64);
+  communicator.all_reduce(differs.data(), world.size, f64);
   std::string ranks;
   for (size_t rank = 0; rank < differs.size(); ++rank) {
     if (differs[rank] != 0) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
@@ -41,19 +42,19 @@ std::string differing_ranks(Communicator& all, const World& world, uint64_t hash
   return ranks;
 }
 
-std::string differ(const std::string& ranks, const std::string& what) {
+std::string mismatch_message(const std::string& ranks, const std::string& what) {
   return "rank " + ranks + " has another " + what + " than rank 0: start all ranks alike";
 }
 
-/// Concatenates names and values, each terminated by a zero byte.
-std::string text_of(const Texts& values) {
+/// Concatenates names and values, each terminated by a zero byte. parse_map() is the inverse.
+std::string serialize_map(const StringMap& values) {
   std::string text;
   for (const auto& [name, value] : values) text += name + '\0' + value + '\0';
   return text;
 }
 
-Texts of_text(const std::string& text) {
-  Texts values;
+StringMap parse_map(const std::string& text) {
+  StringMap values;
   std::istringstream in(text);
   for (std::string name, value; std::getline(in, name, '\0') && std::getline(in, value, '\0');) {
     values.emplace(name, value);
@@ -63,14 +64,15 @@ Texts of_text(const std::string& text) {
 
 }  // namespace
 
-void Communicator::fail(const std::string& what, int64_t number, const std::string& said) {
+void Communicator::throw_failure(const std::string& what, int64_t number,
+                                 const std::string& cause) {
   throw DeviceError("cannot complete " + what + " " + std::to_string(number) +
-                    (said.empty() ? ": it does not finish" : ": " + said));
+                    (cause.empty() ? ": it does not finish" : ": " + cause));
 }
 
 std::unique_ptr<Communicator> make_communicator(
     const World& world, [[maybe_unused]] std::chrono::milliseconds timeout) {
-  if (world.size == 1) return std::make_unique<Alone>();
+  if (world.size == 1) return std::make_unique<SingleProcessCommunicator>();
 #ifdef FLUID_GLOO
   return comm::make_gloo(world, timeout);
 #else
@@ -79,52 +81,56 @@ std::unique_ptr<Communicator> make_communicator(
 #endif
 }
 
-void check_equal(Communicator& all, const World& world, const std::string& what, uint64_t hash) {
-  const std::string ranks = differing_ranks(all, world, hash);
-  if (!ranks.empty()) throw UserError(differ(ranks, what));
+void check_equal(Communicator& communicator, const World& world, const std::string& what,
+                 uint64_t hash) {
+  const std::string ranks = differing_ranks(communicator, world, hash);
+  if (!ranks.empty()) throw UserError(mismatch_message(ranks, what));
 }
 
-void check_equal(Communicator& all, const World& world, const std::string& what,
-                 const Texts& values) {
-  const std::string own = text_of(values);
-  const std::string ranks = differing_ranks(all, world, XXH3_64bits(own.data(), own.size()));
+void check_equal(Communicator& communicator, const World& world, const std::string& what,
+                 const StringMap& values) {
+  const std::string own = serialize_map(values);
+  const std::string ranks =
+      differing_ranks(communicator, world, XXH3_64bits(own.data(), own.size()));
   if (ranks.empty()) return;
-  const Texts first = of_text(broadcast_text(all, world, own, 0));
-  const std::string said = broadcast_first_message(all, world, changes(first, values, "rank 0:"));
-  throw UserError(fmt::format("{} ({})", differ(ranks, what), said));
+  const StringMap first = parse_map(broadcast_text(communicator, world, own, 0));
+  const std::string differences =
+      broadcast_first_message(communicator, world, describe_changes(first, values, "rank 0:"));
+  throw UserError(fmt::format("{} ({})", mismatch_message(ranks, what), differences));
 }
 
-std::string broadcast_first_message(Communicator& all, const World& world,
+std::string broadcast_first_message(Communicator& communicator, const World& world,
                                     const std::string& text) {
   std::vector<double> lengths(static_cast<size_t>(world.size));
   lengths[static_cast<size_t>(world.rank)] = static_cast<double>(text.size());
-  all.all_reduce(lengths.data(), world.size, f64);
-  const auto said = std::ranges::find_if(lengths, [](double length) { return length > 0; });
-  if (said == lengths.end()) return "";
+  communicator.all_reduce(lengths.data(), world.size, f64);
+  const auto sender = std::ranges::find_if(lengths, [](double length) { return length > 0; });
+  if (sender == lengths.end()) return "";
   std::string first = text;
-  first.resize(static_cast<size_t>(*said));
-  const auto rank = static_cast<int>(said - lengths.begin());
-  all.broadcast(first.data(), static_cast<int64_t>(first.size()), rank);
+  first.resize(static_cast<size_t>(*sender));
+  const auto rank = static_cast<int>(sender - lengths.begin());
+  communicator.broadcast(first.data(), static_cast<int64_t>(first.size()), rank);
   return "rank " + std::to_string(rank) + ": " + first;
 }
 
-std::string broadcast_text(Communicator& all, const World& world, const std::string& text,
+std::string broadcast_text(Communicator& communicator, const World& world, const std::string& text,
                            int root) {
   auto bytes = static_cast<int64_t>(text.size());
-  all.broadcast(&bytes, sizeof bytes, root);
-  std::string theirs = world.rank == root ? text : std::string();
-  theirs.resize(static_cast<size_t>(bytes));
-  all.broadcast(theirs.data(), bytes, root);
-  return theirs;
+  communicator.broadcast(&bytes, sizeof bytes, root);
+  std::string received = world.rank == root ? text : std::string();
+  received.resize(static_cast<size_t>(bytes));
+  communicator.broadcast(received.data(), bytes, root);
+  return received;
 }
 
-Texts together(Communicator& all, const World& world, const Texts& own) {
-  const std::string text = text_of(own);
-  Texts known;
+StringMap merge_by_lowest_rank(Communicator& communicator, const World& world,
+                               const StringMap& own) {
+  const std::string text = serialize_map(own);
+  StringMap merged;
   for (int rank = 0; rank < world.size; ++rank) {
-    known.merge(of_text(broadcast_text(all, world, text, rank)));
+    merged.merge(parse_map(broadcast_text(communicator, world, text, rank)));
   }
-  return known;
+  return merged;
 }
 
 }  // namespace fluid

@@ -13,42 +13,48 @@
 
 namespace fluid {
 
-/// Collectives of the processes of a world. All ranks make the same calls in the same order, one
-/// thread at a time. If a rank dies, hangs or does not make the call, the call on every other rank
-/// throws a DeviceError that names this rank, within the time-out. All later calls throw too.
+/// Collectives among the ranks of a world. All ranks must make the same calls in the same order,
+/// from one thread at a time. If a rank dies, hangs or skips a call, the call throws a DeviceError
+/// on every other rank within the time-out. The error names the failed rank. All later calls throw
+/// too.
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  /// Sums `count` elements over all ranks, in place. All ranks get the same bits in every run: the
-  /// order of additions depends only on the world size and the element's index. Half-precision
-  /// values are added in f32 and rounded after each addition. `dtype` is a float.
+  /// Sums `count` elements over all ranks, in place. The result is bit-identical on all ranks and
+  /// in every run: the order of additions depends only on the world size and the element's index.
+  /// Half-precision values are added in f32 and rounded after each addition. `dtype` must be a
+  /// float.
   virtual void all_reduce(void* data, int64_t count, DType dtype) = 0;
-  /// As all_reduce(), but each rank gets only its own shard (bucket_shard in passes/bucket.h). The
-  /// other shards are set to 0.
+  /// Sums like all_reduce(), but each rank receives only its own shard of `data` (bucket_shard() in
+  /// passes/bucket.h). The other shards are set to 0.
   virtual void reduce_scatter(void* data, int64_t count, DType dtype) = 0;
-  /// Gathers every rank's shard of `count` elements, in place.
+  /// Fills `data`, `count` elements in total, with the shards of all ranks. On entry each rank
+  /// holds its own shard in place.
   virtual void all_gather(void* data, int64_t count, DType dtype) = 0;
-  /// Copies rank `root`'s bytes to all ranks.
+  /// Copies `bytes` bytes at `data` from rank `root` to all ranks.
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
-  /// Barrier. Waits up to `patience` for ranks that send heartbeats, such as one that compiles or
-  /// saves. Waits only up to the time-out for a rank without heartbeats.
-  virtual void barrier(std::chrono::milliseconds patience) = 0;
+  /// Barrier. Waits up to `max_wait` for a rank that sends heartbeats, for example while it
+  /// compiles. Waits only up to the time-out for a rank without heartbeats.
+  virtual void barrier(std::chrono::milliseconds max_wait) = 0;
 
-  /// Counts the start of a collective that runs by other means, such as NCCL, and returns its
-  /// number. The counts reveal ranks that are late.
-  virtual int64_t enter() { return entered_++; }
-  /// Reports that collective `number` failed or exceeded the time-out. Throws a DeviceError that
-  /// names the rank to blame; later calls throw too. `said`: the error of the other means, or "".
-  [[noreturn]] virtual void fail(const std::string& what, int64_t number, const std::string& said);
+  /// Registers the start of a collective that another library, such as NCCL, runs. Returns the
+  /// sequence number of the collective. A rank that registers fewer collectives than the others is
+  /// diagnosed as late.
+  virtual int64_t begin_collective() { return collectives_started_++; }
+  /// Handles the failure or time-out of collective number `number`, which another library ran.
+  /// Throws a DeviceError that names the failed rank; later calls throw too. `what`: noun for the
+  /// collective. `cause`: error message of the library, "" for a time-out.
+  [[noreturn]] virtual void throw_failure(const std::string& what, int64_t number,
+                                          const std::string& cause);
 
-  /// Stores `value` for `key` unless some rank has done so, and returns the stored value. Not
-  /// collective.
+  /// Not collective. Proposes `value` for `key`. Returns the first value that any rank proposed for
+  /// `key`.
   virtual std::string propose(const std::string& /*key*/, const std::string& value) {
     return value;
   }
-  /// Proposal `number`, in order of arrival and counted from 0: key and value; nullopt when there
-  /// are fewer. Not collective.
+  /// Not collective. Returns the key and value of proposal `number`, counted from 0 in order of
+  /// arrival; nullopt if there are fewer proposals.
   virtual std::optional<std::pair<std::string, std::string>> proposal(int64_t /*number*/) {
     return std::nullopt;
   }
@@ -57,36 +63,40 @@ class Communicator {
   virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
 
  private:
-  int64_t entered_ = 0;
+  int64_t collectives_started_ = 0;
 };
 
-/// Connects the ranks of `world` within `timeout`, by Gloo over TCP. A world of one needs no
-/// connection. Throws UserError when the ranks' settings conflict or the port is in use, and
-/// DeviceError when ranks are absent.
+/// Connects the ranks of `world` within `timeout`, by Gloo over TCP. A world of one makes no
+/// connection. Throws UserError when the ranks' settings conflict or the port is in use. Throws
+/// DeviceError when ranks are absent at the time-out.
 std::unique_ptr<Communicator> make_communicator(const World& world,
                                                 std::chrono::milliseconds timeout);
 
-/// Collective. Checks that `hash` is equal on all ranks. If not, throws the same UserError on every
-/// rank; it names the ranks that differ from rank 0. `what`: noun for the hashed thing, such as
+/// Collective. Throws the same UserError on every rank unless `hash` is equal on all ranks. The
+/// message lists the ranks that differ from rank 0. `what`: noun for the hashed object, such as
 /// "program".
-void check_equal(Communicator& all, const World& world, const std::string& what, uint64_t hash);
+void check_equal(Communicator& communicator, const World& world, const std::string& what,
+                 uint64_t hash);
 
-/// Collective. Checks that all ranks have equal named values. If not, throws the same UserError on
-/// every rank; it also lists the differing values of the lowest rank that differs from rank 0.
-void check_equal(Communicator& all, const World& world, const std::string& what,
+/// Collective. Throws the same UserError on every rank unless `values`, a map from name to value,
+/// is equal on all ranks. The message lists the ranks that differ from rank 0, and the differing
+/// values of the lowest such rank. `what`: noun for the values.
+void check_equal(Communicator& communicator, const World& world, const std::string& what,
                  const std::map<std::string, std::string>& values);
 
-/// Collective. Broadcasts the non-empty `text` of the lowest rank, as "rank 1: TEXT"; "" when all
-/// are empty.
-std::string broadcast_first_message(Communicator& all, const World& world, const std::string& text);
+/// Collective. Broadcasts the `text` of the lowest rank whose text is not empty. Returns it as
+/// "rank 1: TEXT", or "" if all texts are empty.
+std::string broadcast_first_message(Communicator& communicator, const World& world,
+                                    const std::string& text);
 
-/// Collective. Broadcasts the `text` of rank `root`.
-std::string broadcast_text(Communicator& all, const World& world, const std::string& text,
+/// Collective. Broadcasts the `text` of rank `root` and returns it.
+std::string broadcast_text(Communicator& communicator, const World& world, const std::string& text,
                            int root);
 
 /// Collective. Merges the ranks' maps; for a key that several ranks hold, the lowest rank's value
 /// wins.
-std::map<std::string, std::string> together(Communicator& all, const World& world,
-                                            const std::map<std::string, std::string>& own);
+std::map<std::string, std::string> merge_by_lowest_rank(
+    Communicator& communicator, const World& world,
+    const std::map<std::string, std::string>& own_values);
 
 }  // namespace fluid

@@ -26,9 +26,9 @@ namespace fluid::comm {
 namespace {
 
 constexpr Duration kDeathDetectionTime{
-    1000};  ///< time for the store to notice that another rank died
+    1000};  ///< time in which the store notices that another rank died
 
-/// Adapts Store to Gloo's interface.
+/// Adapts comm::Store to the store interface of Gloo.
 class GlooStore final : public ::gloo::rendezvous::Store {
  public:
   explicit GlooStore(comm::Store& store) : store_(store) {}
@@ -48,27 +48,29 @@ class GlooStore final : public ::gloo::rendezvous::Store {
   comm::Store& store_;
 };
 
-/// The buffer of the collective in progress. If a peer dies just before it is ready to receive,
-/// Gloo's send blocks until the time-out. interrupt() unblocks it as soon as the store reports the
-/// death.
-class InProgress {
+/// Holds the Gloo buffer of the running collective. If a peer dies just before it is ready to
+/// receive, Gloo's send blocks until the time-out. interrupt() aborts the send; it is called once
+/// the store reports the death.
+class ActiveBuffer {
  public:
   using Buffer = ::gloo::transport::UnboundBuffer;
 
-  /// While it lives, waits for `buffer` can be interrupted. `buffer` must outlive it.
+  /// Makes `buffer` the active buffer for the lifetime of the Scope. `buffer` must outlive the
+  /// Scope.
   class Scope {
    public:
-    Scope(InProgress& in_progress, Buffer* buffer) : in_progress_(in_progress) {
-      in_progress_.set(buffer);
+    Scope(ActiveBuffer& active_buffer, Buffer* buffer) : active_buffer_(active_buffer) {
+      active_buffer_.set(buffer);
     }
-    ~Scope() { in_progress_.set(nullptr); }
+    ~Scope() { active_buffer_.set(nullptr); }
     Scope(const Scope&) = delete;
 
    private:
-    InProgress& in_progress_;
+    ActiveBuffer& active_buffer_;
   };
 
-  /// Aborts the current wait, if any. The collective has failed then.
+  /// Aborts the pending sends and receives of the active buffer, if any, so that its collective
+  /// fails.
   void interrupt() {
     std::lock_guard lock(mutex_);
     if (buffer_ == nullptr) return;
@@ -89,18 +91,19 @@ class InProgress {
   std::atomic<bool> interrupted_ = false;
 };
 
-/// Sends heartbeats to the store from its own thread. Interrupts the collective in progress once
-/// the store reports a failed rank.
+/// Sends heartbeats to the store from its own thread. Interrupts the running collective once the
+/// store reports a failed rank.
 class Heartbeat {
  public:
-  Heartbeat(Store& store, InProgress& in_progress) : store_(store), in_progress_(in_progress) {
-    SignalsBlocked guard(SignalsBlocked::Which::all);
+  Heartbeat(Store& store, ActiveBuffer& active_buffer)
+      : store_(store), active_buffer_(active_buffer) {
+    ScopedSignalBlock guard(ScopedSignalBlock::SignalSet::all);
     thread_ = start_thread([this] { run(); });
   }
   ~Heartbeat() {
     {
       std::lock_guard lock(mutex_);
-      ended_ = true;
+      stopping_ = true;
     }
     wake_.notify_all();
     thread_.join();
@@ -108,36 +111,37 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// Sends a heartbeat now, and adopts the store's current time-out for the interval.
+  /// Sends a heartbeat now. Recomputes the interval from the store's current time-out.
   void send_heartbeat() {
     {
       std::lock_guard lock(mutex_);
-      hurried_ = true;
+      send_now_ = true;
     }
     wake_.notify_all();
   }
 
-  std::atomic<int64_t> entered = 0;  ///< number of collectives started
+  /// Number of collectives that this rank has started.
+  std::atomic<int64_t> collectives_started = 0;
 
  private:
   void run() {
     std::unique_lock lock(mutex_);
-    while (!ended_) {
-      hurried_ = false;
+    while (!stopping_) {
+      send_now_ = false;
       lock.unlock();
-      store_.beat(entered);
-      if (store_.failed()) in_progress_.interrupt();
+      store_.send_heartbeat(collectives_started);
+      if (store_.has_failure()) active_buffer_.interrupt();
       lock.lock();
       wake_.wait_for(lock, heartbeat_interval(store_.timeout()),
-                     [this] { return ended_ || hurried_; });
+                     [this] { return stopping_ || send_now_; });
     }
   }
 
   Store& store_;
-  InProgress& in_progress_;
+  ActiveBuffer& active_buffer_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool ended_ = false, hurried_ = false;
+  bool stopping_ = false, send_now_ = false;
   std::thread thread_;
 };
 
@@ -148,9 +152,9 @@ void add(void* out, const void* a, const void* b, size_t n) {
   }
 }
 
-using Adder = void (*)(void*, const void*, const void*, size_t);
+using AddFunction = void (*)(void*, const void*, const void*, size_t);
 
-Adder adder(DType dtype) {
+AddFunction add_function(DType dtype) {
   switch (dtype) {
     case DType::f64:
       return add<double>;
@@ -165,9 +169,9 @@ Adder adder(DType dtype) {
   }
 }
 
-/// Gloo uses the type only for the element size; the reduce function adds.
+/// Gloo uses the element type only for the element size. The reduce function adds the elements.
 template <class Options>
-void set_output(Options& options, std::unique_ptr<InProgress::Buffer> buffer, DType dtype) {
+void set_output(Options& options, std::unique_ptr<ActiveBuffer::Buffer> buffer, DType dtype) {
   switch (size_of(dtype)) {
     case 8:
       return options.template setOutput<uint64_t>(std::move(buffer));
@@ -181,7 +185,10 @@ void set_output(Options& options, std::unique_ptr<InProgress::Buffer> buffer, DT
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const World& world, Duration timeout)
-      : world_(world), timeout_(timeout), store_(world, timeout), heartbeat_(store_, in_progress_) {
+      : world_(world),
+        timeout_(timeout),
+        store_(world, timeout),
+        heartbeat_(store_, active_buffer_) {
     run("rendezvous", [&] {
       auto device = make_device();
       context_ = std::make_shared<::gloo::rendezvous::Context>(world.rank, world.size);
@@ -192,7 +199,7 @@ class GlooCommunicator final : public Communicator {
   }
 
   ~GlooCommunicator() override {
-    SignalsBlocked guard(SignalsBlocked::Which::pipe);
+    ScopedSignalBlock guard(ScopedSignalBlock::SignalSet::pipe);
     context_.reset();
   }
 
@@ -201,10 +208,10 @@ class GlooCommunicator final : public Communicator {
     run("all-reduce", [&] {
       auto buffer = buffer_of(data, count, dtype);
       ::gloo::AllreduceOptions options(context_);
-      const InProgress::Scope scope(in_progress_, buffer.get());
+      const ActiveBuffer::Scope scope(active_buffer_, buffer.get());
       set_output(options, std::move(buffer), dtype);
-      options.setReduceFunction(adder(dtype));
-      // One rank sums each element, so all ranks get the same bits.
+      options.setReduceFunction(add_function(dtype));
+      // In a ring each element is summed by one rank, so all ranks get the same bits.
       options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);
       options.setTimeout(timeout_);
       ::gloo::allreduce(options);
@@ -216,19 +223,19 @@ class GlooCommunicator final : public Communicator {
       return static_cast<std::byte*>(data) + element * size_of(dtype);
     };
     for (int rank = 0; rank < world_.size; ++rank) {
-      const BucketShard share = bucket_shard(count, world_.size, rank);
-      if (share.size() == 0) continue;
+      const BucketShard shard = bucket_shard(count, world_.size, rank);
+      if (shard.size() == 0) continue;
       run("reduce-scatter", [&] {
-        auto buffer = buffer_of(at(share.begin), share.size(), dtype);
+        auto buffer = buffer_of(at(shard.begin), shard.size(), dtype);
         ::gloo::ReduceOptions options(context_);
-        const InProgress::Scope scope(in_progress_, buffer.get());
+        const ActiveBuffer::Scope scope(active_buffer_, buffer.get());
         set_output(options, std::move(buffer), dtype);
         options.setRoot(rank);
-        options.setReduceFunction(adder(dtype));
+        options.setReduceFunction(add_function(dtype));
         options.setTimeout(timeout_);
         ::gloo::reduce(options);
       });
-      if (rank != world_.rank) std::fill(at(share.begin), at(share.end), std::byte{0});
+      if (rank != world_.rank) std::fill(at(shard.begin), at(shard.end), std::byte{0});
     }
   }
 
@@ -242,7 +249,7 @@ class GlooCommunicator final : public Communicator {
     run("all-gather", [&] {
       auto buffer = buffer_of(data, count, dtype);
       ::gloo::AllgathervOptions options(context_);
-      const InProgress::Scope scope(in_progress_, buffer.get());
+      const ActiveBuffer::Scope scope(active_buffer_, buffer.get());
       options.setOutput<char>(std::move(buffer), std::move(bytes));
       options.setTimeout(timeout_);
       ::gloo::allgatherv(options);
@@ -254,7 +261,7 @@ class GlooCommunicator final : public Communicator {
     run("broadcast", [&] {
       auto buffer = buffer_of(data, bytes, DType::u8);
       ::gloo::BroadcastOptions options(context_);
-      const InProgress::Scope scope(in_progress_, buffer.get());
+      const ActiveBuffer::Scope scope(active_buffer_, buffer.get());
       options.setOutput<char>(std::move(buffer));
       options.setRoot(root);
       options.setTimeout(timeout_);
@@ -262,22 +269,23 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
-  void barrier(Duration patience) override {
+  void barrier(Duration max_wait) override {
     run("barrier", [&] {
-      store_.beat(heartbeat_.entered);
-      store_.barrier(patience);
+      store_.send_heartbeat(heartbeat_.collectives_started);
+      store_.barrier(max_wait);
     });
   }
 
-  int64_t enter() override {
+  int64_t begin_collective() override {
     if (!failure_.empty()) throw DeviceError(failure_);
-    return heartbeat_.entered++;
+    return heartbeat_.collectives_started++;
   }
 
-  [[noreturn]] void fail(const std::string& what, int64_t number,
-                         const std::string& said) override {
-    const Duration wait = silence(store_.timeout());
-    said.empty() ? blame(what, number, wait) : blame_for(what, number, said, wait);
+  [[noreturn]] void throw_failure(const std::string& what, int64_t number,
+                                  const std::string& cause) override {
+    const Duration wait = heartbeat_timeout(store_.timeout());
+    cause.empty() ? fail_with_diagnosis(what, number, wait)
+                  : fail_with_error(what, number, cause, wait);
     throw DeviceError(failure_);
   }
 
@@ -295,47 +303,50 @@ class GlooCommunicator final : public Communicator {
   }
 
  private:
-  std::unique_ptr<InProgress::Buffer> buffer_of(void* data, int64_t count, DType dtype) const {
+  std::unique_ptr<ActiveBuffer::Buffer> buffer_of(void* data, int64_t count, DType dtype) const {
     return context_->createUnboundBuffer(data, static_cast<size_t>(count * size_of(dtype)));
   }
 
   std::shared_ptr<::gloo::transport::Device> make_device() {
-    SignalsBlocked guard(SignalsBlocked::Which::all);  // it starts a thread
+    // CreateDevice() starts a thread, which must not receive signals.
+    ScopedSignalBlock guard(ScopedSignalBlock::SignalSet::all);
     return ::gloo::transport::tcp::CreateDevice(store_.address().c_str());
   }
 
-  /// Runs one collective. Gloo's errors name only addresses and files, so the store is asked which
-  /// rank to blame.
+  /// Runs one collective. On failure asks the store which rank failed, because Gloo's errors name
+  /// only addresses and files.
   template <class F>
   void run(const char* what, F operation) {
-    const int64_t number = enter();
+    const int64_t number = begin_collective();
     Clock::time_point start = Clock::now();
     bool done = false;
     try {
-      SignalsBlocked guard(SignalsBlocked::Which::pipe);
+      ScopedSignalBlock guard(ScopedSignalBlock::SignalSet::pipe);
       operation();
-      done = !in_progress_.interrupted();
+      done = !active_buffer_.interrupted();
     } catch (const std::exception&) {
       done = false;
     }
     if (done) return;
     auto left = timeout_ - std::chrono::duration_cast<Duration>(Clock::now() - start);
-    blame(what, number, std::clamp(left, Duration(0), silence(store_.timeout())));
+    fail_with_diagnosis(what, number,
+                        std::clamp(left, Duration(0), heartbeat_timeout(store_.timeout())));
     throw DeviceError(failure_);
   }
 
-  /// Sets the failure that this and all later calls throw. Its text is the store's verdict. Waits
-  /// up to `wait` until the store knows for certain which rank failed.
-  void blame(const std::string& what, int64_t number, Duration wait) {
-    store_.beat(heartbeat_.entered);
-    set_failure(what, number, store_.verdict(wait, number));
+  /// Asks the store which rank failed, waiting up to `wait` until the store is certain. Sets the
+  /// store's diagnosis as the error that this call and all later calls throw.
+  void fail_with_diagnosis(const std::string& what, int64_t number, Duration wait) {
+    store_.send_heartbeat(heartbeat_.collectives_started);
+    set_failure(what, number, store_.diagnose(wait, number));
   }
 
-  /// Sets the failure from the error `said`. Names another rank only if the store is certain that
-  /// the other rank died. Otherwise this rank itself failed.
-  void blame_for(const std::string& what, int64_t number, const std::string& said, Duration wait) {
-    const std::string culprit = store_.certain_verdict(std::min(wait, kDeathDetectionTime));
-    set_failure(what, number, culprit.empty() ? said : culprit + "; " + said);
+  /// Sets the error message `cause` of this rank as the error that all later calls throw. Names
+  /// another rank first if the store is certain that the other rank died.
+  void fail_with_error(const std::string& what, int64_t number, const std::string& cause,
+                       Duration wait) {
+    const std::string dead_rank = store_.diagnose_if_certain(std::min(wait, kDeathDetectionTime));
+    set_failure(what, number, dead_rank.empty() ? cause : dead_rank + "; " + cause);
   }
 
   void set_failure(const std::string& what, int64_t number, const std::string& why) {
@@ -345,7 +356,7 @@ class GlooCommunicator final : public Communicator {
   World world_;
   Duration timeout_;
   Store store_;
-  InProgress in_progress_;
+  ActiveBuffer active_buffer_;
   Heartbeat heartbeat_;
   std::shared_ptr<::gloo::rendezvous::Context> context_;
   std::string failure_;

@@ -4,7 +4,7 @@
 
 namespace fluid::comm {
 
-/// The Gloo communicator of a world of several processes; see make_communicator().
+/// Connects the ranks of `world` by Gloo; see make_communicator(). The world has several ranks.
 std::unique_ptr<Communicator> make_gloo(const World& world, std::chrono::milliseconds timeout);
 
 }  // namespace fluid::comm

@@ -4,8 +4,8 @@
 
 namespace fluid::comm {
 
-/// out = a + b over `n` elements, added in f32 and rounded to nearest even. `out` may alias `a` or
-/// `b`. Bit-identical on every CPU, except for NaN payloads.
+/// out = a + b for `n` bf16 or f16 elements, added in f32 and rounded to nearest even. `out` may
+/// alias `a` or `b`. The result is bit-identical on every CPU, except for NaN payloads.
 void add_bf16(void* out, const void* a, const void* b, size_t n);
 void add_f16(void* out, const void* a, const void* b, size_t n);
 

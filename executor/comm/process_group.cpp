@@ -13,7 +13,7 @@ namespace {
 std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
   if (options.distributed.world.size == 1 && !options.distributed.force_collectives) return nullptr;
   auto communicator =
-      make_communicator(options.distributed.world, options.distributed.first_timeout);
+      make_communicator(options.distributed.world, options.distributed.rendezvous_timeout);
   communicator->set_timeout(options.distributed.comm_timeout);
   return communicator;
 }
@@ -22,7 +22,7 @@ std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
 
 ProcessGroup::ProcessGroup(Place place, const ExecutorOptions& options)
     : world_(options.distributed.world),
-      patience_(options.distributed.first_timeout),
+      rendezvous_timeout_(options.distributed.rendezvous_timeout),
       communicator_(communicator_of(options)) {
   if (!alone()) fluid::check_equal(*communicator_, world_, "kind of place", place == cpu() ? 0 : 1);
 }
@@ -33,7 +33,7 @@ void ProcessGroup::start() {
 }
 
 void ProcessGroup::barrier() {
-  if (!alone()) communicator_->barrier(patience_);
+  if (!alone()) communicator_->barrier(rendezvous_timeout_);
 }
 
 void ProcessGroup::barrier_before_start() {
@@ -74,16 +74,16 @@ void ProcessGroup::check_equal(const std::string& what,
   fluid::check_equal(*communicator_, world_, what, values);
 }
 
-void ProcessGroup::all_reduce(std::span<double> figures) {
+void ProcessGroup::all_reduce(std::span<double> values) {
   if (alone()) return;
   barrier_before_start();
-  communicator_->all_reduce(figures.data(), static_cast<int64_t>(figures.size()), f64);
+  communicator_->all_reduce(values.data(), static_cast<int64_t>(values.size()), f64);
 }
 
-std::string ProcessGroup::broadcast_first_message(const std::string& here) {
-  if (alone()) return here;
+std::string ProcessGroup::broadcast_first_message(const std::string& own_message) {
+  if (alone()) return own_message;
   barrier();
-  return fluid::broadcast_first_message(*communicator_, world_, here);
+  return fluid::broadcast_first_message(*communicator_, world_, own_message);
 }
 
 }  // namespace fluid

@@ -13,47 +13,48 @@
 
 namespace fluid {
 
-/// The ranks of a training run, from the view of one process. All functions are collective unless
-/// noted. With a single process they return at once.
+/// The process group of an executor: this process and its peers. All functions are collective
+/// unless noted. With a single process they return at once.
 class ProcessGroup {
  public:
-  /// Connects to the other ranks within options.first_timeout. Throws as make_communicator() does.
+  /// Connects to the other ranks within options.rendezvous_timeout. Throws as make_communicator()
+  /// does.
   ProcessGroup(Place place, const ExecutorOptions& options);
 
-  /// Null when this process is alone.
+  /// The communicator of the group; null for a single process.
   Communicator* communicator() const { return communicator_.get(); }
   bool alone() const { return communicator_ == nullptr; }
   const World& world() const { return world_; }
 
-  /// Barrier before the first step. Until then ranks may be far apart in time and wait for each
-  /// other up to first_timeout; afterwards the collectives of steps keep them close.
+  /// Barrier before the first step. Waits up to rendezvous_timeout, because ranks may take very
+  /// different times to start up.
   void start();
   bool started() const { return started_; }
 
-  /// Barrier that waits up to first_timeout, for example while one rank works for all.
+  /// Barrier whose time-out is rendezvous_timeout, for example while rank 0 saves a checkpoint.
   void barrier();
-  /// Barrier as barrier(), skipped once the first step has begun.
+  /// Calls barrier() unless start() has run.
   void barrier_before_start();
-  /// Broadcasts rank 0's `text`.
+  /// Broadcasts the `text` of rank 0 and returns it.
   std::string broadcast_from_rank_0(const std::string& text);
-  /// Runs `work` on rank 0 while the other ranks wait. An exception on rank 0 is thrown there, and
-  /// as a UserError on all other ranks.
+  /// Runs `work` on rank 0 while the other ranks wait. If `work` throws, rank 0 rethrows its
+  /// exception and the other ranks throw a UserError with the same message.
   void run_on_rank_0(const std::function<void()>& work);
-  /// Throws the same UserError on all ranks when `value` differs from rank 0's on some rank.
-  /// `what`: noun for the value.
+  /// Throws the same UserError on all ranks unless `value` is equal on all ranks. `what`: noun for
+  /// the value.
   void check_equal(const std::string& what, const std::string& value);
-  /// Throws the same UserError on all ranks when named values differ from rank 0's on some rank.
-  /// The message lists the differences.
+  /// Throws the same UserError on all ranks unless `values`, a map from name to value, is equal on
+  /// all ranks. The message lists the differences.
   void check_equal(const std::string& what, const std::map<std::string, std::string>& values);
-  /// Sums `figures` over all ranks, in place.
-  void all_reduce(std::span<double> figures);
-  /// Broadcasts the non-empty text of the lowest rank, as broadcast_first_message() in
-  /// check_equal.h; "" when all are empty.
-  std::string broadcast_first_message(const std::string& here);
+  /// Sums `values` over all ranks, in place.
+  void all_reduce(std::span<double> values);
+  /// Broadcasts `own_message` of the lowest rank where it is not empty. Returns it as "rank 1:
+  /// MESSAGE", or "" if all messages are empty.
+  std::string broadcast_first_message(const std::string& own_message);
 
  private:
   World world_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds rendezvous_timeout_;
   std::unique_ptr<Communicator> communicator_;
   bool started_ = false;
 };

@@ -4,8 +4,8 @@
 
 namespace fluid::comm {
 
-SignalsBlocked::SignalsBlocked(Which which) : which_(which) {
-  if (which == Which::all) {
+ScopedSignalBlock::ScopedSignalBlock(SignalSet which) : which_(which) {
+  if (which == SignalSet::all) {
     sigfillset(&blocked_);
   } else {
     sigemptyset(&blocked_);
@@ -14,8 +14,8 @@ SignalsBlocked::SignalsBlocked(Which which) : which_(which) {
   pthread_sigmask(SIG_BLOCK, &blocked_, &before_);
 }
 
-SignalsBlocked::~SignalsBlocked() {
-  if (which_ == Which::pipe && !sigismember(&before_, SIGPIPE)) {
+ScopedSignalBlock::~ScopedSignalBlock() {
+  if (which_ == SignalSet::pipe && !sigismember(&before_, SIGPIPE)) {
     timespec at_once{};
     while (sigtimedwait(&blocked_, nullptr, &at_once) == SIGPIPE) {
     }

@@ -4,20 +4,21 @@
 
 namespace fluid::comm {
 
-/// Blocks signals in this thread, and in threads it starts, until destroyed.
-class SignalsBlocked {
+/// Blocks signals in the calling thread for the lifetime of the object. Threads started during this
+/// time inherit the signal mask.
+class ScopedSignalBlock {
  public:
-  enum class Which : unsigned char {
-    all,   ///< for starting threads: signals are then handled on the program's own threads
-    pipe,  ///< SIGPIPE, raised by writing to a closed connection; it is discarded
+  enum class SignalSet : unsigned char {
+    all,   ///< all signals; threads started under the block then never handle a signal
+    pipe,  ///< SIGPIPE, raised by a write to a closed connection; a pending SIGPIPE is discarded
   };
-  explicit SignalsBlocked(Which which);
-  ~SignalsBlocked();
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  explicit ScopedSignalBlock(SignalSet which);
+  ~ScopedSignalBlock();
+  ScopedSignalBlock(const ScopedSignalBlock&) = delete;
+  ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
 
  private:
-  Which which_;
+  SignalSet which_;
   sigset_t blocked_, before_;
 };
 

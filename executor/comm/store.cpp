@@ -10,11 +10,12 @@ using Kind = Message::Kind;
 
 namespace {
 
-/// Longest delay of an answer that rank 0 gives at once, however busy it is.
-Duration grace(Duration timeout) { return silence(timeout) + Duration(100); }
+/// Time limit for the response of a busy rank 0 to a request that need not wait for other ranks.
+Duration answer_slack(Duration timeout) { return heartbeat_timeout(timeout) + Duration(100); }
 
-/// With grace() it adds up to the time-out, so a rank 0 that is late by less is not given up.
-Duration stall(Duration timeout) { return timeout - silence(timeout); }
+/// Time to wait, beyond answer_slack(), for the response to a heartbeat or barrier. The sum of both
+/// is the time-out: a rank 0 that takes longer counts as unreachable.
+Duration stall_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace
 
@@ -26,111 +27,113 @@ void Store::set_timeout(Duration timeout) {
 Store::Store(const World& world, Duration timeout) : world_(world), timeout_(timeout) {
   Clock::time_point deadline = Clock::now() + timeout;
   if (world.rank == 0) server_ = std::make_unique<StoreServer>(world, timeout);
-  socket_ = connect_to(world.master, world.port, deadline);
-  Duration left(poll_ms(deadline));
-  Message met = ask({Kind::hello, left.count(), fmt::format("{}/{}", world.job, world.restart),
-                     fmt::format("{} {}", world.rank, world.size)},
-                    left);
-  if (met.kind == Kind::expired) {
+  socket_ = connect_to(world.master_host, world.port, deadline);
+  Duration left(poll_timeout_ms(deadline));
+  Message joined =
+      request_or_throw({Kind::hello, left.count(), fmt::format("{}/{}", world.job, world.restart),
+                        fmt::format("{} {}", world.rank, world.size)},
+                       left);
+  if (joined.kind == Kind::expired) {
     throw DeviceError(fmt::format(
         "rank {} of {} did not join within {} s: start all ranks with the same address, port and "
         "size",
-        met.value, world.size, static_cast<double>(timeout.count()) / 1000));
+        joined.value, world.size, static_cast<double>(timeout.count()) / 1000));
   }
 }
 
 Store::~Store() {
   std::lock_guard lock(mutex_);
-  exchange({Kind::leave, 0, "", ""}, Duration(0));
+  round_trip({Kind::leave, 0, "", ""}, Duration(0));
 }
 
 void Store::set(const std::string& key, const std::string& value) {
-  ask({Kind::set, 0, key, value}, Duration(0));
+  request_or_throw({Kind::set, 0, key, value}, Duration(0));
 }
 
 std::string Store::get(const std::string& key) {
-  Message found = ask({Kind::get, timeout().count(), key, ""}, timeout_);
+  Message found = request_or_throw({Kind::get, timeout().count(), key, ""}, timeout_);
   if (found.kind == Kind::expired) {
     throw DeviceError("no rank has set '" + key +
-                      "' in the store in time: " + verdict(Duration(0)));
+                      "' in the store in time: " + diagnose(Duration(0)));
   }
   return found.value;
 }
 
 int64_t Store::add(const std::string& key, int64_t n) {
-  return ask({Kind::add, n, key, ""}, Duration(0)).number;
+  return request_or_throw({Kind::add, n, key, ""}, Duration(0)).number;
 }
 
 std::string Store::propose(const std::string& key, const std::string& value) {
-  return ask({Kind::propose, 0, key, value}, Duration(0)).value;
+  return request_or_throw({Kind::propose, 0, key, value}, Duration(0)).value;
 }
 
 std::optional<std::pair<std::string, std::string>> Store::proposal(int64_t number) {
-  Message found = ask({Kind::proposal, number, "", ""}, Duration(0));
+  Message found = request_or_throw({Kind::proposal, number, "", ""}, Duration(0));
   if (found.kind == Kind::expired) return std::nullopt;
   return std::pair(std::move(found.text), std::move(found.value));
 }
 
-void Store::barrier(Duration patience) {
-  const Clock::time_point deadline = Clock::now() + patience;
-  const int64_t number = ++barriers_;
-  while (ask({Kind::barrier, number, "", ""}, stall(timeout_)).kind == Kind::expired) {
-    if (Clock::now() >= deadline || failed()) throw DeviceError(verdict(Duration(0)));
+void Store::barrier(Duration max_wait) {
+  const Clock::time_point deadline = Clock::now() + max_wait;
+  const int64_t number = ++barriers_entered_;
+  while (request_or_throw({Kind::barrier, number, "", ""}, stall_time(timeout_)).kind ==
+         Kind::expired) {
+    if (Clock::now() >= deadline || has_failure()) throw DeviceError(diagnose(Duration(0)));
   }
 }
 
-void Store::beat(int64_t entered) {
+void Store::send_heartbeat(int64_t collectives_started) {
   std::lock_guard lock(mutex_);
-  exchange({Kind::beat, entered, "", ""}, stall(timeout_));
+  round_trip({Kind::heartbeat, collectives_started, "", ""}, stall_time(timeout_));
 }
 
-std::string Store::verdict(Duration wait, std::optional<int64_t> failed) {
+std::string Store::diagnose(Duration wait, std::optional<int64_t> failed) {
   std::lock_guard lock(mutex_);
-  if (verdict_.empty()) {
+  if (diagnosis_.empty()) {
     const std::string in = failed ? std::to_string(*failed) : "";
-    auto answer = exchange({Kind::verdict, wait.count(), "", in}, wait);
-    if (verdict_.empty()) {
-      verdict_ = answer && answer->kind == Kind::done
-                     ? answer->value
-                     : "rank 0, which serves the store, has ended, is stopped or is out of reach";
+    auto answer = round_trip({Kind::diagnosis, wait.count(), "", in}, wait);
+    if (diagnosis_.empty()) {
+      diagnosis_ = answer && answer->kind == Kind::done
+                       ? answer->value
+                       : "rank 0, which serves the store, has ended, is stopped or is out of reach";
     }
   }
-  return verdict_;
+  return diagnosis_;
 }
 
-std::string Store::certain_verdict(Duration wait) {
+std::string Store::diagnose_if_certain(Duration wait) {
   std::lock_guard lock(mutex_);
-  if (verdict_.empty()) {
-    const auto answer = exchange({Kind::verdict, wait.count(), kCertain, ""}, wait);
-    if (answer && answer->kind == Kind::done) verdict_ = answer->value;
+  if (diagnosis_.empty()) {
+    const auto answer = round_trip({Kind::diagnosis, wait.count(), kOnlyIfCertain, ""}, wait);
+    if (answer && answer->kind == Kind::done) diagnosis_ = answer->value;
   }
-  return verdict_;
+  return diagnosis_;
 }
 
-bool Store::failed() {
+bool Store::has_failure() {
   std::lock_guard lock(mutex_);
-  return lost_ || !verdict_.empty();
+  return server_unreachable_ || !diagnosis_.empty();
 }
 
-Message Store::ask(const Message& request, Duration wait) {
+Message Store::request_or_throw(const Message& request, Duration wait) {
   std::unique_lock lock(mutex_);
-  auto answer = exchange(request, wait);
+  auto answer = round_trip(request, wait);
   lock.unlock();
-  if (!answer) throw DeviceError("the store does not answer: " + verdict(Duration(0)));
-  if (answer->kind == Kind::refused) throw UserError(answer->value);
+  if (!answer) throw DeviceError("the store does not answer: " + diagnose(Duration(0)));
+  if (answer->kind == Kind::user_error) throw UserError(answer->value);
   return *answer;
 }
 
-std::optional<Message> Store::exchange(const Message& request, Duration wait) {
-  Clock::time_point deadline = Clock::now() + wait + grace(timeout_);
-  if (lost_) return std::nullopt;
+std::optional<Message> Store::round_trip(const Message& request, Duration wait) {
+  Clock::time_point deadline = Clock::now() + wait + answer_slack(timeout_);
+  if (server_unreachable_) return std::nullopt;
   bool sent = send(socket_, request, deadline);
-  // Receive even if the send failed: rank 0 may have sent a verdict before it ended.
+  // Receive even if the send failed: rank 0 may have sent a diagnosis before it exited.
   while (auto answer = receive(socket_, buffer_, deadline)) {
-    if (answer->kind != Kind::verdict && sent) return answer;
-    verdict_ = answer->value;
+    if (answer->kind != Kind::diagnosis && sent) return answer;
+    diagnosis_ = answer->value;
   }
-  lost_ = true;
+  server_unreachable_ = true;
   return std::nullopt;
 }
 

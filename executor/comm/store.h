@@ -13,63 +13,65 @@
 
 namespace fluid::comm {
 
-/// A key-value store that all ranks of a world share over TCP; rank 0 serves it. It belongs to one
-/// restart of one job and rejects processes of others, so their keys never mix. Every call ends
-/// within its time-out. Thread-safe; calls are serialised.
+/// The rendezvous key-value store of a world, over TCP. Rank 0 runs the server. The server accepts
+/// only processes of the same job and restart, so keys need no prefix. Every call ends within its
+/// time-out. Thread-safe; calls are serialised.
 class Store {
  public:
-  /// Rank 0 starts the server at the world's port. Every rank connects, and waits until all have.
-  /// Throws UserError when the port is in use, a rank's world size or job differs, or two processes
-  /// have one rank. Throws DeviceError when ranks are absent after `timeout`.
+  /// Rank 0 starts the server at the world's port. Every rank connects and waits until all ranks
+  /// are connected. Throws UserError when the port is in use, when a rank's world size or job
+  /// differs, or when two processes have the same rank. Throws DeviceError when ranks are absent
+  /// after `timeout`.
   Store(const World& world, Duration timeout);
-  /// Tells the server that this rank leaves. Rank 0 stops the server.
+  /// Tells the server that this rank leaves. On rank 0 also stops the server.
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   void set(const std::string& key, const std::string& value);
-  /// Waits until the key is set. Throws DeviceError at the time-out.
+  /// Waits until `key` is set and returns its value. Throws DeviceError at the time-out.
   std::string get(const std::string& key);
-  /// Adds `n` to the counter `key`, initially 0, and returns the sum. Counters and values of set()
-  /// have separate keys.
+  /// Adds `n` to counter `key`, initially 0, and returns the sum. A counter and a value may have
+  /// the same key.
   int64_t add(const std::string& key, int64_t n);
-  /// Stores `value` for `key` unless some rank has done so, and returns the stored value. Proposals
-  /// and values of set() have separate keys.
+  /// Proposes `value` for `key`. Returns the first value that any rank proposed for `key`. A
+  /// proposal and a value of set() may have the same key.
   std::string propose(const std::string& key, const std::string& value);
-  /// Proposal `number`, in order of arrival and counted from 0: key and value; nullopt when there
-  /// are fewer.
+  /// Returns the key and value of proposal `number`, counted from 0 in order of arrival; nullopt if
+  /// there are fewer proposals.
   std::optional<std::pair<std::string, std::string>> proposal(int64_t number);
 
-  /// Barrier. Throws DeviceError when a rank has not arrived after `patience`, has died, or has
+  /// Barrier. Throws DeviceError when a rank has not arrived after `max_wait`, has died, or has
   /// sent no heartbeat for the time-out.
-  void barrier(Duration patience);
+  void barrier(Duration max_wait);
 
   /// Sends a heartbeat with the number of collectives that this rank has started.
-  void beat(int64_t entered);
-  /// The rank to blame for a failure, as text; every rank that asks gets the same answer. Waits up
-  /// to `wait` for certainty, then names the likeliest rank. `failed`: number of the failed
-  /// collective. A rank that has started this collective is not blamed for being late.
-  std::string verdict(Duration wait, std::optional<int64_t> failed = {});
-  /// The rank that certainly died or sends no heartbeats, as text. Waits up to `wait`. Returns ""
-  /// when there is none.
-  std::string certain_verdict(Duration wait);
+  void send_heartbeat(int64_t collectives_started);
+  /// Returns a text that names the rank that caused a failure, the same text on all ranks. Returns
+  /// as soon as the server is certain that a rank has died, left, or stopped sending heartbeats.
+  /// Otherwise returns after `wait` and names the most likely rank. `failed`: sequence number of
+  /// the failed collective. A rank that has started this collective is not named as late.
+  std::string diagnose(Duration wait, std::optional<int64_t> failed = {});
+  /// Waits up to `wait` until a rank has died, left, or stopped sending heartbeats. Returns a text
+  /// that names this rank; "" if there is none.
+  std::string diagnose_if_certain(Duration wait);
 
-  /// Whether a verdict exists, or rank 0 is unreachable. Waiting for other ranks may then be
-  /// futile.
-  bool failed();
+  /// Whether a rank has failed or rank 0 is unreachable. A collective may never complete after such
+  /// a failure.
+  bool has_failure();
 
   Duration timeout() const { return timeout_; }
   /// Sets the time-out of later calls. Thread-safe.
   void set_timeout(Duration timeout);
-  /// The address by which other ranks reach this host.
+  /// IP address at which other ranks reach this host.
   std::string address() const { return local_address(socket_); }
 
  private:
-  /// Sends a request and returns the answer. Throws DeviceError without an answer, and UserError
-  /// when the server reports a user's mistake.
-  Message ask(const Message& request, Duration wait);
-  /// Sends a request and returns the answer; nullopt once rank 0 is unreachable.
-  std::optional<Message> exchange(const Message& request, Duration wait);
+  /// Sends a request and returns the response. Throws DeviceError if there is no response, and
+  /// UserError if the response is `user_error`.
+  Message request_or_throw(const Message& request, Duration wait);
+  /// Sends a request and returns the response; nullopt if rank 0 is unreachable.
+  std::optional<Message> round_trip(const Message& request, Duration wait);
 
   World world_;
   std::atomic<Duration> timeout_;
@@ -77,9 +79,9 @@ class Store {
   std::unique_ptr<StoreServer> server_;
   Socket socket_;
   std::string buffer_;
-  int64_t barriers_ = 0;
-  std::string verdict_;
-  bool lost_ = false;
+  int64_t barriers_entered_ = 0;
+  std::string diagnosis_;
+  bool server_unreachable_ = false;
 };
 
 }  // namespace fluid::comm

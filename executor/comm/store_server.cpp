@@ -19,17 +19,17 @@ namespace fluid::comm {
 
 using Kind = Message::Kind;
 
-Duration silence(Duration timeout) { return timeout / 2; }
+Duration heartbeat_timeout(Duration timeout) { return timeout / 2; }
 
 Duration heartbeat_interval(Duration timeout) {
   return std::clamp(timeout / 20, Duration(20), Duration(1000));
 }
 
 StoreServer::StoreServer(const World& world, Duration timeout)
-    : world_(world), timeout_(timeout), listener_(listen_at(world.master, world.port)) {
+    : world_(world), timeout_(timeout), listener_(listen_at(world.master_host, world.port)) {
   ranks_.resize(static_cast<size_t>(world.size));
   check(pipe2(wake_, O_CLOEXEC) == 0, "a pipe can be made");
-  SignalsBlocked guard(SignalsBlocked::Which::all);
+  ScopedSignalBlock guard(ScopedSignalBlock::SignalSet::all);
   thread_ = start_thread([this] { serve(); });
 }
 
@@ -40,25 +40,25 @@ StoreServer::~StoreServer() {
 }
 
 void StoreServer::serve() {
-  while (!ending_ || (has_present_ranks() && Clock::now() < *ending_)) {
-    std::vector<pollfd> wanted = {{ending_ ? -1 : wake_[0], POLLIN, 0},
+  while (!shutdown_deadline_ || (has_present_ranks() && Clock::now() < *shutdown_deadline_)) {
+    std::vector<pollfd> wanted = {{shutdown_deadline_ ? -1 : wake_[0], POLLIN, 0},
                                   {listener_.fd(), POLLIN, 0}};
     for (const Connection& c : connections_) {
       short events = c.out.empty() ? POLLIN : POLLIN | POLLOUT;
       wanted.push_back({c.socket.fd(), events, 0});
     }
-    if (poll(wanted.data(), wanted.size(), poll_ms(next_deadline())) < 0) continue;
+    if (poll(wanted.data(), wanted.size(), poll_timeout_ms(next_deadline())) < 0) continue;
     if (wanted[0].revents != 0) {
-      ending_ = Clock::now() + std::min(silence(timeout_), Duration(5000));
+      shutdown_deadline_ = Clock::now() + std::min(heartbeat_timeout(timeout_), Duration(5000));
     }
     size_t next = 2;
-    for (Connection& c : connections_) exchange(c, wanted[next++].revents);
-    if (wanted[1].revents != 0) accept_all();
+    for (Connection& c : connections_) handle_io(c, wanted[next++].revents);
+    if (wanted[1].revents != 0) accept_connections();
     for (Connection& c : connections_) {
       if (!c.waiting) continue;
-      if (auto done = attempt(c, *c.waiting)) {
+      if (auto done = try_answer(c, *c.waiting)) {
         c.waiting.reset();
-        answer(c, *done);
+        send_answer(c, *done);
       }
     }
     connections_.remove_if([](const Connection& c) { return c.closing; });
@@ -66,31 +66,31 @@ void StoreServer::serve() {
 }
 
 bool StoreServer::has_present_ranks() const {
-  // Every rank has been told.
-  if (!verdict_.empty() || !user_error_.empty() || !absent_at_timeout_.empty()) return false;
+  // The server has sent an error or the diagnosis to every rank.
+  if (!diagnosis_.empty() || !user_error_.empty() || !absent_at_timeout_.empty()) return false;
   return std::any_of(ranks_.begin(), ranks_.end(),
                      [](const Rank& rank) { return rank.state == Rank::State::present; });
 }
 
 Clock::time_point StoreServer::next_deadline() const {
-  Clock::time_point next = ending_.value_or(Clock::now() + std::chrono::hours(1));
+  Clock::time_point next = shutdown_deadline_.value_or(Clock::now() + std::chrono::hours(1));
   for (const Connection& c : connections_) {
     if (c.waiting) next = std::min(next, c.deadline);
   }
   return next;
 }
 
-void StoreServer::accept_all() {
+void StoreServer::accept_connections() {
   while (true) {
     Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.open()) return;
+    if (!socket.is_open()) return;
     connections_.emplace_back().socket = std::move(socket);
   }
 }
 
-void StoreServer::exchange(Connection& connection, short ready) {
-  if (ready == 0) return;
-  if (ready & POLLOUT) {
+void StoreServer::handle_io(Connection& connection, short revents) {
+  if (revents == 0) return;
+  if (revents & POLLOUT) {
     ssize_t n =
         ::send(connection.socket.fd(), connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
     if (n > 0) connection.out.erase(0, static_cast<size_t>(n));
@@ -102,44 +102,44 @@ void StoreServer::exchange(Connection& connection, short ready) {
   }
   bool ended = n == 0 || (errno != EAGAIN && errno != EINTR);
   try {
-    while (auto request = unpack(connection.in)) handle(connection, std::move(*request));
+    while (auto request = unpack(connection.in)) handle_request(connection, std::move(*request));
   } catch (const DeviceError&) {
-    ended = true;  // an unrelated client; drop it and go on
+    ended = true;  // malformed bytes: the client is not a rank of this program
   }
-  if (ended) lose(connection);
+  if (ended) drop_connection(connection);
 }
 
-void StoreServer::lose(Connection& connection) {
+void StoreServer::drop_connection(Connection& connection) {
   connection.closing = true;
   connection.waiting.reset();
   if (connection.rank < 0) return;
   Rank& rank = ranks_[static_cast<size_t>(connection.rank)];
   if (rank.state != Rank::State::present) return;
-  rank.state = Rank::State::gone;
-  lost_.push_back(connection.rank);
-  judge(missing(silence(timeout_)));
+  rank.state = Rank::State::died;
+  departed_ranks_.push_back(connection.rank);
+  publish_diagnosis(describe_dead_rank(heartbeat_timeout(timeout_)));
 }
 
-void StoreServer::handle(Connection& connection, Message request) {
+void StoreServer::handle_request(Connection& connection, Message request) {
   if (connection.rank < 0 && request.kind != Kind::hello) {
     connection.closing = true;
     return;
   }
-  if (connection.rank >= 0) ranks_[static_cast<size_t>(connection.rank)].heard = Clock::now();
+  if (connection.rank >= 0) ranks_[static_cast<size_t>(connection.rank)].last_heard = Clock::now();
   connection.deadline = Clock::now() + (request.kind == Kind::barrier ? heartbeat_interval(timeout_)
                                                                       : Duration(request.number));
   if (request.kind == Kind::hello) {
-    if (auto refusal = hello(connection, request)) return answer(connection, *refusal);
+    if (auto error = register_rank(connection, request)) return send_answer(connection, *error);
   }
-  auto done = attempt(connection, request);
-  if (done) return answer(connection, *done);
+  auto done = try_answer(connection, request);
+  if (done) return send_answer(connection, *done);
   connection.waiting = std::move(request);
 }
 
-std::optional<Message> StoreServer::hello(Connection& connection, const Message& request) {
+std::optional<Message> StoreServer::register_rank(Connection& connection, const Message& request) {
   std::string job = fmt::format("{}/{}", world_.job, world_.restart);
   if (request.text != job) {
-    return Message{Kind::refused, 0, "",
+    return Message{Kind::user_error, 0, "",
                    fmt::format("the store at port {} is that of another job or restart ('{}', this "
                                "process is of '{}'): choose another port",
                                world_.port, job, request.text)};
@@ -162,7 +162,7 @@ std::optional<Message> StoreServer::hello(Connection& connection, const Message&
   return std::nullopt;
 }
 
-void StoreServer::answer(Connection& connection, const Message& message) {
+void StoreServer::send_answer(Connection& connection, const Message& message) {
   std::string bytes = pack(message);
   ssize_t n = 0;
   if (connection.out.empty()) {
@@ -172,8 +172,9 @@ void StoreServer::answer(Connection& connection, const Message& message) {
   connection.out += bytes.substr(static_cast<size_t>(n));
 }
 
-std::optional<Message> StoreServer::attempt(const Connection& connection, const Message& request) {
-  if (!user_error_.empty()) return Message{Kind::refused, 0, "", user_error_};
+std::optional<Message> StoreServer::try_answer(const Connection& connection,
+                                               const Message& request) {
+  if (!user_error_.empty()) return Message{Kind::user_error, 0, "", user_error_};
   bool late = Clock::now() >= connection.deadline;
   switch (request.kind) {
     case Kind::hello: {
@@ -192,39 +193,40 @@ std::optional<Message> StoreServer::attempt(const Connection& connection, const 
       return std::nullopt;
     }
     case Kind::add:
-      return Message{Kind::done, sums_[request.text] += request.number, "", ""};
+      return Message{Kind::done, counters_[request.text] += request.number, "", ""};
     case Kind::propose: {
-      const auto [first, is_new] = proposed_.emplace(request.text, request.value);
-      if (is_new) proposed_keys_.push_back(request.text);
+      const auto [first, is_new] = proposals_.emplace(request.text, request.value);
+      if (is_new) proposal_keys_.push_back(request.text);
       return Message{Kind::done, 0, "", first->second};
     }
     case Kind::proposal: {
-      if (request.number < 0 || request.number >= std::ssize(proposed_keys_)) {
+      if (request.number < 0 || request.number >= std::ssize(proposal_keys_)) {
         return Message{Kind::expired, 0, "", ""};
       }
-      const std::string& key = proposed_keys_[static_cast<size_t>(request.number)];
-      return Message{Kind::done, 0, key, proposed_.at(key)};
+      const std::string& key = proposal_keys_[static_cast<size_t>(request.number)];
+      return Message{Kind::done, 0, key, proposals_.at(key)};
     }
-    case Kind::beat:
-      ranks_[static_cast<size_t>(connection.rank)].entered = request.number;
+    case Kind::heartbeat:
+      ranks_[static_cast<size_t>(connection.rank)].collectives_started = request.number;
       return Message{};
     case Kind::barrier: {
       int64_t& barrier = ranks_[static_cast<size_t>(connection.rank)].barrier;
       barrier = std::max(barrier, request.number);
       if (std::ranges::min(ranks_, {}, &Rank::barrier).barrier >= request.number) return Message{};
-      judge(missing(timeout_));
-      if (late || !verdict_.empty()) return Message{Kind::expired, 0, "", ""};
+      publish_diagnosis(describe_dead_rank(timeout_));
+      if (late || !diagnosis_.empty()) return Message{Kind::expired, 0, "", ""};
       return std::nullopt;
     }
-    case Kind::verdict: {
-      judge(late && request.text != kCertain ? likeliest(request.value)
-                                             : missing(silence(timeout_)));
-      if (verdict_.empty() && !late) return std::nullopt;
-      return Message{Kind::done, 0, "", verdict_};
+    case Kind::diagnosis: {
+      publish_diagnosis(late && request.text != kOnlyIfCertain
+                            ? describe_likely_rank(request.value)
+                            : describe_dead_rank(heartbeat_timeout(timeout_)));
+      if (diagnosis_.empty() && !late) return std::nullopt;
+      return Message{Kind::done, 0, "", diagnosis_};
     }
     case Kind::leave: {
       Rank& rank = ranks_[static_cast<size_t>(connection.rank)];
-      if (rank.state == Rank::State::present) lost_.push_back(connection.rank);
+      if (rank.state == Rank::State::present) departed_ranks_.push_back(connection.rank);
       rank.state = Rank::State::left;
       return Message{};
     }
@@ -242,44 +244,46 @@ std::string StoreServer::absent_ranks() const {
   return absent;
 }
 
-void StoreServer::judge(const std::string& verdict) {
-  if (verdict.empty() || !verdict_.empty()) return;
-  verdict_ = verdict;
-  // Push the verdict to all ranks now: rank 0 may exit as soon as it receives the verdict.
+void StoreServer::publish_diagnosis(const std::string& diagnosis) {
+  if (diagnosis.empty() || !diagnosis_.empty()) return;
+  diagnosis_ = diagnosis;
+  // Push the diagnosis to all ranks now: rank 0 may exit as soon as it receives the diagnosis.
   for (Connection& c : connections_) {
-    if (!c.closing) answer(c, {Kind::verdict, 0, "", verdict_});
+    if (!c.closing) send_answer(c, {Kind::diagnosis, 0, "", diagnosis_});
   }
 }
 
-std::string StoreServer::missing(Duration silence) {
-  // A rank that waits for the verdict sends no heartbeats, but it is alive.
+std::string StoreServer::describe_dead_rank(Duration max_silence) {
+  // A rank that waits for the diagnosis sends no heartbeats, but it is alive.
   for (const Connection& c : connections_) {
-    if (!c.waiting || c.waiting->kind != Kind::verdict) continue;
-    ranks_[static_cast<size_t>(c.rank)].heard = Clock::now();
+    if (!c.waiting || c.waiting->kind != Kind::diagnosis) continue;
+    ranks_[static_cast<size_t>(c.rank)].last_heard = Clock::now();
   }
-  if (!lost_.empty()) {
-    bool left = ranks_[static_cast<size_t>(lost_.front())].state == Rank::State::left;
-    return fmt::format("rank {} has {}", lost_.front(),
+  if (!departed_ranks_.empty()) {
+    bool left = ranks_[static_cast<size_t>(departed_ranks_.front())].state == Rank::State::left;
+    return fmt::format("rank {} has {}", departed_ranks_.front(),
                        left ? "left the group" : "ended: it was killed, or failed by itself");
   }
-  const auto silent = std::ranges::min_element(ranks_, {}, &Rank::heard);
-  const auto unheard = std::chrono::duration_cast<Duration>(Clock::now() - silent->heard);
-  if (unheard <= silence) return "";
+  const auto silent = std::ranges::min_element(ranks_, {}, &Rank::last_heard);
+  const auto unheard = std::chrono::duration_cast<Duration>(Clock::now() - silent->last_heard);
+  if (unheard <= max_silence) return "";
   return fmt::format("rank {} has been silent for {:.1f} s: it is stopped, or out of reach",
                      silent - ranks_.begin(), static_cast<double>(unheard.count()) / 1000);
 }
 
-std::string StoreServer::likeliest(const std::string& failed) {
-  if (std::string gone = missing(4 * heartbeat_interval(timeout_)); !gone.empty()) return gone;
-  const auto [behind, ahead] = std::ranges::minmax_element(ranks_, {}, &Rank::entered);
-  int64_t number = ahead->entered - 1;
+std::string StoreServer::describe_likely_rank(const std::string& failed) {
+  if (std::string dead = describe_dead_rank(4 * heartbeat_interval(timeout_)); !dead.empty())
+    return dead;
+  const auto [behind, ahead] = std::ranges::minmax_element(ranks_, {}, &Rank::collectives_started);
+  int64_t number = ahead->collectives_started - 1;
   if (!failed.empty()) std::istringstream(failed) >> number;
-  if (behind->entered == ahead->entered || behind->entered > number) {
+  if (behind->collectives_started == ahead->collectives_started ||
+      behind->collectives_started > number) {
     return "every rank is alive: a connection between two ranks is broken";
   }
   return fmt::format("rank {} is late: it has entered {} collective operations, rank {} {}",
-                     behind - ranks_.begin(), behind->entered, ahead - ranks_.begin(),
-                     ahead->entered);
+                     behind - ranks_.begin(), behind->collectives_started, ahead - ranks_.begin(),
+                     ahead->collectives_started);
 }
 
 }  // namespace fluid::comm

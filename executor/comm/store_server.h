@@ -12,20 +12,20 @@
 
 namespace fluid::comm {
 
-/// A failure is blamed on a rank that has sent nothing for this long.
-Duration silence(Duration timeout);
+/// Returns how long a rank may send no message before it counts as dead.
+Duration heartbeat_timeout(Duration timeout);
 
-/// Interval between heartbeats.
+/// Returns the interval between the heartbeats of a rank.
 Duration heartbeat_interval(Duration timeout);
 
-/// The server of the store, on rank 0: keys, values, and the state of each rank. Runs on its own
-/// thread until destroyed.
+/// The server of the store, on rank 0. Holds keys, values, and the state of each rank. Runs on its
+/// own thread until destroyed.
 class StoreServer {
  public:
-  /// Throws UserError when the port is in use.
+  /// Listens at the world's port. Throws UserError when the port is in use.
   StoreServer(const World& world, Duration timeout);
   void set_timeout(Duration timeout) { timeout_ = timeout; }
-  /// Waits up to 5 s for ranks that have not left, unless something has failed.
+  /// Waits up to 5 s for the connected ranks to leave. Does not wait after a failure.
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
@@ -34,38 +34,39 @@ class StoreServer {
   struct Connection {
     Socket socket;
     std::string in, out;
-    int rank = -1;  ///< -1 until the client has said hello
+    int rank = -1;  ///< rank of the client; -1 before its hello message
     std::optional<Message> waiting;
     Clock::time_point deadline;
     bool closing = false;
   };
   struct Rank {
-    enum class State : uint8_t { absent, present, gone, left } state = State::absent;
-    Clock::time_point heard;
-    int64_t entered = 0;  ///< number of collectives that the rank has started
-    int64_t barrier = 0;  ///< number of the last barrier that the rank has reached
+    enum class State : uint8_t { absent, present, died, left } state = State::absent;
+    Clock::time_point last_heard;
+    int64_t collectives_started = 0;  ///< number of collectives that the rank has started
+    int64_t barrier = 0;              ///< index of the last barrier that the rank has entered
   };
 
   void serve();
-  void accept_all();
-  void exchange(Connection& connection, short ready);
-  void handle(Connection& connection, Message request);
-  void answer(Connection& connection, const Message& message);
-  std::optional<Message> hello(Connection& connection, const Message& request);
-  /// Answers a request if it can be answered now; otherwise nothing, and the request waits.
-  std::optional<Message> attempt(const Connection& connection, const Message& request);
+  void accept_connections();
+  void handle_io(Connection& connection, short revents);
+  void handle_request(Connection& connection, Message request);
+  void send_answer(Connection& connection, const Message& message);
+  std::optional<Message> register_rank(Connection& connection, const Message& request);
+  /// Returns the response to a request; nullopt if the request has to wait for other ranks.
+  std::optional<Message> try_answer(const Connection& connection, const Message& request);
   std::string absent_ranks() const;
-  /// Describes the first rank that died or left, or has sent nothing for longer than `silence`; ""
-  /// when there is none.
-  std::string missing(Duration silence);
-  /// Describes the rank that is likely to blame. `failed`: number of the failed collective, or ""
-  /// for another call.
-  std::string likeliest(const std::string& failed);
-  /// Makes `verdict` the final one, and sends it to all ranks.
-  void judge(const std::string& verdict);
+  /// Describes the first rank that died or left, or that has sent nothing for longer than
+  /// `max_silence`. Returns "" if there is none.
+  std::string describe_dead_rank(Duration max_silence);
+  /// Describes the rank that most likely caused a failure. `failed`: sequence number of the failed
+  /// collective, or "" if no collective failed.
+  std::string describe_likely_rank(const std::string& failed);
+  /// Stores `diagnosis` and sends it to all ranks. Does nothing if it is empty or a diagnosis is
+  /// already stored.
+  void publish_diagnosis(const std::string& diagnosis);
   bool has_present_ranks() const;
   Clock::time_point next_deadline() const;
-  void lose(Connection& connection);
+  void drop_connection(Connection& connection);
 
   World world_;
   std::atomic<Duration> timeout_;
@@ -73,16 +74,16 @@ class StoreServer {
   int wake_[2] = {-1, -1};
   std::list<Connection> connections_;
   std::map<std::string, std::string> values_;
-  std::map<std::string, int64_t> sums_;
-  std::map<std::string, std::string> proposed_;
-  std::vector<std::string> proposed_keys_;  ///< in order of arrival
+  std::map<std::string, int64_t> counters_;
+  std::map<std::string, std::string> proposals_;
+  std::vector<std::string> proposal_keys_;  ///< keys of `proposals_`, in order of arrival
   std::vector<Rank> ranks_;
-  std::vector<int> lost_;  ///< ranks that died or left, earliest first
-  std::string
-      absent_at_timeout_;   ///< ranks that were absent when the first wait for all ranks timed out
-  std::string user_error_;  ///< a user's mistake; the answer to every request
-  std::string verdict_;     ///< the first verdict, final for all ranks
-  std::optional<Clock::time_point> ending_;
+  std::vector<int> departed_ranks_;  ///< ranks that died or left, earliest first
+  /// List of the ranks that were absent when the rendezvous timed out.
+  std::string absent_at_timeout_;
+  std::string user_error_;  ///< message of a UserError; once set, the response to every request
+  std::string diagnosis_;   ///< text that names the failed rank, the same for all ranks
+  std::optional<Clock::time_point> shutdown_deadline_;
   std::thread thread_;
 };
 

@@ -21,8 +21,8 @@ namespace fluid::comm {
 
 namespace {
 
-constexpr uint32_t kMostBytes = 64 << 20;
-constexpr size_t kHeader = sizeof(uint8_t) + sizeof(int64_t) + sizeof(uint32_t);
+constexpr uint32_t kMaxMessageBytes = 64 << 20;
+constexpr size_t kHeaderBytes = sizeof(uint8_t) + sizeof(int64_t) + sizeof(uint32_t);
 
 template <class T>
 void append(std::string& bytes, T value) {
@@ -38,14 +38,14 @@ T read_at(const std::string& bytes, size_t offset) {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-/// The addresses of `host`; the wildcard address if `host` is null.
+/// Resolves `host`, or the wildcard address if `host` is null.
 Addresses resolve(const char* host, int port, int family) {
   addrinfo hints{};
   hints.ai_family = family;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  // A minimal system may have no /etc/hosts entry for localhost.
+  // /etc/hosts of a minimal system may lack an entry for localhost.
   if (host != nullptr && std::string_view(host) == "localhost" && family != AF_INET6) {
     host = "127.0.0.1";
   }
@@ -65,12 +65,12 @@ bool wait_for(const Socket& socket, short events, Clock::time_point deadline) {
   pollfd wanted{socket.fd(), events, 0};
   int ready;
   do {
-    ready = poll(&wanted, 1, poll_ms(deadline));
+    ready = poll(&wanted, 1, poll_timeout_ms(deadline));
   } while (ready < 0 && errno == EINTR);
   return ready > 0;
 }
 
-/// Returns 0, or the errno of the attempt.
+/// Connects a non-blocking socket. Returns 0, or the errno of the failure.
 int try_connect(const Socket& socket, const addrinfo& address, Clock::time_point deadline) {
   if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -85,7 +85,7 @@ int try_connect(const Socket& socket, const addrinfo& address, Clock::time_point
 
 std::string pack(const Message& message) {
   std::string bytes;
-  append(bytes, static_cast<uint32_t>(kHeader + message.text.size() + message.value.size()));
+  append(bytes, static_cast<uint32_t>(kHeaderBytes + message.text.size() + message.value.size()));
   append(bytes, message.kind);
   append(bytes, message.number);
   append(bytes, static_cast<uint32_t>(message.text.size()));
@@ -96,19 +96,19 @@ std::optional<Message> unpack(std::string& bytes) {
   size_t size = sizeof(uint32_t);
   if (bytes.size() < size) return std::nullopt;
   auto body = read_at<uint32_t>(bytes, 0);
-  if (body < kHeader || body > kMostBytes) {
+  if (body < kHeaderBytes || body > kMaxMessageBytes) {
     throw DeviceError("the peer of a connection to the store is not a process of this program");
   }
   if (bytes.size() < size + body) return std::nullopt;
   auto kind = read_at<Message::Kind>(bytes, size);
   auto number = read_at<int64_t>(bytes, size + sizeof kind);
   auto text = read_at<uint32_t>(bytes, size + sizeof kind + sizeof number);
-  if (kind > Message::Kind::refused || text > body - kHeader) {
+  if (kind > Message::Kind::user_error || text > body - kHeaderBytes) {
     throw DeviceError("the peer of a connection to the store is not a process of this program");
   }
-  size_t begin = size + kHeader;
+  size_t begin = size + kHeaderBytes;
   Message message{kind, number, bytes.substr(begin, text),
-                  bytes.substr(begin + text, body - kHeader - text)};
+                  bytes.substr(begin + text, body - kHeaderBytes - text)};
   bytes.erase(0, size + body);
   return message;
 }
@@ -129,7 +129,7 @@ int Socket::release() { return std::exchange(fd_, -1); }
 
 Socket listen_at(const std::string& host, int port) {
   bool loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
-  // Other names may resolve only on other hosts, so listen on all addresses.
+  // `host` may not resolve on this machine, so listen on all addresses.
   int family = host.find(':') == std::string::npos ? AF_INET : AF_INET6;
   Addresses addresses = resolve(loopback ? host.c_str() : nullptr, port, family);
   Socket socket = socket_for(*addresses);
@@ -159,7 +159,7 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline)
     int error = 0;
     for (const addrinfo* address = addresses.get(); address; address = address->ai_next) {
       Socket socket = socket_for(*address);
-      error = socket.open() ? try_connect(socket, *address, deadline) : errno;
+      error = socket.is_open() ? try_connect(socket, *address, deadline) : errno;
       if (error != 0) continue;
       int yes = 1;
       setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -212,7 +212,7 @@ std::optional<Message> receive(const Socket& socket, std::string& buffer,
   }
 }
 
-int poll_ms(Clock::time_point deadline) {
+int poll_timeout_ms(Clock::time_point deadline) {
   auto left = std::chrono::ceil<Duration>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
 }

@@ -10,26 +10,34 @@ namespace fluid::comm {
 using Clock = std::chrono::steady_clock;
 using Duration = std::chrono::milliseconds;
 
-/// A message between the store's server and a client. Every request gets one answer.
+/// A request to the store's server, or a response. Every request gets one response. Each kind uses
+/// the fields that its comment names.
 struct Message {
   enum class Kind : uint8_t {
-    hello,    ///< text: the job, value: "RANK SIZE"; waits up to `number` ms for all ranks
-    set,      ///< text: key, value: its value
-    get,      ///< text: key; waits up to `number` ms until it is set
-    add,      ///< text: key, number: summand; the answer holds the sum
-    propose,  ///< text: key, value: proposed value; the answer holds the first proposal
-    /// `number`: index of a key in order of arrival; the answer's text is the key, its value the
-    /// first proposal.
+    /// Request to join the world. `text` is the job, `value` is "RANK SIZE". Waits up to `number`
+    /// ms for all ranks.
+    hello,
+    set,      ///< request: set key `text` to `value`
+    get,      ///< request: get key `text`. Waits up to `number` ms until the key is set
+    add,      ///< request: add `number` to counter `text`. The response holds the sum
+    propose,  ///< request: propose `value` for key `text`. The response holds the first proposal
+    /// Request for proposal `number`, in order of arrival. The response holds the key in `text` and
+    /// the value in `value`.
     proposal,
-    beat,     ///< heartbeat; number: collectives that the rank has started
-    barrier,  ///< number: which barrier; waits briefly until every rank has reached it
-    /// Asks which rank to blame. Waits up to `number` ms for certainty. text: kCertain accepts no
-    /// guess. value: number of the failed collective, or "" for another call.
-    verdict,
-    leave,    ///< this rank no longer needs the others
-    done,     ///< answer: value, number
-    expired,  ///< answer: the wait timed out, value says for what; or there is no such key
-    refused,  ///< answer: value describes the user's mistake
+    heartbeat,  ///< heartbeat of a rank that has started `number` collectives
+    /// Request to enter barrier `number`. Waits for all ranks, up to a heartbeat interval.
+    barrier,
+    /// Request for a text that names the rank that caused a failure. Waits up to `number` ms until
+    /// the server is certain. `text` is kOnlyIfCertain, or "" to accept the most likely rank.
+    /// `value` is the sequence number of the failed collective, or "" if no collective failed. The
+    /// server also pushes a diagnosis to all ranks as a message of this kind, with the text in
+    /// `value`.
+    diagnosis,
+    leave,  ///< request: the sender leaves the world
+    done,   ///< response to a successful request. The request's comment names the fields
+    /// Response: the wait timed out (`value` is the reason), or there is no such proposal.
+    expired,
+    user_error,  ///< response; `value` is the message of the UserError
   };
   Kind kind = Kind::done;
   int64_t number = 0;
@@ -37,16 +45,16 @@ struct Message {
   std::string value;
 };
 
-inline constexpr const char* kCertain = "certain";
+inline constexpr const char* kOnlyIfCertain = "certain";
 
-/// Serialises `message` with a length prefix.
+/// Serialises `message`, with a length prefix.
 std::string pack(const Message& message);
 
-/// Removes the first complete message from `bytes`; nullopt while it is incomplete. Throws
-/// DeviceError for malformed bytes.
+/// Removes the first message from `bytes` and returns it. Returns nullopt while the message is
+/// incomplete. Throws DeviceError for malformed bytes.
 std::optional<Message> unpack(std::string& bytes);
 
-/// Owns a socket, or none. Move-only.
+/// Owns a socket descriptor, or none (-1). Move-only.
 class Socket {
  public:
   explicit Socket(int fd = -1) : fd_(fd) {}
@@ -55,7 +63,7 @@ class Socket {
   ~Socket() { close(); }
 
   int fd() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
+  bool is_open() const { return fd_ >= 0; }
   void close();
 
  private:
@@ -68,24 +76,25 @@ class Socket {
 /// UserError when the port is in use or not permitted.
 Socket listen_at(const std::string& host, int port);
 
-/// The port of `listener`. If port 0 was requested, the system has chosen a free one.
+/// Returns the port that `listener` listens on: a free port chosen by the OS if the requested port
+/// was 0.
 int port_of(const Socket& listener);
 
-/// Connects, retrying until `deadline` while nobody listens. Throws UserError when `host` does not
-/// resolve, and DeviceError at the deadline.
+/// Connects to `port` of `host`. Retries until `deadline` while no process listens there. Throws
+/// UserError when `host` does not resolve, and DeviceError at the deadline.
 Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
 
-/// The local address of a connection, by which other hosts reach this one.
+/// Returns the local IP address of a connection, at which other hosts reach this host.
 std::string local_address(const Socket& socket);
 
-/// Sends one message. False when the connection is closed or `deadline` has passed.
+/// Sends one message. Returns false when the connection is closed or `deadline` has passed.
 bool send(const Socket& socket, const Message& message, Clock::time_point deadline);
-/// Receives one message through `buffer`. Returns nullopt when the connection is closed or
-/// `deadline` has passed.
+/// Receives one message. Bytes received after the message stay in `buffer` for the next call.
+/// Returns nullopt when the connection is closed or `deadline` has passed.
 std::optional<Message> receive(const Socket& socket, std::string& buffer,
                                Clock::time_point deadline);
 
-/// Time-out for poll() until `deadline`, rounded up, never negative.
-int poll_ms(Clock::time_point deadline);
+/// Returns the milliseconds until `deadline`, as a time-out for poll(): rounded up, never negative.
+int poll_timeout_ms(Clock::time_point deadline);
 
 }  // namespace fluid::comm

@@ -15,42 +15,44 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWords = int64_t{1} << 25;  // 256 MiB
-constexpr int kPasses = 4;
+constexpr int64_t kBandwidthWords = int64_t{1} << 25;  // elements of the measured array, 256 MiB
+constexpr int kBandwidthPasses = 4;
 
-void count(void* words, int64_t begin, int64_t end) {
+void increment_words(void* words, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) ++static_cast<uint64_t*>(words)[i];
 }
 
-/// Measures memory bandwidth in bytes/s, reads plus writes. Returns the best of several passes.
-double memory_rate(int threads) {
-  const auto memory = std::make_unique_for_overwrite<uint64_t[]>(kWords);
-  std::memset(memory.get(), 0, kWords * sizeof(uint64_t));
+/// Measures the memory bandwidth in bytes/s, counting reads and writes. Returns the best of several
+/// passes.
+double memory_bandwidth(int threads) {
+  const auto memory = std::make_unique_for_overwrite<uint64_t[]>(kBandwidthWords);
+  std::memset(memory.get(), 0, kBandwidthWords * sizeof(uint64_t));
   int64_t best = std::numeric_limits<int64_t>::max();
-  for (int i = 0; i < kPasses; ++i) {
+  for (int i = 0; i < kBandwidthPasses; ++i) {
     const int64_t begin = clock_ns();
-    parallel_for(kWords, threads, count, memory.get());
+    parallel_for(kBandwidthWords, threads, increment_words, memory.get());
     best = std::min(best, clock_ns() - begin);
   }
-  return 1e9 * static_cast<double>(2 * kWords * sizeof(uint64_t)) / static_cast<double>(best);
+  return 1e9 * static_cast<double>(2 * kBandwidthWords * sizeof(uint64_t)) /
+         static_cast<double>(best);
 }
 
-/// Limits of all threads of `cpu` together. FLOP/s follow from the description; memory bandwidth is
-/// measured, over more data than the caches hold.
+/// Returns the peak rates of all threads of `cpu` together. Takes FLOP/s from the description.
+/// Measures the memory bandwidth on more data than the caches hold.
 Limits cpu_limits(const TargetDescription& cpu) {
   const double flops = cpu.gflops_f32 * 1e9 * cpu.threads;
   return {.flops_f64 = flops / 2,
           .flops_f32 = flops,
           .flops_f16 = flops,  // f16 is computed in f32
           .flops_bf16 = cpu.bf16 ? 2 * flops : flops,
-          .bytes = memory_rate(cpu.threads)};
+          .bytes = memory_bandwidth(cpu.threads)};
 }
 
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
-        trial_(options.trial),
+        collectives_are_local_(options.collectives_are_local),
         communicator_(options.communicator),
         target_(options.baseline_cpu ? options.baseline_cpu->description : describe_host(threads_)),
         compiler_({.cache_dir = options.cache_dir,
@@ -62,19 +64,19 @@ class CpuDevice : public Device {
 
   const Target& target() const override { return target_; }
   int threads() const override { return threads_; }
-  std::shared_ptr<PlaceMemory> memory(const Regions& regions) const override {
+  std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const override {
     return std::make_shared<HostMemory>(regions);
   }
 
-  std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
-                                    const Options& options) override {
+  std::unique_ptr<Executable> compile(const ir::Program& final_program, const MemoryPlan& plan,
+                                      const Options& options) override {
     check_spare_memory();
     start_pool(threads_);
-    const LibraryThreads guard(threads_);
+    const ScopedLibraryThreads guard(threads_);
     auto built = std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
                                                  compiler_, threads_,
                                                  collective_queue_ ? &*collective_queue_ : nullptr);
-    if (trial_) built->watch_collectives();
+    if (collectives_are_local_) built->watch_collectives();
     return built;
   }
 
@@ -85,14 +87,14 @@ class CpuDevice : public Device {
 
   CompileReport report() const override {
     const CompileStats stats = compiler_.stats();
-    return {0, stats.ms, stats.compiled, stats.from_cache};
+    return {0, stats.ms, stats.compiled, stats.cache_hits};
   }
 
   Limits limits() const override { return cpu_limits(describe_host(threads_)); }
 
  private:
   int threads_;
-  bool trial_;
+  bool collectives_are_local_;
   Communicator* communicator_;
   CpuTarget target_;
   Compiler compiler_;

@@ -11,18 +11,21 @@
 namespace fluid {
 
 struct CpuDeviceOptions {
-  int threads = 0;                       ///< 0: OpenMP's default
-  std::string cache_dir;                 ///< cache of compiled kernels; empty: none
-  Communicator* communicator = nullptr;  ///< connects the ranks; null: a single process
-  bool trial = false;  ///< no other rank takes part in collectives; watched runs include them
-  /// A less capable CPU to generate code for: its description for the passes, and its LLVM name.
+  int threads = 0;                       ///< compute threads; 0: OpenMP's default
+  std::string cache_dir;                 ///< on-disk cache of compiled kernels; empty: no cache
+  Communicator* communicator = nullptr;  ///< the other ranks; null in a single process
+  /// The device runs a timing trial: no other rank takes part in collectives. Runs with an
+  /// observer therefore include the collectives.
+  bool collectives_are_local = false;
+  /// A CPU to generate code for, with fewer instruction-set extensions than the host.
   struct BaselineCpu {
-    TargetDescription description;
-    std::string name;
+    TargetDescription description;  ///< description for the cost model
+    std::string name;               ///< name of the CPU in LLVM (-mcpu)
   };
   std::optional<BaselineCpu> baseline_cpu = {};
 };
 
+/// Creates the Device that runs programs on the CPU.
 std::unique_ptr<Device> cpu_device(const CpuDeviceOptions& options);
 
 }  // namespace fluid

@@ -10,9 +10,10 @@
 namespace fluid {
 namespace {
 
-constexpr double kParallelFlops = 60e3;  // below this, waking the pool costs more than it saves
+// FLOPs of a kernel; with fewer, waking the thread pool costs more time than it saves.
+constexpr double kParallelFlops = 60e3;
 
-/// Records when the calls of a run begin and end.
+/// Records the begin and end times of each call of a run in `times`.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}
@@ -20,19 +21,19 @@ class CallClock {
   void wait_ends(size_t call) const { calls_[call].wait.end = clock_ns(); }
   void begins(size_t call) const { calls_[call].call.begin = clock_ns(); }
   void ends(size_t call) const { calls_[call].call.end = clock_ns(); }
-  TimeSpan* exchange(size_t call) const { return &calls_[call].exchange; }
+  TimeSpan* collective_time(size_t call) const { return &calls_[call].collective; }
 
  private:
   std::vector<CallTimes>& calls_;
 };
 
-/// The clock of an untimed run: costs nothing.
+/// The clock of an untimed run. Its empty functions compile to nothing.
 struct NoClock {
   void wait_begins(size_t) const {}
   void wait_ends(size_t) const {}
   void begins(size_t) const {}
   void ends(size_t) const {}
-  TimeSpan* exchange(size_t) const { return nullptr; }
+  TimeSpan* collective_time(size_t) const { return nullptr; }
 };
 
 template <class T>
@@ -43,141 +44,141 @@ bool lowers_to(const ir::Op& op) {
 }  // namespace
 
 CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
-                             const Options& options, KernelMemo& kernels, Compiler& compiler,
-                             int threads, CollectiveQueue* exchanges)
+                             const Options& options, KernelCache& kernels, Compiler& compiler,
+                             int threads, CollectiveQueue* queue)
     : plan_(plan),
       batch_(options.batch),
       threads_(threads),
-      // Only training steps use collectives. Every micro-batch waits for the queue to drain.
-      collective_queue_(options.mode == Mode::train ? exchanges : nullptr) {
+      // Only training steps use collectives. Every micro-batch waits until the queue is empty.
+      collective_queue_(options.mode == Mode::train ? queue : nullptr) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
   for (size_t i = 0; i < main.ops.size(); ++i) {
     if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
   }
-  await_collectives();
+  set_awaited_collectives();
   if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
 }
 
-Step CpuExecutable::step_of(ir::Op& op, int position) const {
-  Step step;
-  step.op = &op;
-  step.position = position;
-  step.refs = buffers_of(plan_, op);
-  step.updates = updates_variables(op, step.refs);
-  return step;
+CpuCall CpuExecutable::make_call(ir::Op& op, int position) const {
+  CpuCall call;
+  call.op = &op;
+  call.position = position;
+  call.refs = buffers_of(plan_, op);
+  call.updates = updates_variables(op, call.refs);
+  return call;
 }
 
-void CpuExecutable::add_library(Step step) {
-  LibraryRoutine kernel = library_kernel(*step.op, batch_);
-  const int64_t offset = workspace_of(plan_, *step.op, kernel.workspace);
-  if (kernel.workspace > 0) step.refs.push_back({.offset = offset});
-  step.library = std::move(kernel.bind);
-  steps_.push_back(std::move(step));
+void CpuExecutable::add_library_call(CpuCall call) {
+  LibraryRoutine kernel = library_kernel(*call.op, batch_);
+  const int64_t offset = workspace_offset_of(plan_, *call.op, kernel.workspace);
+  if (kernel.workspace > 0) call.refs.push_back({.offset = offset});
+  call.library = std::move(kernel.bind);
+  calls_.push_back(std::move(call));
 }
 
-void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
+void CpuExecutable::add_generated_call(CpuCall call, const kir::Kernel& kernel) {
   const ScratchLayout scratch = scratch_layout(kernel, batch_);
-  const int64_t begin = workspace_of(plan_, *step.op, scratch.bytes);
+  const int64_t begin = workspace_offset_of(plan_, *call.op, scratch.bytes);
   auto offset = scratch.offsets.begin();
   for (const kir::Buffer& buffer : kernel.buffers) {
     if (buffer.role == kir::Buffer::Role::scratch) {
-      step.refs.push_back({.offset = begin + *offset++});
+      call.refs.push_back({.offset = begin + *offset++});
     } else if (buffer.role == kir::Buffer::Role::constants) {
-      step.constants = kernel.constants;
-      step.refs.push_back({.constants = true});
+      call.constants = kernel.constants;
+      call.refs.push_back({.constants = true});
     } else if (buffer.role == kir::Buffer::Role::error) {
-      step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
-      for (size_t i = 0; i < step.op->operands.size(); ++i) {
+      call.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
+      for (size_t i = 0; i < call.op->operands.size(); ++i) {
         error_words_.push_back({});
-        error_operands_.push_back({step.op, static_cast<int>(i)});
+        error_operands_.push_back({call.op, static_cast<int>(i)});
       }
     }
   }
-  check(step.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
-  step.blocks = kir::evaluate(kernel.blocks, batch_);
-  step.parallel = kernel.flops_per_block * static_cast<double>(step.blocks) > kParallelFlops;
-  steps_.push_back(std::move(step));
+  check(call.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
+  call.blocks = kir::evaluate(kernel.blocks, batch_);
+  call.parallel = kernel.flops_per_block * static_cast<double>(call.blocks) > kParallelFlops;
+  calls_.push_back(std::move(call));
 }
 
-void CpuExecutable::add_collective(Step step) {
+void CpuExecutable::add_collective_call(CpuCall call) {
   check(collective_queue_ != nullptr, "a program with collectives has no communicator");
-  step.exchange = collective_role(plan_, *step.op);
-  steps_.push_back(std::move(step));
+  call.collective = collective_role(plan_, *call.op);
+  calls_.push_back(std::move(call));
 }
 
-/// Makes each call wait for the collectives whose results it reads.
-void CpuExecutable::await_collectives() {
+/// Sets for each call how many collectives must complete before the call.
+void CpuExecutable::set_awaited_collectives() {
   std::vector<LinkedCall> calls;
-  for (Step& step : steps_) calls.push_back({step.op, &step.exchange});
+  for (CpuCall& call : calls_) calls.push_back({call.op, &call.collective});
   const size_t count = link_collectives(calls);
   if (count > 0) collective_queue_->reserve(count);
 }
 
 void CpuExecutable::watch_collectives() {
-  for (Step& step : steps_) step.exchange.depends_on_collective = false;
+  for (CpuCall& call : calls_) call.collective.depends_on_collective = false;
 }
 
-void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler) {
+void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& memo, Compiler& compiler) {
   std::vector<const kir::Kernel*> kernels;
   std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
     ir::Op& op = *main.ops[i];
     if (lowers_to<Source>(op) || lowers_to<Alias>(op) || lowers_to<Store>(op)) continue;
     if (lowers_to<CollectiveOp>(op)) {
-      add_collective(step_of(op, static_cast<int>(i)));
+      add_collective_call(make_call(op, static_cast<int>(i)));
       continue;
     }
     check(lowers_to<Composite>(op),
           [&] { return "op '" + op.name + "' reached the executor without a kernel"; });
-    Step step = step_of(op, static_cast<int>(i));
+    CpuCall call = make_call(op, static_cast<int>(i));
     if (op.attrs.has("kernel")) {
-      add_library(std::move(step));
+      add_library_call(std::move(call));
       continue;
     }
     kernels.push_back(&memo.kernel_of(op));
-    generated.push_back(steps_.size());
-    add_generated(std::move(step), *kernels.back());
+    generated.push_back(calls_.size());
+    add_generated_call(std::move(call), *kernels.back());
   }
   const std::vector<CompiledKernel> compiled = compiler.compile(kernels);
-  for (size_t i = 0; i < generated.size(); ++i) steps_[generated[i]].kernel = compiled[i];
+  for (size_t i = 0; i < generated.size(); ++i) calls_[generated[i]].kernel = compiled[i];
 }
 
 void CpuExecutable::add_store(const ir::Op& op, int position) {
-  const auto copy = copy_of_store(plan_, op, batch_);
+  const auto copy = store_copy(plan_, op, batch_);
   if (!copy) return;
-  Step step;
-  step.op = &op;
-  step.position = position;
-  step.copy_bytes = copy->bytes;
-  step.updates = copy->updates;
-  step.refs = {copy->from, copy->to};
-  steps_.push_back(std::move(step));
+  CpuCall call;
+  call.op = &op;
+  call.position = position;
+  call.copy_bytes = copy->bytes;
+  call.updates = copy->updates_variable;
+  call.refs = {copy->from, copy->to};
+  calls_.push_back(std::move(call));
 }
 
-void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
+void CpuExecutable::bind(const MemoryAddresses& memory, const Variables& variables) {
   memory_ = memory;
-  reported_ = reported(variables);
-  const auto address = [&](Step& step, const BufferRef& ref, Slots slots) -> void* {
-    if (ref.constants) return step.constants.data();
+  reported_ = variables_to_report(variables);
+  const auto address = [&](CpuCall& call, const BufferRef& ref, Slots slots) -> void* {
+    if (ref.constants) return call.constants.data();
     if (ref.error_word >= 0) return error_words_[static_cast<size_t>(ref.error_word)].data();
     return address_of(ref, memory, variables, slots);
   };
-  for (Step& step : steps_) {
+  for (CpuCall& call : calls_) {
     for (const Slots slots : all_slots(memory)) {
-      auto& buffers = step.buffers[index_of(slots)];
+      auto& buffers = call.buffers[index_of(slots)];
       buffers.clear();
-      for (const BufferRef& ref : step.refs) buffers.push_back(address(step, ref, slots));
-      if (!step.library) continue;
-      const bool has_workspace = buffers.size() > step.op->operands.size() + 1;
-      step.calls[index_of(slots)] =
-          step.library(buffers.data(), has_workspace ? buffers.back() : nullptr);
+      for (const BufferRef& ref : call.refs) buffers.push_back(address(call, ref, slots));
+      if (!call.library) continue;
+      const bool has_workspace = buffers.size() > call.op->operands.size() + 1;
+      call.library_calls[index_of(slots)] =
+          call.library(buffers.data(), has_workspace ? buffers.back() : nullptr);
     }
   }
   if (guard_) guard_->bind(memory.transient);
 }
 
-Status CpuExecutable::error() const {
+StepStatus CpuExecutable::data_check_status() const {
   for (size_t i = 0; i < error_words_.size(); ++i) {
     const auto [bad, index] = error_words_[i];
     if (bad != 0) return {error_operands_[i].first, error_operands_[i].second, index};
@@ -185,27 +186,27 @@ Status CpuExecutable::error() const {
   return {};
 }
 
-void CpuExecutable::run_step(const Step& step, size_t slots, TimeSpan* exchange) {
-  void* const* buffers = step.buffers[slots].data();
-  if (step.exchange.exchanges()) {
-    return collective_queue_->start(step.exchange.kind, buffers[0], step.exchange.elements,
-                                    step.op->operands.front().dtype(), exchange);
+void CpuExecutable::run_call(const CpuCall& call, size_t slots, TimeSpan* collective_time) {
+  void* const* buffers = call.buffers[slots].data();
+  if (call.collective.is_collective()) {
+    return collective_queue_->start(call.collective.kind, buffers[0], call.collective.elements,
+                                    call.op->operands.front().dtype(), collective_time);
   }
-  if (step.copy_bytes > 0) {
-    std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
+  if (call.copy_bytes > 0) {
+    std::memcpy(buffers[1], buffers[0], static_cast<size_t>(call.copy_bytes));
     return;
   }
-  run_blocks(step.kernel, buffers, batch_, step.blocks, step.parallel ? threads_ : 1);
+  run_blocks(call.kernel, buffers, batch_, call.blocks, call.parallel ? threads_ : 1);
 }
 
-/// Calls a library kernel. On failure, adds the kernel's name to the error, and whether the step
-/// changed variables.
-void CpuExecutable::call_library(const Step& step, size_t slots, bool updated) {
+/// Calls a library kernel. If the kernel throws, adds to the error message the kernel's name and
+/// whether the step has already changed variables.
+void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool updated) {
   try {
-    step.calls[slots]();
+    call.library_calls[slots]();
   } catch (const DeviceError& e) {
-    throw DeviceError((step.op->loc.known() ? step.op->loc.str() + ": " : "") +
-                      step.op->attrs.get<std::string>("kernel") + " failed: " + e.what() +
+    throw DeviceError((call.op->loc.known() ? call.op->loc.str() + ": " : "") +
+                      call.op->attrs.get<std::string>("kernel") + " failed: " + e.what() +
                       (updated ? "; the step was applied in part: start again from saved parameters"
                                : "; the step was not applied"));
   }
@@ -213,36 +214,38 @@ void CpuExecutable::call_library(const Step& step, size_t slots, bool updated) {
 
 std::vector<const ir::Op*> CpuExecutable::calls() const {
   std::vector<const ir::Op*> ops;
-  for (const Step& step : steps_) ops.push_back(step.op);
+  for (const CpuCall& call : calls_) ops.push_back(call.op);
   return ops;
 }
 
-Status CpuExecutable::run_timed(size_t slots, RunTimes* times) {
-  return times == nullptr ? run_steps(slots, NoClock()) : run_steps(slots, CallClock(*times));
+StepStatus CpuExecutable::run_timed(size_t slots, RunTimes* times) {
+  return times == nullptr ? run_calls(slots, NoClock()) : run_calls(slots, CallClock(*times));
 }
 
-std::optional<Status> CpuExecutable::start(Slots slots, RunTimes* times) {
-  const Status status = run_all(index_of(slots), times);
+std::optional<StepStatus> CpuExecutable::start(Slots slots, RunTimes* times) {
+  const StepStatus status = run_with_collectives(index_of(slots), times);
   std::byte* report = memory_.reports[static_cast<size_t>(slots.outputs)];
-  for (const Reported& r : reported_) {
-    std::memcpy(report + r.cell * StepReport::kCell, memory_.state + r.offset,
+  for (const ReportedVariable& r : reported_) {
+    std::memcpy(report + r.cell * StepReport::kCellBytes, memory_.state + r.offset,
                 static_cast<size_t>(r.bytes()));
   }
   return status;
 }
 
-Status CpuExecutable::finish(int) { throw InternalError("a step on the CPU runs synchronously"); }
+StepStatus CpuExecutable::finish(int) {
+  throw InternalError("a step on the CPU runs synchronously");
+}
 
-Status CpuExecutable::run_all(size_t slots, RunTimes* times) {
-  const LibraryThreads guard(threads_);
-  if (threads_ > 1) before_threads(threads_);
+StepStatus CpuExecutable::run_with_collectives(size_t slots, RunTimes* times) {
+  const ScopedLibraryThreads guard(threads_);
+  if (threads_ > 1) prepare_thread_pool(threads_);
   if (collective_queue_ == nullptr) return run_timed(slots, times);
-  Status status;
+  StepStatus status;
   try {
     status = run_timed(slots, times);
-    if (times != nullptr) times->last_wait.begin = clock_ns();
+    if (times != nullptr) times->final_wait.begin = clock_ns();
     if (status.good()) collective_queue_->wait_for_all();
-    if (times != nullptr) times->last_wait.end = clock_ns();
+    if (times != nullptr) times->final_wait.end = clock_ns();
   } catch (...) {
     collective_queue_->abandon();
     throw;
@@ -252,44 +255,44 @@ Status CpuExecutable::run_all(size_t slots, RunTimes* times) {
 }
 
 template <class Clock>
-Status CpuExecutable::run_steps(size_t slots, const Clock& clock) {
+StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
-  if (guard_) guard_->start();
+  if (guard_) guard_->begin_step();
   bool updated = false;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
-    if (watch_ && step.exchange.depends_on_collective) {
-      if (guard_) guard_->after(step.position, *step.op);
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const CpuCall& call = calls_[i];
+    if (observer_ && call.collective.depends_on_collective) {
+      if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
-    if (step.exchange.awaited_collectives > 0) {
+    if (call.collective.awaited_collectives > 0) {
       clock.wait_begins(i);
-      collective_queue_->wait(step.exchange.awaited_collectives);
+      collective_queue_->wait(call.collective.awaited_collectives);
       clock.wait_ends(i);
     }
-    if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};
-    if (step.updates) {
-      if (const Status status = error(); !status.good()) return status;
+    if (observer_ && !observer_(*call.op, call.buffers[slots].data(), false)) return {};
+    if (call.updates) {
+      if (const StepStatus status = data_check_status(); !status.good()) return status;
     }
     clock.begins(i);
-    if (step.library) {
-      call_library(step, slots, updated);
+    if (call.library) {
+      call_library(call, slots, updated);
     } else {
-      run_step(step, slots, clock.exchange(i));
+      run_call(call, slots, clock.collective_time(i));
     }
-    updated |= step.updates;
-    if (step.kernel.finish != nullptr) {
-      // A reduction may feed an update in the same kernel, so errors are checked before the finish.
-      if (step.updates) {
-        if (const Status status = error(); !status.good()) return status;
+    updated |= call.updates;
+    if (call.kernel.finish != nullptr) {
+      // `finish` combines partial sums and may write variables, so check the error words first.
+      if (call.updates) {
+        if (const StepStatus status = data_check_status(); !status.good()) return status;
       }
-      step.kernel.finish(step.buffers[slots].data(), batch_, 0, 0);
+      call.kernel.finish(call.buffers[slots].data(), batch_, 0, 0);
     }
     clock.ends(i);
-    if (guard_) guard_->after(step.position, *step.op);
-    if (watch_ && !watch_(*step.op, step.buffers[slots].data(), true)) return {};
+    if (guard_) guard_->check_after_op(call.position, *call.op);
+    if (observer_ && !observer_(*call.op, call.buffers[slots].data(), true)) return {};
   }
-  return error();
+  return data_check_status();
 }
 
 }  // namespace fluid

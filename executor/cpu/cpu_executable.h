@@ -10,71 +10,74 @@
 #include "executor/cpu_libraries/library.h"
 #include "executor/device/buffer_refs.h"
 #include "executor/device/collective_role.h"
-#include "executor/device/kernel_memo.h"
+#include "executor/device/kernel_cache.h"
 #include "executor/device/step_report.h"
 
 namespace fluid {
 
-/// One call of a step list: a generated kernel, a library kernel, a copy of `copy_bytes` from
-/// buffer 0 to buffer 1, or a collective.
-struct Step {
+/// One call of a compiled program: a generated kernel, a library kernel, a collective, or a copy of
+/// `copy_bytes` bytes from buffer 0 to buffer 1.
+struct CpuCall {
   const ir::Op* op = nullptr;
-  int position = 0;  ///< index of the op in main
+  int position = 0;  ///< index of the op in the main graph
   CompiledKernel kernel;
-  LibraryBinder library;  ///< absent: a generated kernel or a copy
+  LibraryBinder library;  ///< creates the library calls; empty unless the call is a library kernel
   int64_t copy_bytes = 0;
-  CollectiveRole exchange;
+  CollectiveRole collective;
   std::vector<BufferRef> refs;
-  std::vector<int64_t> constants;             ///< constants of a generated kernel
-  std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
-  std::array<LibraryCall, 4> calls;           ///< bound library calls, by index_of(slots)
+  std::vector<int64_t> constants;  ///< constant table of a generated kernel
+  /// Addresses of the buffers, indexed by index_of(slots).
+  std::array<std::vector<void*>, 4> buffers;
+  /// The library kernel with bound addresses, indexed by index_of(slots).
+  std::array<LibraryCall, 4> library_calls;
   int64_t blocks = 0;
   bool parallel = false;
-  bool updates = false;  ///< writes variables: runs only if no error word is set
+  bool updates = false;  ///< the call writes variables; it is skipped if an error word is set
 };
 
-/// The step list of a program on the CPU.
+/// A compiled program on the CPU: a list of calls with bound addresses, which runs synchronously.
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
-                KernelMemo& kernels, Compiler& compiler, int threads, CollectiveQueue* exchanges);
-  void bind(const Memory& memory, const Variables& variables) override;
-  std::optional<Status> start(Slots slots, RunTimes* times) override;
-  Status finish(int outputs) override;
+                KernelCache& kernels, Compiler& compiler, int threads, CollectiveQueue* queue);
+  void bind(const MemoryAddresses& memory, const Variables& variables) override;
+  std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
+  StepStatus finish(int outputs) override;
   std::vector<const ir::Op*> calls() const override;
-  void watch(Watch watch) override { watch_ = std::move(watch); }
-  /// Includes collectives, and the calls that depend on their results, in watched runs. Only valid
-  /// if no other rank takes part.
+  void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
+  /// Makes runs with an observer include collectives and the calls that depend on their
+  /// results. Requires that no other rank takes part in the collectives.
   void watch_collectives();
 
  private:
-  void add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler);
+  void add_kernels(const ir::Graph& main, KernelCache& memo, Compiler& compiler);
   void add_store(const ir::Op& op, int position);
-  Step step_of(ir::Op& op, int position) const;
-  void add_library(Step step);
-  void add_generated(Step step, const kir::Kernel& kernel);
-  void add_collective(Step step);
-  void await_collectives();
+  CpuCall make_call(ir::Op& op, int position) const;
+  void add_library_call(CpuCall call);
+  void add_generated_call(CpuCall call, const kir::Kernel& kernel);
+  void add_collective_call(CpuCall call);
+  void set_awaited_collectives();
   template <class Clock>
-  Status run_steps(size_t slots, const Clock& clock);
-  Status run_timed(size_t slots, RunTimes* times);
-  Status run_all(size_t slots, RunTimes* times);
-  void run_step(const Step& step, size_t slots, TimeSpan* exchange);
-  static void call_library(const Step& step, size_t slots, bool updated);
-  Status error() const;
+  StepStatus run_calls(size_t slots, const Clock& clock);
+  StepStatus run_timed(size_t slots, RunTimes* times);
+  StepStatus run_with_collectives(size_t slots, RunTimes* times);
+  void run_call(const CpuCall& call, size_t slots, TimeSpan* collective_time);
+  static void call_library(const CpuCall& call, size_t slots, bool updated);
+  StepStatus data_check_status() const;
 
   const MemoryPlan& plan_;
   int64_t batch_;
   int threads_;
-  CollectiveQueue* collective_queue_;  ///< null: no collectives
-  std::vector<Step> steps_;
-  /// One pair per operand that may be read out of range: {1, index}, or zeros.
+  CollectiveQueue* collective_queue_;  ///< runs the program's collectives; null if there are none
+  std::vector<CpuCall> calls_;
+  /// Error words of each operand whose indices a kernel checks: {1, out-of-range index}, or {0, 0}.
   std::vector<std::array<int64_t, 2>> error_words_;
+  /// Op and operand index of each entry of error_words_.
   std::vector<std::pair<const ir::Op*, int>> error_operands_;
   std::optional<PlanGuard> guard_;
-  Memory memory_;
-  std::vector<Reported> reported_;
-  Watch watch_;
+  MemoryAddresses memory_;
+  std::vector<ReportedVariable> reported_;
+  KernelObserver observer_;
 };
 
 }  // namespace fluid

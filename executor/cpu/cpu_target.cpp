@@ -10,10 +10,12 @@ namespace fluid {
 namespace {
 
 constexpr double kCallSeconds = 2e-6;  // overhead of one parallel region
-// Fraction of peak FLOP/s in a register-tiled contraction.
+// Fraction of peak FLOP/s that a generated, register-tiled contraction reaches.
 constexpr double kGeneratedEfficiency = 0.6;
-constexpr double kOutOfCache = 0.1;    // further factor if no tensor fits the L2 cache
-constexpr double kOtherLayout = 0.25;  // further factor if images have another layout than filters
+// Factor of kGeneratedEfficiency if no tensor fits in the L2 cache.
+constexpr double kOutOfCache = 0.1;
+// Factor of kGeneratedEfficiency if a tensor is not in the plain layout.
+constexpr double kOtherLayout = 0.25;
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
   std::vector<Type> types;
@@ -25,8 +27,8 @@ std::vector<Type> types_of(const ir::Op& op, bool results) {
   return types;
 }
 
-/// Returns the bandwidth in bytes/s for an op that touches `touched` bytes.
-double byte_rate(const TargetDescription& cpu, double touched) {
+/// Returns the cache or memory bandwidth in bytes/s for an op that accesses `touched` bytes.
+double bandwidth(const TargetDescription& cpu, double touched) {
   const bool cached = touched < static_cast<double>(cpu.l2_bytes) * cpu.threads;
   return (cached ? cpu.cache_gbs : cpu.memory_gbs) * 1e9 * cpu.threads;
 }
@@ -40,12 +42,12 @@ bool CpuTarget::matches_host_isa() const {
 
 std::vector<Claim> CpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
   if (!matches_host_isa()) return {};
-  const LibraryThreads guard(cpu_.threads);
+  const ScopedLibraryThreads guard(cpu_.threads);
   double touched = 0;
   for (const bool results : {false, true}) {
     for (const Type& t : types_of(op, results)) touched += static_cast<double>(t.bytes_at(1));
   }
-  return library_claims(op, epilogue, cpu_, byte_rate(cpu_, touched));
+  return library_claims(op, epilogue, cpu_, bandwidth(cpu_, touched));
 }
 
 double CpuTarget::generated_seconds(const ir::Op& op) const {
@@ -55,7 +57,8 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   double bytes = cost.bytes;
   int64_t widest = 1;
   double touched = 0;
-  // A contraction's loops are not blocked for the cache.
+  // Generated contractions have no cache blocking, so they are slow if no tensor fits in the L2
+  // cache.
   bool out_of_cache = !def_of(op).kernels->empty();
   for (const auto* types : {&in, &out}) {
     for (const Type& t : *types) {
@@ -68,15 +71,15 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   const double flops_rate = cpu_.gflops_f32 * 1e9 * cpu_.threads * 4.0 /
                             static_cast<double>(std::max<int64_t>(widest, 4)) *
                             kGeneratedEfficiency * (out_of_cache ? kOutOfCache : 1);
-  const auto laid_out = [](const Type& t) { return t.layout.has_value(); };
-  const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, laid_out) ||
-                                                             std::ranges::any_of(out, laid_out));
+  const auto has_layout = [](const Type& t) { return t.layout.has_value(); };
+  const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, has_layout) ||
+                                                             std::ranges::any_of(out, has_layout));
   return kCallSeconds + std::max(cost.flops / flops_rate / (other_layout ? kOtherLayout : 1),
-                                 bytes / byte_rate(cpu_, touched));
+                                 bytes / bandwidth(cpu_, touched));
 }
 
-int64_t CpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
-  if (fused.attrs.has("kernel")) return 0;  // the claim includes the workspace
+int64_t CpuTarget::scratch_bytes(const ir::Op& fused, int64_t batch) const {
+  if (fused.attrs.has("kernel")) return 0;  // library kernel: its Claim holds the workspace size
   return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 

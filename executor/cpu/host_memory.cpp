@@ -13,7 +13,7 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
 }  // namespace
 
 HostMemory::HostMemory(const Regions& regions) : PlaceMemory(regions), arena_(regions.total()) {
-  memory_ = laid_out(arena_.data(), regions);
+  memory_ = region_addresses(arena_.data(), regions);
   for (size_t slot = 0; slot < 2; ++slot) memory_.reports[slot] = reports_[slot].bytes.data();
 }
 
@@ -25,12 +25,13 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
   copy_bytes(to, from, bytes);
 }
 
-/// Untouched pages take no memory, so the old and the new arena can exist at once.
-std::shared_ptr<PlaceMemory> HostMemory::grown(const Regions& regions) {
+/// Allocates the new arena before it frees the old one. Untouched pages take no physical memory.
+std::shared_ptr<PlaceMemory> HostMemory::reallocate(const Regions& regions) {
   auto memory = std::make_shared<HostMemory>(regions);
-  copy_bytes(memory->at().state, at().state, this->regions().state);
+  copy_bytes(memory->addresses().state, addresses().state, this->regions().state);
   for (size_t slot = 0; slot < 2; ++slot) {
-    copy_bytes(memory->at().slots.outputs[slot], at().slots.outputs[slot], this->regions().outputs);
+    copy_bytes(memory->addresses().slots.outputs[slot], addresses().slots.outputs[slot],
+               this->regions().outputs);
   }
   memory->reports_ = reports_;
   return memory;

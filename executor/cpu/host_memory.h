@@ -6,17 +6,17 @@
 
 namespace fluid {
 
-/// A session's memory on the CPU.
+/// A session's memory on the CPU: one arena that the host addresses directly.
 class HostMemory : public PlaceMemory {
  public:
   explicit HostMemory(const Regions& regions);
-  int64_t touched() const override { return arena_.touched(); }
+  int64_t resident_bytes() const override { return arena_.resident_bytes(); }
   bool is_host() const override { return true; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int, int64_t, int64_t) const override {}
-  void allow_updates() override {}
-  std::shared_ptr<PlaceMemory> grown(const Regions& regions) override;
+  void clear_rejection_flag() override {}
+  std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) override;
 
  private:
   Arena arena_;

@@ -7,16 +7,16 @@
 namespace fluid {
 namespace {
 
-constexpr std::byte kPoison{0xFF};  // a NaN in every float type
+constexpr std::byte kPoison{0xFF};  // byte of dead memory; gives a NaN in every float type
 
 }  // namespace
 
-PlanGuard::PlanGuard(const MemoryPlan& plan, int positions) : plan_(plan), positions_(positions) {}
+PlanGuard::PlanGuard(const MemoryPlan& plan, int op_count) : plan_(plan), op_count_(op_count) {}
 
-std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
-  std::vector<Span> live;
+std::vector<PlanGuard::ByteRange> PlanGuard::dead_ranges(int position) const {
+  std::vector<ByteRange> live;
   auto add = [&](const Range& r) {
-    if (r.bytes == 0) return;  // an empty range may lie past the end
+    if (r.bytes == 0) return;  // an empty range may start beyond the transient region
     if (r.region == Region::transient && r.first <= position && position <= r.last) {
       live.push_back({r.offset, r.offset + r.bytes});
     }
@@ -24,10 +24,10 @@ std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   for (const auto& [value, range] : plan_.values) add(range);
   for (const auto& [op, range] : plan_.workspaces) add(range);
   std::sort(live.begin(), live.end(),
-            [](const Span& a, const Span& b) { return a.begin < b.begin; });
-  std::vector<Span> dead;
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::vector<ByteRange> dead;
   int64_t end = 0;
-  for (const Span& s : live) {
+  for (const ByteRange& s : live) {
     if (s.begin > end) dead.push_back({end, s.begin});
     end = std::max(end, s.end);
   }
@@ -36,13 +36,13 @@ std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
 }
 
 void PlanGuard::poison(int position) {
-  for (const Span& s : dead_at(position)) {
+  for (const ByteRange& s : dead_ranges(position)) {
     std::fill(transient_ + s.begin, transient_ + s.end, kPoison);
   }
 }
 
-void PlanGuard::after(int position, const ir::Op& op) {
-  for (const Span& s : dead_at(position)) {
+void PlanGuard::check_after_op(int position, const ir::Op& op) {
+  for (const ByteRange& s : dead_ranges(position)) {
     const std::byte* end = transient_ + s.end;
     const std::byte* bad = std::find_if<const std::byte*>(transient_ + s.begin, end,
                                                           [](std::byte b) { return b != kPoison; });
@@ -50,7 +50,7 @@ void PlanGuard::after(int position, const ir::Op& op) {
     throw InternalError("op '" + op.name + "' wrote to byte " + std::to_string(bad - transient_) +
                         " of the arena, where the plan has nothing");
   }
-  if (position + 1 < positions_) poison(position + 1);
+  if (position + 1 < op_count_) poison(position + 1);
 }
 
 }  // namespace fluid

@@ -7,29 +7,32 @@
 
 namespace fluid {
 
-/// Checks a memory plan while a step runs. It fills memory without a live value with NaN. A read of
-/// such memory shows in the results; a write to it is detected.
+/// Verifies a memory plan while a step runs. Fills dead memory with NaN: the bytes of the transient
+/// region that hold no live value. A read of dead memory makes results NaN. A write to dead memory
+/// is detected after each op.
 class PlanGuard {
  public:
-  /// `positions` is the number of ops in main.
-  PlanGuard(const MemoryPlan& plan, int positions);
+  /// `op_count`: number of ops in the main graph.
+  PlanGuard(const MemoryPlan& plan, int op_count);
   void bind(std::byte* transient) { transient_ = transient; }
-  /// Fills dead memory with NaN. Call it before the first op.
-  void start() { poison(-1); }
-  /// Checks dead memory after `op`, the op at `position`, and fills it with NaN again. Throws
-  /// InternalError naming `op` when the op wrote to dead memory.
-  void after(int position, const ir::Op& op);
+  /// Fills dead memory with NaN before the first op.
+  void begin_step() { poison(-1); }
+  /// Throws InternalError, with the name of `op`, if the op at `position` has written to dead
+  /// memory. Otherwise fills the memory that is dead during the next op with NaN.
+  void check_after_op(int position, const ir::Op& op);
 
  private:
-  struct Span {
+  /// A range of byte offsets in the transient region.
+  struct ByteRange {
     int64_t begin;
     int64_t end;
   };
   void poison(int position);
-  std::vector<Span> dead_at(int position) const;  ///< gaps between live ranges, in order
+  /// Returns the byte ranges without a live value during the op at `position`, in ascending order.
+  std::vector<ByteRange> dead_ranges(int position) const;
 
   const MemoryPlan& plan_;
-  int positions_;
+  int op_count_;
   std::byte* transient_ = nullptr;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Library kernels on the CPU, for whichever libraries the build has.
+// Library kernels on the CPU, from the libraries that the build includes.
 
 #include <functional>
 #include <string>
@@ -10,29 +10,32 @@
 
 namespace fluid {
 
-/// Throws OutOfMemory when the system lacks the memory that a step may take outside the arena.
-/// oneDNN crashes when it gets no memory for its code.
+/// Throws OutOfMemory unless 64 MiB can be allocated outside the arena. oneDNN crashes when it
+/// cannot allocate memory for generated code.
 void check_spare_memory();
 
-/// Returns the libraries' claims for `op` and `epilogue` on `cpu`. Empty in a build without
-/// libraries.
+/// Returns the libraries' claims (kernels that can compute `op` and `epilogue`, with predicted
+/// times) on `cpu`, fastest first. Empty in a build without libraries. `bytes_per_second`:
+/// bandwidth of the cache or memory that holds the op's tensors.
 std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                                   const TargetDescription& cpu, double bytes_per_second);
 
 /// Returns the libraries' names and versions; "" in a build without libraries.
 std::string library_version();
 
+/// A library kernel with bound addresses.
 using LibraryCall = std::function<void()>;
-/// Binds a routine to memory. `buffers` holds the addresses of operands and results; all addresses
-/// are aligned like an arena's. The call refers to this memory. It allocates nothing of ours
-/// (oneDNN makes a few small allocations) and throws DeviceError when the library fails.
+/// Creates the call of a library kernel with the addresses of operands and results (`buffers`) and
+/// of its workspace, all aligned as in an arena. The call throws DeviceError when the library
+/// fails. It allocates nothing, except for a few small allocations inside oneDNN.
 using LibraryBinder = std::function<LibraryCall(void* const* buffers, void* workspace)>;
+/// A library kernel whose buffer addresses are not yet bound.
 struct LibraryRoutine {
   LibraryBinder bind;
-  int64_t workspace = 0;  ///< bytes that a call needs
+  int64_t workspace = 0;  ///< bytes of workspace that a call needs
 };
 
-/// Returns the routine that the attribute `kernel` of `fused` names. Throws InternalError in a
+/// Returns the library kernel that attribute `kernel` of `fused` names. Throws InternalError in a
 /// build without the library.
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch);
 

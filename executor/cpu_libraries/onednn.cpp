@@ -12,6 +12,7 @@
 namespace fluid {
 namespace {
 
+/// Table entry: the name of a library kernel, and the function that creates its plan.
 struct OnednnKind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
@@ -48,23 +49,25 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
   return task;
 }
 
-/// A primitive, with reorders for tensors whose given layout differs from the wanted one. The
-/// workspace holds the scratch of the running primitive, then the reordered tensors.
+/// A primitive, with reorders for tensors that are not in the layout that the primitive requires.
+/// The workspace starts with scratchpad memory, which each primitive uses in turn. Converted and
+/// reordered tensors follow.
 struct Reordered {
   OnednnPlan plan;
-  bool widens;                                         ///< the given tensors are f16
-  std::vector<std::optional<dnnl::reorder>> reorders;  ///< one per argument
-  std::vector<dnnl::memory::desc> scratches;           ///< scratch of the reorders
+  bool widens;  ///< the op's tensors are f16 and are converted to f32
+  /// Indexed as plan.args; nullopt: the layout is as required.
+  std::vector<std::optional<dnnl::reorder>> reorders;
+  std::vector<dnnl::memory::desc> scratches;  ///< scratchpads of the reorders
   int64_t scratch_bytes = 0;
-  int64_t moved_bytes = 0;    ///< bytes of tensors in other layouts
-  int64_t widened_bytes = 0;  ///< bytes of f16 tensors as f32
+  int64_t moved_bytes = 0;    ///< total bytes of the reordered tensors in the workspace
+  int64_t widened_bytes = 0;  ///< total bytes of the f16 tensors after conversion to f32
 
   Reordered(OnednnPlan p, bool widens) : plan(std::move(p)), widens(widens) {
     scratch_bytes = plan.workspace_bytes();
     for (const OnednnPlan::Arg& arg : plan.args) {
       reorders.emplace_back();
       scratches.emplace_back();
-      if (widens) widened_bytes += aligned(arg.given.get_size());
+      if (widens) widened_bytes += align_up(arg.given.get_size());
       if (arg.wanted == arg.given) continue;
       const bool result = &arg == &plan.args.back();
       const dnnl::reorder::primitive_desc pd(onednn_engine(), result ? arg.wanted : arg.given,
@@ -72,8 +75,8 @@ struct Reordered {
                                              onednn_attributes({}));
       reorders.back() = dnnl::reorder(pd);
       scratches.back() = pd.scratchpad_desc();
-      scratch_bytes = std::max(scratch_bytes, aligned(scratches.back().get_size()));
-      moved_bytes += aligned(arg.wanted.get_size());
+      scratch_bytes = std::max(scratch_bytes, align_up(scratches.back().get_size()));
+      moved_bytes += align_up(arg.wanted.get_size());
     }
   }
   int64_t workspace() const { return scratch_bytes + widened_bytes + moved_bytes; }
@@ -82,9 +85,10 @@ struct Reordered {
   }
 };
 
-/// Returns the fraction of peak FLOP/s that a kernel reaches. Fitted to minimum times on one core
-/// with AVX-512 and oneDNN 2.6.3. Convolutions in nhwc: 32->64 5x5 0.97, 20->20 5x5 0.73, 1->32 3x3
-/// 0.60, 1->20 5x5 0.52. In nChw16c, which is used when plain tensors are reordered: 20->20 0.46.
+/// Returns the fraction of peak FLOP/s that a kernel reaches. Fitted to the best times on one core
+/// with AVX-512 and oneDNN 2.6.3. Convolutions in nhwc reach 0.97 with 32->64 channels and 5x5
+/// filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). Plain tensors are
+/// reordered to nChw16c, where 20->20 channels reach 0.46.
 double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;
   if (kind.channel_axis == 1) return 0.85;
@@ -112,12 +116,12 @@ double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const O
   return seconds;
 }
 
-/// Fills in the layouts that the primitive wants. Returns nullopt when a Layout cannot express one
-/// of them.
+/// Adds to `claim` the layouts that the primitive requires. Returns nullopt if Layout cannot
+/// express one of these layouts.
 std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan, Claim claim) {
   claim.workspace = plan.workspace_bytes();
   for (const OnednnPlan::Arg& arg : plan.args) {
-    if (task.widened) claim.workspace += aligned(arg.wanted.get_size());
+    if (task.widened) claim.workspace += align_up(arg.wanted.get_size());
   }
   for (size_t i = 0; i <= task.operands.size(); ++i) {
     const bool result = i == task.operands.size();
@@ -131,7 +135,7 @@ std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan
   return claim;
 }
 
-/// Adds the claims of one routine, unless an earlier claim is predicted to be at least as fast.
+/// Adds the claims of one kernel, unless an existing claim is predicted to be at least as fast.
 void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
                 const OnednnKind& kind, std::vector<Claim>& claims) {
   const auto task = task_of(op, epilogue, 1, kind);
@@ -139,7 +143,7 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
   if (!plan || plan->implementation.find("ref") != std::string::npos) return;
   const Claim bare = {.kernel = std::string(kind.kernel),
                       .seconds = predicted_seconds(*task, kind, rates),
-                      .keeps_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
+                      .propagates_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
   if (std::ranges::any_of(claims, [&](const Claim& c) { return c.seconds <= bare.seconds; })) {
     return;
   }
@@ -155,30 +159,30 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
   claims.push_back(as_given);
 }
 
-/// A kernel bound to memory addresses.
+/// A oneDNN kernel with bound memory addresses.
 class OnednnCall {
  public:
   OnednnCall(const Reordered& r, void* const* buffers, void* workspace);
 
   void run() const {
-    for (const Part& part : parts_) {
-      if (part.primitive != nullptr) {
-        run_onednn(part.primitive, stream_, part.args);
-      } else if (part.slices) {
-        part.slices();
+    for (const Command& command : commands_) {
+      if (command.primitive != nullptr) {
+        run_onednn(command.primitive, stream_, command.args);
+      } else if (command.shards) {
+        command.shards();
       } else {
-        part.copy.run();
+        command.convert.run();
       }
     }
   }
 
  private:
-  /// One step of a call: a primitive with its arguments, sliced primitives, or a copy.
-  struct Part {
+  /// One command of a call: a primitive with its arguments, sharded primitives, or a conversion.
+  struct Command {
     const_dnnl_primitive_t primitive = nullptr;
     std::vector<dnnl_exec_arg_t> args = {};
-    HalfCopy copy = {};
-    std::function<void()> slices = {};
+    F16Conversion convert = {};
+    std::function<void()> shards = {};
   };
 
   dnnl_exec_arg_t at(int id, const dnnl::memory::desc& desc, void* data) {
@@ -187,41 +191,41 @@ class OnednnCall {
   }
   void add_reorder(const dnnl::reorder& reorder, dnnl_memory_t from, dnnl_memory_t to,
                    const dnnl::memory::desc& scratch, void* workspace) {
-    parts_.push_back(
+    commands_.push_back(
         {reorder.get(),
          {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, at(DNNL_ARG_SCRATCHPAD, scratch, workspace)}});
   }
-  void add_copy(void* half, void* wide, const dnnl::memory::desc& desc, bool widens) {
+  void add_conversion(void* half, void* wide, const dnnl::memory::desc& desc, bool to_f32) {
     const auto n = static_cast<int64_t>(desc.get_size() / sizeof(float));
-    parts_.push_back(
-        {.copy = {static_cast<uint16_t*>(half), static_cast<float*>(wide), n, widens}});
+    commands_.push_back(
+        {.convert = {static_cast<uint16_t*>(half), static_cast<float*>(wide), n, to_f32}});
   }
 
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
-  std::vector<Part> parts_;  ///< in execution order
+  std::vector<Command> commands_;  ///< in execution order
 };
 
 OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace) {
-  Part main{r.plan.primitive.get(), {}};
+  Command main{r.plan.primitive.get(), {}};
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t given_result = nullptr;
-  void* wide = nullptr;  // address of the operand in f32; after the loop, of the result
+  void* wide = nullptr;  // f32 data of argument i; after the loop, of the result
   std::vector<void*> wanted;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];
     wide = buffers[i];
     if (r.widens) {
       wide = moved;
-      moved += aligned(arg.given.get_size());
-      if (i != last) add_copy(buffers[i], wide, arg.given, true);
+      moved += align_up(arg.given.get_size());
+      if (i != last) add_conversion(buffers[i], wide, arg.given, true);
     }
     const dnnl_exec_arg_t given = at(arg.id, arg.given, wide);
     main.args.push_back(r.reorders[i] ? at(arg.id, arg.wanted, moved) : given);
     wanted.push_back(r.reorders[i] ? moved : wide);
     if (!r.reorders[i]) continue;
-    moved += aligned(arg.wanted.get_size());
+    moved += align_up(arg.wanted.get_size());
     if (i == last) {
       given_result = given.memory;
     } else {
@@ -229,16 +233,17 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
     }
   }
   const dnnl_memory_t wanted_result = main.args[last].memory;
-  if (r.plan.slices) {
-    parts_.push_back({.slices = r.plan.slices->bind(wanted[0], wanted[1], wanted[2], workspace)});
+  if (r.plan.shards) {
+    commands_.push_back(
+        {.shards = r.plan.shards->bind(wanted[0], wanted[1], wanted[2], workspace)});
   } else {
     main.args.push_back(at(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
-    parts_.push_back(std::move(main));
+    commands_.push_back(std::move(main));
   }
   if (given_result != nullptr) {
     add_reorder(*r.reorders[last], wanted_result, given_result, r.scratches[last], workspace);
   }
-  if (r.widens) add_copy(buffers[last], wide, r.plan.args[last].given, false);
+  if (r.widens) add_conversion(buffers[last], wide, r.plan.args[last].given, false);
 }
 
 }  // namespace
@@ -275,7 +280,7 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
                                  const OnednnRates& rates) {
   std::vector<Claim> claims;
-  for (const OnednnKind* kind : kinds_for(kOnednnKinds, op))
+  for (const OnednnKind* kind : cpu_kernels_for(kOnednnKinds, op))
     add_claims(op, epilogue, rates, *kind, claims);
   std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
   return claims;

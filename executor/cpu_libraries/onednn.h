@@ -1,6 +1,6 @@
 #pragma once
 
-// oneDNN's convolutions and matrix products as CPU kernels. No oneDNN type appears here.
+// oneDNN's convolutions and matmuls as CPU kernels. This header needs no header of oneDNN.
 
 #include <string>
 #include <string_view>
@@ -10,29 +10,30 @@
 
 namespace fluid {
 
-/// Rates of all threads together, as the cost model assumes them.
+/// Peak rates of all threads together, for the cost model.
 struct OnednnRates {
-  double flops = 0;       ///< f32 operations per second
-  double bytes = 0;       ///< memory bandwidth in bytes per second
-  int vector_lanes = 16;  ///< f32 lanes of a vector; channels are padded to a multiple
+  double flops = 0;       ///< f32 FLOP/s
+  double bytes = 0;       ///< memory bandwidth in bytes/s
+  int vector_lanes = 16;  ///< f32 lanes of a vector register
 };
 
-/// Returns oneDNN's claims for `op` followed by `epilogue` (a bias, a relu, or both), best first. A
-/// routine has a claim for the layouts that oneDNN prefers. It may have another for the given
-/// layouts, which reorders tensors in the workspace. f16 tensors are converted to f32 in the
-/// workspace, and back. The result is empty if oneDNN has only reference code, or the dtype is not
-/// f32, bf16 or f16. Claims with a layout that Layout cannot express are omitted. Types must be
-/// concrete. The claims depend on the machine's instruction set and the threads of the OpenMP pool,
-/// not on timing.
+/// Returns oneDNN's claims for `op` followed by `epilogue` (a bias, a relu, or both), fastest
+/// first. Each kernel has a claim for the layouts that oneDNN prefers. The kernel may have a second
+/// claim for the layouts of `op`, which reorders tensors in the workspace. f16 tensors are
+/// converted to f32 in the workspace, and back. Types must be concrete.
+///
+/// Returns no claim if oneDNN has only reference code, or the dtype is not f32, bf16 or f16. Claims
+/// whose layout Layout cannot express are omitted. Claims depend on the instruction set and the
+/// number of OpenMP threads, not on measured times.
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates);
 
 /// Returns the version of the loaded library: "oneDNN 2.6.3".
 std::string onednn_version();
 
-/// Returns the kernel of a claim, for the layouts in the types of `op` and `epilogue`. The last
-/// op's result is the kernel's result. Buffers: the op's operands, the epilogue's further operands
-/// in order, the result. The kernel writes zeros into the padding of blocked layouts. Throws
-/// DeviceError when oneDNN has no such kernel.
+/// Returns the routine of a claim's `kernel`, for the layouts in the types of `op` and `epilogue`.
+/// Its buffers are the operands of `op`, the further operands of the epilogue, and the result of
+/// the last op. It writes zeros into the padding of blocked layouts. Throws DeviceError when oneDNN
+/// has no such kernel.
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
                              int64_t batch);
 

@@ -37,7 +37,7 @@ Layout layout_or_plain(const Type& type) {
 
 struct Blocking {
   Dims padded;   ///< extents rounded up to blocks
-  Dims strides;  ///< between blocks, in elements
+  Dims strides;  ///< elements between consecutive blocks of an axis
 };
 
 Blocking blocking_of(const Dims& dims, const Layout& layout) {
@@ -58,7 +58,8 @@ Blocking blocking_of(const Dims& dims, const Layout& layout) {
   return result;
 }
 
-constexpr int64_t kSerial = 1 << 14;  // elements; fewer are copied before another thread wakes up
+// Elements of a conversion; with fewer, the calling thread converts alone.
+constexpr int64_t kSerial = 1 << 14;
 
 #if defined(__x86_64__)
 #define FLUID_F16C __attribute__((target("avx,f16c")))
@@ -115,7 +116,7 @@ Desc onednn_desc(const Type& type) {
   const Layout layout = layout_or_plain(type);
   const Blocking blocking = blocking_of(dims, layout);
   Layout plain = layout;
-  plain.blocks.clear();  // this constructor does not support blocks
+  plain.blocks.clear();  // the constructor of memory::desc below does not support blocks
   Desc desc(dims, *onednn_dtype(type.dtype), blocking_of(dims, plain).strides);
   std::copy(blocking.strides.begin(), blocking.strides.end(),
             desc.data.format_desc.blocking.strides);
@@ -129,22 +130,22 @@ Desc onednn_desc(const Type& type) {
   return desc;
 }
 
-Desc onednn_any(const Type& type) {
+Desc onednn_any_desc(const Type& type) {
   return Desc(dims_of(type), *onednn_dtype(type.dtype), dnnl::memory::format_tag::any);
 }
 
-Desc onednn_images(const Desc& desc, int64_t count) {
+Desc onednn_first_images(const Desc& desc, int64_t count) {
   Dims dims = desc.dims();
   dims[0] = count;
   return desc.submemory_desc(dims, Dims(dims.size()));
 }
 
-int64_t onednn_image_bytes(const Desc& desc) {
+int64_t onednn_image_stride(const Desc& desc) {
   return desc.data.format_desc.blocking.strides[0] *
          static_cast<int64_t>(dnnl::memory::data_type_size(desc.data_type()));
 }
 
-Desc onednn_as(const Desc& desc, dnnl::memory::data_type dtype) {
+Desc onednn_desc_with_dtype(const Desc& desc, dnnl::memory::data_type dtype) {
   Desc other = desc;
   other.data.data_type = dnnl::memory::convert_to_c(dtype);
   return other;
@@ -156,7 +157,8 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   const auto& blocking = d.format_desc.blocking;
   const size_t rank = type.shape.size();
   Layout layout;
-  Dims blocks(d.padded_dims, d.padded_dims + rank);  // number of blocks along each axis
+  // Number of blocks along each axis, after the division below.
+  Dims blocks(d.padded_dims, d.padded_dims + rank);
   for (int b = 0; b < blocking.inner_nblks; ++b) {
     layout.blocks.push_back({static_cast<int>(blocking.inner_idxs[b]), blocking.inner_blks[b]});
     blocks[static_cast<size_t>(blocking.inner_idxs[b])] /= blocking.inner_blks[b];
@@ -170,7 +172,7 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
     return result;
   };
   if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
-  // Among axes with equal strides, an axis with a single block is the inner one.
+  // Order axes by stride. If strides are equal, the axis with fewer blocks is the inner one.
   const auto stride_and_blocks = [&](int axis) {
     return std::pair(blocking.strides[axis], blocks[static_cast<size_t>(axis)]);
   };
@@ -184,15 +186,16 @@ std::string onednn_version() {
   return fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
 }
 
-void HalfCopy::run() const {
-  const auto part = [](void* context, int64_t begin, int64_t end) {
-    const auto& copy = *static_cast<const HalfCopy*>(context);
-    uint16_t* half = copy.half + begin;
-    float* wide = copy.wide + begin;
+void F16Conversion::run() const {
+  const auto convert_range = [](void* context, int64_t begin, int64_t end) {
+    const auto& conversion = *static_cast<const F16Conversion*>(context);
+    uint16_t* half = conversion.f16_data + begin;
+    float* wide = conversion.f32_data + begin;
     const auto n = static_cast<size_t>(end - begin);
-    copy.widens ? widen(half, wide, n) : narrow(wide, half, n);
+    conversion.to_f32 ? widen(half, wide, n) : narrow(wide, half, n);
   };
-  parallel_for(n, n > kSerial ? thread_count(0) : 1, part, const_cast<HalfCopy*>(this));
+  parallel_for(n, n > kSerial ? thread_count(0) : 1, convert_range,
+               const_cast<F16Conversion*>(this));
 }
 
 }  // namespace fluid

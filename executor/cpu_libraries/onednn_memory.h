@@ -1,6 +1,6 @@
 #pragma once
 
-// The part of oneDNN's interface that changes between its versions: memory descriptors.
+// Functions on oneDNN's memory descriptors, whose C++ API depends on the version of oneDNN.
 
 #include <cstdint>
 #include <dnnl.hpp>
@@ -10,31 +10,34 @@
 
 namespace fluid {
 
-/// f32 and bf16; nullopt for dtypes that oneDNN does not support on a CPU.
+/// oneDNN's data type for f32 or bf16; nullopt for other dtypes, which its CPU kernels lack.
 std::optional<dnnl::memory::data_type> onednn_dtype(DType dtype);
 
-/// Returns the descriptor of a tensor of concrete `type`, with its layout.
+/// Returns the descriptor of a tensor of concrete `type`, with the layout of `type`.
 dnnl::memory::desc onednn_desc(const Type& type);
-/// Returns a descriptor with the dtype and extents of `type` and a layout of oneDNN's choice.
-dnnl::memory::desc onednn_any(const Type& type);
+/// Returns a descriptor with the dtype and extents of `type` and format_tag::any: the primitive
+/// chooses the layout.
+dnnl::memory::desc onednn_any_desc(const Type& type);
 
-/// The descriptor of a tensor's first `count` images, and the distance between images in bytes.
-dnnl::memory::desc onednn_images(const dnnl::memory::desc& desc, int64_t count);
-int64_t onednn_image_bytes(const dnnl::memory::desc& desc);
+/// Returns the descriptor of the first `count` images of a batch.
+dnnl::memory::desc onednn_first_images(const dnnl::memory::desc& desc, int64_t count);
+/// Returns the bytes between the starts of consecutive images of a batch.
+int64_t onednn_image_stride(const dnnl::memory::desc& desc);
 /// Returns `desc` with another dtype and the same layout.
-dnnl::memory::desc onednn_as(const dnnl::memory::desc& desc, dnnl::memory::data_type dtype);
+dnnl::memory::desc onednn_desc_with_dtype(const dnnl::memory::desc& desc,
+                                          dnnl::memory::data_type dtype);
 
-/// Returns `type` with the layout of `desc`, or without one when it is plain. Returns nullopt when
-/// Layout cannot express it.
+/// Returns `type` with the layout of `desc`; without a layout if that of `desc` is plain. Returns
+/// nullopt if Layout cannot express the layout of `desc`.
 std::optional<Type> with_onednn_layout(const Type& type, const dnnl::memory::desc& desc);
 
-/// Copies f16 to f32 or back on all threads of the pool, rounding to nearest even. Every CPU gives
-/// the same bits, except for NaN payloads.
-struct HalfCopy {
-  uint16_t* half = nullptr;
-  float* wide = nullptr;
-  int64_t n = 0;
-  bool widens = true;  ///< copies `half` to `wide`, else `wide` to `half`
+/// A conversion of f16 values to f32, or back, on all threads of the pool. Rounds to nearest even.
+/// All CPUs produce the same bits, except in the payload of a NaN.
+struct F16Conversion {
+  uint16_t* f16_data = nullptr;
+  float* f32_data = nullptr;
+  int64_t n = 0;       ///< number of values
+  bool to_f32 = true;  ///< direction: `f16_data` to `f32_data`, or the reverse
 
   void run() const;
 };

@@ -12,42 +12,44 @@ using Dims = dnnl::memory::dims;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-/// A tensor's given layout, and the layout that the primitive may choose.
-struct Side {
+/// Memory descriptors of a tensor: with its own layout, and with a layout for the primitive to
+/// choose.
+struct TensorDescs {
   Desc given, any;
 
-  explicit Side(const Type& type) : given(onednn_desc(type)), any(onednn_any(type)) {}
+  explicit TensorDescs(const Type& type) : given(onednn_desc(type)), any(onednn_any_desc(type)) {}
 };
 
-/// Returns the descriptors of an image. If a pass chose its layout, the primitive must use it.
-Side image_side(const Type& type) {
-  Side side(type);
-  if (type.layout) side.any = side.given;
-  return side;
+/// Returns the descriptors of a batch of images. If `type` has a layout, the primitive must use it.
+TensorDescs image_descs(const Type& type) {
+  TensorDescs descs(type);
+  if (type.layout) descs.any = descs.given;
+  return descs;
 }
 
-/// Returns the descriptors of a filter. oneDNN's grouped filters have one more dimension, but the
-/// same bytes as our plain filters.
-Side filter_side(const Type& type, int64_t groups) {
-  if (groups == 1) return Side(type);
+/// Returns the descriptors of a filter. Filters of a grouped convolution have an additional group
+/// axis in oneDNN, but the same bytes in memory.
+TensorDescs filter_descs(const Type& type, int64_t groups) {
+  if (groups == 1) return TensorDescs(type);
   const Shape& s = type.shape;
-  Side side({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
-  side.any = side.given;
-  return side;
+  TensorDescs descs({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
+  descs.any = descs.given;
+  return descs;
 }
 
-/// A convolution of x with w to y as oneDNN describes it. An op computes one of the three.
+/// oneDNN's parameters of a convolution of images x with filters w to y. An op computes y, or the
+/// gradient of x or w.
 struct ConvProblem {
-  Side x, w, y;
+  TensorDescs x, w, y;
   Dims strides, dilations, before, after;
 
   ConvProblem(const ir::Op& op, const Type& x_type, const Type& w_type, const Type& y_type)
-      : x(image_side(x_type)),
-        w(filter_side(w_type, op.attrs.get<int64_t>("groups"))),
-        y(image_side(y_type)) {
+      : x(image_descs(x_type)),
+        w(filter_descs(w_type, op.attrs.get<int64_t>("groups"))),
+        y(image_descs(y_type)) {
     if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
-      // With one channel, y's layout has the bytes of a plain one. oneDNN chooses kernels by the
-      // strides.
+      // With one channel, x has the same bytes in nchw and nhwc. Give x the layout of y, because
+      // oneDNN selects kernels by strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }
     const Window2d window = window_of(op.attrs, w_type.shape[2].size, w_type.shape[3].size);
@@ -78,7 +80,7 @@ bool has_epilogue(const OnednnTask& task) { return task.epilogue.bias || task.ep
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-/// Views a plain tensor of rank > 2 as a matrix: all dims but the last become rows.
+/// Views a plain tensor as a matrix: merges all axes but the last into the rows.
 Type folded(const Type& t) {
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < t.shape.size(); ++d) rows *= t.shape[d].size;
@@ -141,7 +143,7 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
       {kDirect, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
       onednn_attributes({}), onednn_engine(), hint, true);
   if (!pd) return std::nullopt;
-  const auto slice = [&](const Desc& x, const Desc& dw, const Desc& dy) {
+  const auto make_shard = [&](const Desc& x, const Desc& dw, const Desc& dy) {
     return OnednnShards::PrimitiveDesc(
         {kDirect, x, dw, dy, p.strides, p.dilations, p.before, p.after}, onednn_attributes({}),
         onednn_engine(), hint, true);
@@ -152,7 +154,7 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
                      {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.given}},
                     pd.scratchpad_desc(),
                     pd.impl_info_str(),
-                    OnednnShards::of(pd, slice)};
+                    OnednnShards::create(pd, make_shard)};
 }
 
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task) {

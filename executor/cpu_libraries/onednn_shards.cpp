@@ -14,14 +14,14 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxGradientBytes = int64_t{128} << 20;  // bytes of all slices' gradients
-constexpr int64_t kSumChunk = 1024;                        // elements; a chunk fits the L1 cache
+constexpr int64_t kMaxGradientBytes = int64_t{128} << 20;  // total bytes of the shards' gradients
+constexpr int64_t kSumChunk = 1024;  // elements that are summed at a time; they fit in the L1 cache
 
 bool is_reference(const OnednnShards::PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).find("ref") != std::string_view::npos;
 }
 
-/// Slices bound to memory addresses.
+/// Shards bound to memory addresses.
 class ShardedCall {
  public:
   using Desc = OnednnShards::Desc;
@@ -31,30 +31,30 @@ class ShardedCall {
 
   void add(const_dnnl_primitive_t primitive, const std::vector<std::pair<int, Desc>>& descs,
            const std::vector<void*>& data, const float* sum) {
-    Slice slice{primitive, {}, dnnl::stream(onednn_engine())};
+    Shard shard{primitive, {}, dnnl::stream(onednn_engine())};
     for (size_t i = 0; i < descs.size(); ++i) {
       memory_.emplace_back(descs[i].second, onednn_engine(), data[i]);
-      slice.args.push_back({descs[i].first, memory_.back().get()});
+      shard.args.push_back({descs[i].first, memory_.back().get()});
     }
-    shards_.push_back(std::move(slice));
+    shards_.push_back(std::move(shard));
     sums_.push_back(sum);
   }
 
   void run() {
-    // The whole pool, even with fewer slices, as parallel_for() needs.
+    // Pass parallel_for() the thread count of the pool, even if there are fewer shards.
     const int threads = thread_count(0);
-    run_micro_batches(threads);
-    for (const Slice& s : shards_) check_onednn(s.status);
+    run_shards(threads);
+    for (const Shard& s : shards_) check_onednn(s.status);
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
                  [](void* call, int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
-                     static_cast<ShardedCall*>(call)->add_up(i * kSumChunk);
+                     static_cast<ShardedCall*>(call)->sum_chunk(i * kSumChunk);
                  },
                  this);
   }
 
  private:
-  struct Slice {
+  struct Shard {
     const_dnnl_primitive_t primitive;
     std::vector<dnnl_exec_arg_t> args;
     dnnl::stream stream;
@@ -65,8 +65,8 @@ class ShardedCall {
     }
   };
 
-  void run_micro_batches(int threads) {
-    const LibraryThreads alone(1);  // a single slice runs in the caller, on one thread too
+  void run_shards(int threads) {
+    const ScopedLibraryThreads alone(1);  // oneDNN uses one thread per shard
     parallel_for(
         std::ssize(shards_), threads,
         [](void* call, int64_t begin, int64_t end) {
@@ -77,9 +77,9 @@ class ShardedCall {
         this);
   }
 
-  /// Adds one chunk of all slices' gradients and rounds it to bf16. The order is the order of the
-  /// slices, independent of the number of threads.
-  void add_up(int64_t first) const {
+  /// Sums one chunk of all shards' gradients and rounds the sums to bf16. Adds in shard order,
+  /// whatever the number of threads.
+  void sum_chunk(int64_t first) const {
     const int64_t n = std::min(kSumChunk, elements_ - first);
     std::array<float, kSumChunk> total;
     std::copy_n(sums_.front() + first, n, total.data());
@@ -92,7 +92,7 @@ class ShardedCall {
   }
 
   std::vector<dnnl::memory> memory_;
-  std::vector<Slice> shards_;
+  std::vector<Shard> shards_;
   std::vector<const float*> sums_;
   int64_t elements_;
   uint16_t* result_;
@@ -100,22 +100,23 @@ class ShardedCall {
 
 }  // namespace
 
-std::shared_ptr<const OnednnShards> OnednnShards::of(const PrimitiveDesc& whole, const Make& make) {
+std::shared_ptr<const OnednnShards> OnednnShards::create(const PrimitiveDesc& whole,
+                                                         const MakePrimitive& make) {
   const Desc x = whole.src_desc(), dy = whole.diff_dst_desc();
-  const Desc sum = onednn_as(whole.diff_weights_desc(), dnnl::memory::data_type::f32);
+  const Desc sum = onednn_desc_with_dtype(whole.diff_weights_desc(), dnnl::memory::data_type::f32);
   const int64_t images = x.dims()[0], threads = thread_count(0);
   const bool bf16 = whole.diff_weights_desc().data_type() == dnnl::memory::data_type::bf16;
   if (!bf16 || threads < 2) return nullptr;
   const int64_t that_fit =
       kMaxGradientBytes / std::max<int64_t>(1, static_cast<int64_t>(sum.get_size()));
   const int64_t count = std::max<int64_t>(1, std::min({threads, images, that_fit}));
-  const LibraryThreads alone(1);
+  const ScopedLibraryThreads alone(1);
   auto all = std::make_shared<OnednnShards>();
-  all->x_bytes_ = onednn_image_bytes(x);
-  all->dy_bytes_ = onednn_image_bytes(dy);
+  all->x_bytes_ = onednn_image_stride(x);
+  all->dy_bytes_ = onednn_image_stride(dy);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t first = images * i / count, n = images * (i + 1) / count - first;
-    const PrimitiveDesc desc = make(onednn_images(x, n), sum, onednn_images(dy, n));
+    const PrimitiveDesc desc = make(onednn_first_images(x, n), sum, onednn_first_images(dy, n));
     if (!desc || is_reference(desc)) return nullptr;
     all->shards_.push_back({dnnl::convolution_backward_weights(desc), desc.src_desc(),
                             desc.diff_weights_desc(), desc.diff_dst_desc(), desc.scratchpad_desc(),
@@ -126,7 +127,8 @@ std::shared_ptr<const OnednnShards> OnednnShards::of(const PrimitiveDesc& whole,
 
 int64_t OnednnShards::workspace() const {
   int64_t bytes = 0;
-  for (const Slice& s : shards_) bytes += aligned(s.dw.get_size()) + aligned(s.scratch.get_size());
+  for (const Shard& s : shards_)
+    bytes += align_up(s.dw.get_size()) + align_up(s.scratch.get_size());
   return bytes;
 }
 
@@ -134,10 +136,10 @@ std::function<void()> OnednnShards::bind(void* x, void* dy, void* dw, void* work
   const auto elements = static_cast<int64_t>(shards_.front().dw.get_size() / sizeof(float));
   auto call = std::make_shared<ShardedCall>(elements, dw);
   auto* free = static_cast<std::byte*>(workspace);
-  for (const Slice& s : shards_) {
+  for (const Shard& s : shards_) {
     std::byte* sum = free;
-    std::byte* scratch = sum + aligned(s.dw.get_size());
-    free = scratch + aligned(s.scratch.get_size());
+    std::byte* scratch = sum + align_up(s.dw.get_size());
+    free = scratch + align_up(s.scratch.get_size());
     call->add(s.primitive.get(),
               {{DNNL_ARG_SRC, s.x},
                {DNNL_ARG_DIFF_DST, s.dy},

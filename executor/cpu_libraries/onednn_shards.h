@@ -1,10 +1,11 @@
 #pragma once
 
-// The filter gradient of a convolution in bf16, computed in slices of the batch, one per thread.
+// Computes the filter gradient of a bf16 convolution. Each thread computes the gradient of one
+// shard of the batch.
 //
-// In oneDNN's own kernels threads wait for each other at every image, and spin meanwhile. If other
-// processes use the cores, they wait until the system schedules the slowest thread. Slices do not
-// wait for each other. On idle cores they take as long as oneDNN's kernels.
+// oneDNN's multi-threaded kernels synchronize their threads at every image by spinning. On cores
+// shared with other processes, all threads wait until the slowest thread is scheduled. Shards run
+// without synchronization. On idle cores, shards take as long as oneDNN's multi-threaded kernels.
 
 #include <dnnl.hpp>
 #include <functional>
@@ -13,33 +14,37 @@
 
 namespace fluid {
 
+/// One single-threaded primitive per shard of the batch.
 class OnednnShards {
  public:
   using PrimitiveDesc = dnnl::convolution_backward_weights::primitive_desc;
   using Desc = dnnl::memory::desc;
-  /// Returns the primitive for the gradient `dw` of images `x` and `dy`; empty if oneDNN has none.
-  using Make = std::function<PrimitiveDesc(const Desc& x, const Desc& dw, const Desc& dy)>;
+  /// Returns the descriptor of a primitive that computes `dw` from `x` and `dy`; empty if oneDNN
+  /// has none.
+  using MakePrimitive = std::function<PrimitiveDesc(const Desc& x, const Desc& dw, const Desc& dy)>;
 
-  /// Returns one slice per thread of the pool, in the layouts of `whole`. There are fewer if there
-  /// are fewer images, or if the gradients would take too much memory. Returns null for a pool of
-  /// one thread, for a dtype other than bf16, and if oneDNN has no kernel for a slice.
-  static std::shared_ptr<const OnednnShards> of(const PrimitiveDesc& whole, const Make& make);
+  /// Splits the batch of `whole` into one shard per thread of the pool, in the same layouts. Makes
+  /// fewer shards if there are fewer images, or if the shards' gradients would take too much
+  /// memory. Returns null for a pool of one thread, for a dtype other than bf16, and if oneDNN has
+  /// no kernel for a shard.
+  static std::shared_ptr<const OnednnShards> create(const PrimitiveDesc& whole,
+                                                    const MakePrimitive& make);
 
-  int64_t workspace() const;  ///< bytes
+  int64_t workspace() const;  ///< bytes of workspace that a call needs
 
-  /// Returns a call that computes the gradient in the given memory. The call throws DeviceError
+  /// Returns a call that computes the gradient on the given addresses. The call throws DeviceError
   /// when oneDNN fails.
   std::function<void()> bind(void* x, void* dy, void* dw, void* workspace) const;
 
  private:
-  struct Slice {
+  struct Shard {
     dnnl::convolution_backward_weights primitive;
     Desc x, dw, dy, scratch;
-    int64_t first;  ///< first image of the slice
+    int64_t first;  ///< index of the shard's first image in the batch
   };
 
-  std::vector<Slice> shards_;
-  int64_t x_bytes_ = 0, dy_bytes_ = 0;  ///< bytes per image
+  std::vector<Shard> shards_;
+  int64_t x_bytes_ = 0, dy_bytes_ = 0;  ///< bytes between consecutive images of x and of dy
 };
 
 }  // namespace fluid

@@ -6,10 +6,10 @@
 
 namespace fluid {
 
-/// One axis of a convolution with stride 1.
+/// Sizes of a stride-1 convolution along one spatial axis, height or width.
 struct WinogradAxis {
-  int64_t in = 0, out = 0;        ///< size of the input and output, in pixels
-  int64_t before = 0, after = 0;  ///< padding
+  int64_t in = 0, out = 0;        ///< input and output size in pixels
+  int64_t before = 0, after = 0;  ///< padding before and after the input, in pixels
 
   bool operator==(const WinogradAxis&) const = default;
 };
@@ -20,48 +20,52 @@ struct WinogradImages {
   int64_t pixel_bytes = 0;
 };
 
-/// Maps the tiles of a batch of images to the pixels that they read and write. Tiles end where
-/// their image ends. If it is allowed and takes fewer tiles, they span images instead. The images
-/// then form a mosaic with padding between them, and only tiles at its edge are partly unused. 64
-/// images of 13 x 13 take 784 tiles as a mosaic and 1024 otherwise.
+/// Maps tiles to the pixels that they read and write in a batch of images. Either each image is
+/// tiled separately, or all images form a mosaic with padding between them. A tile of a mosaic may
+/// contain pixels of several images. The mosaic is used if it is allowed and needs fewer tiles. For
+/// example, 64 images of 13 x 13 pixels need 784 tiles as a mosaic, and 1024 separately.
 class WinogradTiles {
  public:
-  WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x, int reach,
+  WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x, int input_tile,
                 bool may_span_images);
 
   int64_t count() const { return static_cast<int64_t>(rows_.size() * columns_.size()); }
 
-  /// Returns the pixels of `in` that a tile reads. `zeros`: the address for padding.
-  WinogradInputPixels reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const;
-  /// Returns the pixels of `out` that a tile writes; `none`: the address for pixels outside the
-  /// images.
-  WinogradOutputPixels given(int64_t tile, const WinogradImages& out, std::byte* none) const;
+  /// Returns the addresses of the pixels of `in` that a tile reads. `zeros`: the address of a pixel
+  /// of zeros, for padding.
+  WinogradInputPixels input_pixels(int64_t tile, const WinogradImages& in, std::byte* zeros) const;
+  /// Returns the addresses of the pixels of `out` that a tile writes. `none`: the address to return
+  /// for pixels outside the images.
+  WinogradOutputPixels output_pixels(int64_t tile, const WinogradImages& out,
+                                     std::byte* none) const;
 
  private:
-  struct Place {
-    int64_t image = -1;  ///< index along the mosaic's axis
-    int64_t pixel = -1;  ///< negative: none
+  /// A pixel along one axis.
+  struct PixelIndex {
+    int64_t image = -1;  ///< index of the image along the mosaic's axis
+    int64_t pixel = -1;  ///< index of the pixel in the image; negative for padding
   };
-  struct Line {
-    std::array<Place, kWinogradMostReach> in;
-    std::array<Place, kWinogradTile> out;
+  /// The pixels that a tile reads and writes along one axis.
+  struct AxisPixels {
+    std::array<PixelIndex, kWinogradMaxInputTile> in;
+    std::array<PixelIndex, kWinogradOutputTile> out;
   };
-  static std::vector<Line> lines(const WinogradAxis& axis, int64_t images, bool across);
+  static std::vector<AxisPixels> axis_pixels(const WinogradAxis& axis, int64_t images, bool mosaic);
   struct Pixels {
     const WinogradImages& images;
     int64_t height, width;
-    std::byte* none;  ///< address for places outside the images
+    std::byte* none;  ///< address to store for pixels outside the images
   };
-  /// Writes the addresses of a tile's `side` x `side` pixels to `addresses`.
+  /// Stores the addresses of a tile's `side` x `side` pixels in `addresses`.
   template <size_t kMost>
-  void pixels(int64_t tile, std::array<Place, kMost> Line::*places, size_t side, const Pixels& of,
-              std::byte** addresses) const;
+  void pixels(int64_t tile, std::array<PixelIndex, kMost> AxisPixels::*axis, size_t side,
+              const Pixels& of, std::byte** addresses) const;
 
   int64_t images_;
   WinogradAxis y_, x_;
-  size_t reach_;        ///< pixels along an axis that a tile reads
-  int64_t across_ = 1;  ///< images in a row of the mosaic
-  std::vector<Line> rows_, columns_;
+  size_t input_tile_;           ///< pixels that a tile reads along an axis
+  int64_t images_per_row_ = 1;  ///< images per row of the mosaic
+  std::vector<AxisPixels> rows_, columns_;
 };
 
 }  // namespace fluid

@@ -17,8 +17,8 @@ namespace {
 
 using Vec = __m512;
 
-FLUID_AVX512 Vec all(float x) { return _mm512_set1_ps(x); }
-FLUID_AVX512 Vec fma(float a, Vec x, Vec y) { return _mm512_fmadd_ps(all(a), x, y); }
+FLUID_AVX512 Vec broadcast(float x) { return _mm512_set1_ps(x); }
+FLUID_AVX512 Vec fma(float a, Vec x, Vec y) { return _mm512_fmadd_ps(broadcast(a), x, y); }
 
 template <DType D>
 FLUID_AVX512 Vec load(const void* from, int64_t i) {
@@ -32,7 +32,7 @@ FLUID_AVX512 Vec load(const void* from, int64_t i) {
   }
 }
 
-/// Rounds to nearest even; NaN stays NaN.
+/// Converts f32 to bf16, rounding to nearest even. A NaN stays a NaN.
 FLUID_AVX512 __m256i to_bf16(Vec x) {
   const __m512i bits = _mm512_castps_si512(x);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -53,24 +53,24 @@ FLUID_AVX512 void store(Vec x, void* to, int64_t i) {
   }
 }
 
-/// Returns the values at the points p and -p, from the sums of even and odd powers.
-FLUID_AVX512 void both(Vec even, Vec odd, Vec* to) {
+/// Evaluates a polynomial at p and -p, given the sums of its even and its odd terms.
+FLUID_AVX512 void sum_and_difference(Vec even, Vec odd, Vec* to) {
   to[0] = even + odd;
   to[1] = even - odd;
 }
 
-/// Multiplies a line of a tile by one of Winograd's matrices.
+/// Multiplies a row or column of a tile by Winograd's matrices B, A and G for filters of kTaps.
 template <int kTaps>
-struct Line;
+struct WinogradMatrices;
 
 template <>
-struct Line<3> {
+struct WinogradMatrices<3> {
   FLUID_AVX512 static void by_b(const Vec* d, Vec* t) {
     t[0] = fma(4, d[0], fma(-5, d[2], d[4]));
     const Vec even = fma(-4, d[2], d[4]), odd = fma(-4, d[1], d[3]);
-    both(even, odd, t + 1);
+    sum_and_difference(even, odd, t + 1);
     const Vec outer = d[4] - d[2], twice = d[3] - d[1];
-    both(outer, twice + twice, t + 3);
+    sum_and_difference(outer, twice + twice, t + 3);
     t[5] = fma(4, d[1], fma(-5, d[3], d[5]));
   }
 
@@ -85,38 +85,38 @@ struct Line<3> {
 
   FLUID_AVX512 static void by_a_transposed(const Vec* y, Vec* m) {
     m[0] = y[0];
-    both(y[0] + y[2], y[1] + y[3], m + 1);
-    both(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
+    sum_and_difference(y[0] + y[2], y[1] + y[3], m + 1);
+    sum_and_difference(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
     m[5] = y[3];
   }
 
   FLUID_AVX512 static void by_g(const Vec* g, Vec* u) {
-    u[0] = all(1 / 4.f) * g[0];
-    const Vec outer = all(-1 / 6.f) * (g[0] + g[2]);
-    both(outer, all(-1 / 6.f) * g[1], u + 1);
-    const Vec outer2 = fma(1 / 24.f, g[0], all(1 / 6.f) * g[2]);
-    both(outer2, all(1 / 12.f) * g[1], u + 3);
+    u[0] = broadcast(1 / 4.f) * g[0];
+    const Vec outer = broadcast(-1 / 6.f) * (g[0] + g[2]);
+    sum_and_difference(outer, broadcast(-1 / 6.f) * g[1], u + 1);
+    const Vec outer2 = fma(1 / 24.f, g[0], broadcast(1 / 6.f) * g[2]);
+    sum_and_difference(outer2, broadcast(1 / 12.f) * g[1], u + 3);
     u[5] = g[2];
   }
 
   FLUID_AVX512 static void by_g_transposed(const Vec* u, Vec* g) {
     const Vec s1 = u[1] + u[2], d1 = u[2] - u[1];
     const Vec s2 = u[3] + u[4], d2 = u[3] - u[4];
-    g[0] = fma(1 / 4.f, u[0], fma(-1 / 6.f, s1, all(1 / 24.f) * s2));
-    g[1] = fma(1 / 6.f, d1, all(1 / 12.f) * d2);
+    g[0] = fma(1 / 4.f, u[0], fma(-1 / 6.f, s1, broadcast(1 / 24.f) * s2));
+    g[1] = fma(1 / 6.f, d1, broadcast(1 / 12.f) * d2);
     g[2] = fma(-1 / 6.f, s1, fma(1 / 6.f, s2, u[5]));
   }
 };
 
 template <>
-struct Line<5> {
+struct WinogradMatrices<5> {
   FLUID_AVX512 static void by_b(const Vec* d, Vec* t) {
     t[0] = fma(21 / 4.f, d[4] - d[2], d[0] - d[6]);
-    both(fma(-17 / 4.f, d[4], d[2] + d[6]), fma(-17 / 4.f, d[3], d[1] + d[5]), t + 1);
-    both(fma(1 / 4.f, d[2], fma(-5 / 4.f, d[4], d[6])),
-         fma(1 / 2.f, d[1], fma(-5 / 2.f, d[3], d[5] + d[5])), t + 3);
-    both(fma(4, d[2], fma(-5, d[4], d[6])), fma(2, d[1], fma(-5 / 2.f, d[3], all(1 / 2.f) * d[5])),
-         t + 5);
+    sum_and_difference(fma(-17 / 4.f, d[4], d[2] + d[6]), fma(-17 / 4.f, d[3], d[1] + d[5]), t + 1);
+    sum_and_difference(fma(1 / 4.f, d[2], fma(-5 / 4.f, d[4], d[6])),
+                       fma(1 / 2.f, d[1], fma(-5 / 2.f, d[3], d[5] + d[5])), t + 3);
+    sum_and_difference(fma(4, d[2], fma(-5, d[4], d[6])),
+                       fma(2, d[1], fma(-5 / 2.f, d[3], broadcast(1 / 2.f) * d[5])), t + 5);
     t[7] = fma(21 / 4.f, d[3] - d[5], d[7] - d[1]);
   }
 
@@ -131,26 +131,28 @@ struct Line<5> {
 
   FLUID_AVX512 static void by_a_transposed(const Vec* y, Vec* m) {
     m[0] = y[0];
-    both(y[0] + y[2], y[1] + y[3], m + 1);
-    both(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
-    both(fma(1 / 4.f, y[2], y[0]), fma(1 / 8.f, y[3], all(1 / 2.f) * y[1]), m + 5);
+    sum_and_difference(y[0] + y[2], y[1] + y[3], m + 1);
+    sum_and_difference(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
+    sum_and_difference(fma(1 / 4.f, y[2], y[0]), fma(1 / 8.f, y[3], broadcast(1 / 2.f) * y[1]),
+                       m + 5);
     m[7] = y[3];
   }
 
   FLUID_AVX512 static void by_g(const Vec* g, Vec* u) {
     u[0] = g[0];
-    both(all(-2 / 9.f) * (g[0] + g[2] + g[4]), all(-2 / 9.f) * (g[1] + g[3]), u + 1);
-    both(all(1 / 90.f) * fma(16, g[4], fma(4, g[2], g[0])), all(1 / 45.f) * fma(4, g[3], g[1]),
-         u + 3);
-    both(all(32 / 45.f) * fma(1 / 16.f, g[4], fma(1 / 4.f, g[2], g[0])),
-         all(16 / 45.f) * fma(1 / 4.f, g[3], g[1]), u + 5);
+    sum_and_difference(broadcast(-2 / 9.f) * (g[0] + g[2] + g[4]),
+                       broadcast(-2 / 9.f) * (g[1] + g[3]), u + 1);
+    sum_and_difference(broadcast(1 / 90.f) * fma(16, g[4], fma(4, g[2], g[0])),
+                       broadcast(1 / 45.f) * fma(4, g[3], g[1]), u + 3);
+    sum_and_difference(broadcast(32 / 45.f) * fma(1 / 16.f, g[4], fma(1 / 4.f, g[2], g[0])),
+                       broadcast(16 / 45.f) * fma(1 / 4.f, g[3], g[1]), u + 5);
     u[7] = g[4];
   }
 
   FLUID_AVX512 static void by_g_transposed(const Vec* u, Vec* g) {
-    const Vec s1 = all(-2 / 9.f) * (u[1] + u[2]), d1 = all(-2 / 9.f) * (u[1] - u[2]);
-    const Vec s2 = all(1 / 90.f) * (u[3] + u[4]), d2 = all(1 / 90.f) * (u[3] - u[4]);
-    const Vec s3 = all(32 / 45.f) * (u[5] + u[6]), d3 = all(32 / 45.f) * (u[5] - u[6]);
+    const Vec s1 = broadcast(-2 / 9.f) * (u[1] + u[2]), d1 = broadcast(-2 / 9.f) * (u[1] - u[2]);
+    const Vec s2 = broadcast(1 / 90.f) * (u[3] + u[4]), d2 = broadcast(1 / 90.f) * (u[3] - u[4]);
+    const Vec s3 = broadcast(32 / 45.f) * (u[5] + u[6]), d3 = broadcast(32 / 45.f) * (u[5] - u[6]);
     g[0] = u[0] + s1 + s2 + s3;
     g[1] = fma(2, d2, fma(1 / 2.f, d3, d1));
     g[2] = fma(4, s2, fma(1 / 4.f, s3, s1));
@@ -159,17 +161,17 @@ struct Line<5> {
   }
 };
 
-/// Computes M x M' for a square x of kIn lines. kLine multiplies a line by M.
-template <int kIn, int kOut, void (*kLine)(const Vec*, Vec*)>
-FLUID_AVX512 void sandwich(const Vec* x, Vec* y) {
-  Vec half[kIn * kOut];  // transposed
+/// Computes M x M' for a square matrix x of kIn rows. kTransform multiplies a vector by M.
+template <int kIn, int kOut, void (*kTransform)(const Vec*, Vec*)>
+FLUID_AVX512 void transform_2d(const Vec* x, Vec* y) {
+  Vec half[kIn * kOut];  // M x, in rows of kIn elements
   for (int c = 0; c < kIn; ++c) {
     Vec column[kIn], result[kOut];
     for (int r = 0; r < kIn; ++r) column[r] = x[r * kIn + c];
-    kLine(column, result);
+    kTransform(column, result);
     for (int r = 0; r < kOut; ++r) half[r * kIn + c] = result[r];
   }
-  for (int r = 0; r < kOut; ++r) kLine(half + r * kIn, y + r * kOut);
+  for (int r = 0; r < kOut; ++r) kTransform(half + r * kIn, y + r * kOut);
 }
 
 template <int kPlanes>
@@ -184,75 +186,80 @@ FLUID_AVX512 void from_planes(const WinogradPlanes& planes, int64_t i, Vec* x) {
 
 template <DType D, int kTaps>
 struct Transforms {
-  using L = Line<kTaps>;
-  static constexpr int kReach = kWinogradTile + kTaps - 1, kPlanes = kReach * kReach;
+  using L = WinogradMatrices<kTaps>;
+  static constexpr int kInputTile = kWinogradOutputTile + kTaps - 1,
+                       kPlanes = kInputTile * kInputTile;
   static constexpr int kArea = kTaps * kTaps;
 
-  /// Transforms a square of kSide x kSide pixels, for all channels. kLine multiplies a line by the
-  /// matrix.
-  template <int kSide, void (*kLine)(const Vec*, Vec*)>
+  /// Transforms kSide x kSide pixels, for all channels. kTransform multiplies a row or column by
+  /// the matrix of the transform.
+  template <int kSide, void (*kTransform)(const Vec*, Vec*)>
   FLUID_AVX512 static void square(std::byte* const* pixels, int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
       Vec x[kSide * kSide], y[kPlanes];
       for (int p = 0; p < kSide * kSide; ++p) x[p] = load<D>(pixels[p], i);
-      sandwich<kSide, kReach, kLine>(x, y);
+      transform_2d<kSide, kInputTile, kTransform>(x, y);
       to_planes<kPlanes>(y, to, i);
     }
   }
 
   FLUID_AVX512_ENTRY static void image(const WinogradInputPixels& pixels, int64_t channels,
                                        WinogradPlanes to) {
-    square<kReach, L::by_b>(pixels.data(), channels, to);
+    square<kInputTile, L::by_b>(pixels.data(), channels, to);
   }
 
   FLUID_AVX512_ENTRY static void gradient(const WinogradOutputPixels& pixels, int64_t channels,
                                           WinogradPlanes to) {
-    square<kWinogradTile, L::by_a_transposed>(pixels.data(), channels, to);
+    square<kWinogradOutputTile, L::by_a_transposed>(pixels.data(), channels, to);
   }
 
   FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
                                          bool relu, const WinogradOutputPixels& pixels) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
-      Vec x[kPlanes], y[kWinogradTile * kWinogradTile];
+      Vec x[kPlanes], y[kWinogradOutputTile * kWinogradOutputTile];
       from_planes<kPlanes>(from, i, x);
-      sandwich<kReach, kWinogradTile, L::by_a>(x, y);
-      const Vec added = bias != nullptr ? load<D>(bias, i) : all(0);
+      transform_2d<kInputTile, kWinogradOutputTile, L::by_a>(x, y);
+      const Vec added = bias != nullptr ? load<D>(bias, i) : broadcast(0);
       for (size_t p = 0; p < pixels.size(); ++p) {
         if (pixels[p] == nullptr) continue;
         const Vec sum = y[p] + added;
-        // max returns its second operand when one is NaN, so NaN passes the relu.
-        store<D>(relu ? _mm512_max_ps(all(0), sum) : sum, pixels[p], i);
+        // The max instruction returns its second operand if either operand is NaN, so the relu
+        // propagates NaN.
+        store<D>(relu ? _mm512_max_ps(broadcast(0), sum) : sum, pixels[p], i);
       }
     }
   }
 
-  // A block of 16 x 16 filters: rows of 16 filters, whose taps are contiguous in memory.
+  // A block of 16 x 16 filters. Each row holds 16 filters; the taps of a filter are contiguous in
+  // memory.
   static constexpr int64_t kRow = kWinogradLanes * kArea;
 
   FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
                                         int64_t end, WinogradPlanes to) {
     alignas(64) float block[kWinogradLanes * kRow];
-    // Distances in the block between the filters of adjacent `to` and adjacent `from` channels.
-    const int64_t next_to = f.turned ? kArea : kRow, next_from = f.turned ? kRow : kArea;
+    // Strides in elements between the filters of adjacent result channels, and of adjacent source
+    // channels.
+    const int64_t next_to = f.rotated ? kArea : kRow, next_from = f.rotated ? kRow : kArea;
     const __m512i lanes =
         _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
                            _mm512_set1_epi32(static_cast<int>(next_to)));
     for (int64_t s = begin; s < end; s += kWinogradLanes) {
-      for (int64_t t = 0; t < f.to(); t += kWinogradLanes) {
-        const int64_t out = f.turned ? s : t, in = f.turned ? t : s;
+      for (int64_t t = 0; t < f.result_channels(); t += kWinogradLanes) {
+        const int64_t out = f.rotated ? s : t, in = f.rotated ? t : s;
         for (int64_t r = 0; r < kWinogradLanes; ++r) {
           for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
-            _mm512_store_ps(block + r * kRow + i, load<D>(w, ((out + r) * f.ins + in) * kArea + i));
+            _mm512_store_ps(block + r * kRow + i,
+                            load<D>(w, ((out + r) * f.in_channels + in) * kArea + i));
           }
         }
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
           Vec g[kArea], u[kPlanes];
           for (int64_t tap = 0; tap < kArea; ++tap) {
             g[tap] = _mm512_i32gather_ps(
-                lanes, block + c * next_from + (f.turned ? kArea - 1 - tap : tap), 4);
+                lanes, block + c * next_from + (f.rotated ? kArea - 1 - tap : tap), 4);
           }
-          sandwich<kTaps, kReach, L::by_g>(g, u);
-          to_planes<kPlanes>(u, to, (s + c) * f.to() + t);
+          transform_2d<kTaps, kInputTile, L::by_g>(g, u);
+          to_planes<kPlanes>(u, to, (s + c) * f.result_channels() + t);
         }
       }
     }
@@ -265,18 +272,19 @@ struct Transforms {
         _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
                            _mm512_set1_epi32(static_cast<int>(kRow)));
     for (int64_t in = begin; in < end; in += kWinogradLanes) {
-      for (int64_t out = 0; out < f.outs; out += kWinogradLanes) {
+      for (int64_t out = 0; out < f.out_channels; out += kWinogradLanes) {
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
           Vec m[kPlanes], g[kArea];
-          from_planes<kPlanes>(from, (in + c) * f.outs + out, m);
-          sandwich<kReach, kTaps, L::by_g_transposed>(m, g);
+          from_planes<kPlanes>(from, (in + c) * f.out_channels + out, m);
+          transform_2d<kInputTile, kTaps, L::by_g_transposed>(m, g);
           for (int64_t tap = 0; tap < kArea; ++tap) {
             _mm512_i32scatter_ps(block + c * kArea + tap, lanes, g[tap], 4);
           }
         }
         for (int64_t r = 0; r < kWinogradLanes; ++r) {
           for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
-            store<D>(_mm512_load_ps(block + r * kRow + i), w, ((out + r) * f.ins + in) * kArea + i);
+            store<D>(_mm512_load_ps(block + r * kRow + i), w,
+                     ((out + r) * f.in_channels + in) * kArea + i);
           }
         }
       }
@@ -292,20 +300,20 @@ bool winograd_supported() {
          __builtin_cpu_supports("f16c");
 }
 
-#define FLUID_BY_FORM(form, call)                                                    \
-  check(form.taps == 3 || form.taps == 5, "Winograd's transforms of other filters"); \
-  switch (form.dtype) {                                                              \
-    case DType::f32:                                                                 \
-      FLUID_BY_TAPS(DType::f32, form, call)                                          \
-    case DType::bf16:                                                                \
-      FLUID_BY_TAPS(DType::bf16, form, call)                                         \
-    case DType::f16:                                                                 \
-      FLUID_BY_TAPS(DType::f16, form, call)                                          \
-    default:                                                                         \
-      throw InternalError("Winograd's transforms of another dtype");                 \
+#define FLUID_BY_FORM(variant, call)                                                       \
+  check(variant.taps == 3 || variant.taps == 5, "Winograd's transforms of other filters"); \
+  switch (variant.dtype) {                                                                 \
+    case DType::f32:                                                                       \
+      FLUID_BY_TAPS(DType::f32, variant, call)                                             \
+    case DType::bf16:                                                                      \
+      FLUID_BY_TAPS(DType::bf16, variant, call)                                            \
+    case DType::f16:                                                                       \
+      FLUID_BY_TAPS(DType::f16, variant, call)                                             \
+    default:                                                                               \
+      throw InternalError("Winograd's transforms of another dtype");                       \
   }
-#define FLUID_BY_TAPS(D, form, call) \
-  return form.taps == 3 ? Transforms<D, 3>::call : Transforms<D, 5>::call;
+#define FLUID_BY_TAPS(D, variant, call) \
+  return variant.taps == 3 ? Transforms<D, 3>::call : Transforms<D, 5>::call;
 
 #else
 
@@ -313,33 +321,34 @@ namespace fluid {
 
 bool winograd_supported() { return false; }
 
-#define FLUID_BY_FORM(form, call) throw InternalError("Winograd's transforms on another processor")
+#define FLUID_BY_FORM(variant, call) \
+  throw InternalError("Winograd's transforms on another processor")
 
 #endif
 
-void winograd_image(const WinogradForm& form, const WinogradInputPixels& pixels, int64_t channels,
-                    WinogradPlanes to) {
-  FLUID_BY_FORM(form, image(pixels, channels, to))
+void winograd_image(const WinogradVariant& variant, const WinogradInputPixels& pixels,
+                    int64_t channels, WinogradPlanes to) {
+  FLUID_BY_FORM(variant, image(pixels, channels, to))
 }
 
-void winograd_gradient(const WinogradForm& form, const WinogradOutputPixels& pixels,
+void winograd_gradient(const WinogradVariant& variant, const WinogradOutputPixels& pixels,
                        int64_t channels, WinogradPlanes to) {
-  FLUID_BY_FORM(form, gradient(pixels, channels, to))
+  FLUID_BY_FORM(variant, gradient(pixels, channels, to))
 }
 
-void winograd_results(const WinogradForm& form, WinogradPlanes from, int64_t channels,
+void winograd_results(const WinogradVariant& variant, WinogradPlanes from, int64_t channels,
                       const void* bias, bool relu, const WinogradOutputPixels& pixels) {
-  FLUID_BY_FORM(form, results(from, channels, bias, relu, pixels))
+  FLUID_BY_FORM(variant, results(from, channels, bias, relu, pixels))
 }
 
 void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
                      WinogradPlanes to) {
-  FLUID_BY_FORM(filter.form, filter(filter, w, begin, end, to))
+  FLUID_BY_FORM(filter.variant, filter(filter, w, begin, end, to))
 }
 
 void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
                               int64_t end, void* w) {
-  FLUID_BY_FORM(filter.form, filter_gradient(filter, from, begin, end, w))
+  FLUID_BY_FORM(filter.variant, filter_gradient(filter, from, begin, end, w))
 }
 
 }  // namespace fluid

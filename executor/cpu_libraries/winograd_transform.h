@@ -8,33 +8,35 @@
 
 namespace fluid {
 
-// Winograd's F(4x4, 3x3) and F(4x4, 5x5). They compute 4x4 results of a filter by 36 products
-// instead of 144, and by 64 instead of 400. See Lavin and Gray, "Fast Algorithms for Convolutional
-// Neural Networks", CVPR 2016. The matrices A, B and G are theirs, for the points 0, 1, -1, 2, -2
-// and, with five taps, 1/2, -1/2:
+// Winograd's F(4x4, 3x3) and F(4x4, 5x5). A tile of 4x4 results takes 36 multiplications instead of
+// 144 with 3x3 filters, and 64 instead of 400 with 5x5 filters. See Lavin and Gray, "Fast
+// Algorithms for Convolutional Neural Networks", CVPR 2016. The matrices A, B and G are the
+// paper's, for the interpolation points 0, 1, -1, 2, -2 and, for 5x5 filters, 1/2, -1/2:
 //     y = A'((G w G') * (B' x B))A
-// The adjoint gives the filter's gradient: G'((B' x B) * (A y A'))G. Images are channels-last.
-// Transformed values are f32 in planes, one per product, of [tile][channel] or [channel][channel].
-// Channels come in whole vectors of kWinogradLanes.
+// The filter's gradient is G'((B' x B) * (A dy A'))G.
+//
+// Images are channels-last. Transformed values are f32, in one plane per element of the transformed
+// tile. A plane is a matrix [tile][channel] or [channel][channel]. The numbers of channels are
+// multiples of kWinogradLanes.
 
-inline constexpr int kWinogradTile = 4;  ///< results of a tile along an axis
-inline constexpr int kWinogradMostReach = 8;
-inline constexpr int64_t kWinogradLanes = 16;
+inline constexpr int kWinogradOutputTile = 4;    ///< output pixels of a tile along an axis
+inline constexpr int kWinogradMaxInputTile = 8;  ///< input pixels of the largest tile along an axis
+inline constexpr int64_t kWinogradLanes = 16;    ///< f32 lanes of an AVX-512 register
 
-struct WinogradForm {
+/// A variant of the Winograd convolution: its dtype and filter size.
+struct WinogradVariant {
   DType dtype = DType::f32;  ///< dtype of images and filters: f32, bf16 or f16
-  int taps = 3;              ///< taps of a filter along an axis: 3 or 5
+  int taps = 3;              ///< filter size along an axis: 3 or 5
 
-  int reach() const {
-    return kWinogradTile + taps - 1;
-  }  ///< pixels along an axis that a tile reads
-  int planes() const { return reach() * reach(); }
+  /// Number of input pixels of a tile along an axis.
+  int input_tile() const { return kWinogradOutputTile + taps - 1; }
+  int planes() const { return input_tile() * input_tile(); }
 };
 
-/// Whether this CPU has the vector instructions that the functions below use (AVX-512).
+/// Whether this CPU has AVX-512, which the functions below need.
 bool winograd_supported();
 
-/// Planes of floats, `stride` floats apart.
+/// Planes of f32 values. `stride`: values between the starts of planes.
 struct WinogradPlanes {
   float* data = nullptr;
   int64_t stride = 0;
@@ -42,38 +44,42 @@ struct WinogradPlanes {
   WinogradPlanes at(int64_t offset) const { return {data + offset, stride}; }
 };
 
-/// Addresses of a tile's pixels, row by row. A form with a shorter reach uses only the first ones.
-using WinogradInputPixels = std::array<std::byte*, kWinogradMostReach * kWinogradMostReach>;
-using WinogradOutputPixels = std::array<std::byte*, kWinogradTile * kWinogradTile>;
+/// Addresses of a tile's pixels, row by row. An input tile smaller than the largest uses only the
+/// first entries.
+using WinogradInputPixels = std::array<std::byte*, kWinogradMaxInputTile * kWinogradMaxInputTile>;
+using WinogradOutputPixels = std::array<std::byte*, kWinogradOutputTile * kWinogradOutputTile>;
 
-/// Computes B' x B of a tile's pixels, for `channels` channels.
-void winograd_image(const WinogradForm& form, const WinogradInputPixels& pixels, int64_t channels,
-                    WinogradPlanes to);
-/// Computes A y A' of a tile of the output's gradient.
-void winograd_gradient(const WinogradForm& form, const WinogradOutputPixels& pixels,
+/// Computes B' x B of a tile of the input, for each of `channels` channels.
+void winograd_image(const WinogradVariant& variant, const WinogradInputPixels& pixels,
+                    int64_t channels, WinogradPlanes to);
+/// Computes A dy A' of a tile of the output gradient.
+void winograd_gradient(const WinogradVariant& variant, const WinogradOutputPixels& pixels,
                        int64_t channels, WinogradPlanes to);
-/// Computes A' m A and stores it to the pixels that are not null. Adds one bias per channel if
-/// `bias` is not null, then applies the relu if set.
-void winograd_results(const WinogradForm& form, WinogradPlanes from, int64_t channels,
+/// Computes A' m A of a tile, adds `bias` (one value per channel) unless null, and applies a relu
+/// if `relu`. Stores the results to the pixels whose address is not null.
+void winograd_results(const WinogradVariant& variant, WinogradPlanes from, int64_t channels,
                       const void* bias, bool relu, const WinogradOutputPixels& pixels);
 
-/// A plain filter [outs, ins, taps, taps]. If `turned`, it is rotated by half a turn and read as
-/// [ins, outs]: the convolution with it gives the input's gradient.
+/// A filter [out_channels, in_channels, taps, taps] in the plain layout. If `rotated`, it is
+/// rotated by 180 degrees and its channel axes are swapped, as in the convolution that computes the
+/// input gradient.
 struct WinogradFilter {
-  WinogradForm form;
-  int64_t outs, ins;
-  bool turned = false;
+  WinogradVariant variant;
+  int64_t out_channels, in_channels;
+  bool rotated = false;
 
-  int64_t from() const { return turned ? outs : ins; }  ///< channels that the filter reads
-  int64_t to() const { return turned ? ins : outs; }    ///< channels that the filter writes
+  /// Number of channels of the images that the convolution reads.
+  int64_t source_channels() const { return rotated ? out_channels : in_channels; }
+  /// Number of channels of the images that the convolution writes.
+  int64_t result_channels() const { return rotated ? in_channels : out_channels; }
 };
 
-/// Computes G w G' for the channels [begin, end) that the filter reads, in whole vectors. Writes
-/// planes of [from][to].
+/// Computes G w G' for the source channels [begin, end), multiples of kWinogradLanes. Writes planes
+/// [source channel][result channel].
 void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
                      WinogradPlanes to);
-/// Computes G' m G for the rows [begin, end) of planes of [ins][outs], in whole vectors. Writes a
-/// filter that is not turned.
+/// Computes G' m G for the rows [begin, end) of planes [in_channels][out_channels], multiples of
+/// kWinogradLanes. Requires a filter that is not rotated.
 void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
                               int64_t end, void* w);
 

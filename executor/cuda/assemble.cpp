@@ -10,6 +10,7 @@
 namespace fluid::cuda {
 namespace {
 
+/// Owns an nvJitLink handle, and keeps the result of the first call that failed.
 class Linker {
  public:
   explicit Linker(int architecture) {
@@ -23,13 +24,13 @@ class Linker {
   Linker(const Linker&) = delete;
   Linker& operator=(const Linker&) = delete;
 
-  /// Does nothing after a failure.
+  /// Makes `call` unless an earlier call failed.
   template <class Call>
   void then(Call&& call) {
     if (result_ == NVJITLINK_SUCCESS) result_ = call(handle_);
   }
   nvJitLinkResult result() const { return result_; }
-  /// The error log, on one line.
+  /// Error message: the code of the failed nvJitLink call and the error log, on one line.
   std::string failure() const {
     std::string log;
     size_t size = 0;
@@ -52,7 +53,7 @@ class Linker {
 
 FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
                             size_t* image_bytes) {
-  const std::string ended(text, length);  // null-terminated, as nvJitLink requires
+  const std::string ended(text, length);  // the PTX, null-terminated as nvJitLink requires
   Linker linker(architecture);
   linker.then([&](nvJitLinkHandle handle) {
     return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ended.c_str(), ended.size() + 1,
@@ -64,10 +65,10 @@ FluidGpuResult assemble_for(int architecture, const char* text, size_t length, v
   std::unique_ptr<void, decltype(&std::free)> made(std::malloc(bytes), std::free);
   linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
   if (linker.result() != NVJITLINK_SUCCESS) {
-    // The GPU is newer than nvJitLink.
+    // An nvJitLink version does not support the architectures of GPUs released after it.
     const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
     return set_error(
-        unknown ? fluid_gpu_unusable : fluid_gpu_misused,
+        unknown ? fluid_gpu_unusable : fluid_gpu_invalid_usage,
         "assembling kernels for sm_" + std::to_string(architecture) + ": " + linker.failure());
   }
   *image = made.release();
@@ -80,6 +81,6 @@ FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** i
   return assemble_for(gpu->architecture, text, length, image, image_bytes);
 }
 
-void image_release(void* image) { std::free(image); }
+void free_cubin(void* image) { std::free(image); }
 
 }  // namespace fluid::cuda

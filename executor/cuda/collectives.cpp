@@ -16,35 +16,41 @@ struct FluidGpuCommunicator {
   FluidGpu* gpu = nullptr;
   int rank = 0, ranks = 1;
   ncclComm_t handle = nullptr;
-  std::future<void> aborted = {};  ///< valid once the abort has begun
+  /// Becomes ready when ncclCommAbort() returns; valid after begin_abort().
+  std::future<void> aborted = {};
 };
 
 namespace fluid::cuda {
 namespace {
 
-/// Time to finish or abort a communicator before it is leaked.
-constexpr std::chrono::seconds kToEnd{10};
+/// Time-out for finalizing and for aborting a communicator. A communicator whose abort times out is
+/// leaked.
+constexpr std::chrono::seconds kEndTimeout{10};
 
-/// `communicator` may be null.
-FluidGpuResult nccl_answer(ncclResult_t result, const char* doing, ncclComm_t communicator) {
+/// Converts an ncclResult_t to a FluidGpuResult. `communicator`: its last NCCL error is appended to
+/// the error message; may be null.
+FluidGpuResult nccl_result(ncclResult_t result, const char* action, ncclComm_t communicator) {
   if (result == ncclSuccess) return fluid_gpu_ok;
   if (result == ncclInProgress) return fluid_gpu_not_ready;
-  const std::string why = std::string(doing) + " by NCCL: " + ncclGetErrorString(result);
+  const std::string why = std::string(action) + " by NCCL: " + ncclGetErrorString(result);
   const std::string last = ncclGetLastError(communicator);
   const bool misuse = result == ncclInvalidArgument || result == ncclInvalidUsage;
-  return set_error(misuse ? fluid_gpu_misused : fluid_gpu_failed,
+  return set_error(misuse ? fluid_gpu_invalid_usage : fluid_gpu_failed,
                    last.empty() ? why : why + ": " + last);
 }
 
-/// As nccl_answer(), for a non-blocking call: in progress is ok.
-FluidGpuResult begun(ncclResult_t result, const char* doing, ncclComm_t communicator) {
-  return result == ncclInProgress ? fluid_gpu_ok : nccl_answer(result, doing, communicator);
+/// Converts the result of a non-blocking NCCL call as nccl_result() does, but converts
+/// ncclInProgress to fluid_gpu_ok.
+FluidGpuResult nonblocking_result(ncclResult_t result, const char* action,
+                                  ncclComm_t communicator) {
+  return result == ncclInProgress ? fluid_gpu_ok : nccl_result(result, action, communicator);
 }
 
-/// Sets environment variables for NCCL unless the user has set them. NCCL_ALGO: tree reductions add
-/// in an order that depends on more than the ranks. NCCL_GRAPH_REGISTER: buffers in graphs would be
-/// registered, which requires equal offsets on all ranks (User Guide, "User Buffer Registration").
-/// Ranks lay out and grow their arenas differently.
+/// Sets environment variables of NCCL that the user has not set. NCCL_ALGO=Ring makes sums
+/// reproducible: in NCCL's tree algorithms the order of additions depends on more than the ranks.
+/// NCCL_GRAPH_REGISTER=0 disables the registration of buffers that a CUDA graph uses. Registration
+/// requires equal buffer offsets on all ranks (NCCL User Guide, "User Buffer Registration"), but
+/// the ranks' memory plans differ.
 void configure_nccl() {
   static const bool done = [] {
     setenv("NCCL_ALGO", "Ring", 0);
@@ -60,9 +66,9 @@ ncclResult_t state_of(ncclComm_t handle) {
   return result == ncclSuccess ? state : result;
 }
 
-/// Aborts on a thread of its own. ncclCommAbort() raises the flag that NCCL's kernels poll. Then it
-/// blocks until all graphs with the communicator's work are destroyed, which happens only after
-/// this returns.
+/// Calls ncclCommAbort() on another thread, because ncclCommAbort() blocks until all CUDA graphs
+/// with the communicator's collectives are destroyed, which the caller does later. Before it
+/// blocks, ncclCommAbort() sets the abort flag that NCCL's kernels poll.
 void begin_abort(FluidGpuCommunicator& c) {
   std::packaged_task<void()> abort([device = c.gpu->device, handle = c.handle] {
     cudaSetDevice(device);
@@ -72,9 +78,10 @@ void begin_abort(FluidGpuCommunicator& c) {
   std::thread(std::move(abort)).detach();
 }
 
-/// Whether all queued work finishes within kToEnd.
-bool finish(ncclComm_t handle) {
-  const auto deadline = std::chrono::steady_clock::now() + kToEnd;
+/// Finalizes a communicator, and waits until its queued work is complete. Returns false on an error
+/// or if the work takes longer than kEndTimeout.
+bool finalize(ncclComm_t handle) {
+  const auto deadline = std::chrono::steady_clock::now() + kEndTimeout;
   ncclResult_t state = ncclCommFinalize(handle);
   while (state == ncclInProgress && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -86,32 +93,34 @@ bool finish(ncclComm_t handle) {
 cudaError_t destroy_communicator(void* object) {
   const std::unique_ptr<FluidGpuCommunicator> c(static_cast<FluidGpuCommunicator*>(object));
   if (!c->aborted.valid()) {
-    if (finish(c->handle)) {
+    if (finalize(c->handle)) {
       return ncclCommDestroy(c->handle) == ncclSuccess ? cudaSuccess : cudaErrorUnknown;
     }
     begin_abort(*c);
   }
-  c->aborted.wait_for(kToEnd);  // leak the communicator if it does not end
+  c->aborted.wait_for(kEndTimeout);  // leaks the communicator if the abort times out
   return cudaSuccess;
 }
 
-/// Makes `call` with the communicator's GPU as the current device.
+/// Makes a non-blocking NCCL call with the communicator's GPU as the current device.
 template <class Call>
-FluidGpuResult with(FluidGpuCommunicator* c, const char* doing, Call&& call) {
+FluidGpuResult start_call(FluidGpuCommunicator* c, const char* action, Call&& call) {
   if (c->aborted.valid()) {
-    return set_error(fluid_gpu_misused, std::string(doing) + ": the communicator was aborted");
+    return set_error(fluid_gpu_invalid_usage,
+                     std::string(action) + ": the communicator was aborted");
   }
-  const FluidGpuResult set = answer(cudaSetDevice(c->gpu->device), "setting the current device");
-  return set != fluid_gpu_ok ? set : begun(call(), doing, c->handle);
+  const FluidGpuResult set = to_result(cudaSetDevice(c->gpu->device), "setting the current device");
+  return set != fluid_gpu_ok ? set : nonblocking_result(call(), action, c->handle);
 }
 
-struct Element {
+/// NCCL's enum value for a dtype, and the bytes of one element.
+struct NcclDtype {
   ncclDataType_t type;
   int64_t bytes;
 };
 
-Element nccl_element(FluidGpuDtype element) {
-  switch (element) {
+NcclDtype nccl_dtype(FluidGpuDtype dtype) {
+  switch (dtype) {
     case fluid_gpu_f64:
       return {ncclFloat64, 8};
     case fluid_gpu_f16:
@@ -124,16 +133,16 @@ Element nccl_element(FluidGpuDtype element) {
   return {ncclFloat32, 4};
 }
 
-/// Calls `each(rank, address, elements)` for every non-empty shard, as one NCCL group.
+/// Calls `each(rank, address, elements)` for every non-empty shard, within one NCCL group.
 template <class Each>
-ncclResult_t for_each_shard(const FluidGpuCommunicator& c, void* data, int64_t count, int64_t share,
-                            const Element& element, Each&& each) {
+ncclResult_t for_each_shard(const FluidGpuCommunicator& c, void* data, int64_t count,
+                            int64_t shard_size, const NcclDtype& dtype, Each&& each) {
   if (const ncclResult_t result = ncclGroupStart(); result != ncclSuccess) return result;
   ncclResult_t result = ncclSuccess;
-  for (int rank = 0; rank < c.ranks && rank * share < count; ++rank) {
-    const int64_t begin = rank * share, elements = std::min(share, count - begin);
+  for (int rank = 0; rank < c.ranks && rank * shard_size < count; ++rank) {
+    const int64_t begin = rank * shard_size, elements = std::min(shard_size, count - begin);
     const ncclResult_t one =
-        each(rank, static_cast<char*>(data) + begin * element.bytes, static_cast<size_t>(elements));
+        each(rank, static_cast<char*>(data) + begin * dtype.bytes, static_cast<size_t>(elements));
     if (one != ncclSuccess && one != ncclInProgress) result = one;
   }
   const ncclResult_t ended = ncclGroupEnd();
@@ -142,35 +151,35 @@ ncclResult_t for_each_shard(const FluidGpuCommunicator& c, void* data, int64_t c
 
 }  // namespace
 
-FluidGpuResult identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
-  return on(gpu, "identifying a GPU", [&] {
+FluidGpuResult uuid(FluidGpu* gpu, FluidGpuUuid* uuid) {
+  return run_on(gpu, "identifying a GPU", [&] {
     cudaDeviceProp properties;
     const cudaError_t error = cudaGetDeviceProperties(&properties, gpu->device);
-    static_assert(sizeof properties.uuid == sizeof *identity);
-    std::memcpy(identity, &properties.uuid, sizeof *identity);
+    static_assert(sizeof properties.uuid == sizeof *uuid);
+    std::memcpy(uuid, &properties.uuid, sizeof *uuid);
     return error;
   });
 }
 
-FluidGpuResult meeting(FluidGpuUniqueId* meeting) {
+FluidGpuResult unique_id(FluidGpuUniqueId* unique_id) {
   configure_nccl();
   ncclUniqueId id;
-  static_assert(sizeof id == sizeof *meeting);
+  static_assert(sizeof id == sizeof *unique_id);
   const ncclResult_t result = ncclGetUniqueId(&id);
-  std::memcpy(meeting, &id, sizeof id);
-  return nccl_answer(result, "creating a communicator id", nullptr);
+  std::memcpy(unique_id, &id, sizeof id);
+  return nccl_result(result, "creating a communicator id", nullptr);
 }
 
-FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting, int32_t rank,
+FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* unique_id, int32_t rank,
                                    int32_t ranks, FluidGpuCommunicator** communicator) {
   configure_nccl();
   auto made = std::make_unique<FluidGpuCommunicator>(
       FluidGpuCommunicator{.gpu = gpu, .rank = rank, .ranks = ranks});
   ncclUniqueId id;
-  std::memcpy(&id, meeting, sizeof id);
+  std::memcpy(&id, unique_id, sizeof id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;  // waiting for other ranks needs a time-out
-  const FluidGpuResult result = with(made.get(), "creating the communicator", [&] {
+  config.blocking = 0;  // makes NCCL calls non-blocking, so that callers can time out
+  const FluidGpuResult result = start_call(made.get(), "creating the communicator", [&] {
     return ncclCommInitRankConfig(&made->handle, ranks, id, rank, &config);
   });
   if (result != fluid_gpu_ok) return result;
@@ -183,7 +192,7 @@ FluidGpuResult communicator_state(FluidGpuCommunicator* communicator) {
   if (communicator->aborted.valid()) {
     return set_error(fluid_gpu_failed, "the communicator was aborted");
   }
-  return nccl_answer(state_of(communicator->handle), "running collectives", communicator->handle);
+  return nccl_result(state_of(communicator->handle), "running collectives", communicator->handle);
 }
 
 FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator) {
@@ -193,50 +202,52 @@ FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator) {
 
 FluidGpuResult communicator_destroy(FluidGpuCommunicator* communicator) {
   FluidGpu* gpu = communicator->gpu;
-  return outside_captures(gpu, "destroying a communicator",
-                          [&] { return gpu->gpu_resources.release_resource(communicator); });
+  return run_outside_capture(gpu, "destroying a communicator",
+                             [&] { return gpu->gpu_resources.release_resource(communicator); });
 }
 
 FluidGpuResult all_reduce(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                          int64_t count, FluidGpuDtype element) {
-  return with(c, "all-reduce", [&] {
-    return ncclAllReduce(data, data, static_cast<size_t>(count), nccl_element(element).type,
-                         ncclSum, c->handle, stream->handle);
+                          int64_t count, FluidGpuDtype dtype) {
+  return start_call(c, "all-reduce", [&] {
+    return ncclAllReduce(data, data, static_cast<size_t>(count), nccl_dtype(dtype).type, ncclSum,
+                         c->handle, stream->handle);
   });
 }
 
 FluidGpuResult reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                              int64_t count, int64_t share, FluidGpuDtype element) {
-  return with(c, "reduce-scatter", [&] {
-    const Element of = nccl_element(element);
-    if (count == share * c->ranks) {
-      return ncclReduceScatter(data, static_cast<char*>(data) + c->rank * share * of.bytes,
-                               static_cast<size_t>(share), of.type, ncclSum, c->handle,
+                              int64_t count, int64_t shard_size, FluidGpuDtype dtype) {
+  return start_call(c, "reduce-scatter", [&] {
+    const NcclDtype of = nccl_dtype(dtype);
+    if (count == shard_size * c->ranks) {
+      return ncclReduceScatter(data, static_cast<char*>(data) + c->rank * shard_size * of.bytes,
+                               static_cast<size_t>(shard_size), of.type, ncclSum, c->handle,
                                stream->handle);
     }
-    return for_each_shard(*c, data, count, share, of, [&](int rank, void* at, size_t elements) {
-      return ncclReduce(at, at, elements, of.type, ncclSum, rank, c->handle, stream->handle);
-    });
+    return for_each_shard(
+        *c, data, count, shard_size, of, [&](int rank, void* at, size_t elements) {
+          return ncclReduce(at, at, elements, of.type, ncclSum, rank, c->handle, stream->handle);
+        });
   });
 }
 
 FluidGpuResult all_gather(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                          int64_t count, int64_t share, FluidGpuDtype element) {
-  return with(c, "all-gather", [&] {
-    const Element of = nccl_element(element);
-    if (count == share * c->ranks) {
-      return ncclAllGather(static_cast<char*>(data) + c->rank * share * of.bytes, data,
-                           static_cast<size_t>(share), of.type, c->handle, stream->handle);
+                          int64_t count, int64_t shard_size, FluidGpuDtype dtype) {
+  return start_call(c, "all-gather", [&] {
+    const NcclDtype of = nccl_dtype(dtype);
+    if (count == shard_size * c->ranks) {
+      return ncclAllGather(static_cast<char*>(data) + c->rank * shard_size * of.bytes, data,
+                           static_cast<size_t>(shard_size), of.type, c->handle, stream->handle);
     }
-    return for_each_shard(*c, data, count, share, of, [&](int rank, void* at, size_t elements) {
-      return ncclBroadcast(at, at, elements, of.type, rank, c->handle, stream->handle);
-    });
+    return for_each_shard(
+        *c, data, count, shard_size, of, [&](int rank, void* at, size_t elements) {
+          return ncclBroadcast(at, at, elements, of.type, rank, c->handle, stream->handle);
+        });
   });
 }
 
 FluidGpuResult broadcast(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data, int64_t bytes,
                          int32_t root) {
-  return with(c, "broadcast", [&] {
+  return start_call(c, "broadcast", [&] {
     return ncclBroadcast(data, data, static_cast<size_t>(bytes), ncclUint8, root, c->handle,
                          stream->handle);
   });

@@ -5,37 +5,39 @@
 namespace fluid::cuda {
 namespace {
 
-/// A stored row-major matrix, read as column-major: its transpose.
-ColumnMajor read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
-  return {.rows = columns, .columns = rows, .leading = row, .step = matrix};
+/// Layout of a row-major matrix, read as a column-major matrix: its transpose. `row` and `matrix`:
+/// elements between the starts of rows and of matrices.
+ColumnMajorLayout read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
+  return {.rows = columns, .columns = rows, .leading_dimension = row, .batch_stride = matrix};
 }
 
-ColumnMajor stored_a(const FluidGpuMatmul& p) {
-  return p.transpose_a != 0 ? read_by_columns(p.k, p.m, p.a_row, p.a_matrix)
-                            : read_by_columns(p.m, p.k, p.a_row, p.a_matrix);
+ColumnMajorLayout stored_a(const FluidGpuMatmul& p) {
+  return p.transpose_a != 0 ? read_by_columns(p.k, p.m, p.a_row_stride, p.a_matrix_stride)
+                            : read_by_columns(p.m, p.k, p.a_row_stride, p.a_matrix_stride);
 }
 
-ColumnMajor stored_b(const FluidGpuMatmul& p) {
-  return p.transpose_b != 0 ? read_by_columns(p.n, p.k, p.b_row, p.b_matrix)
-                            : read_by_columns(p.k, p.n, p.b_row, p.b_matrix);
+ColumnMajorLayout stored_b(const FluidGpuMatmul& p) {
+  return p.transpose_b != 0 ? read_by_columns(p.n, p.k, p.b_row_stride, p.b_matrix_stride)
+                            : read_by_columns(p.k, p.n, p.b_row_stride, p.b_matrix_stride);
 }
 
-ColumnMajor stored_result(const FluidGpuMatmul& p) {
-  return read_by_columns(p.m, p.n, p.result_row, p.result_matrix);
+ColumnMajorLayout stored_result(const FluidGpuMatmul& p) {
+  return read_by_columns(p.m, p.n, p.result_row_stride, p.result_matrix_stride);
 }
 
-bool is_half(FluidGpuDtype number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
+bool is_half(FluidGpuDtype dtype) { return dtype == fluid_gpu_f16 || dtype == fluid_gpu_bf16; }
 
 /// Whether consecutive columns or matrices overlap in memory.
-bool overlaps(const ColumnMajor& m, int64_t count) {
-  return m.leading < m.rows || (count > 1 && m.step < (m.columns - 1) * m.leading + m.rows);
+bool overlaps(const ColumnMajorLayout& m, int64_t count) {
+  return m.leading_dimension < m.rows ||
+         (count > 1 && m.batch_stride < (m.columns - 1) * m.leading_dimension + m.rows);
 }
 
 }  // namespace
 
-std::string fault_of(const FluidGpuMatmul& p) {
-  for (const FluidGpuDtype number : {p.operands, p.result}) {
-    if (number < fluid_gpu_f64 || number > fluid_gpu_bf16) return "its dtype is invalid";
+std::string validation_error(const FluidGpuMatmul& p) {
+  for (const FluidGpuDtype dtype : {p.operands, p.result}) {
+    if (dtype < fluid_gpu_f64 || dtype > fluid_gpu_bf16) return "its dtype is invalid";
   }
   if (p.result != p.operands && !(is_half(p.operands) && p.result == fluid_gpu_f32)) {
     return "the dtype of its result is neither that of its operands nor f32 for half-precision "
@@ -48,13 +50,13 @@ std::string fault_of(const FluidGpuMatmul& p) {
   if (p.operands == fluid_gpu_f64 && (p.bias != 0 || p.relu != 0)) {
     return "it has a bias or a relu in f64";
   }
-  for (const ColumnMajor& matrix : {stored_a(p), stored_b(p), stored_result(p)}) {
+  for (const ColumnMajorLayout& matrix : {stored_a(p), stored_b(p), stored_result(p)}) {
     if (overlaps(matrix, p.count)) return "rows or matrices overlap";
   }
   return "";
 }
 
-ColumnMajorProduct column_major(const FluidGpuMatmul& p) {
+ColumnMajorMatmul column_major(const FluidGpuMatmul& p) {
   return {.first = stored_b(p),
           .second = stored_a(p),
           .result = stored_result(p),

@@ -7,27 +7,28 @@
 
 namespace fluid::cuda {
 
-/// A batch of column-major matrices, as cuBLASLt expects.
-struct ColumnMajor {
+/// Layout of a strided batch of column-major matrices, in cuBLASLt's terms.
+struct ColumnMajorLayout {
   int64_t rows = 0, columns = 0;
-  int64_t leading = 0;  ///< elements between the starts of columns
-  int64_t step = 0;     ///< elements between the starts of matrices
-  bool operator==(const ColumnMajor&) const = default;
+  int64_t leading_dimension = 0;  ///< elements between the starts of columns
+  int64_t batch_stride = 0;       ///< elements between the starts of matrices
+  bool operator==(const ColumnMajorLayout&) const = default;
 };
 
-/// result = op(first) op(second), all column-major.
-struct ColumnMajorProduct {
-  ColumnMajor first, second, result;
+/// A matmul of column-major matrices: result = op(first) op(second), where op() transposes its
+/// operand or does nothing.
+struct ColumnMajorMatmul {
+  ColumnMajorLayout first, second, result;
   bool transpose_first = false, transpose_second = false;
-  bool operator==(const ColumnMajorProduct&) const = default;
+  bool operator==(const ColumnMajorMatmul&) const = default;
 };
 
-/// Why the matmul is invalid, or "".
-std::string fault_of(const FluidGpuMatmul& product);
+/// Returns why the matmul is invalid, or "" if it is valid.
+std::string validation_error(const FluidGpuMatmul& product);
 
-/// The matmul with all matrices transposed: a row-major matrix read as column-major is its
-/// transpose. So c = a b becomes c' = b' a'; `first` is b, and a bias per column becomes one per
-/// row.
-ColumnMajorProduct column_major(const FluidGpuMatmul& product);
+/// Converts a row-major matmul to a column-major one. A row-major matrix in memory is its
+/// column-major transpose, so c = a b is computed as c' = b' a': `first` is b and `second` is a. A
+/// bias per column becomes a bias per row.
+ColumnMajorMatmul column_major(const FluidGpuMatmul& product);
 
 }  // namespace fluid::cuda

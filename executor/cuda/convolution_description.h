@@ -8,37 +8,37 @@
 
 namespace fluid::cuda {
 
-/// Why the convolution is invalid, or "".
-std::string fault_of(const FluidGpuConvolution& convolution);
+/// Returns why the convolution is invalid, or "" if it is valid.
+std::string validation_error(const FluidGpuConvolution& convolution);
 
-/// A cuDNN operation graph: a convolution or one of its gradients, with bias and relu.
+/// The cuDNN operation graph of a convolution with bias and relu, or of one of its gradients.
 class ConvolutionDescription {
  public:
-  /// cuDNN's unique ids of the tensors. `sums` (before the bias) and `biased` (before the relu) are
-  /// virtual tensors.
-  enum Tensor : int64_t { images = 1, filters, maps, bias, sums, biased };
+  /// The tensors of the graph; the values are their cuDNN unique ids. Two are virtual tensors:
+  /// `unbiased`, the convolution before its bias is added, and `biased`, the operand of the relu.
+  enum Tensor : int64_t { images = 1, filters, maps, bias, unbiased, biased };
 
-  /// `handle`: null to describe it without a GPU.
+  /// `handle`: null to build the graph without a GPU.
   explicit ConvolutionDescription(const FluidGpuConvolution& convolution,
                                   cudnnHandle_t handle = nullptr);
 
   cudnnStatus_t status() const { return graph_.status(); }
   const DnnDescriptor& graph() const { return graph_; }
 
-  /// The tensors that are `a`, `b` and the result.
-  Tensor a() const { return about_.direction == fluid_gpu_data_gradient ? maps : images; }
-  Tensor b() const { return about_.direction == fluid_gpu_filter_gradient ? maps : filters; }
+  /// The tensors that are operand a, operand b and the result.
+  Tensor a() const { return task_.direction == fluid_gpu_data_gradient ? maps : images; }
+  Tensor b() const { return task_.direction == fluid_gpu_filter_gradient ? maps : filters; }
   Tensor result() const;
   int64_t result_bytes() const;
 
  private:
-  DnnDescriptor tensor(Tensor which) const;
-  DnnDescriptor window() const;
-  DnnDescriptor convolution(Tensor to) const;
-  DnnDescriptor pointwise(cudnnPointwiseMode_t mode, Tensor x, std::optional<Tensor> b,
-                          Tensor y) const;
+  DnnDescriptor tensor_descriptor(Tensor which) const;
+  DnnDescriptor convolution_descriptor() const;
+  DnnDescriptor convolution_operation(Tensor to) const;
+  DnnDescriptor pointwise_operation(cudnnPointwiseMode_t mode, Tensor x, std::optional<Tensor> b,
+                                    Tensor y) const;
 
-  FluidGpuConvolution about_;
+  FluidGpuConvolution task_;
   DnnDescriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };
 

@@ -8,17 +8,18 @@
 
 namespace fluid::cuda {
 
-/// A GPU for which cuDNN chooses engines and builds plans: a real one, by handle, or a simulated
-/// one, by its properties.
-class DnnMachine {
+/// A GPU for which cuDNN selects engines and builds plans: a real GPU with its cuDNN handle, or a
+/// simulated GPU described by its properties.
+class DnnDevice {
  public:
-  explicit DnnMachine(cudnnHandle_t handle) : handle_(handle) {}
+  explicit DnnDevice(cudnnHandle_t handle) : handle_(handle) {}
   /// `properties`: a GPU's properties in cuDNN's JSON format.
-  explicit DnnMachine(const std::string& properties);
+  explicit DnnDevice(const std::string& properties);
 
   cudnnHandle_t handle() const { return handle_; }
-  /// For a simulated GPU: sets attribute `name` of `descriptor` to its properties.
-  void tell(DnnDescriptor& descriptor, cudnnBackendAttributeName_t name) const {
+  /// Sets attribute `name` of `descriptor` to the properties of a simulated GPU. Does nothing for a
+  /// real GPU.
+  void set_device_properties(DnnDescriptor& descriptor, cudnnBackendAttributeName_t name) const {
     if (properties_) descriptor.set(name, *properties_);
   }
 
@@ -29,24 +30,28 @@ class DnnMachine {
 
 /// An executable convolution plan, and its workspace in bytes.
 struct ConvolutionPlan {
-  std::vector<DnnDescriptor> parts;  ///< the plan's components, which may be needed while it runs
+  /// Descriptors that `plan` refers to, and that must live as long.
+  std::vector<DnnDescriptor> components;
   DnnDescriptor plan;
   int64_t workspace = 0;
 };
 
+/// The engines that convolution_engines() found, as algorithms.
 struct ConvolutionEngines {
-  cudnnStatus_t status;  ///< an error only if it may have hidden engines
-  std::vector<FluidGpuChoice> choices;
+  cudnnStatus_t status;  ///< an error if no engine was found and a cuDNN call failed
+  std::vector<FluidGpuAlgorithm> algorithms;
 };
 
-/// At most `room` deterministic algorithms that need at most `workspace` bytes, in cuDNN's order of
-/// expected speed. None reduces the precision of operands or sums, except f32 to TF32 where
-/// allowed.
+/// Lists at most `max_count` deterministic engines that need at most `workspace` bytes, in the
+/// order of cuDNN's heuristics, fastest first. Engines with reduced precision are excluded, except
+/// TF32 engines if `convolution.tf32` is set.
 ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
-                                       const DnnMachine& machine, int64_t workspace, int room);
+                                       const DnnDevice& device, int64_t workspace, int max_count);
 
-/// Builds the plan of `choice`. Its status is an error when `choice` does not fit the convolution.
-ConvolutionPlan plan_of(const ConvolutionDescription& description, const DnnMachine& machine,
-                        const FluidGpuChoice& choice);
+/// Builds the execution plan of `algorithm`. The plan's status is an error when `algorithm` cannot
+/// compute the convolution.
+ConvolutionPlan create_convolution_plan(const ConvolutionDescription& description,
+                                        const DnnDevice& device,
+                                        const FluidGpuAlgorithm& algorithm);
 
 }  // namespace fluid::cuda

@@ -7,14 +7,14 @@
 namespace fluid::cuda {
 namespace {
 
-FluidGpuResult answer_of(FluidGpu* gpu, const char* doing, cudnnStatus_t status) {
+FluidGpuResult dnn_result(FluidGpu* gpu, const char* action, cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS) return fluid_gpu_ok;
   const std::string why = cudnnGetErrorString(status);
-  if (is_rejection(status)) return misused(gpu, doing, why);
+  if (is_rejection(status)) return invalid_usage(gpu, action, why);
   const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
                       status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
   return set_error(memory ? fluid_gpu_out_of_memory : fluid_gpu_failed,
-                   std::string(doing) + ": " + why);
+                   std::string(action) + ": " + why);
 }
 
 cudaError_t destroy_dnn(void* handle) {
@@ -22,8 +22,8 @@ cudaError_t destroy_dnn(void* handle) {
   return status == CUDNN_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
 }
 
-/// Creates the GPU's only cuDNN handle, `gpu->dnn`, if needed.
-cudnnStatus_t require_dnn(FluidGpu* gpu) {
+/// Creates the GPU's cuDNN handle `gpu->dnn` if it does not exist yet.
+cudnnStatus_t ensure_cudnn_handle(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->dnn_mutex);
   if (gpu->dnn != nullptr) return CUDNN_STATUS_SUCCESS;
   const cudnnStatus_t status = cudnnCreate(&gpu->dnn);
@@ -31,48 +31,48 @@ cudnnStatus_t require_dnn(FluidGpu* gpu) {
   return status;
 }
 
-/// Validates a convolution before planning.
-FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuConvolution& convolution) {
-  const FluidGpuResult begun = begin_preparing(gpu, doing, fault_of(convolution));
-  return begun == fluid_gpu_ok ? answer_of(gpu, doing, require_dnn(gpu)) : begun;
+/// Validates a convolution, and ensures that the cuDNN handle exists.
+FluidGpuResult validate(FluidGpu* gpu, const char* action, const FluidGpuConvolution& convolution) {
+  const FluidGpuResult checked = check_before_planning(gpu, action, validation_error(convolution));
+  return checked == fluid_gpu_ok ? dnn_result(gpu, action, ensure_cudnn_handle(gpu)) : checked;
 }
 
-struct Convolution : FluidGpuPlan {
-  Convolution(FluidGpu* gpu, const FluidGpuConvolution& of)
+struct GpuConvolutionPlan : FluidGpuPlan {
+  GpuConvolutionPlan(FluidGpu* gpu, const FluidGpuConvolution& of)
       : FluidGpuPlan(gpu, of.adds != 0, of.bias != 0), description(of, gpu->dnn) {}
 
-  const char* doing() const override { return "computing a convolution"; }
-  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& factors) override;
-  cudnnStatus_t execute(FluidGpuStream* stream, const FluidGpuOperands& factors) const;
+  const char* action() const override { return "computing a convolution"; }
+  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) override;
+  cudnnStatus_t execute(FluidGpuStream* stream, const FluidGpuOperands& operands) const;
 
   ConvolutionDescription description;
   std::optional<ConvolutionPlan> planned;
 };
 
-/// cuDNN adds to the result's content (beta = 1), so the addend is copied there first.
-FluidGpuResult Convolution::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
+/// Copies the addend to the result first, because cuDNN adds to the result's content (beta = 1).
+FluidGpuResult GpuConvolutionPlan::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
   if (adds && f.addend != f.result) {
     const cudaError_t copied =
         cudaMemcpyAsync(f.result, f.addend, static_cast<size_t>(description.result_bytes()),
                         cudaMemcpyDeviceToDevice, stream->handle);
-    if (copied != cudaSuccess) return answer(copied, doing());
+    if (copied != cudaSuccess) return to_result(copied, action());
   }
-  return answer_of(gpu, doing(), execute(stream, f));
+  return dnn_result(gpu, action(), execute(stream, f));
 }
 
-cudnnStatus_t Convolution::execute(FluidGpuStream* stream, const FluidGpuOperands& f) const {
-  std::vector<int64_t> numbers = {description.a(), description.b(), description.result()};
+cudnnStatus_t GpuConvolutionPlan::execute(FluidGpuStream* stream, const FluidGpuOperands& f) const {
+  std::vector<int64_t> ids = {description.a(), description.b(), description.result()};
   std::vector<void*> addresses = {const_cast<void*>(f.a), const_cast<void*>(f.b), f.result};
   if (bias) {
-    numbers.push_back(ConvolutionDescription::bias);
+    ids.push_back(ConvolutionDescription::bias);
     addresses.push_back(const_cast<void*>(f.bias));
   }
   DnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const int64_t>(numbers))
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const int64_t>(ids))
       .set_addresses(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, addresses)
       .set_addresses(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, std::span<void* const>(&f.workspace, 1));
-  pack.finish();
-  if (!pack.good()) return pack.status();
+  pack.finalize();
+  if (!pack.ok()) return pack.status();
   const std::lock_guard lock(gpu->dnn_mutex);
   const cudnnStatus_t set = cudnnSetStream(gpu->dnn, stream->handle);
   if (set != CUDNN_STATUS_SUCCESS) return set;
@@ -81,35 +81,37 @@ cudnnStatus_t Convolution::execute(FluidGpuStream* stream, const FluidGpuOperand
 
 }  // namespace
 
-FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                   int64_t workspace, FluidGpuChoice* choices, int32_t* count) {
-  const char* doing = "choosing a convolution algorithm";
-  const int room = *count;
+FluidGpuResult convolution_algorithms(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                      int64_t workspace, FluidGpuAlgorithm* algorithms,
+                                      int32_t* count) {
+  const char* action = "choosing a convolution algorithm";
+  const int max_count = *count;
   *count = 0;
-  if (const FluidGpuResult ready = prepare(gpu, doing, *convolution); ready != fluid_gpu_ok) {
+  if (const FluidGpuResult ready = validate(gpu, action, *convolution); ready != fluid_gpu_ok) {
     return ready;
   }
   const ConvolutionEngines found =
-      convolution_engines(*convolution, DnnMachine(gpu->dnn), workspace, room);
-  std::ranges::copy(found.choices, choices);
-  *count = static_cast<int32_t>(found.choices.size());
-  return answer_of(gpu, doing, found.status);
+      convolution_engines(*convolution, DnnDevice(gpu->dnn), workspace, max_count);
+  std::ranges::copy(found.algorithms, algorithms);
+  *count = static_cast<int32_t>(found.algorithms.size());
+  return dnn_result(gpu, action, found.status);
 }
 
 FluidGpuResult convolution_plan_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                       const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
-  const char* doing = "preparing a convolution";
-  if (const FluidGpuResult ready = prepare(gpu, doing, *convolution); ready != fluid_gpu_ok) {
+                                       const FluidGpuAlgorithm* algorithm,
+                                       FluidGpuPlan** gpu_plan) {
+  const char* action = "preparing a convolution";
+  if (const FluidGpuResult ready = validate(gpu, action, *convolution); ready != fluid_gpu_ok) {
     return ready;
   }
-  auto made = std::make_unique<Convolution>(gpu, *convolution);
-  made->planned = plan_of(made->description, DnnMachine(gpu->dnn), *choice);
-  made->workspace = choice->workspace;
-  if (!made->planned->plan.good()) {
-    return answer_of(gpu, doing, made->planned->plan.status());
+  auto made = std::make_unique<GpuConvolutionPlan>(gpu, *convolution);
+  made->planned = create_convolution_plan(made->description, DnnDevice(gpu->dnn), *algorithm);
+  made->workspace = algorithm->workspace;
+  if (!made->planned->plan.ok()) {
+    return dnn_result(gpu, action, made->planned->plan.status());
   }
   if (made->planned->workspace > made->workspace) {
-    return misused(gpu, doing, "the algorithm needs more workspace than it declares");
+    return invalid_usage(gpu, action, "the algorithm needs more workspace than it declares");
   }
   register_plan(std::move(made), gpu_plan);
   return fluid_gpu_ok;

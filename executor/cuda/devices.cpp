@@ -51,7 +51,7 @@ FluidGpuResult versions(FluidGpuVersions* versions) {
   unsigned major = 0, minor = 0;
   cudaError_t error = cudaDriverGetVersion(&driver);
   if (error == cudaSuccess) error = cudaRuntimeGetVersion(&runtime);
-  if (error != cudaSuccess) return answer(error, "querying versions");
+  if (error != cudaSuccess) return to_result(error, "querying versions");
   if (ncclGetVersion(&collectives) != ncclSuccess) {
     return set_error(fluid_gpu_failed, "NCCL does not report its version");
   }
@@ -76,7 +76,7 @@ FluidGpuResult device_count(int32_t* count) {
     *count = 0;
     return fluid_gpu_ok;
   }
-  return answer(error, "counting GPUs");
+  return to_result(error, "counting GPUs");
 }
 
 FluidGpuResult architecture(int32_t device, int32_t* architecture) {
@@ -84,31 +84,31 @@ FluidGpuResult architecture(int32_t device, int32_t* architecture) {
   cudaError_t error = attribute(device, cudaDevAttrComputeCapabilityMajor, major);
   if (error == cudaSuccess) error = attribute(device, cudaDevAttrComputeCapabilityMinor, minor);
   *architecture = static_cast<int32_t>(10 * major + minor);
-  return answer(error, "querying a GPU's architecture");
+  return to_result(error, "querying a GPU's architecture");
 }
 
 FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
   *description = {};
   cudaError_t error = describe_device(device, *description);
   if (error == cudaSuccess) error = describe_memory(device, *description);
-  return answer(error, "describing a GPU");
+  return to_result(error, "describing a GPU");
 }
 
 FluidGpuResult open(int32_t device, FluidGpu** gpu) {
-  int32_t number = 0;
-  if (const auto asked = architecture(device, &number); asked != fluid_gpu_ok) return asked;
-  if (number < FLUID_GPU_OLDEST_ARCHITECTURE) {
-    return set_error(fluid_gpu_unusable, "sm_" + std::to_string(number) + " is not supported");
+  int32_t sm = 0;
+  if (const auto asked = architecture(device, &sm); asked != fluid_gpu_ok) return asked;
+  if (sm < FLUID_GPU_OLDEST_ARCHITECTURE) {
+    return set_error(fluid_gpu_unusable, "sm_" + std::to_string(sm) + " is not supported");
   }
-  const cudaError_t error = cudaSetDevice(device);  // creates the context
-  if (error != cudaSuccess) return answer(error, "opening a GPU");
-  *gpu = new FluidGpu{.device = device, .architecture = number};
+  const cudaError_t error = cudaSetDevice(device);  // creates the CUDA context
+  if (error != cudaSuccess) return to_result(error, "opening a GPU");
+  *gpu = new FluidGpu{.device = device, .architecture = sm};
   return fluid_gpu_ok;
 }
 
 FluidGpuResult close(FluidGpu* gpu) {
   const std::unique_ptr<FluidGpu> owned(gpu);
-  return on(gpu, "closing a GPU", [&] {
+  return run_on(gpu, "closing a GPU", [&] {
     const cudaError_t waited = wait_for_streams(gpu);
     const cudaError_t given = gpu->gpu_resources.release_all();
     return waited != cudaSuccess ? waited : given;

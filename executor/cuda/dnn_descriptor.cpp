@@ -4,17 +4,20 @@ namespace fluid::cuda {
 
 std::vector<DnnDescriptor> DnnDescriptor::all(cudnnBackendAttributeName_t name,
                                               cudnnBackendDescriptorType_t type,
-                                              int64_t most) const {
+                                              int64_t max_count) const {
   std::vector<DnnDescriptor> found;
   std::vector<cudnnBackendDescriptor_t> pointers;
-  for (int64_t i = 0; i < most; ++i) {
+  for (int64_t i = 0; i < max_count; ++i) {
     pointers.push_back(found.emplace_back(type).get());
   }
   int64_t count = 0;
   const bool read =
-      good() && cudnnBackendGetAttribute(descriptor_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most,
-                                         &count, pointers.data()) == CUDNN_STATUS_SUCCESS;
-  found.erase(found.begin() + (read && count < most ? count : read ? most : 0), found.end());
+      ok() && cudnnBackendGetAttribute(descriptor_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, max_count,
+                                       &count, pointers.data()) == CUDNN_STATUS_SUCCESS;
+  found.erase(found.begin() + (read && count < max_count ? count
+                               : read                    ? max_count
+                                                         : 0),
+              found.end());
   return found;
 }
 

@@ -10,7 +10,7 @@
 
 namespace fluid::cuda {
 
-/// cuDNN's name of an attribute's type.
+/// cuDNN's attribute type (cudnnBackendAttributeType_t) for a C++ type.
 constexpr cudnnBackendAttributeType_t dnn_type(int64_t) { return CUDNN_TYPE_INT64; }
 constexpr cudnnBackendAttributeType_t dnn_type(float) { return CUDNN_TYPE_FLOAT; }
 constexpr cudnnBackendAttributeType_t dnn_type(char) { return CUDNN_TYPE_CHAR; }
@@ -39,14 +39,16 @@ constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendDescriptor_t) {
   return CUDNN_TYPE_BACKEND_DESCRIPTOR;
 }
 
-/// Whether the status means that cuDNN rejects the request for good. Other errors may be temporary.
+/// Whether cuDNN rejected a call as invalid or unsupported, so that repeating the call would fail
+/// again. Other errors may be temporary.
 inline bool is_rejection(cudnnStatus_t status) {
   const auto category = CUDNN_STATUS_CATEGORY(status);
   return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
 }
 
-/// A cuDNN backend descriptor: set its attributes, then finish() it. After the first failure all
-/// calls do nothing. Descriptors that it refers to may be destroyed before it.
+/// Owns a cuDNN backend descriptor. The caller sets its attributes, then calls finalize(). After
+/// the first error, later calls of set() and finalize() do nothing. Descriptors that are values of
+/// its attributes may be destroyed earlier.
 class DnnDescriptor {
  public:
   explicit DnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -64,13 +66,13 @@ class DnnDescriptor {
   }
 
   cudnnStatus_t status() const { return status_; }
-  bool good() const { return status_ == CUDNN_STATUS_SUCCESS; }
+  bool ok() const { return status_ == CUDNN_STATUS_SUCCESS; }
   cudnnBackendDescriptor_t get() const { return descriptor_; }
 
   template <class T>
   DnnDescriptor& set(cudnnBackendAttributeName_t name, std::span<const T> values,
                      cudnnBackendAttributeType_t type = dnn_type(T{})) {
-    if (good()) {
+    if (ok()) {
       status_ = cudnnBackendSetAttribute(descriptor_, name, type,
                                          static_cast<int64_t>(values.size()), values.data());
     }
@@ -85,39 +87,39 @@ class DnnDescriptor {
     return set(name, std::span<const T>(&value, 1));
   }
   DnnDescriptor& set(cudnnBackendAttributeName_t name, const DnnDescriptor& other) {
-    return require(other).set(name, other.descriptor_);
+    return propagate_error(other).set(name, other.descriptor_);
   }
-  /// Takes over the status of `other` if that failed.
-  DnnDescriptor& require(const DnnDescriptor& other) {
-    if (good()) status_ = other.status_;
+  /// Sets this status to the status of `other`, unless this descriptor already has an error.
+  DnnDescriptor& propagate_error(const DnnDescriptor& other) {
+    if (ok()) status_ = other.status_;
     return *this;
   }
-  DnnDescriptor& finish() {
-    if (good()) status_ = cudnnBackendFinalize(descriptor_);
+  DnnDescriptor& finalize() {
+    if (ok()) status_ = cudnnBackendFinalize(descriptor_);
     return *this;
   }
 
-  /// All values of an attribute, at most `most`; nullopt when it cannot be read.
+  /// The first `max_count` values of an attribute; nullopt when it cannot be read.
   template <class T>
-  std::optional<std::vector<T>> all(cudnnBackendAttributeName_t name, int64_t most) const {
-    std::vector<T> values(static_cast<size_t>(most));
+  std::optional<std::vector<T>> all(cudnnBackendAttributeName_t name, int64_t max_count) const {
+    std::vector<T> values(static_cast<size_t>(max_count));
     int64_t count = 0;
-    if (!good() || cudnnBackendGetAttribute(descriptor_, name, dnn_type(T{}), most, &count,
-                                            values.data()) != CUDNN_STATUS_SUCCESS) {
+    if (!ok() || cudnnBackendGetAttribute(descriptor_, name, dnn_type(T{}), max_count, &count,
+                                          values.data()) != CUDNN_STATUS_SUCCESS) {
       return std::nullopt;
     }
-    values.resize(static_cast<size_t>(count < most ? count : most));
+    values.resize(static_cast<size_t>(count < max_count ? count : max_count));
     return values;
   }
-  /// The single value of an attribute; `otherwise` when it cannot be read.
+  /// The first value of an attribute; `otherwise` when it cannot be read.
   template <class T>
   T one(cudnnBackendAttributeName_t name, T otherwise) const {
     const auto values = all<T>(name, 1);
     return !values || values->empty() ? otherwise : values->front();
   }
-  /// The descriptors of an attribute, at most `most`.
+  /// The first `max_count` descriptors in an attribute; empty when it cannot be read.
   std::vector<DnnDescriptor> all(cudnnBackendAttributeName_t name,
-                                 cudnnBackendDescriptorType_t type, int64_t most) const;
+                                 cudnnBackendDescriptorType_t type, int64_t max_count) const;
 
  private:
   cudnnBackendDescriptor_t descriptor_ = nullptr;

@@ -3,10 +3,11 @@
 
 namespace fluid::cuda {
 
-/// Waiting for an event spins, CUDA's default while there are enough cores. An interrupt would take
-/// longer than a short step.
+/// Events are created without cudaEventBlockingSync, so that a host thread spins while it waits for
+/// an event. Blocking would wake the thread by an interrupt, which can take longer than a short
+/// step.
 FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {
-  const bool times = use == fluid_gpu_times;
+  const bool times = use == fluid_gpu_event_timing;
   const unsigned flags = times ? cudaEventDefault : cudaEventDisableTiming;
   const FluidGpuResult made = make_object<cudaEventDestroy>(
       gpu, event, "creating an event",
@@ -20,13 +21,13 @@ FluidGpuResult event_destroy(FluidGpuEvent* event) {
 }
 
 FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
-  return on(stream->gpu, "recording an event", [&] {
+  return run_on(stream->gpu, "recording an event", [&] {
     auto capture = cudaStreamCaptureStatusNone;
     if (event->times) {
       const cudaError_t error = cudaStreamIsCapturing(stream->handle, &capture);
       if (error != cudaSuccess) return error;
     }
-    // CUDA rejects cudaEventRecordExternal outside of captures.
+    // CUDA rejects cudaEventRecordExternal outside of stream capture.
     const unsigned flags =
         capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
     return cudaEventRecordWithFlags(event->handle, stream->handle, flags);
@@ -34,23 +35,23 @@ FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
 }
 
 FluidGpuResult stream_wait(FluidGpuStream* stream, FluidGpuEvent* event) {
-  return on(stream->gpu, "making a stream wait for an event", [&] {
+  return run_on(stream->gpu, "making a stream wait for an event", [&] {
     if (event->times) return cudaErrorInvalidResourceHandle;
     return cudaStreamWaitEvent(stream->handle, event->handle, 0);
   });
 }
 
 FluidGpuResult event_query(FluidGpuEvent* event) {
-  return on(event->gpu, "querying an event", [&] { return cudaEventQuery(event->handle); });
+  return run_on(event->gpu, "querying an event", [&] { return cudaEventQuery(event->handle); });
 }
 
 FluidGpuResult event_synchronize(FluidGpuEvent* event) {
-  return on(event->gpu, "waiting for an event",
-            [&] { return cudaEventSynchronize(event->handle); });
+  return run_on(event->gpu, "waiting for an event",
+                [&] { return cudaEventSynchronize(event->handle); });
 }
 
 FluidGpuResult event_milliseconds(FluidGpuEvent* from, FluidGpuEvent* to, float* milliseconds) {
-  return on(from->gpu, "timing between events", [&] {
+  return run_on(from->gpu, "timing between events", [&] {
     const cudaError_t error = cudaEventElapsedTime(milliseconds, from->handle, to->handle);
     return error == cudaErrorNotReady ? cudaErrorInvalidValue : error;
   });

@@ -1,6 +1,6 @@
 #pragma once
 
-// The functions of the table, documented in executor/gpu/backend_table.h.
+// The functions of FluidGpuTable. executor/gpu_driver/backend_table.h documents them.
 
 #include "executor/gpu_driver/backend_table.h"
 
@@ -39,41 +39,42 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph);
 FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream);
 FluidGpuResult graph_destroy(FluidGpuGraph* graph);
 
-FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
-                              FluidGpuChoice* choices, int32_t* count);
+FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
+                                 FluidGpuAlgorithm* algorithms, int32_t* count);
 FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
-                                  const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan);
-FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                   int64_t workspace, FluidGpuChoice* choices, int32_t* count);
+                                  const FluidGpuAlgorithm* algorithm, FluidGpuPlan** gpu_plan);
+FluidGpuResult convolution_algorithms(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                      int64_t workspace, FluidGpuAlgorithm* algorithms,
+                                      int32_t* count);
 FluidGpuResult convolution_plan_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                       const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan);
+                                       const FluidGpuAlgorithm* algorithm, FluidGpuPlan** gpu_plan);
 FluidGpuResult plan_destroy(FluidGpuPlan* gpu_plan);
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
-                        const FluidGpuOperands* factors);
+FluidGpuResult plan_execute(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
+                            const FluidGpuOperands* operands);
 
 FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
                         size_t* image_bytes);
-/// assemble() for sm_<architecture>; needs no GPU.
+/// Compiles PTX to a cubin for sm_<architecture>, as assemble() does. Needs no GPU.
 FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
                             size_t* image_bytes);
-void image_release(void* image);
+void free_cubin(void* image);
 FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes, FluidGpuModule** module);
 FluidGpuResult module_unload(FluidGpuModule* module);
 FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel);
 
-FluidGpuResult identity(FluidGpu* gpu, FluidGpuIdentity* identity);
-FluidGpuResult meeting(FluidGpuUniqueId* meeting);
-FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting, int32_t rank,
+FluidGpuResult uuid(FluidGpu* gpu, FluidGpuUuid* uuid);
+FluidGpuResult unique_id(FluidGpuUniqueId* unique_id);
+FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* unique_id, int32_t rank,
                                    int32_t ranks, FluidGpuCommunicator** communicator);
 FluidGpuResult communicator_state(FluidGpuCommunicator* communicator);
 FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator);
 FluidGpuResult communicator_destroy(FluidGpuCommunicator* communicator);
 FluidGpuResult all_reduce(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
-                          int64_t count, FluidGpuDtype element);
+                          int64_t count, FluidGpuDtype dtype);
 FluidGpuResult reduce_scatter(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                              void* data, int64_t count, int64_t share, FluidGpuDtype element);
+                              void* data, int64_t count, int64_t shard_size, FluidGpuDtype dtype);
 FluidGpuResult all_gather(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
-                          int64_t count, int64_t share, FluidGpuDtype element);
+                          int64_t count, int64_t shard_size, FluidGpuDtype dtype);
 FluidGpuResult broadcast(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
                          int64_t bytes, int32_t root);
 

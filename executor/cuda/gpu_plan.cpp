@@ -12,23 +12,23 @@ cudaError_t delete_gpu_plan(void* gpu_plan) {
 
 }  // namespace
 
-FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why) {
-  if (gpu->captured != nullptr) gpu->capture_lost = true;
-  return set_error(fluid_gpu_misused, std::string(doing) + ": " + why);
+FluidGpuResult invalid_usage(FluidGpu* gpu, const char* action, const std::string& why) {
+  if (gpu->capturing_stream != nullptr) gpu->capture_invalidated = true;
+  return set_error(fluid_gpu_invalid_usage, std::string(action) + ": " + why);
 }
 
-FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::string& fault) {
-  const FluidGpuResult allowed = outside_captures(gpu, doing, [] { return cudaSuccess; });
+FluidGpuResult check_before_planning(FluidGpu* gpu, const char* action, const std::string& error) {
+  const FluidGpuResult allowed = run_outside_capture(gpu, action, [] { return cudaSuccess; });
   if (allowed != fluid_gpu_ok) return allowed;
-  return fault.empty() ? fluid_gpu_ok : misused(gpu, doing, fault);
+  return error.empty() ? fluid_gpu_ok : invalid_usage(gpu, action, error);
 }
 
-void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** gpu_plan) {
-  *gpu_plan = made.release();
+void register_plan(std::unique_ptr<FluidGpuPlan> plan, FluidGpuPlan** gpu_plan) {
+  *gpu_plan = plan.release();
   (*gpu_plan)->gpu->gpu_resources.add(*gpu_plan, delete_gpu_plan);
 }
 
-std::string fault_of(const FluidGpuPlan& gpu_plan, const FluidGpuOperands& f) {
+std::string validation_error(const FluidGpuPlan& gpu_plan, const FluidGpuOperands& f) {
   struct Address {
     const void* at;
     bool needed;
@@ -55,18 +55,18 @@ FluidGpuResult plan_destroy(FluidGpuPlan* gpu_plan) {
   return release_resource(gpu_plan, "destroying a matmul or convolution plan");
 }
 
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
-                        const FluidGpuOperands* factors) {
+FluidGpuResult plan_execute(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
+                            const FluidGpuOperands* operands) {
   FluidGpu* gpu = stream->gpu;
-  const FluidGpuResult current = on(gpu, "multiplying", [] { return cudaSuccess; });
+  const FluidGpuResult current = run_on(gpu, "multiplying", [] { return cudaSuccess; });
   if (current != fluid_gpu_ok) return current;
-  const bool captured = gpu->captured != nullptr;
+  const bool captured = gpu->capturing_stream != nullptr;
   if (captured && !gpu_plan->loaded) {
-    return misused(gpu, gpu_plan->doing(), "its first run must not be captured");
+    return invalid_usage(gpu, gpu_plan->action(), "its first run must not be captured");
   }
-  const std::string fault = fault_of(*gpu_plan, *factors);
-  if (!fault.empty()) return misused(gpu, gpu_plan->doing(), fault);
-  const FluidGpuResult queued = gpu_plan->queue(stream, *factors);
+  const std::string error = validation_error(*gpu_plan, *operands);
+  if (!error.empty()) return invalid_usage(gpu, gpu_plan->action(), error);
+  const FluidGpuResult queued = gpu_plan->queue(stream, *operands);
   gpu_plan->loaded |= queued == fluid_gpu_ok && !captured;
   return queued;
 }

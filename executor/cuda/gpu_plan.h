@@ -2,35 +2,39 @@
 
 #include "executor/cuda/objects.h"
 
-/// A plan of a matmul or a convolution.
+/// A matmul or convolution that is ready to execute with a chosen algorithm.
 struct FluidGpuPlan {
   FluidGpuPlan(FluidGpu* of, bool has_addend, bool has_bias)
       : gpu(of), adds(has_addend), bias(has_bias) {}
   virtual ~FluidGpuPlan() = default;
   FluidGpuPlan(const FluidGpuPlan&) = delete;
 
-  /// The action in messages: "multiplying matrices".
-  virtual const char* doing() const = 0;
-  virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& factors) = 0;
+  /// Describes what the plan does, for error messages, such as "multiplying matrices".
+  virtual const char* action() const = 0;
+  /// Queues one execution of the plan on `stream`.
+  virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
 
   FluidGpu* gpu;
-  bool adds, bias;
-  int64_t workspace = 0;  ///< bytes
-  bool loaded = false;    ///< the plan's code is on the GPU
+  bool adds, bias;        ///< whether the plan has an addend; whether it has a bias
+  int64_t workspace = 0;  ///< workspace that the plan needs, in bytes
+  bool loaded = false;    ///< whether the plan's kernels have been loaded onto the GPU
 };
 
 namespace fluid::cuda {
 
-/// Reports a misused call, and marks a capture in progress as invalidated.
-FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why);
+/// Stores the error message of an invalid call, invalidates a capture in progress, and returns
+/// fluid_gpu_invalid_usage.
+FluidGpuResult invalid_usage(FluidGpu* gpu, const char* action, const std::string& why);
 
-/// Checks that no capture is in progress and that `fault` is "". Must precede planning.
-FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::string& fault);
+/// Checks that a plan may be created. Returns fluid_gpu_invalid_usage while a stream capture is in
+/// progress, or if `error`, the result of validation_error(), is not "".
+FluidGpuResult check_before_planning(FluidGpu* gpu, const char* action, const std::string& error);
 
-/// Hands a plan to the caller and registers it with its GPU.
-void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** gpu_plan);
+/// Registers `plan` as a resource of its GPU, which takes ownership, and stores its address in
+/// `gpu_plan`.
+void register_plan(std::unique_ptr<FluidGpuPlan> plan, FluidGpuPlan** gpu_plan);
 
-/// Why the operands' addresses are invalid, or "".
-std::string fault_of(const FluidGpuPlan& gpu_plan, const FluidGpuOperands& factors);
+/// Returns why the operands' addresses are invalid for the plan, or "" if they are valid.
+std::string validation_error(const FluidGpuPlan& gpu_plan, const FluidGpuOperands& operands);
 
 }  // namespace fluid::cuda

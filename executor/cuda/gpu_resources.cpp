@@ -6,29 +6,29 @@
 
 namespace fluid::cuda {
 
-void GpuResources::add(void* what, ReleaseResource release_resource) {
+void GpuResources::add(void* resource, ReleaseResource release_resource) {
   const std::lock_guard lock(mutex_);
-  taken_.push_back({what, release_resource});
+  resources_.push_back({resource, release_resource});
 }
 
-cudaError_t GpuResources::release_resource(void* what) {
+cudaError_t GpuResources::release_resource(void* resource) {
   ReleaseResource release_resource = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(taken_, what, &Taken::what);
-    if (found == taken_.end()) return cudaErrorInvalidValue;
+    const auto found = std::ranges::find(resources_, resource, &Resource::resource);
+    if (found == resources_.end()) return cudaErrorInvalidValue;
     release_resource = found->release_resource;
-    taken_.erase(found);
+    resources_.erase(found);
   }
-  return release_resource(what);
+  return release_resource(resource);
 }
 
 cudaError_t GpuResources::release_all() {
   const std::lock_guard lock(mutex_);
   cudaError_t first = cudaSuccess;
-  const std::vector<Taken> taken = std::exchange(taken_, {});
-  for (const auto& [what, release_resource] : std::views::reverse(taken)) {
-    const cudaError_t error = release_resource(what);
+  const std::vector<Resource> resources = std::exchange(resources_, {});
+  for (const auto& [resource, release_resource] : std::views::reverse(resources)) {
+    const cudaError_t error = release_resource(resource);
     if (first == cudaSuccess) first = error;
   }
   return first;

@@ -7,25 +7,25 @@
 
 namespace fluid::cuda {
 
-/// The resources allocated on a GPU, each with the function that releases it. Thread-safe.
+/// Registry of the resources of an open GPU, each with its release function. Thread-safe.
 class GpuResources {
  public:
-  using ReleaseResource = cudaError_t (*)(void* what);
+  using ReleaseResource = cudaError_t (*)(void* resource);
 
-  void add(void* what, ReleaseResource release_resource);
-  /// Releases `what`. cudaErrorInvalidValue when it is not registered.
-  cudaError_t release_resource(void* what);
-  /// Releases all resources, latest first, because graphs hold the resources that they were built
-  /// from. Returns the first error.
+  void add(void* resource, ReleaseResource release_resource);
+  /// Releases `resource`. Returns cudaErrorInvalidValue when it is not registered.
+  cudaError_t release_resource(void* resource);
+  /// Releases all resources, in reverse order of registration because a CUDA graph refers to
+  /// resources registered before the graph. Returns the first error.
   cudaError_t release_all();
 
  private:
-  struct Taken {
-    void* what;
+  struct Resource {
+    void* resource;
     ReleaseResource release_resource;
   };
   std::mutex mutex_;
-  std::vector<Taken> taken_;  ///< in order of registration
+  std::vector<Resource> resources_;  ///< in order of registration
 };
 
 }  // namespace fluid::cuda

@@ -13,13 +13,13 @@ using Recorded = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGrap
 
 FluidGpuResult capture_begin(FluidGpuStream* stream) {
   FluidGpu* gpu = stream->gpu;
-  return on(gpu, "beginning a capture", [&] {
+  return run_on(gpu, "beginning a capture", [&] {
     FluidGpuStream* none = nullptr;
-    if (!gpu->captured.compare_exchange_strong(none, stream)) return cudaErrorIllegalState;
-    gpu->capture_lost = false;
+    if (!gpu->capturing_stream.compare_exchange_strong(none, stream)) return cudaErrorIllegalState;
+    gpu->capture_invalidated = false;
     const cudaError_t error =
         cudaStreamBeginCapture(stream->handle, cudaStreamCaptureModeThreadLocal);
-    if (error != cudaSuccess) gpu->captured = nullptr;
+    if (error != cudaSuccess) gpu->capturing_stream = nullptr;
     return error;
   });
 }
@@ -27,11 +27,12 @@ FluidGpuResult capture_begin(FluidGpuStream* stream) {
 FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
   FluidGpu* gpu = stream->gpu;
   cudaGraph_t recorded = nullptr;
-  const FluidGpuResult ended = on(gpu, "ending a capture", [&] {
+  const FluidGpuResult ended = run_on(gpu, "ending a capture", [&] {
     FluidGpuStream* begun = stream;
-    if (!gpu->captured.compare_exchange_strong(begun, nullptr)) return cudaErrorIllegalState;
+    if (!gpu->capturing_stream.compare_exchange_strong(begun, nullptr))
+      return cudaErrorIllegalState;
     const cudaError_t error = cudaStreamEndCapture(stream->handle, &recorded);
-    if (error == cudaSuccess && gpu->capture_lost) return cudaErrorStreamCaptureInvalidated;
+    if (error == cudaSuccess && gpu->capture_invalidated) return cudaErrorStreamCaptureInvalidated;
     return error;
   });
   const Recorded owned(recorded);
@@ -40,7 +41,8 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
       gpu, graph, "creating a graph", [&](cudaGraphExec_t* handle) {
         const cudaError_t error = cudaGraphInstantiate(handle, recorded, 0);
         if (error != cudaSuccess) return error;
-        // Allocate the graph's memory now: otherwise its first launch would, within a step.
+        // Uploads the graph now: otherwise its first launch would upload it, and allocate memory
+        // within a step.
         const cudaError_t uploaded = cudaGraphUpload(*handle, stream->handle);
         if (uploaded != cudaSuccess) cudaGraphExecDestroy(*handle);
         return uploaded;
@@ -48,8 +50,8 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
 }
 
 FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream) {
-  return on(stream->gpu, "launching a graph",
-            [&] { return cudaGraphLaunch(graph->handle, stream->handle); });
+  return run_on(stream->gpu, "launching a graph",
+                [&] { return cudaGraphLaunch(graph->handle, stream->handle); });
 }
 
 FluidGpuResult graph_destroy(FluidGpuGraph* graph) {

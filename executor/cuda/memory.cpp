@@ -4,21 +4,23 @@
 namespace fluid::cuda {
 namespace {
 
-FluidGpuResult none_left(int64_t bytes) {
+/// Stores an out-of-memory error message, which states the free GPU memory.
+FluidGpuResult out_of_memory_error(int64_t bytes) {
   size_t free = 0, total = 0;
   if (const auto error = cudaMemGetInfo(&free, &total); error != cudaSuccess) {
-    return answer(error, "querying the free memory");
+    return to_result(error, "querying the free memory");
   }
   return set_error(fluid_gpu_out_of_memory, std::to_string(bytes) + " bytes are needed, " +
                                                 std::to_string(free) + " are free");
 }
 
-/// Allocates and registers memory. 0 bytes give a null address.
+/// Allocates memory by calling `take`, and registers the memory as a resource of the GPU. For 0
+/// bytes, sets the address to null.
 template <class Take>
 FluidGpuResult allocate_tracked(FluidGpu* gpu, int64_t bytes, void** address, Take&& take,
                                 GpuResources::ReleaseResource release_resource) {
   *address = nullptr;
-  return outside_captures(gpu, "taking memory", [&] {
+  return run_outside_capture(gpu, "taking memory", [&] {
     if (bytes < 0) return cudaErrorInvalidValue;
     if (bytes == 0) return cudaSuccess;
     const cudaError_t error = take(address, static_cast<size_t>(bytes));
@@ -28,7 +30,7 @@ FluidGpuResult allocate_tracked(FluidGpu* gpu, int64_t bytes, void** address, Ta
 }
 
 FluidGpuResult free_tracked(FluidGpu* gpu, void* address) {
-  return outside_captures(gpu, "returning memory", [&] {
+  return run_outside_capture(gpu, "returning memory", [&] {
     return address == nullptr ? cudaSuccess : gpu->gpu_resources.release_resource(address);
   });
 }
@@ -38,7 +40,7 @@ FluidGpuResult free_tracked(FluidGpu* gpu, void* address) {
 FluidGpuResult allocate(FluidGpu* gpu, int64_t bytes, void** address) {
   const auto take = [](void** to, size_t size) { return cudaMalloc(to, size); };
   const FluidGpuResult result = allocate_tracked(gpu, bytes, address, take, cudaFree);
-  return result == fluid_gpu_out_of_memory ? none_left(bytes) : result;
+  return result == fluid_gpu_out_of_memory ? out_of_memory_error(bytes) : result;
 }
 
 FluidGpuResult release(FluidGpu* gpu, void* address) { return free_tracked(gpu, address); }
@@ -55,7 +57,7 @@ FluidGpuResult allocate_host(FluidGpu* gpu, int64_t bytes, void** address) {
 FluidGpuResult release_host(FluidGpu* gpu, void* address) { return free_tracked(gpu, address); }
 
 FluidGpuResult memory_info(FluidGpu* gpu, int64_t* free_bytes, int64_t* total_bytes) {
-  return on(gpu, "querying the free memory", [&] {
+  return run_on(gpu, "querying the free memory", [&] {
     size_t free = 0, total = 0;
     const cudaError_t error = cudaMemGetInfo(&free, &total);
     *free_bytes = static_cast<int64_t>(free);

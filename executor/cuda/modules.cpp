@@ -8,8 +8,9 @@
 namespace fluid::cuda {
 namespace {
 
-/// CUDA takes an image without its size, so a truncated one would be read past its end.
-bool is_whole(const void* image, size_t bytes) {
+/// Whether all sections and segments of an ELF image are within its size. CUDA's load functions
+/// take no size, and would read a truncated image past its end.
+bool is_complete_image(const void* image, size_t bytes) {
   Elf64_Ehdr header;
   if (bytes < sizeof header) return false;
   std::memcpy(&header, image, sizeof header);
@@ -24,8 +25,9 @@ bool is_whole(const void* image, size_t bytes) {
 
 FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
                            FluidGpuModule** module) {
-  if (!is_whole(image, bytes)) {
-    return set_error(fluid_gpu_misused, "loading a module: the image is truncated or invalid");
+  if (!is_complete_image(image, bytes)) {
+    return set_error(fluid_gpu_invalid_usage,
+                     "loading a module: the image is truncated or invalid");
   }
   return make_object<cudaLibraryUnload>(
       gpu, module, "loading a module", [&](cudaLibrary_t* handle) {
@@ -35,20 +37,22 @@ FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
 
 FluidGpuResult module_unload(FluidGpuModule* module) {
   FluidGpu* gpu = module->gpu;
-  return outside_captures(gpu, "unloading a module", [&] {
-    const cudaError_t waited = wait_for_streams(gpu);  // kernels of the module may still run
+  return run_outside_capture(gpu, "unloading a module", [&] {
+    // Waits because kernels of the module may still run.
+    const cudaError_t waited = wait_for_streams(gpu);
     const cudaError_t unloaded = gpu->gpu_resources.release_resource(module);
     return waited != cudaSuccess ? waited : unloaded;
   });
 }
 
 FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel) {
-  return on(module->gpu, "finding a kernel", [&] {
+  return run_on(module->gpu, "finding a kernel", [&] {
     cudaKernel_t found = nullptr;
     const cudaError_t error = cudaLibraryGetKernel(&found, module->handle, name);
     if (error != cudaSuccess) return error;
     *kernel = reinterpret_cast<FluidGpuKernel*>(found);
-    // Loads the kernel now: its first launch would, which a capture forbids.
+    // Loads the kernel now: otherwise its first launch would load it, which is an error during
+    // stream capture.
     cudaFuncAttributes loaded;
     return cudaFuncGetAttributes(&loaded, found);
   });

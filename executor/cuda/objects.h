@@ -1,6 +1,6 @@
 #pragma once
 
-// The types behind the table's opaque pointers.
+// Definitions of the opaque types of FluidGpuTable.
 
 #include <cublasLt.h>
 #include <cudnn.h>
@@ -10,20 +10,20 @@
 #include <mutex>
 #include <set>
 
-#include "executor/cuda/answer.h"
 #include "executor/cuda/gpu_resources.h"
+#include "executor/cuda/result.h"
 
 struct FluidGpu {
   int device = 0;
-  int architecture = 0;                             ///< 90 means sm_90
-  std::atomic<FluidGpuStream*> captured = nullptr;  ///< origin of the capture in progress
-  std::atomic<bool> capture_lost = false;
+  int architecture = 0;  ///< 10 times the compute capability, such as 90 for sm_90
+  std::atomic<FluidGpuStream*> capturing_stream = nullptr;  ///< stream of the capture in progress
+  std::atomic<bool> capture_invalidated = false;
   std::mutex blas_mutex = {};
-  cublasLtHandle_t blas = nullptr;  ///< created when first needed
-  std::mutex dnn_mutex = {};        ///< held while `dnn` is used
-  cudnnHandle_t dnn = nullptr;      ///< created when first needed
+  cublasLtHandle_t blas = nullptr;  ///< cuBLASLt handle, created when first needed
+  std::mutex dnn_mutex = {};        ///< protects `dnn` and its current stream
+  cudnnHandle_t dnn = nullptr;      ///< cuDNN handle, created when first needed
   std::mutex streams_mutex = {};
-  std::set<cudaStream_t> streams = {};  ///< all existing streams
+  std::set<cudaStream_t> streams = {};  ///< all streams of the GPU
   fluid::cuda::GpuResources gpu_resources = {};
 };
 
@@ -35,7 +35,7 @@ struct FluidGpuStream {
 struct FluidGpuEvent {
   FluidGpu* gpu = nullptr;
   cudaEvent_t handle = nullptr;
-  bool times = false;  ///< measures time
+  bool times = false;  ///< whether the event records its time
 };
 
 struct FluidGpuGraph {
@@ -50,26 +50,29 @@ struct FluidGpuModule {
 
 namespace fluid::cuda {
 
-/// Makes `call` with the GPU as the current device. A result of misused invalidates a capture in
-/// progress.
+/// Runs `call` with the GPU as the current device. `action`: describes the call in error messages.
+/// If the result is fluid_gpu_invalid_usage, invalidates the stream capture in progress.
 template <class Call>
-FluidGpuResult on(FluidGpu* gpu, const char* doing, Call&& call) {
+FluidGpuResult run_on(FluidGpu* gpu, const char* action, Call&& call) {
   cudaError_t error = cudaSetDevice(gpu->device);
   if (error == cudaSuccess) error = call();
-  const FluidGpuResult result = answer(error, doing);
-  if (result == fluid_gpu_misused && gpu->captured != nullptr) gpu->capture_lost = true;
+  const FluidGpuResult result = to_result(error, action);
+  if (result == fluid_gpu_invalid_usage && gpu->capturing_stream != nullptr)
+    gpu->capture_invalidated = true;
   return result;
 }
 
-/// As on(), but returns misused while any thread captures on this GPU.
+/// Runs `call` as run_on() does, but returns fluid_gpu_invalid_usage while any thread captures a
+/// stream of this GPU.
 template <class Call>
-FluidGpuResult outside_captures(FluidGpu* gpu, const char* doing, Call&& call) {
-  return on(gpu, doing,
-            [&] { return gpu->captured == nullptr ? call() : cudaErrorStreamCaptureUnsupported; });
+FluidGpuResult run_outside_capture(FluidGpu* gpu, const char* action, Call&& call) {
+  return run_on(gpu, action, [&] {
+    return gpu->capturing_stream == nullptr ? call() : cudaErrorStreamCaptureUnsupported;
+  });
 }
 
-/// Synchronises all of the GPU's streams. Synchronising the device would break a capture on another
-/// thread.
+/// Synchronizes all streams of the GPU. cudaDeviceSynchronize() would invalidate a stream capture
+/// of another thread.
 cudaError_t wait_for_streams(FluidGpu* gpu);
 
 template <class T, auto kDestroy>
@@ -78,10 +81,11 @@ cudaError_t destroy_object(void* object) {
   return kDestroy(owned->handle);
 }
 
-/// Wraps the handle that `make(&handle)` creates. kDestroy will destroy it.
+/// Creates an object that owns the CUDA handle that `make(&handle)` creates. Registers the object
+/// as a resource of the GPU. Releasing the resource destroys the handle by kDestroy.
 template <auto kDestroy, class T, class Make>
-FluidGpuResult make_object(FluidGpu* gpu, T** object, const char* doing, Make&& make) {
-  return on(gpu, doing, [&] {
+FluidGpuResult make_object(FluidGpu* gpu, T** object, const char* action, Make&& make) {
+  return run_on(gpu, action, [&] {
     auto made = std::make_unique<T>(T{.gpu = gpu});
     if (const cudaError_t error = make(&made->handle); error != cudaSuccess) return error;
     *object = made.release();
@@ -91,9 +95,9 @@ FluidGpuResult make_object(FluidGpu* gpu, T** object, const char* doing, Make&& 
 }
 
 template <class T>
-FluidGpuResult release_resource(T* object, const char* doing) {
+FluidGpuResult release_resource(T* object, const char* action) {
   FluidGpu* gpu = object->gpu;
-  return on(gpu, doing, [&] { return gpu->gpu_resources.release_resource(object); });
+  return run_on(gpu, action, [&] { return gpu->gpu_resources.release_resource(object); });
 }
 
 }  // namespace fluid::cuda

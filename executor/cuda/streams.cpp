@@ -25,7 +25,7 @@ cudaError_t wait_for_streams(FluidGpu* gpu) {
 
 FluidGpuResult stream_destroy(FluidGpuStream* stream) {
   FluidGpuStream* captured = stream;
-  stream->gpu->captured.compare_exchange_strong(captured, nullptr);
+  stream->gpu->capturing_stream.compare_exchange_strong(captured, nullptr);
   {
     const std::lock_guard lock(stream->gpu->streams_mutex);
     stream->gpu->streams.erase(stream->handle);
@@ -34,12 +34,12 @@ FluidGpuResult stream_destroy(FluidGpuStream* stream) {
 }
 
 FluidGpuResult stream_synchronize(FluidGpuStream* stream) {
-  return on(stream->gpu, "waiting for a stream",
-            [&] { return cudaStreamSynchronize(stream->handle); });
+  return run_on(stream->gpu, "waiting for a stream",
+                [&] { return cudaStreamSynchronize(stream->handle); });
 }
 
 FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t bytes) {
-  return on(stream->gpu, "copying", [&] {
+  return run_on(stream->gpu, "copying", [&] {
     if (bytes < 0) return cudaErrorInvalidValue;
     if (bytes == 0) return cudaSuccess;
     return cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault, stream->handle);
@@ -47,7 +47,7 @@ FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t 
 }
 
 FluidGpuResult fill(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes) {
-  return on(stream->gpu, "filling memory", [&] {
+  return run_on(stream->gpu, "filling memory", [&] {
     if (bytes < 0) return cudaErrorInvalidValue;
     if (bytes == 0) return cudaSuccess;
     return cudaMemsetAsync(to, value, static_cast<size_t>(bytes), stream->handle);
@@ -55,12 +55,11 @@ FluidGpuResult fill(FluidGpuStream* stream, void* to, uint8_t value, int64_t byt
 }
 
 FluidGpuResult launch(FluidGpuStream* stream, const FluidGpuLaunch* launch) {
-  return on(stream->gpu, "launching a kernel", [&] {
-    const auto groups = static_cast<unsigned>(launch->groups);
-    const auto threads = static_cast<unsigned>(launch->threads);
-    if (groups != launch->groups || threads != launch->threads)
-      return cudaErrorInvalidConfiguration;
-    return cudaLaunchKernel(launch->kernel, dim3(groups), dim3(threads),
+  return run_on(stream->gpu, "launching a kernel", [&] {
+    const auto grid = static_cast<unsigned>(launch->grid);
+    const auto block = static_cast<unsigned>(launch->block);
+    if (grid != launch->grid || block != launch->block) return cudaErrorInvalidConfiguration;
+    return cudaLaunchKernel(launch->kernel, dim3(grid), dim3(block),
                             const_cast<void**>(launch->arguments), 0, stream->handle);
   });
 }

@@ -1,5 +1,5 @@
-#include "executor/cuda/answer.h"
 #include "executor/cuda/functions.h"
+#include "executor/cuda/result.h"
 
 namespace fluid::cuda {
 namespace {
@@ -36,18 +36,18 @@ constexpr FluidGpuTable kTable = {
     .graph_launch = graph_launch,
     .graph_destroy = graph_destroy,
     .assemble = assemble,
-    .image_release = image_release,
+    .free_cubin = free_cubin,
     .module_load = module_load,
     .module_unload = module_unload,
     .module_kernel = module_kernel,
-    .matmul_choices = matmul_choices,
+    .matmul_algorithms = matmul_algorithms,
     .matmul_plan_create = matmul_plan_create,
-    .convolution_choices = convolution_choices,
+    .convolution_algorithms = convolution_algorithms,
     .convolution_plan_create = convolution_plan_create,
     .plan_destroy = plan_destroy,
-    .multiply = multiply,
-    .identity = identity,
-    .meeting = meeting,
+    .plan_execute = plan_execute,
+    .uuid = uuid,
+    .unique_id = unique_id,
     .communicator_create = communicator_create,
     .communicator_state = communicator_state,
     .communicator_abort = communicator_abort,

@@ -21,32 +21,33 @@ void widen(Type& type) {
   if (is_half(type.dtype)) type.dtype = DType::f32;
 }
 
-/// The body of a fused op as a program: each operand is a feed, and each float result is an output.
-/// Half-precision types become f32.
-class Body {
+/// The body of a `fused` op as a program of its own. Each operand is a feed, and each float result
+/// is an output. Half-precision types become f32.
+class BodyProgram {
  public:
-  Body(const ir::Op& fused, int64_t batch) {
+  BodyProgram(const ir::Op& fused, int64_t batch) {
     const auto& name = fused.attrs.get<GraphRef>("body").name;
     const ir::Graph& body = *fused.graph()->program().find(name);
     for (const auto& op : body.ops) {
       if (source_kind(*op) == SourceKind::none) ops_.push_back(op.get());
     }
     program_ = concrete_copy(ops_, batch);
-    name_operands();
-    for (const auto& op : program_->main().ops) complete(*op);
+    turn_arguments_into_feeds();
+    for (const auto& op : program_->main().ops) convert_to_f32(*op);
     add_outputs();
   }
 
   ir::Program& program() { return *program_; }
-  /// The op and the result index of an output.
+  /// Returns the op in the body, and the index of its result, that output number `output` of this
+  /// program holds.
   std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
-  /// The fused op's operand that a feed stands for.
+  /// Returns the index of the operand of the fused op that feed `feed` of this program holds.
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
-  /// Turns the copied arguments of the body into feeds. concrete_copy() put them first in the
-  /// program, in the order of their first use.
-  void name_operands() {
+  /// Turns the copied arguments of the body into feeds. concrete_copy() has placed the arguments
+  /// first in the program, in the order of their first use.
+  void turn_arguments_into_feeds() {
     std::vector<const ir::Op*> arguments;
     for (const ir::Op* op : ops_) {
       for (const Value& v : op->operands) {
@@ -61,10 +62,10 @@ class Body {
       feed.attrs = {};
       operands_[feed.symbol] = static_cast<size_t>(arguments[i]->attrs.get<int64_t>("index"));
     }
-    count_ = arguments.size();
+    num_feeds_ = arguments.size();
   }
 
-  static void complete(ir::Op& op) {
+  static void convert_to_f32(ir::Op& op) {
     for (ir::Result& r : op.results) widen(r.type);
     for (const auto& [name, attr] : Attrs(op.attrs)) {
       const Type* type = std::get_if<Type>(&attr);
@@ -74,12 +75,12 @@ class Body {
       op.attrs.set(name, wide);
     }
     op.attrs.erase("part_of");
-    complete_op(op);
+    fill_default_attrs(op);
   }
 
   void add_outputs() {
     for (size_t k = 0; k < ops_.size(); ++k) {
-      ir::Op& op = *program_->main().ops[count_ + k];
+      ir::Op& op = *program_->main().ops[num_feeds_ + k];
       for (size_t r = 0; r < op.results.size(); ++r) {
         if (!is_float(op.results[r].type.dtype)) continue;
         program_->main().outputs.push_back(
@@ -93,10 +94,11 @@ class Body {
   std::vector<const ir::Op*> ops_;
   std::map<std::string, size_t> operands_;
   std::vector<std::pair<const ir::Op*, int>> sources_;
-  size_t count_ = 0;  ///< number of operands
+  size_t num_feeds_ = 0;  ///< number of ops at the start of `program_` that are feeds
 };
 
-/// The half-precision dtype in which the kernel stores this result; nullopt if it does not.
+/// Returns the half-precision dtype in which the kernel stores result `result` of `op`; nullopt if
+/// the kernel stores no half-precision copy.
 std::optional<DType> stored_half(const ir::Op& fused, const ir::Op& op, int result) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   for (const ir::Output& o : fused.graph()->program().find(name)->outputs) {
@@ -107,26 +109,27 @@ std::optional<DType> stored_half(const ir::Op& fused, const ir::Op& op, int resu
   return std::nullopt;
 }
 
-struct BadOp {
+struct NonfiniteOp {
   const ir::Op* op = nullptr;
   int result = 0;
-  BadElement element;
+  NonfiniteElement element;
 };
 
-std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& device) {
-  Body body(*bad.op, batch);
+std::optional<NonfiniteOp> first_nonfinite_op(const NonfiniteKernel& bad, int64_t batch,
+                                              Device& device) {
+  BodyProgram body(*bad.op, batch);
   ir::Program& program = body.program();
   Options options;
   options.fuse = options.libraries = false;
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
-  const Regions regions{.state = aligned(plan.state),
-                        .feeds = aligned(plan.feeds),
-                        .outputs = aligned(plan.outputs),
-                        .transient = aligned(plan.transient)};
-  const auto place = device.memory(regions);
-  const auto executable = device.build(program, plan, options);
-  const Memory& memory = place->at();
+  const Regions regions{.state = align_up(plan.state),
+                        .feeds = align_up(plan.feeds),
+                        .outputs = align_up(plan.outputs),
+                        .transient = align_up(plan.transient)};
+  const auto place = device.allocate_memory(regions);
+  const auto executable = device.compile(program, plan, options);
+  const MemoryAddresses& memory = place->addresses();
   executable->bind(memory, Variables());
   for (const auto& op : program.main().ops) {
     if (source_kind(*op) != SourceKind::feed) continue;
@@ -144,14 +147,14 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
     Tensor value =
         Tensor::view(v.dtype(), extents(v.shape(), 1), memory.host_slots.outputs[0] + offset);
     if (const auto half = stored_half(*bad.op, *op, result)) value = value.cast(*half);
-    if (const auto element = first_bad_element(value.data(), value.dtype(), value.numel())) {
-      return BadOp{op, result, *element};
+    if (const auto element = first_nonfinite_element(value.data(), value.dtype(), value.numel())) {
+      return NonfiniteOp{op, result, *element};
     }
   }
   return std::nullopt;
 }
 
-std::string text_of(const BadOp& bad, int64_t batch) {
+std::string text_of(const NonfiniteOp& bad, int64_t batch) {
   const ir::Result& result = bad.op->results.at(static_cast<size_t>(bad.result));
   Type type = result.type;
   type.shape = type.shape.at(batch);
@@ -166,28 +169,29 @@ std::string text_of(const BadOp& bad, int64_t batch) {
 
 }  // namespace
 
-std::optional<BadElement> first_bad_element(const void* data, DType dtype, int64_t numel) {
+std::optional<NonfiniteElement> first_nonfinite_element(const void* data, DType dtype,
+                                                        int64_t numel) {
   const Tensor t = Tensor::view(dtype, {numel}, static_cast<std::byte*>(const_cast<void*>(data)));
   for (int64_t i = 0; i < numel; ++i) {
     const double x = t.at(i);
-    if (!std::isfinite(x)) return BadElement{i, std::isnan(x) ? std::abs(x) : x};
+    if (!std::isfinite(x)) return NonfiniteElement{i, std::isnan(x) ? std::abs(x) : x};
   }
   return std::nullopt;
 }
 
-std::string describe_within(const BadKernel& kernel, int64_t batch, Device& device) {
+std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
   if (kernel.operands.empty()) return "";
-  const auto op = first_bad_op(kernel, batch, device);
+  const auto op = first_nonfinite_op(kernel, batch, device);
   return op ? text_of(*op, batch) : "";
 }
 
-std::string describe(const BadKernel& bad, int64_t batch, Device& device) {
-  if (std::string text = describe_within(bad, batch, device); !text.empty()) return text;
-  // The op inside the kernel is not known: name the first op. In a library kernel, this is the
-  // claimed op.
-  const auto& name = bad.op->attrs.get<GraphRef>("body").name;
-  for (const auto& op : bad.op->graph()->program().find(name)->ops) {
-    if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, bad.element}, batch);
+std::string describe(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
+  if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
+  // The first non-finite op in the kernel is unknown, so name the first op of its body. In a
+  // library kernel, this is the main op.
+  const auto& name = kernel.op->attrs.get<GraphRef>("body").name;
+  for (const auto& op : kernel.op->graph()->program().find(name)->ops) {
+    if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, kernel.element}, batch);
   }
   throw InternalError("a kernel without ops");
 }

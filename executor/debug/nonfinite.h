@@ -9,29 +9,30 @@
 
 namespace fluid {
 
-/// An infinite or nan element. A nan's sign is dropped.
-struct BadElement {
-  int64_t index = 0;  ///< in memory order, counting a layout's padding
+/// An infinite or NaN element. A NaN is stored without its sign.
+struct NonfiniteElement {
+  int64_t index = 0;  ///< index in memory; counts the padding of a blocked layout
   double value = 0;
 };
-/// The first infinite or nan element among `numel` elements of a float dtype.
-std::optional<BadElement> first_bad_element(const void* data, DType dtype, int64_t numel);
+/// Finds the first infinite or NaN element among `numel` elements of a float dtype.
+std::optional<NonfiniteElement> first_nonfinite_element(const void* data, DType dtype,
+                                                        int64_t numel);
 
-/// A kernel whose result is not finite.
-struct BadKernel {
+/// A kernel with a non-finite result.
+struct NonfiniteKernel {
   const ir::Op* op = nullptr;  ///< the `fused` op
   int result = 0;              ///< index of its first non-finite result
-  BadElement element;
-  /// Copies of the kernel's inputs; empty if one has a blocked layout.
+  NonfiniteElement element;
+  /// Copies of the kernel's inputs. Empty if an input has a blocked layout.
   std::vector<Tensor> operands;
 };
 
-/// Describes the first op in the kernel's body with a non-finite result: its source line and the
-/// element. Recomputes the ops one by one on `device`. Rounds to half precision only what the
-/// kernel stores.
-std::string describe(const BadKernel& bad, int64_t batch, Device& device);
-/// As describe(), for a kernel with finite results: "" when the results of all ops in its body are
-/// finite.
-std::string describe_within(const BadKernel& kernel, int64_t batch, Device& device);
+/// Recomputes the ops in the kernel's body one by one on `device`. Describes the first op with a
+/// non-finite result: its source line and the element. Rounds to half precision only the results
+/// that the kernel stores in half precision.
+std::string describe(const NonfiniteKernel& kernel, int64_t batch, Device& device);
+/// Like describe(), for a kernel with finite results. Returns "" if all ops in its body have finite
+/// results.
+std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Device& device);
 
 }  // namespace fluid

@@ -7,30 +7,31 @@
 
 namespace fluid {
 
-/// Finds the origin of non-finite values in a training step. Reruns the step from the same counters
-/// and inspects every kernel. Needs Options::check_finite.
+/// Finds the first op that produced a non-finite value in a training step. Reruns the step with the
+/// same random state and inspects the results of every kernel. Requires Options::check_finite.
 class NonfiniteSearch {
  public:
   explicit NonfiniteSearch(Session& session) : session_(session) {}
 
-  /// Saves the control variables. Call it before each training step.
-  void before_step();
+  /// Saves the control variables. Must be called before each training step.
+  void save_control_variables();
 
-  /// Describes the first non-finite value of the last training step: op, source line, element. ""
-  /// when there is none. Changes no variable; for failures see Session::rerun_watched().
-  std::string find(const PreparedStep& step, const Batch& batch);
+  /// Describes the first non-finite value of the last training step: op, source line, element.
+  /// Returns "" if all values were finite. Leaves all variables unchanged. Throws as
+  /// Session::rerun_observed() does.
+  std::string describe_first_nonfinite(const PreparedStep& step, const Batch& batch);
 
  private:
-  std::string bad_source(const PreparedStep& step, const Batch& batch);
-  std::string bad_kernel(const PreparedStep& step, const Batch& batch);
-  std::string bad_within(const PreparedStep& step, const Batch& batch);
-  void rerun_watched(const PreparedStep& step, size_t last, const Batch& batch,
-                     const StepsInFlight::See& see);
-  Device& host();
+  std::string describe_nonfinite_input(const PreparedStep& step, const Batch& batch);
+  std::string describe_nonfinite_kernel(const PreparedStep& step, const Batch& batch);
+  std::string describe_nonfinite_body_op(const PreparedStep& step, const Batch& batch);
+  void rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+                      const StepsInFlight::RerunObserver& observer);
+  Device& host_device();
 
   Session& session_;
-  VariableValues::Controls before_;
-  std::unique_ptr<Device> host_;  ///< created on first use
+  VariableValues::ControlValues controls_before_;
+  std::unique_ptr<Device> host_;  ///< CPU device that recomputes ops; created on first use
 };
 
 }  // namespace fluid

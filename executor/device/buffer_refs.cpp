@@ -31,7 +31,7 @@ bool updates_variables(const ir::Op& op, const std::vector<BufferRef>& buffers) 
                      [](const BufferRef& result) { return result.region == Region::state; });
 }
 
-int64_t workspace_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes) {
+int64_t workspace_offset_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes) {
   const auto planned = plan.workspaces.find(&op);
   const int64_t given = planned != plan.workspaces.end() ? planned->second.bytes : 0;
   check(bytes <= given, [&] {
@@ -41,12 +41,13 @@ int64_t workspace_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes) {
   return bytes > 0 ? planned->second.offset : 0;
 }
 
-std::optional<StoreCopy> copy_of_store(const MemoryPlan& plan, const ir::Op& store, int64_t batch) {
+std::optional<StoreCopy> store_copy(const MemoryPlan& plan, const ir::Op& store, int64_t batch) {
   const BufferRef from = buffer_of(plan, store.operands.at(0));
   const int64_t bytes = store.operands[0].type().bytes_at(batch);
   if (is_carry(store)) {
     const auto carried = plan.workspaces.find(&store);
-    // The operand was computed at the carry's destination.
+    // The memory plan placed the operand at the destination of the carried value, so no copy is
+    // needed.
     if (carried == plan.workspaces.end()) return std::nullopt;
     return StoreCopy{from, {.offset = carried->second.offset}, bytes, false};
   }
@@ -54,8 +55,8 @@ std::optional<StoreCopy> copy_of_store(const MemoryPlan& plan, const ir::Op& sto
   return StoreCopy{from, {.region = Region::state, .variable = store.symbol}, bytes, true};
 }
 
-std::byte* address_of(const BufferRef& buffer, const Memory& memory, const Variables& variables,
-                      Slots slots) {
+std::byte* address_of(const BufferRef& buffer, const MemoryAddresses& memory,
+                      const Variables& variables, Slots slots) {
   if (buffer.region == Region::state) return memory.state + variables.named(buffer.variable).offset;
   if (buffer.region == Region::transient) return memory.transient + buffer.offset;
   std::byte* slot = buffer.region == Region::feeds

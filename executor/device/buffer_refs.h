@@ -8,36 +8,40 @@
 
 namespace fluid {
 
-/// Symbolic address of a buffer of a step; address_of() resolves it once memory is bound.
+/// Symbolic address of a buffer of a step: a region and an offset, or a variable. address_of()
+/// returns the actual address once memory is bound.
 struct BufferRef {
   Region region = Region::transient;
-  int64_t offset = 0;    ///< bytes from the region's start; unused in the state region
-  std::string variable;  ///< name of the variable, in the state region
-  /// If >= 0: index of the kernel's first error word; the buffer lies in no region.
+  int64_t offset = 0;    ///< bytes from the start of the region; unused in the state region
+  std::string variable;  ///< name of the variable; set only in the state region
+  /// Index of the first error word, if the buffer holds the kernel's error words, which lie in no
+  /// region. -1 for any other buffer.
   int error_word = -1;
-  bool constants = false;  ///< the buffer is the kernel's constant table and lies in no region
+  /// Whether the buffer is the kernel's constant table, which lies in no region.
+  bool constants = false;
 };
 
 BufferRef buffer_of(const MemoryPlan& plan, const Value& value);
-/// The buffers of the operands of `op`, then of its results.
+/// Returns the buffers of the operands of `op`, followed by the buffers of the results.
 std::vector<BufferRef> buffers_of(const MemoryPlan& plan, ir::Op& op);
-/// Whether a result of `op` lies in the state region. `buffers`: buffers_of(op).
+/// Returns whether `op` writes a result to the state region. `buffers`: buffers_of(op).
 bool updates_variables(const ir::Op& op, const std::vector<BufferRef>& buffers);
 
-/// Offset of the workspace of `op` in the transient region; 0 when `bytes` is 0. Throws
-/// InternalError when fewer than `bytes` are planned.
-int64_t workspace_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes);
+/// Returns the offset of the workspace of `op` in the transient region; 0 if `bytes` is 0. Throws
+/// InternalError when the planned workspace is smaller than `bytes`.
+int64_t workspace_offset_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes);
 
-/// The copy that a store op needs at run time.
+/// A copy that a `store` op performs at run time.
 struct StoreCopy {
   BufferRef from, to;
   int64_t bytes = 0;
-  bool updates = false;  ///< the destination is a variable
+  bool updates_variable = false;  ///< whether the destination is a variable
 };
-/// Nothing when the operand was already computed at its destination.
-std::optional<StoreCopy> copy_of_store(const MemoryPlan& plan, const ir::Op& store, int64_t batch);
+/// Returns the copy that `store` performs. Returns nullopt if the operand is computed in place at
+/// the destination, so no copy is needed.
+std::optional<StoreCopy> store_copy(const MemoryPlan& plan, const ir::Op& store, int64_t batch);
 
-std::byte* address_of(const BufferRef& buffer, const Memory& memory, const Variables& variables,
-                      Slots slots);
+std::byte* address_of(const BufferRef& buffer, const MemoryAddresses& memory,
+                      const Variables& variables, Slots slots);
 
 }  // namespace fluid

@@ -4,6 +4,7 @@
 
 namespace fluid {
 
-std::string bytes_text(double bytes);  ///< "12.34 MiB"; below 1024: "100 B"
+/// Formats a byte count as "12.34 MiB", or as "100 B" below 1024.
+std::string bytes_text(double bytes);
 
 }  // namespace fluid

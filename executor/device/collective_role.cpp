@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// The memory planner puts the operands side by side, so they are one buffer, alignment gaps
-/// included.
+/// The memory planner places the operands next to each other, so they form one buffer, alignment
+/// gaps included.
 CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op) {
   const Range& first = plan.values.at(root_of(op.operands.front()));
   const Range& last = plan.values.at(root_of(op.operands.back()));
@@ -18,24 +18,25 @@ CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op) {
 }
 
 size_t link_collectives(std::span<const LinkedCall> calls) {
-  std::map<const ir::Op*, size_t> numbers;
+  std::map<const ir::Op*, size_t> collective_numbers;
   for (const LinkedCall& call : calls) {
-    if (call.role->exchanges()) numbers.emplace(call.op, numbers.size() + 1);
+    if (call.role->is_collective())
+      collective_numbers.emplace(call.op, collective_numbers.size() + 1);
   }
-  std::set<const ir::Op*> made;
+  std::set<const ir::Op*> dependent_ops;
   for (const LinkedCall& call : calls) {
     CollectiveRole& role = *call.role;
-    role.depends_on_collective = role.exchanges();
+    role.depends_on_collective = role.is_collective();
     for (const Value& v : call.op->operands) {
       const ir::Op* from = root_of(v).op();
-      if (const auto number = numbers.find(from); number != numbers.end()) {
+      if (const auto number = collective_numbers.find(from); number != collective_numbers.end()) {
         role.awaited_collectives = std::max(role.awaited_collectives, number->second);
       }
-      role.depends_on_collective = role.depends_on_collective || made.contains(from);
+      role.depends_on_collective = role.depends_on_collective || dependent_ops.contains(from);
     }
-    if (role.depends_on_collective) made.insert(call.op);
+    if (role.depends_on_collective) dependent_ops.insert(call.op);
   }
-  return numbers.size();
+  return collective_numbers.size();
 }
 
 }  // namespace fluid

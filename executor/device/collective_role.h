@@ -8,27 +8,31 @@
 
 namespace fluid {
 
-/// How a call of a step list relates to the collectives in the list.
+/// How a call of a step relates to collectives: the call is a collective, waits for collectives, or
+/// neither.
 struct CollectiveRole {
-  /// If >= 0: the call is a collective on buffer 0, of this many elements of operand 0's dtype.
+  /// Element count of the collective, which runs in place on buffer 0 in the dtype of operand 0.
+  /// -1: the call is not a collective.
   int64_t elements = -1;
   CollectiveKind kind = CollectiveKind::sum;
-  /// Number of collectives, from the first on, that must complete before the call.
+  /// Number of collectives to wait for: the first `awaited_collectives` of the step must complete
+  /// before the call.
   size_t awaited_collectives = 0;
-  bool depends_on_collective =
-      false;  ///< the call is a collective, or depends on the result of one
-  bool exchanges() const { return elements >= 0; }
+  /// Whether the call is a collective, or depends on the result of a collective.
+  bool depends_on_collective = false;
+  bool is_collective() const { return elements >= 0; }
 };
 
-/// The role of a collective: its element count and kind.
+/// Returns the element count and kind of the collective `op`.
 CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op);
 
+/// A call of a step: its op, and the role that link_collectives() completes.
 struct LinkedCall {
   const ir::Op* op = nullptr;
   CollectiveRole* role = nullptr;
 };
-/// Sets `awaited_collectives` and `depends_on_collective` of all calls, which are in execution
-/// order. Returns the number of collectives.
+/// Sets `awaited_collectives` and `depends_on_collective` of the roles of all calls. `calls` must
+/// be in execution order. Returns the number of collectives.
 size_t link_collectives(std::span<const LinkedCall> calls);
 
 }  // namespace fluid

@@ -9,10 +9,10 @@ namespace fluid {
 struct CompileReport {
   double passes_ms = 0;
   double compile_ms = 0;
-  int kernels = 0;  ///< compiled by LLVM
-  int from_cache = 0;
-  /// One line per op that a library could not compute, with the reason.
-  std::vector<std::string> of_libraries = {};
+  int kernels = 0;  ///< number of kernels that LLVM compiled
+  int cache_hits = 0;
+  /// One line per op that no library could compute, with the reason.
+  std::vector<std::string> library_rejections = {};
 };
 
 }  // namespace fluid

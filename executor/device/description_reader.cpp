@@ -44,7 +44,7 @@ struct DescriptionReader::Impl {
 
   std::string file, what;
   Json object;
-  std::vector<std::string> names;  ///< entries read so far
+  std::vector<std::string> names;  ///< names of the entries read so far
 };
 
 DescriptionReader::DescriptionReader(const std::string& text, std::string file, std::string what,

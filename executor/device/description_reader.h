@@ -7,12 +7,13 @@
 
 namespace fluid {
 
-/// Reads one object of a target description (JSON) entry by entry. Numbers must be above 0. Throws
+/// Reads the entries of one JSON object of a target description. Numbers must be positive. Throws
 /// UserError with the file's name when an entry is missing or has the wrong type.
 class DescriptionReader {
  public:
-  /// Reads the object at `pointer` (RFC 6901) in `text`, the content of `file`. `what`: noun for
-  /// the object in messages. `missing`: the message when the object is absent.
+  /// Parses `text`, the content of `file`, and selects the object at JSON Pointer `pointer` (RFC
+  /// 6901). `what`: noun for the object in messages. `missing`: error message if there is no object
+  /// at `pointer`.
   DescriptionReader(const std::string& text, std::string file, std::string what,
                     const std::string& pointer = "", const std::string& missing = "");
   ~DescriptionReader();
@@ -24,7 +25,8 @@ class DescriptionReader {
   void read(const char* name, std::string& value);
   void read(const char* name, int& value);
   void read(const char* name, int64_t& value);
-  /// Throws UserError for an entry that is neither read nor in `known`.
+  /// Throws UserError if the object has an entry that read() was not called for and that is not in
+  /// `known`.
   void reject_unknown_entries(std::vector<std::string> known) const;
 
  private:

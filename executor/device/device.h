@@ -22,119 +22,124 @@
 
 namespace fluid {
 
-/// The slots that a step uses, 0 or 1 each. `feeds` is 0 when memory has one feed slot. Two steps
-/// may read one feed slot and write different output slots, so an unchanged batch is copied only
-/// once.
+/// Indices of the feed slot and the output slot of a step, 0 or 1 each. Memory with a single feed
+/// slot uses index 0. Two steps in flight may use the same feed slot, so an unchanged batch is
+/// copied only once. They must use different output slots.
 struct Slots {
   int feeds = 0;
   int outputs = 0;
-  bool new_feeds = true;  ///< the host has written the feed slot since the last step that used it
+  /// Whether the host has written the feed slot since the last step that used the slot.
+  bool new_feeds = true;
 };
-/// All combinations of slots that steps on `memory` may use.
-inline std::span<const Slots> all_slots(const Memory& memory) {
+/// Returns all slot combinations that a step on `memory` may use.
+inline std::span<const Slots> all_slots(const MemoryAddresses& memory) {
   static constexpr std::array kAll = {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, Slots{1, 1}};
   return std::span(kAll).first(memory.slots.feeds[1] == nullptr ? 2 : 4);
 }
-/// Index of `slots` in all_slots().
+/// Returns the index of `slots` in all_slots().
 inline size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
 
-/// Outcome of a step. A step that is not good() has changed no variable: all data checks run before
-/// the first write to a variable (passes/schedule.cpp).
-struct Status {
-  const ir::Op* op = nullptr;  ///< the op that rejected its data, or null
-  int argument = 0;            ///< number of the operand that was read out of range
-  int64_t index = 0;           ///< the index that was out of range
+/// Outcome of a step. If good() is false, the step has changed no variable: all data checks run
+/// before the first write to a variable (passes/schedule.cpp).
+struct StepStatus {
+  const ir::Op* op = nullptr;  ///< the op whose data check failed; null if none
+  int argument = 0;            ///< index of the operand that was accessed out of range
+  int64_t index = 0;           ///< the out-of-range index
   bool good() const { return op == nullptr; }
 };
 
-/// Called before (`done` false) and after (`done` true) the kernel of `op`, with the addresses of
-/// its operands and then its results. Returning false ends the step.
-using Watch = std::function<bool(const ir::Op& op, void* const* buffers, bool done)>;
+/// Callback that runs before (`done` is false) and after (`done` is true) the kernel of `op`.
+/// `buffers`: addresses of the operands, followed by the addresses of the results. Returns false to
+/// end the step.
+using KernelObserver = std::function<bool(const ir::Op& op, void* const* buffers, bool done)>;
 
-/// Thrown by bind() when a library cannot run a kernel that it claimed. The target no longer claims
-/// the kernel, so compiling the program again generates code for it.
+/// Thrown by Executable::bind() when a library fails to prepare a kernel that the target had
+/// assigned to the library. If the program is compiled again, code generation replaces this kernel.
 class LibraryRejection : public DeviceError {
  public:
   /// `what`: the op and the reason, in one line.
   explicit LibraryRejection(const std::string& what)
       : DeviceError(what + "; start the program again: code is generated for it then"),
-        rejected_(what) {}
-  const std::string& refused() const { return rejected_; }
+        reason_(what) {}
+  const std::string& reason() const { return reason_; }
 
  private:
-  std::string rejected_;
+  std::string reason_;
 };
 
-/// A program compiled for one batch size: a flat list of calls.
+/// A program compiled for one batch size: a flat list of calls, which run in order.
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Announces that steps will be timed. Must precede bind().
-  virtual void expect_times() {}
-  /// Drops all references to the bound memory, which is about to be freed. Requires that no step is
-  /// in flight. bind() must follow before the next step.
+  /// Enables timing of steps. Must be called before bind().
+  virtual void enable_timing() {}
+  /// Drops all references to the bound memory, which may then be freed. No step may be in flight.
+  /// bind() must be called before the next step.
   virtual void unbind() {}
   /// Binds the call list to addresses. May overwrite slots and transient memory. Throws
-  /// LibraryRejection when a library cannot run a kernel that it claimed; the program then has to
-  /// be compiled again.
-  virtual void bind(const Memory& memory, const Variables& variables) = 0;
-  /// Starts a step on the given slots, after all steps started before on this memory. Returns the
-  /// step's status, or nullopt when the step runs asynchronously and finish() will return the
+  /// LibraryRejection when a library fails to prepare one of its kernels. The program must then be
+  /// compiled again.
+  virtual void bind(const MemoryAddresses& memory, const Variables& variables) = 0;
+  /// Starts a step on the given slots, ordered after all earlier steps on this memory. Returns the
+  /// step's status. Returns nullopt when the step runs asynchronously: finish() then returns the
   /// status. The host must not touch the slots of an asynchronous step before finish(). Allocates
   /// nothing.
   ///
-  /// `times`, if not null, requires expect_times() and makes the step synchronous. It receives one
-  /// entry in `times->calls` for each of calls(), in clock_ns() time.
+  /// `times`, if not null, receives the times of the step in clock_ns() time, with one entry in
+  /// `times->calls` for each of calls(). It requires enable_timing() and makes the step
+  /// synchronous.
   ///
-  /// After a DeviceError, also from finish(), variables may be partly written unless the message
+  /// A DeviceError of start() or finish() may leave variables partly written, unless the message
   /// says otherwise. The next step starts normally.
   ///
-  /// Later steps may already be in flight when an asynchronous step is rejected. Steps of programs
-  /// with data checks then change no variable either, until PlaceMemory::allow_updates(). Programs
-  /// without data checks ignore the rejection. Ignoring it is safe: a training program has every
+  /// When an asynchronous step is rejected, later steps may already be in flight. Later steps of
+  /// programs with data checks change no variable until PlaceMemory::clear_rejection_flag().
+  /// Programs without data checks run normally. This is safe: a training program contains every
   /// data check of its eval and predict programs.
-  virtual std::optional<Status> start(Slots slots, RunTimes* times) = 0;
-  /// Waits for the last asynchronous step with output slot `outputs` and returns its status.
-  virtual Status finish(int outputs) = 0;
+  virtual std::optional<StepStatus> start(Slots slots, RunTimes* times) = 0;
+  /// Waits for the last asynchronous step that used output slot `outputs`. Returns its status.
+  virtual StepStatus finish(int outputs) = 0;
   /// Runs a step synchronously.
-  Status run(Slots slots, RunTimes* times) {
-    const std::optional<Status> ended = start(slots, times);
+  StepStatus run(Slots slots, RunTimes* times) {
+    const std::optional<StepStatus> ended = start(slots, times);
     return ended ? *ended : finish(slots.outputs);
   }
   /// The ops of the call list, in execution order.
   virtual std::vector<const ir::Op*> calls() const = 0;
-  /// Sets the callback of the next runs; null removes it. A watched run skips collectives, and
-  /// every op that depends on a collective's result.
-  virtual void watch(Watch watch) = 0;
+  /// Sets the callback of the next runs; null removes it. A run with a callback skips collectives
+  /// and all ops that depend on their results.
+  virtual void set_observer(KernelObserver observer) = 0;
 };
 
-/// A place that runs programs.
+/// A backend: compiles programs for a place and runs them.
 class Device {
  public:
   virtual ~Device() = default;
   virtual const Target& target() const = 0;
-  virtual int threads() const = 0;  ///< host threads, used for copies
-  /// Allocates the memory of a session. Throws DeviceError when there is too little.
-  virtual std::shared_ptr<PlaceMemory> memory(const Regions& regions) const = 0;
-  /// Compiles the main graph of a program that has passed the whole pipeline. `final_program` and
-  /// `plan` must outlive the result. Returns null when a library has no algorithm for an op that
-  /// its kernel claimed. The target then no longer claims the op, and the pipeline has to run
-  /// again.
-  virtual std::unique_ptr<Executable> build(const ir::Program& final_program,
-                                            const MemoryPlan& plan, const Options& options) = 0;
-  /// Collective. Broadcasts rank 0's `bytes` at address `at` of the session's memory.
+  virtual int threads() const = 0;  ///< number of host threads for copying feeds
+  /// Allocates the memory of a session. Throws DeviceError when the place has too little memory.
+  virtual std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const = 0;
+  /// Compiles the main graph of a program after the whole pass pipeline. `final_program` and `plan`
+  /// must outlive the result. Returns null when a library has no algorithm for an op that the
+  /// target assigned to it. The target then stops assigning that op, and the caller must run the
+  /// pipeline again.
+  virtual std::unique_ptr<Executable> compile(const ir::Program& final_program,
+                                              const MemoryPlan& plan, const Options& options) = 0;
+  /// Collective. Broadcasts `bytes` bytes of the session's memory at address `at` from rank 0.
   virtual void broadcast(std::byte* at, int64_t bytes) = 0;
   virtual CompileReport report() const = 0;
-  /// The choices made by timing for the programs built so far: key to choice, as text.
-  virtual std::map<std::string, std::string> decisions() const { return {}; }
-  /// Adopts the choices that all ranks agreed on. Returns whether any choice changed; then all
-  /// executables must be bound again.
+  /// The tuning choices for the programs built so far, as a map from key to chosen algorithm. Each
+  /// choice was made by timing.
+  virtual std::map<std::string, std::string> tuning_record() const { return {}; }
+  /// Replaces tuning choices by the choices that all ranks agreed on. Returns whether a choice
+  /// changed. If so, all executables must be bound again.
   virtual bool adopt_tuning_record(const std::map<std::string, std::string>&) { return false; }
-  /// Device memory outside the arenas: owner and measured bytes. Empty for the host.
-  virtual std::vector<std::pair<std::string, int64_t>> outside() const { return {}; }
-  /// Bytes of pinned host memory.
-  virtual int64_t pinned() const { return 0; }
-  /// Peak rates of the place. May take a moment to measure them.
+  /// Returns the device memory outside the arenas, as pairs of owner and measured bytes. Empty for
+  /// the CPU.
+  virtual std::vector<std::pair<std::string, int64_t>> memory_outside_arenas() const { return {}; }
+  /// Bytes of pinned host memory in use.
+  virtual int64_t pinned_bytes() const { return 0; }
+  /// Peak FLOP/s and memory bandwidth of the place. The first call may measure them.
   virtual Limits limits() const = 0;
 };
 

@@ -9,17 +9,18 @@
 namespace fluid {
 namespace {
 
-std::atomic<pid_t> forbidden_by = 0;  // pid of the process that called mark_fork_unsafe(); 0: none
+std::atomic<pid_t> fork_unsafe_process =
+    0;  // PID of the process that called mark_fork_unsafe(); 0 if none has
 
 }  // namespace
 
 void mark_fork_unsafe() {
   pid_t nobody = 0;
-  if (forbidden_by == nobody) forbidden_by.compare_exchange_strong(nobody, getpid());
+  if (fork_unsafe_process == nobody) fork_unsafe_process.compare_exchange_strong(nobody, getpid());
 }
 
 void check_not_forked() {
-  if (forbidden_by == 0 || forbidden_by == getpid()) return;
+  if (fork_unsafe_process == 0 || fork_unsafe_process == getpid()) return;
   throw UserError(
       "this process was forked after its parent had run steps or opened a GPU, which a fork does "
       "not inherit: fork before making the first Executor, or exec a program in the child");

@@ -11,22 +11,22 @@ Type concrete(Type type, int64_t batch) {
 }
 
 bool is_read_of(const Expr& e, int64_t operand) {
-  return e.op() == Scalar::read && e.node().ivalue == operand;
+  return e.op() == ScalarOp::read && e.node().ivalue == operand;
 }
 
-/// The tensor that `op` adds to `before`; nullopt when `op` does anything else.
+/// If `op` adds a tensor to `before`, returns that tensor; otherwise nullopt.
 std::optional<Value> added_to(const ir::Op& op, const Value& before) {
   if (op.operands.size() != 2 || op.operands[0] == op.operands[1]) return std::nullopt;
   const Lowered lowered = lower_op(op);
   const Expr& body = lowered.bodies[0];
-  if (body.op() != Scalar::add || !is_read_of(body.args()[0], 0) ||
+  if (body.op() != ScalarOp::add || !is_read_of(body.args()[0], 0) ||
       !is_read_of(body.args()[1], 1)) {
     return std::nullopt;
   }
   return op.operands[op.operands[0] == before ? 1 : 0];
 }
 
-/// Whether `added` is a bias for `before`: one value per channel, broadcast over all other axes.
+/// Whether `added` is a bias: one value per channel, broadcast over all other axes of `before`.
 bool is_bias(const ir::Op& op, const Value& before, const Value& added, int channel_axis) {
   const Shape& y = before.shape();
   const Type& b = added.type();
@@ -43,7 +43,7 @@ bool is_relu(const ir::Op& op) {
   if (op.operands.size() != 1 || op.results.size() != 1) return false;
   const Lowered lowered = lower_op(op);
   const Expr& body = lowered.bodies[0];
-  return body.op() == Scalar::max && is_read_of(body.args()[0], 0) &&
+  return body.op() == ScalarOp::max && is_read_of(body.args()[0], 0) &&
          is_constant(body.args()[1], 0);
 }
 
@@ -51,8 +51,8 @@ bool is_elementwise(const ir::Op& op) {
   return std::holds_alternative<Map>(*def_of(op).lower) && op.results.size() == 1;
 }
 
-/// Matches the ops after `op` as an epilogue: a bias and a relu, or one addend of the result's
-/// type. Returns nullopt for any other chain.
+/// Matches the ops after `op` against the supported epilogues: a bias and a relu, or one addend of
+/// the result's type. Returns nullopt if they do not match.
 std::optional<Epilogue> match(const ir::Op& op, const Chain& chain, int channel_axis,
                               int64_t batch) {
   Epilogue result;

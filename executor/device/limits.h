@@ -4,11 +4,11 @@
 
 namespace fluid {
 
-/// Peak rates of a place per second, with all of its threads.
+/// Peak rates of a place per second, using all of its threads.
 struct Limits {
   double flops_f64 = 0, flops_f32 = 0, flops_f16 = 0, flops_bf16 = 0;
-  double bytes = 0;   ///< memory bandwidth in bytes, with equal reads and writes
-  bool tf32 = false;  ///< flops_f32 is the rate of TF32 products
+  double bytes = 0;   ///< memory bandwidth in bytes/s; reads and writes in equal parts
+  bool tf32 = false;  ///< whether f32 matmuls run in TF32; flops_f32 is then the TF32 rate
   const char* f32_name() const { return tf32 ? "TF32" : "f32"; }
 
   /// Peak FLOP/s of matmuls and convolutions in `dtype`.

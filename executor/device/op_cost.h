@@ -4,7 +4,8 @@
 
 namespace fluid {
 
-/// Evaluates the cost function of `op` for `batch` samples.
+/// Returns the FLOPs and bytes of `op` at batch size `batch`, by the cost function of its
+/// definition.
 Cost cost_of(const ir::Op& op, int64_t batch);
 
 }  // namespace fluid

@@ -6,18 +6,18 @@
 
 namespace fluid {
 
-/// Thrown when the place, or the host beside it, has too little memory. The device is still usable:
-/// a smaller request may succeed.
+/// Thrown when the device or the host has too little memory. The device stays usable: a smaller
+/// request may succeed.
 class OutOfMemory : public DeviceError {
  public:
-  explicit OutOfMemory(const std::string& what) : DeviceError(what), lack_(what) {}
-  /// `lack`: what could not be allocated. `advice`: what the user can do.
-  OutOfMemory(const std::string& lack, const std::string& advice)
-      : DeviceError(lack + ": " + advice), lack_(lack) {}
-  const std::string& lack() const { return lack_; }
+  explicit OutOfMemory(const std::string& what) : DeviceError(what), failed_allocation_(what) {}
+  /// `failed_allocation`: what could not be allocated. `advice`: how the user can avoid the error.
+  OutOfMemory(const std::string& failed_allocation, const std::string& advice)
+      : DeviceError(failed_allocation + ": " + advice), failed_allocation_(failed_allocation) {}
+  const std::string& failed_allocation() const { return failed_allocation_; }
 
  private:
-  std::string lack_;
+  std::string failed_allocation_;
 };
 
 }  // namespace fluid

@@ -2,16 +2,16 @@
 
 namespace fluid {
 
-SlotPlaces slots_at(std::byte* begin, const Regions& regions) {
+SlotAddresses slot_addresses(std::byte* begin, const Regions& regions) {
   std::byte* outputs = begin + regions.feed_slots * regions.feeds;
   return {.feeds = {begin, regions.feed_slots > 1 ? begin + regions.feeds : nullptr},
           .outputs = {outputs, outputs + regions.outputs}};
 }
 
-Memory laid_out(std::byte* begin, const Regions& regions) {
-  Memory memory;
+MemoryAddresses region_addresses(std::byte* begin, const Regions& regions) {
+  MemoryAddresses memory;
   memory.state = begin;
-  memory.slots = slots_at(begin + regions.state, regions);
+  memory.slots = slot_addresses(begin + regions.state, regions);
   memory.transient = memory.slots.outputs[1] + regions.outputs;
   memory.host_slots = memory.slots;
   return memory;

@@ -10,35 +10,39 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kScale = 0, kSkipped = 1, kRate = 2;
-constexpr std::array<std::string_view, StepReport::kCells> kNames = {kLossScale, kSkippedSteps,
-                                                                     kLearningRate};
+constexpr size_t kScaleCell = 0, kSkippedCell = 1, kLearningRateCell = 2;
+constexpr std::array<std::string_view, StepReport::kNumCells> kReportedNames = {
+    kLossScale, kSkippedSteps, kLearningRate};
 
-std::optional<double> figure(std::byte* from, std::span<const Reported> reported, size_t cell) {
-  const auto found = std::ranges::find(reported, cell, &Reported::cell);
+std::optional<double> read_cell(std::byte* from, std::span<const ReportedVariable> reported,
+                                size_t cell) {
+  const auto found = std::ranges::find(reported, cell, &ReportedVariable::cell);
   if (found == reported.end()) return std::nullopt;
-  return Tensor::view(found->dtype, {}, from + cell * StepReport::kCell).item();
+  return Tensor::view(found->dtype, {}, from + cell * StepReport::kCellBytes).item();
 }
 
 }  // namespace
 
-std::vector<Reported> reported(const Variables& variables) {
-  std::vector<Reported> found;
-  for (size_t cell = 0; cell < kNames.size(); ++cell) {
-    const Variable* v = variables.find(kNames[cell]);
+std::vector<ReportedVariable> variables_to_report(const Variables& variables) {
+  std::vector<ReportedVariable> found;
+  for (size_t cell = 0; cell < kReportedNames.size(); ++cell) {
+    const Variable* v = variables.find(kReportedNames[cell]);
     if (v != nullptr) found.push_back({cell, v->type.dtype, v->offset});
   }
   return found;
 }
 
-std::optional<LossScaling> loss_scaling_in(std::byte* from, std::span<const Reported> reported) {
-  const auto scale = figure(from, reported, kScale), skipped = figure(from, reported, kSkipped);
+std::optional<LossScaling> loss_scaling_in(std::byte* from,
+                                           std::span<const ReportedVariable> reported) {
+  const auto scale = read_cell(from, reported, kScaleCell),
+             skipped = read_cell(from, reported, kSkippedCell);
   if (!scale || !skipped) return std::nullopt;
   return LossScaling{.scale = *scale, .skipped = static_cast<int64_t>(*skipped)};
 }
 
-std::optional<double> learning_rate_in(std::byte* from, std::span<const Reported> reported) {
-  return figure(from, reported, kRate);
+std::optional<double> learning_rate_in(std::byte* from,
+                                       std::span<const ReportedVariable> reported) {
+  return read_cell(from, reported, kLearningRateCell);
 }
 
 }  // namespace fluid

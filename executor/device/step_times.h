@@ -13,21 +13,22 @@ inline int64_t clock_ns() {
 }
 
 struct TimeSpan {
-  int64_t begin = 0, end = 0;  ///< clock_ns() times
+  int64_t begin = 0, end = 0;  ///< times from clock_ns()
   int64_t ns() const { return end - begin; }
 };
 
-/// Times of one call of an executable's list. A phase that did not occur has a span of 0.
+/// Times of the phases of one call. A phase that did not occur has begin = end = 0.
 struct CallTimes {
-  TimeSpan wait;      ///< waiting for the collectives whose results the call reads
-  TimeSpan call;      ///< running the call; for a collective: queueing it
-  TimeSpan exchange;  ///< running the collective, concurrently with the following calls
+  TimeSpan wait;        ///< waiting for the collectives whose results the call reads
+  TimeSpan call;        ///< running the call; enqueueing it if it is a collective
+  TimeSpan collective;  ///< running the collective, concurrently with the following calls
 };
 
-/// Times of one run of an executable: a whole step, or one micro-batch.
+/// Times of one run of an executable, for a whole step or one micro-batch.
 struct RunTimes {
-  TimeSpan feeds;      ///< copying the feeds into their slot
-  TimeSpan last_wait;  ///< waiting for collectives whose results no call reads
+  TimeSpan feeds;  ///< copying the feeds into their slot
+  /// Waiting, after the last call, for collectives whose results no call reads.
+  TimeSpan final_wait;
   std::vector<CallTimes> calls;
 };
 

@@ -26,21 +26,21 @@ std::string_view name_of(VariableKind kind) {
   return "";
 }
 
-std::byte* TensorShard::in(Tensor& tensor, int of) const {
+std::byte* TensorShard::shard_address(Tensor& tensor, int of) const {
   return static_cast<std::byte*>(tensor.data()) +
-         cuts[static_cast<size_t>(of)] * size_of(tensor.dtype());
+         shard_begins[static_cast<size_t>(of)] * size_of(tensor.dtype());
 }
 
 Tensor TensorShard::local_shard(const Tensor& tensor) const {
   Tensor own(tensor.dtype(), {elements(rank)});
-  const int64_t begin = cuts[static_cast<size_t>(rank)] * size_of(tensor.dtype());
+  const int64_t begin = shard_begins[static_cast<size_t>(rank)] * size_of(tensor.dtype());
   std::memcpy(own.data(), static_cast<const std::byte*>(tensor.data()) + begin,
               static_cast<size_t>(own.bytes()));
   return own;
 }
 
 void Variables::add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
-                    std::optional<TensorShard> part) {
+                    std::optional<TensorShard> shard) {
   if (const auto at = position_.find(name); at != position_.end()) {
     Variable* known = &variables_[at->second];
     check(known->type == type, [&] {
@@ -48,12 +48,13 @@ void Variables::add(const std::string& name, const Type& type, std::optional<Var
              " in two programs of a session";
     });
     if (kind) known->kind = *kind;
-    if (part) known->part = std::move(part);
+    if (shard) known->shard = std::move(shard);
     return;
   }
   position_[name] = variables_.size();
-  variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_, std::move(part)});
-  bytes_ += aligned(type.bytes_at(1));
+  variables_.push_back(
+      {name, type, kind.value_or(VariableKind::control), bytes_, std::move(shard)});
+  bytes_ += align_up(type.bytes_at(1));
 }
 
 const Variable* Variables::find(std::string_view name) const {
@@ -70,7 +71,7 @@ const Variable& Variables::named(std::string_view name) const {
 
 std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options) {
   std::vector<Variable> variables;
-  for (const NewVariable& v : new_variables(recorded.main())) {
+  for (const VariableDecl& v : declared_variables(recorded.main())) {
     Type type = v.type;
     if (options.dtype && is_float(type.dtype)) type.dtype = *options.dtype;
     variables.push_back({.name = v.name, .type = type, .kind = VariableKind::recorded});
@@ -90,9 +91,10 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
     return source.param.empty() ? VariableKind::control : VariableKind::optimizer;
   };
   const auto part_of = [&](const ir::Op& source) -> std::optional<TensorShard> {
-    if (!source.attrs.has(kWhole)) return std::nullopt;
-    return TensorShard{source.attrs.get<std::vector<int64_t>>(kWhole),
-                       source.attrs.get<std::vector<int64_t>>(kCuts), static_cast<int>(rank)};
+    if (!source.attrs.has(kFullShape)) return std::nullopt;
+    return TensorShard{source.attrs.get<std::vector<int64_t>>(kFullShape),
+                       source.attrs.get<std::vector<int64_t>>(kShardBounds),
+                       static_cast<int>(rank)};
   };
   for (const auto& op : final_program.main().ops) {
     const std::optional<VariableKind> kind = kind_of_recorded(op->symbol);
@@ -105,21 +107,21 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
 
 bool is_initialised(const Variable& variable) {
   return variable.name != kRandomState && variable.kind != VariableKind::scratch &&
-         !copied_parameter(variable.name);
+         !parameter_of_half_weight(variable.name);
 }
 
-std::set<std::string> Startup::names_of_filled() const {
+std::set<std::string> Startup::filled_names() const {
   std::set<std::string> names;
-  for (const NewVariable& v : filled) names.insert(v.name);
+  for (const VariableDecl& v : filled) names.insert(v.name);
   return names;
 }
 
-Startup startup_of(const std::set<std::string>& wanted, const Variables& table,
-                   const std::vector<const ir::Program*>& programs) {
+Startup plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
+                            const std::vector<const ir::Program*>& programs) {
   Startup startup;
   std::set<std::string_view> found;
   for (const ir::Program* program : programs) {
-    for (NewVariable& v : new_variables(program->main())) {
+    for (VariableDecl& v : declared_variables(program->main())) {
       const auto name = wanted.find(v.name);
       if (name == wanted.end() || !found.insert(*name).second) continue;
       if (is_zero_initialized(v.attrs, v.loc)) {

@@ -16,25 +16,27 @@
 
 namespace fluid {
 
-/// The owner of a variable. Checkpoints and parameter files treat each kind differently.
+/// What a variable is used for. Checkpoints and parameter files treat each kind differently.
 enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
-  optimizer,  ///< a parameter's moment; training cannot resume without it
+  optimizer,  ///< optimizer state, such as Adam's moments; training cannot resume without it
   control,    ///< a counter or the loss scale; reset when absent from a checkpoint
-  scratch,    ///< holds no value between runs: a `state` op with the attribute kScratch
+  scratch,    ///< workspace without a value between runs: a `state` op with the attribute kScratch
 };
 std::string_view name_of(VariableKind kind);
 
-/// The shard of a tensor that one rank owns (ZeRO).
+/// The partition of a tensor into one shard per rank (ZeRO), and this rank.
 struct TensorShard {
-  std::vector<int64_t> whole;  ///< shape of the whole tensor
-  std::vector<int64_t> cuts;   ///< first element of each rank's shard, then the number of elements
+  std::vector<int64_t> full_shape;  ///< shape of the unsharded tensor
+  std::vector<int64_t>
+      /// Index of the first element of each shard, followed by the total number of elements.
+      shard_begins;
   int rank = 0;
-  /// Elements in the shard of rank `of`.
-  int64_t elements(int of) const { return cuts[size_t(of) + 1] - cuts[size_t(of)]; }
-  /// Address of rank `of`'s shard in the whole tensor.
-  std::byte* in(Tensor& tensor, int of) const;
-  /// A copy of this rank's shard of the whole tensor.
+  /// Number of elements in the shard of rank `of`.
+  int64_t elements(int of) const { return shard_begins[size_t(of) + 1] - shard_begins[size_t(of)]; }
+  /// Address of the shard of rank `of` in the unsharded tensor.
+  std::byte* shard_address(Tensor& tensor, int of) const;
+  /// Copies this rank's shard out of the unsharded tensor.
   Tensor local_shard(const Tensor& tensor) const;
 };
 
@@ -44,53 +46,55 @@ struct Variable {
   Type type;
   VariableKind kind = VariableKind::control;
   int64_t offset = 0;  ///< bytes from the start of the state region, a multiple of 64
-  /// Set for a shard; `type` is then a vector of the shard's elements.
-  std::optional<TensorShard> part = {};
-  bool saved() const { return kind == VariableKind::recorded; }
+  /// The shard, if this rank holds only a shard of the variable. `type` is then a vector of the
+  /// shard's elements.
+  std::optional<TensorShard> shard = {};
+  bool is_recorded() const { return kind == VariableKind::recorded; }
 };
 
-/// The variables of a session, in the order in which they were added. All executables of the
-/// session share one table, so a variable has one address.
+/// The variable table of a session, in the order of add(). All executables of the session share it,
+/// so a variable has the same address in all programs.
 class Variables {
  public:
-  /// Adds a variable, or checks that an existing one has the same type. A given kind or part
-  /// replaces the existing one. The default kind is `control`.
+  /// Adds a variable; a null `kind` means `control`. If the variable exists, checks that its type
+  /// is equal, and replaces its kind and shard by the given ones.
   void add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
-           std::optional<TensorShard> part = {});
-  const Variable* find(std::string_view name) const;  ///< null when absent
-  /// Throws UserError with a near miss when absent.
+           std::optional<TensorShard> shard = {});
+  const Variable* find(std::string_view name) const;  ///< null if there is no such variable
+  /// Throws UserError, with the most similar name, if there is no such variable.
   const Variable& named(std::string_view name) const;
   const std::vector<Variable>& all() const { return variables_; }
   int64_t bytes() const { return bytes_; }
 
  private:
   std::vector<Variable> variables_;
-  std::map<std::string, size_t, std::less<>> position_;  ///< index by name
+  std::map<std::string, size_t, std::less<>> position_;  ///< name -> index in variables_
   int64_t bytes_ = 0;
 };
 
-/// The variables that the recorded program declares, in order, with their types under `options`.
-/// Offsets are not set.
+/// Returns the variables that program `recorded` declares, in order, with their dtypes under
+/// `options`. Offsets are not set.
 std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options);
 
-/// Adds the variables that the main graph of a compiled program reads or writes. Variables declared
-/// by `recorded` get the kind `recorded`. `rank`: of this process.
+/// Adds the variables that the main graph of a compiled program reads or writes. Variables that
+/// `recorded` declares get the kind `recorded`. `rank`: rank of this process.
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
                    Variables& to);
 
-/// Whether the variable has an initial value of its own. False for the random state, half-precision
+/// Returns whether an initialiser sets the variable. False for the random state, half-precision
 /// weights and scratch.
 bool is_initialised(const Variable& variable);
 
-/// How variables get their initial values.
+/// New variables, grouped by how they are initialised.
 struct Startup {
-  std::set<std::string> zeros;      ///< initially zero: memory is zeroed already
-  std::vector<NewVariable> filled;  ///< filled by the startup program
-  std::set<std::string> names_of_filled() const;
+  /// Names of zero-initialised variables, which need no code because new memory is zero.
+  std::set<std::string> zeros;
+  std::vector<VariableDecl> filled;  ///< the other variables, which the startup program initialises
+  std::set<std::string> filled_names() const;
 };
-/// Determines the initial values of the variables `wanted`. The first of `programs` that declares a
-/// variable determines its initialiser; `table` has its type.
-Startup startup_of(const std::set<std::string>& wanted, const Variables& table,
-                   const std::vector<const ir::Program*>& programs);
+/// Finds the initialisers of the variables named in `wanted`. The first of `programs` that declares
+/// a variable provides its initialiser; `table` provides its type.
+Startup plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
+                            const std::vector<const ir::Program*>& programs);
 
 }  // namespace fluid

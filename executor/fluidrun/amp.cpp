@@ -35,8 +35,9 @@ std::string must_be_backoff(const std::string& text) {
   return good ? "" : "must be above 0 and at most 1, not " + text;
 }
 
-/// The first flag that configures a dynamic loss scale and was given by the user; "" if none was.
-std::string moving_flag(const LossScaleFlags& flags) {
+/// Name of a given flag that configures a dynamic loss scale, such as "--loss-scale-init"; "" if
+/// none is given.
+std::string dynamic_scale_flag(const LossScaleFlags& flags) {
   return flags.initial    ? "--loss-scale-init"
          : flags.growth   ? "--loss-scale-growth"
          : flags.backoff  ? "--loss-scale-backoff"
@@ -46,18 +47,18 @@ std::string moving_flag(const LossScaleFlags& flags) {
                           : "";
 }
 
-std::string first_flag(const LossScaleFlags& flags) {
-  return flags.kind.empty() ? moving_flag(flags) : "--loss-scale";
+std::string first_loss_scale_flag(const LossScaleFlags& flags) {
+  return flags.value.empty() ? dynamic_scale_flag(flags) : "--loss-scale";
 }
 
 LossScale loss_scale_of(const LossScaleFlags& flags) {
   LossScale scale;
-  if (!flags.kind.empty() && flags.kind != kDynamic) {
-    if (const std::string moving = moving_flag(flags); !moving.empty()) {
-      throw UserError(fmt::format("{}: the loss scale {} is constant", moving, flags.kind));
+  if (!flags.value.empty() && flags.value != kDynamic) {
+    if (const std::string flag = dynamic_scale_flag(flags); !flag.empty()) {
+      throw UserError(fmt::format("{}: the loss scale {} is constant", flag, flags.value));
     }
     scale.dynamic = false;
-    scale.initial = *parse_number<double>(flags.kind);
+    scale.initial = *parse_number<double>(flags.value);
     return scale;
   }
   scale.initial = flags.initial.value_or(scale.initial);
@@ -69,8 +70,8 @@ LossScale loss_scale_of(const LossScaleFlags& flags) {
   return scale;
 }
 
-/// Throws UserError for details of --amp without --amp.
-void reject_details(const AmpFlags& flags) {
+/// Throws UserError for --amp-dtype, --amp-f32 or --amp-half without --amp.
+void reject_amp_details(const AmpFlags& flags) {
   const std::pair<const char*, const std::string&> details[] = {
       {"--amp-dtype", flags.dtype}, {"--amp-f32", flags.f32}, {"--amp-half", flags.half}};
   for (const auto& [flag, value] : details) {
@@ -84,11 +85,11 @@ void add_amp_flags(CLI::App& command, AmpFlags& flags) {
   begin_group(command, kPrecisionGroup);
   command
       .add_option("--amp", flags.level,
-                  "mixed precision: o1 casts around ops that gain from half precision; o2 also "
-                  "keeps half-precision weights beside f32 master weights; auto takes the best of "
-                  "off, o1 and o2, which train and bench measure once")
+                  "mixed precision. o1: casts around ops that gain from half precision. o2: also "
+                  "half-precision weights beside f32 master weights. auto: train and bench time "
+                  "off, o1 and o2 once and select one")
       ->type_name("off|o1|o2|auto");
-  command.add_option("--amp-dtype", flags.dtype, "half-precision dtype of --amp; bf16 without it")
+  command.add_option("--amp-dtype", flags.dtype, "half-precision dtype of --amp (default: bf16)")
       ->type_name("bf16|f16");
   command
       .add_option("--amp-f32", flags.f32,
@@ -102,49 +103,48 @@ void add_amp_flags(CLI::App& command, AmpFlags& flags) {
 void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags) {
   begin_group(command, kPrecisionGroup);
   command
-      .add_option(
-          "--loss-scale", flags.kind,
-          "loss scale of --amp-dtype f16: dynamic, or a constant number; dynamic without it")
+      .add_option("--loss-scale", flags.value,
+                  "loss scale for --amp-dtype f16: dynamic or a constant (default: dynamic)")
       ->check(must_be_loss_scale)
       ->type_name("dynamic|NUMBER");
   command
       .add_option("--loss-scale-init", flags.initial,
-                  "first value of a dynamic loss scale; 65536 without it")
+                  "initial value of a dynamic loss scale (default: 65536)")
       ->check(must_be_positive)
       ->type_name("NUMBER");
   command
       .add_option("--loss-scale-growth", flags.growth,
-                  "growth factor after an interval without overflow; 2 without it")
+                  "growth factor after an interval without overflow (default: 2)")
       ->check(must_be_growth)
       ->type_name("FACTOR");
   command
       .add_option("--loss-scale-backoff", flags.backoff,
-                  "backoff factor after an overflow; 0.5 without it")
+                  "backoff factor after an overflow (default: 0.5)")
       ->check(must_be_backoff)
       ->type_name("FACTOR");
   command
       .add_option("--loss-scale-interval", flags.interval,
-                  "growth interval: consecutive steps without overflow; 2000 without it")
-      ->check(must_be_count)
+                  "growth interval: consecutive steps without overflow (default: 2000)")
+      ->check(must_be_positive_integer)
       ->type_name("N");
   command
       .add_option("--loss-scale-floor", flags.floor,
-                  "lower bound of a dynamic loss scale; 1 without it")
+                  "lower bound of a dynamic loss scale (default: 1)")
       ->check(must_be_positive)
       ->type_name("NUMBER");
   command
       .add_option("--loss-scale-ceiling", flags.ceiling,
-                  "upper bound of a dynamic loss scale; 2^24 without it")
+                  "upper bound of a dynamic loss scale (default: 2^24)")
       ->check(must_be_positive)
       ->type_name("NUMBER");
 }
 
-bool is_automatic(const AmpFlags& flags) { return flags.level == "auto"; }
+bool is_amp_auto(const AmpFlags& flags) { return flags.level == "auto"; }
 
-std::optional<AmpOptions> amp_of(const AmpFlags& flags) {
+std::optional<AmpOptions> amp_options(const AmpFlags& flags) {
   const bool off = flags.level.empty() || flags.level == "off";
-  if (off) reject_details(flags);
-  if (is_automatic(flags)) {
+  if (off) reject_amp_details(flags);
+  if (is_amp_auto(flags)) {
     throw UserError("--amp auto: train and bench time steps to choose; say o1, o2 or off here");
   }
   if (!off && flags.level != "o1" && flags.level != "o2") {
@@ -155,13 +155,13 @@ std::optional<AmpOptions> amp_of(const AmpFlags& flags) {
   if (!flags.f32.empty()) amp.in_f32 = CLI::detail::split(flags.f32, ',');
   if (!flags.half.empty()) amp.in_half = CLI::detail::split(flags.half, ',');
   if (!flags.dtype.empty()) {
-    const std::optional<DType> half = dtype_named(flags.dtype);
+    const std::optional<DType> half = parse_dtype(flags.dtype);
     if (half != DType::bf16 && half != DType::f16) {
       throw UserError("--amp-dtype " + flags.dtype + ": must be bf16 or f16");
     }
     amp.dtype = *half;
   }
-  if (const std::string flag = first_flag(flags.loss_scale); !flag.empty()) {
+  if (const std::string flag = first_loss_scale_flag(flags.loss_scale); !flag.empty()) {
     if (off || !amp.scales_loss()) {
       throw UserError(flag + ": the loss is scaled with --amp-dtype f16 only");
     }
@@ -173,7 +173,7 @@ std::optional<AmpOptions> amp_of(const AmpFlags& flags) {
 
 namespace {
 
-/// Bytes that half-precision results of an op save against f32.
+/// Bytes that an op's half-precision results save compared with f32 results.
 int64_t saved_bytes(const ir::Op& op, DType half, int64_t batch) {
   int64_t bytes = 0;
   for (const ir::Result& r : op.results) {
@@ -182,7 +182,7 @@ int64_t saved_bytes(const ir::Op& op, DType half, int64_t batch) {
   return bytes;
 }
 
-/// The op's name and the name of its result: "matmul %y".
+/// The op's name and the name of its first result: "matmul %y".
 std::string op_text(const ir::Op& op) {
   const std::string& name = op.results.front().name;
   return op.name + (name.empty() ? "" : " %" + name);

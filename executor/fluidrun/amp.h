@@ -13,34 +13,35 @@ class App;
 
 namespace fluid {
 
-/// Names and defaults follow PyTorch's GradScaler; floor and ceiling are bounds of the scale.
+/// The --loss-scale flags. The names and defaults follow PyTorch's GradScaler. `floor` and
+/// `ceiling` bound the scale.
 struct LossScaleFlags {
-  std::string kind;  ///< "dynamic", a constant number, or empty: dynamic
+  std::string value;  ///< --loss-scale: "dynamic" or a constant scale; empty: dynamic
   std::optional<double> initial = {}, growth = {}, backoff = {}, floor = {}, ceiling = {};
   std::optional<int64_t> interval = {};
 };
 
-/// Mixed precision on the command line.
+/// The --amp flags of mixed precision.
 struct AmpFlags {
-  std::string level;  ///< "o1", "o2", "auto"; "off" or empty: none
-  std::string dtype;  ///< "bf16", "f16", or empty: bf16
-  std::string f32;    ///< ops and layers, separated by commas
-  std::string half;   ///< likewise
+  std::string level;  ///< AMP level: "o1", "o2" or "auto"; "off" or empty: no mixed precision
+  std::string dtype;  ///< half-precision dtype: "bf16" or "f16"; empty: bf16
+  std::string f32;    ///< comma-separated names of ops and layers to keep in f32
+  std::string half;   ///< comma-separated names of ops and layers to compute in half precision
   LossScaleFlags loss_scale;
 };
 void add_amp_flags(CLI::App& command, AmpFlags& flags);
-/// Adds the options of the loss scale, for subcommands that train.
+/// Adds the loss-scale flags to a subcommand that trains.
 void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags);
 
-/// Whether --amp is auto.
-bool is_automatic(const AmpFlags& flags);
-/// The options of amp_cast; absent for "off". Throws UserError for an unknown level or dtype, for
-/// flags that exclude each other, and for "auto".
-std::optional<AmpOptions> amp_of(const AmpFlags& flags);
+/// Whether the flags contain --amp auto.
+bool is_amp_auto(const AmpFlags& flags);
+/// The mixed-precision options that the flags select; absent for --amp off. Throws UserError for an
+/// unknown level or dtype, for flags that exclude each other, and for --amp auto.
+std::optional<AmpOptions> amp_options(const AmpFlags& flags);
 
-/// Prints the dtype that amp_cast gives each op and the reason, then the number of casts and the
-/// bytes that half-precision results save at `options.batch`. `program` is the input of amp_cast.
-/// Without `options.amp` the level is o1.
+/// Prints the dtype that the amp_cast pass gives each op, and the reason. Then prints the number of
+/// casts, and the bytes that half-precision results save at batch size `options.batch`. `program`:
+/// the input of the pass. Uses level o1 if `options.amp` is absent.
 void print_amp_report(const ir::Program& program, const Options& options);
 
 }  // namespace fluid

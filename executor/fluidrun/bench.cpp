@@ -2,16 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 
-#include "executor/executor.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 #include "executor/trainer/inference.h"
+#include "executor/trainer/trainer.h"
 #include "ir/stopwatch.h"
 
 namespace fluid {
@@ -29,28 +30,25 @@ int run(const BenchFlags& flags) {
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
   options.micro_batches = flags.micro_batches;
-  options.find_sample = find_in({&reader});
+  options.find_sample = make_sample_finder({&reader});
   set_profile(options, flags.profile);
-  Executor executor(program, place_of(flags.place), options);
+  Trainer trainer(program, place_of(flags.place), options);
+  Executor& executor = trainer.executor();
   if (const auto& choice = executor.amp_choice()) {
     print_to(stderr, "--amp auto selects {}\n", choice->text());
   }
-  executor.prepare({.train = reader.batch_sizes()});
-  const auto steps = [&](int64_t n) {
-    const Stopwatch watch;
-    std::optional<OutputViews> last;
-    for (int64_t i = 0; i < n;) {
-      const Batch* batch = reader.next();
-      if (batch == nullptr) continue;
-      last = executor.run(*batch);
-      ++i;
-    }
-    if (last) last->wait();  // steps run in order: all are done
-    return watch.ms() / static_cast<double>(n);
-  };
-  steps(flags.warmup);
   std::vector<double> times;
-  for (int64_t i = 0; i < flags.repeat; ++i) times.push_back(steps(flags.steps));
+  std::optional<Stopwatch> watch;
+  const auto record_time = [&](int64_t step) {
+    if (step < flags.warmup || (step - flags.warmup) % flags.steps != 0) return;
+    if (watch) times.push_back(watch->ms() / static_cast<double>(flags.steps));
+    watch.emplace();
+  };
+  trainer.fit(reader, {.epochs = std::numeric_limits<int64_t>::max(),
+                       .max_steps = flags.warmup + flags.repeat * flags.steps,
+                       .on_begin = [&](const BeginEvent&) { record_time(0); },
+                       .on_step = [&](const StepEvent& event) { record_time(event.step); },
+                       .notice = [](const std::string&) {}});
   std::ranges::sort(times);
   const double median = times[times.size() / 2];
   const auto batch = static_cast<double>(reader.batch_sizes().front());
@@ -68,24 +66,24 @@ void add_bench(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   begin_group(*command, kDataGroup);
   command->add_option("--data", flags->data, "training data")->type_name("SPEC")->required();
-  add_batch(*command, flags->batch);
+  add_data_batch_flag(*command, flags->batch);
   begin_group(*command, kTrainingGroup);
   command->add_option("--steps", flags->steps, "steps per timing")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--warmup", flags->warmup, "steps before the first timing")
-      ->check(must_be_natural)
+      ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--repeat", flags->repeat, "timings; their median is printed")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
-  add_micro_batches(*command, flags->micro_batches);
+  add_micro_batches_flag(*command, flags->micro_batches);
   add_profile_flags(*command, flags->profile);
   command->footer("Examples:\n  fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
                   data_help());

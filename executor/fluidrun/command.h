@@ -10,17 +10,17 @@ class App;
 
 namespace fluid {
 
-/// The work of the chosen subcommand; returns the exit code.
+/// Runs the chosen subcommand and returns the exit code of fluidrun.
 using Action = std::function<int()>;
 
-// Each function adds one subcommand to `app`; the chosen subcommand sets `action`. One file per
-// subcommand.
+// Each function adds one subcommand to `app`. If the command line names the subcommand, parsing
+// sets `action` to run it. Each subcommand has its own file.
 
 void add_bench(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
-/// `program`: the command line after "--", which fluidrun does not parse.
+/// Adds `launch`. `program`: the arguments after "--", which fluidrun does not parse.
 void add_launch(CLI::App& app, Action& action, std::vector<std::string> program);
 void add_man(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);

@@ -33,7 +33,7 @@ std::vector<OptionText> options_of(const CommandText& command) {
   return options;
 }
 
-std::vector<std::string> flags_of(const CommandText& command) {
+std::vector<std::string> option_names(const CommandText& command) {
   std::vector<std::string> names;
   for (const OptionText& option : options_of(command)) {
     names.insert(names.end(), option.names.begin(), option.names.end());
@@ -47,7 +47,8 @@ std::vector<std::string> names_of(const std::vector<CommandText>& commands) {
   return names;
 }
 
-/// For each list of values the `case` patterns of the words before them: "train --amp".
+/// Map from a list of choices, such as "off o1", to bash `case` patterns. A pattern is the command
+/// and the option before the value, such as "'train --amp'".
 std::map<std::string, std::vector<std::string>> patterns_by_values(
     const std::vector<CommandText>& commands) {
   std::map<std::string, std::vector<std::string>> patterns;
@@ -68,8 +69,8 @@ std::map<std::string, std::vector<std::string>> patterns_by_values(
   return patterns;
 }
 
-/// Bash splits words at = and :, so that `--amp=o1` arrives as three words.
-constexpr const char* kBashEnd = R"sh(  esac
+/// The last lines of the bash completion script, after its table of choices.
+constexpr const char* kBashScriptEnd = R"sh(  esac
   case $cur in
     -*) words=$flags ;;
     *) [[ -n $command ]] || words=$commands ;;
@@ -80,6 +81,8 @@ constexpr const char* kBashEnd = R"sh(  esac
 complete -o default -o bashdefault -F _fluidrun fluidrun
 )sh";
 
+/// The bash completion script. Bash splits words at = and :, so the script sees `--amp=o1` as three
+/// words.
 std::string bash_script(const CLI::App& app) {
   const std::vector<CommandText> commands = all_commands(app);
   std::string out = fmt::format(
@@ -104,19 +107,20 @@ std::string bash_script(const CLI::App& app) {
   done
   case $command in
 )sh";
-  out += fmt::format("    '') flags='{}' ;;\n", fmt::join(flags_of(describe(app)), " "));
+  out += fmt::format("    '') flags='{}' ;;\n", fmt::join(option_names(command_text(app)), " "));
   for (const CommandText& command : commands) {
-    out += fmt::format("    {}) flags='{}' ;;\n", command.name, fmt::join(flags_of(command), " "));
+    out +=
+        fmt::format("    {}) flags='{}' ;;\n", command.name, fmt::join(option_names(command), " "));
   }
   out += "  esac\n  case \"$command $prev\" in\n";
   for (const auto& [values, patterns] : patterns_by_values(commands)) {
     out += fmt::format("    {}) values='{}' ;;\n", fmt::join(patterns, " | "), values);
   }
-  return out + kBashEnd;
+  return out + kBashScriptEnd;
 }
 
-/// `text` for a place within single quotes, with a backslash before each of `special`. `quote`
-/// stands for a single quote.
+/// Escapes `text` for a single-quoted shell string. Puts a backslash before each character of
+/// `special`, and replaces each single quote by `quote`.
 std::string escaped(const std::string& text, std::string_view special, const char* quote) {
   std::string out;
   for (const char c : text) {
@@ -128,7 +132,8 @@ std::string escaped(const std::string& text, std::string_view special, const cha
 
 std::string zsh_escaped(const std::string& text) { return escaped(text, "[]:\\", "'\\''"); }
 
-/// ":N:_files", or the words to choose from.
+/// The zsh completion of an option's value: ":FILE:_files" for a file, ":off|o1:(off o1)" for fixed
+/// choices.
 std::string zsh_action(const std::string& name, const OptionText& option) {
   if (option.choices.empty()) return ":" + zsh_escaped(name) + ":_files";
   return fmt::format(":{}:({})", zsh_escaped(name), fmt::join(option.choices, " "));

@@ -23,8 +23,8 @@ using Json = nlohmann::ordered_json;
 
 struct Gpu {
   FluidGpuDescription description{};
-  std::string problem;  ///< why programs cannot run on it; "" when they can
-  bool answers = false;
+  std::string problem;  ///< reason why the GPU cannot run programs; "" if it can
+  bool is_described = false;
 };
 
 struct Machine {
@@ -34,29 +34,30 @@ struct Machine {
   std::vector<Gpu> gpus;
 };
 
-Gpu gpu_at(const GpuBackend& backend, int device) {
+Gpu query_gpu(const GpuBackend& backend, int device) {
   try {
     const FluidGpuDescription gpu = describe_gpu(backend, device);
-    return {gpu, unsupported(gpu), true};
+    return {gpu, unsupported_reason(gpu), true};
   } catch (const DeviceError& e) {
     return {.problem = e.what()};
   }
 }
 
-Machine this_machine() {
+Machine query_machine() {
   Machine machine;
   for (int device = 0; device < machine.backend.devices; ++device) {
-    machine.gpus.push_back(gpu_at(machine.backend, device));
+    machine.gpus.push_back(query_gpu(machine.backend, device));
   }
   return machine;
 }
 
-/// "9.19.0" for 91900, the encoding of cuBLAS, cuDNN and NCCL.
+/// Formats a version number of cuBLAS, cuDNN or NCCL: 91900 becomes "9.19.0".
 std::string library_version(int64_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-/// "580.95.05 for CUDA 13.0", or "for CUDA 13.0" when Linux does not tell the driver's version.
+/// Formats the version of the NVIDIA driver and the CUDA version that it supports: "580.95.05 for
+/// CUDA 13.0". Omits the driver version if /sys does not contain it.
 std::string driver_version(int64_t cuda) {
   if (cuda == 0) return "none";
   std::ifstream module("/sys/module/nvidia/version");
@@ -65,7 +66,7 @@ std::string driver_version(int64_t cuda) {
   return fmt::format("{}{}for CUDA {}", version, version.empty() ? "" : " ", cuda_version(cuda));
 }
 
-std::vector<std::pair<std::string, std::string>> named(const FluidGpuVersions& versions) {
+std::vector<std::pair<std::string, std::string>> named_versions(const FluidGpuVersions& versions) {
   return {{"driver", driver_version(versions.driver)},
           {"CUDA", cuda_version(versions.runtime)},
           {"cuBLAS", library_version(versions.blas)},
@@ -85,46 +86,46 @@ void print_cpu(const TargetDescription& target, const HostCpu& cpu) {
 
 void print_gpu(size_t device, const Gpu& gpu) {
   const FluidGpuDescription& d = gpu.description;
-  if (gpu.answers) {
+  if (gpu.is_described) {
     fmt::print("cuda:{}  {}, compute capability {}.{}, {} multiprocessors: {} of {} are free\n",
                device, d.name, d.major, d.minor, d.multiprocessors,
                bytes_text(static_cast<double>(d.free_memory)),
                bytes_text(static_cast<double>(d.memory)));
   }
-  if (!gpu.problem.empty()) fmt::print("{}{}\n", gpu.answers ? "        " : "", gpu.problem);
+  if (!gpu.problem.empty()) fmt::print("{}{}\n", gpu.is_described ? "        " : "", gpu.problem);
 }
 
 void print_gpus(const Machine& machine) {
   if (machine.gpus.empty()) {
-    fmt::print("cuda    none: {}\n", machine.backend.absence);
+    fmt::print("cuda    none: {}\n", machine.backend.unavailable_reason);
     return;
   }
   for (size_t i = 0; i < machine.gpus.size(); ++i) print_gpu(i, machine.gpus[i]);
   std::string versions;
-  for (const auto& [name, version] : named(machine.backend.versions)) {
+  for (const auto& [name, version] : named_versions(machine.backend.versions)) {
     versions += fmt::format("{}{} {}", versions.empty() ? "" : ", ", name, version);
   }
   fmt::print("        {}\n", versions);
 }
 
 Json json_of(const Gpu& gpu) {
-  Json json = gpu.answers ? Json::parse(to_json(gpu.description)) : Json::object();
+  Json json = gpu.is_described ? Json::parse(to_json(gpu.description)) : Json::object();
   if (!gpu.problem.empty()) json[kGpuProblem] = gpu.problem;
   return json;
 }
 
 Json json_of(const Machine& machine) {
   Json json = Json::parse(to_json(machine.target));
-  Json& rest = json[kMachineEntry];
-  rest = {{"cpu", machine.cpu.name},
-          {"cores", machine.cpu.cores},
-          {"features", machine.cpu.features},
-          {"gpus", Json::array()}};
-  for (const Gpu& gpu : machine.gpus) rest["gpus"].push_back(json_of(gpu));
-  if (machine.gpus.empty()) rest["no_gpus"] = machine.backend.absence;
+  Json& machine_json = json[kMachineEntry];
+  machine_json = {{"cpu", machine.cpu.name},
+                  {"cores", machine.cpu.cores},
+                  {"features", machine.cpu.features},
+                  {"gpus", Json::array()}};
+  for (const Gpu& gpu : machine.gpus) machine_json["gpus"].push_back(json_of(gpu));
+  if (machine.gpus.empty()) machine_json["no_gpus"] = machine.backend.unavailable_reason;
   if (machine.backend.table == nullptr) return json;
-  for (const auto& [name, version] : named(machine.backend.versions)) {
-    rest["versions"][name] = version;
+  for (const auto& [name, version] : named_versions(machine.backend.versions)) {
+    machine_json["versions"][name] = version;
   }
   return json;
 }
@@ -137,15 +138,15 @@ void add_devices(CLI::App& app, Action& action) {
       "Examples:\n"
       "  fluidrun devices --json > target.json\n\n"
       "Notes:\n"
-      "  libfluid_cuda.so drives the GPUs; it lies beside fluidrun, or FLUID_GPU_LIBRARY names "
-      "it.\n"
+      "  GPUs need libfluid_cuda.so: beside fluidrun, in lib, or at the path in "
+      "FLUID_GPU_LIBRARY.\n"
       "  CUDA_VISIBLE_DEVICES selects the GPUs.");
   begin_group(*command, kDeviceGroup);
   const auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "print JSON, as `plan --target` reads it");
   command->callback([&action, json] {
     action = [json] {
-      const Machine machine = this_machine();
+      const Machine machine = query_machine();
       if (*json) {
         fmt::print("{}\n", json_of(machine).dump(2));
       } else {

@@ -17,7 +17,7 @@ namespace fluid {
 
 namespace {
 
-/// The training step before fusion, so that the diagram shows the user's ops.
+/// Compiles `program` to a training step without fusion, so that the diagram shows the user's ops.
 std::unique_ptr<ir::Program> training_step(const Program& program) {
   std::unique_ptr<ir::Program> step = program.ir().clone();
   const CpuTarget target(TargetDescription{});
@@ -30,34 +30,38 @@ std::unique_ptr<ir::Program> training_step(const Program& program) {
 
 }  // namespace
 
-TrainingNeeds training_needs(const Program& program) {
-  TrainingNeeds needs;
-  if (find_directive(program.ir().main()) == nullptr) return needs;
+TrainingMemory training_memory(const Program& program) {
+  TrainingMemory memory;
+  if (find_directive(program.ir().main()) == nullptr) return memory;
+  std::set<std::string> recorded;
+  for (const auto& op : program.ir().main().ops) recorded.insert(op->symbol);
   const std::unique_ptr<ir::Program> step = training_step(program);
   for (const auto& op : step->main().ops) {
-    if (is_store(*op)) needs.updated.insert(op->symbol);
-    if (source_kind(*op) == SourceKind::state) {
+    if (is_store(*op)) memory.updated_variables.insert(op->symbol);
+    if (source_kind(*op) == SourceKind::state && !recorded.contains(op->symbol)) {
       const Type& type = op->results.front().type;
       const bool is_moment = is_float(type.dtype) && !type.shape.empty();
-      if (is_moment) needs.optimizer_bytes += type.bytes_at(1);
+      if (is_moment) memory.optimizer_bytes += type.bytes_at(1);
     }
     if (op->role != ir::Role::backward) continue;
     for (const Value& v : op->operands) {
       const ir::Op* root = root_of(v).op();
       const bool computed = source_kind(*root) == SourceKind::none;
-      if (computed && root->role == ir::Role::forward) needs.saved_ops.insert(root->id);
+      if (computed && root->role == ir::Role::forward) memory.saved_ops.insert(root->id);
     }
   }
-  return needs;
+  return memory;
 }
 
 namespace {
 
-constexpr int kLeastWidth = 260, kLine = 16, kGapX = 40, kGapY = 56, kMargin = 20;
-constexpr double kLetter = 6.7, kTitleLetter = 8;  // widths in the fonts of the style below
-constexpr const char *kSaved = "#d9730d", *kOther = "#555";
-constexpr int kLabel = 12;
-constexpr int kLane = 14;  // distance of an arrow from the box or arrow to its left
+constexpr int kMinBoxWidth = 260, kLineHeight = 16, kGapX = 40, kGapY = 56, kMargin = 20;
+// character widths in pixels, in the fonts of to_svg()
+constexpr double kCharWidth = 6.7, kTitleCharWidth = 8;
+constexpr const char *kSavedColour = "#d9730d", *kArrowColour = "#555";
+constexpr int kLabelHeight = 12;
+// pixels between the vertical part of an arrow and the box or arrow to its left
+constexpr int kLaneSpacing = 14;
 
 std::string escaped(std::string_view text, bool xml) {
   std::string out;
@@ -81,83 +85,87 @@ std::string line_of(const ir::Op& op, bool saved) {
   return line + (saved ? "  *" : "");
 }
 
-int height_of(const Box& box) { return kLine * (static_cast<int>(box.lines.size()) + 1) + 12; }
+int height_of(const Box& box) {
+  return kLineHeight * (static_cast<int>(box.lines.size()) + 1) + 12;
+}
 
-struct Placed {
+struct BoxPosition {
   int x = 0, y = 0;
-  int labels = 0;  ///< height of the labels below it
+  int labels = 0;  ///< total height of the arrow labels below the box, in pixels
 };
 
-struct Placement {
-  std::vector<Placed> boxes;
-  int box_width = kLeastWidth;
-  std::map<int, int> right;  ///< by rank: where its last box ends
+struct DiagramLayout {
+  std::vector<BoxPosition> boxes;
+  int box_width = kMinBoxWidth;
+  /// Rank -> x of the right edge of its boxes and of the arrows beside them.
+  std::map<int, int> right;
   int width = 0, height = kMargin;
 };
 
-/// Wide enough for every line.
+/// Width of every box in pixels, for the longest line of text in the diagram.
 int box_width(const Diagram& diagram) {
-  double width = kLeastWidth;
+  double width = kMinBoxWidth;
   for (const Box& box : diagram.boxes) {
-    width = std::max(width, 16 + kTitleLetter * static_cast<double>(box.title.size()));
+    width = std::max(width, 16 + kTitleCharWidth * static_cast<double>(box.title.size()));
     for (const std::string& line : box.lines) {
-      width = std::max(width, 16 + kLetter * static_cast<double>(line.size()));
+      width = std::max(width, 16 + kCharWidth * static_cast<double>(line.size()));
     }
   }
   return static_cast<int>(width);
 }
 
-/// Boxes of equal rank side by side, ranks from top to bottom.
-Placement place(const Diagram& diagram) {
+/// Places the boxes of equal rank side by side in a row, and the ranks from top to bottom.
+DiagramLayout lay_out(const Diagram& diagram) {
   std::map<int, std::vector<size_t>> ranks;
   for (size_t i = 0; i < diagram.boxes.size(); ++i) ranks[diagram.boxes[i].rank].push_back(i);
-  Placement placement;
-  placement.boxes.resize(diagram.boxes.size());
-  const int step = (placement.box_width = box_width(diagram)) + kGapX;
+  DiagramLayout layout;
+  layout.boxes.resize(diagram.boxes.size());
+  const int step = (layout.box_width = box_width(diagram)) + kGapX;
   size_t widest = 1;
   for (const auto& [rank, row] : ranks) widest = std::max(widest, row.size());
-  placement.width = static_cast<int>(widest) * step - kGapX + 2 * kMargin;
+  layout.width = static_cast<int>(widest) * step - kGapX + 2 * kMargin;
   for (const auto& [rank, row] : ranks) {
     int tallest = 0;
     const int used = static_cast<int>(row.size()) * step - kGapX;
-    int x = (placement.width - used) / 2;
+    int x = (layout.width - used) / 2;
     for (const size_t i : row) {
-      placement.boxes[i] = {.x = x, .y = placement.height};
+      layout.boxes[i] = {.x = x, .y = layout.height};
       x += step;
       tallest = std::max(tallest, height_of(diagram.boxes[i]));
     }
-    placement.right[rank] = x - kGapX;
-    placement.height += tallest + kGapY;
+    layout.right[rank] = x - kGapX;
+    layout.height += tallest + kGapY;
   }
-  return placement;
+  return layout;
 }
 
-int middle_of(size_t box, const Placement& placement) {
-  return placement.boxes[box].x + placement.box_width / 2;
+int centre_x(size_t box, const DiagramLayout& layout) {
+  return layout.boxes[box].x + layout.box_width / 2;
 }
 
-/// The SVG path of an arrow. An arrow to the next rank is a curve. An arrow that skips ranks runs
-/// down a lane of its own, to the right of their boxes.
-std::string svg_path(const Arrow& a, const Diagram& diagram, Placement& placement) {
+/// The SVG path of an arrow. An arrow to the next rank is a curve. An arrow that skips ranks has a
+/// vertical part (a lane) of its own, to the right of the boxes of the skipped ranks.
+std::string svg_path(const Arrow& a, const Diagram& diagram, DiagramLayout& layout) {
   const Box &from = diagram.boxes[a.from], &to = diagram.boxes[a.to];
-  const int x1 = middle_of(a.from, placement), x2 = middle_of(a.to, placement);
-  const int y1 = placement.boxes[a.from].y + height_of(from);
-  const int y2 = placement.boxes[a.to].y - 4;
+  const int x1 = centre_x(a.from, layout), x2 = centre_x(a.to, layout);
+  const int y1 = layout.boxes[a.from].y + height_of(from);
+  const int y2 = layout.boxes[a.to].y - 4;
   constexpr int kBend = kGapY / 2;
   if (to.rank == from.rank + 1) {
     return fmt::format("M{} {} C{} {} {} {} {} {}", x1, y1, x1, y1 + kBend, x2, y2 - kBend, x2, y2);
   }
   int lane = 0;
-  for (int r = from.rank + 1; r < to.rank; ++r) lane = std::max(lane, placement.right[r] + kLane);
-  for (int r = from.rank + 1; r < to.rank; ++r) placement.right[r] = lane;
-  placement.width = std::max(placement.width, lane + kMargin);
+  for (int r = from.rank + 1; r < to.rank; ++r)
+    lane = std::max(lane, layout.right[r] + kLaneSpacing);
+  for (int r = from.rank + 1; r < to.rank; ++r) layout.right[r] = lane;
+  layout.width = std::max(layout.width, lane + kMargin);
   const int top = y1 + kGapY, bottom = y2 - kGapY;
   return fmt::format("M{} {} C{} {} {} {} {} {} V{} C{} {} {} {} {} {}", x1, y1, x1, top, lane, y1,
                      lane, top, bottom, lane, y2, x2, bottom, x2, y2);
 }
 
-/// The head of an arrow.
-std::string svg_tip(const char* name, const char* colour) {
+/// The SVG marker of an arrowhead.
+std::string svg_arrowhead(const char* name, const char* colour) {
   return fmt::format(
       "<marker id='{}' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='8' markerHeight='8' "
       "markerUnits='userSpaceOnUse' orient='auto'><path d='M0 0 L8 4 L0 8z' fill='{}'/></marker>",
@@ -167,55 +175,57 @@ std::string svg_tip(const char* name, const char* colour) {
 std::string svg_arrow(const Arrow& a, const std::string& path) {
   return fmt::format(
       "<path d='{}' fill='none' stroke='{}' stroke-width='{}' marker-end='url(#{})'/>\n", path,
-      a.saved ? kSaved : kOther, a.saved ? 3 : 1, a.saved ? "saved" : "tip");
+      a.saved ? kSavedColour : kArrowColour, a.saved ? 3 : 1, a.saved ? "saved" : "tip");
 }
 
-/// Whether every arrow out of the box leaves straight down or to the right.
-bool leaves_rightwards(size_t box, const Diagram& diagram, const Placement& placement) {
+/// Whether at least one arrow leaves the box to the right, and none leaves the box to the left.
+bool leaves_rightwards(size_t box, const Diagram& diagram, const DiagramLayout& layout) {
   bool right = false, left = false;
   for (const Arrow& a : diagram.arrows) {
     if (a.from != box) continue;
     const bool lane = diagram.boxes[a.to].rank > diagram.boxes[box].rank + 1;
-    const int across = middle_of(a.to, placement) - middle_of(box, placement);
+    const int across = centre_x(a.to, layout) - centre_x(box, layout);
     right = right || lane || across > 0;
     left = left || (!lane && across < 0);
   }
   return right && !left;
 }
 
-/// The types of a box's values, one below the other under its middle, beside the arrows.
-std::string svg_label(const Arrow& a, const Diagram& diagram, Placement& placement) {
+/// The SVG text of an arrow's label, below the centre of the box that the arrow leaves. Places the
+/// second and later labels of a box below its first label.
+std::string svg_label(const Arrow& a, const Diagram& diagram, DiagramLayout& layout) {
   if (a.label.empty()) return "";
-  Placed& from = placement.boxes[a.from];
-  from.labels += kLabel;
-  const bool before = leaves_rightwards(a.from, diagram, placement);
+  BoxPosition& from = layout.boxes[a.from];
+  from.labels += kLabelHeight;
+  const bool left_of_arrows = leaves_rightwards(a.from, diagram, layout);
   return fmt::format("<text x='{}' y='{}' class='t' text-anchor='{}' fill='{}'>{}</text>\n",
-                     middle_of(a.from, placement) + (before ? -8 : 8),
+                     centre_x(a.from, layout) + (left_of_arrows ? -8 : 8),
                      from.y + height_of(diagram.boxes[a.from]) + 4 + from.labels,
-                     before ? "end" : "start", a.saved ? kSaved : kOther, escaped(a.label, true));
+                     left_of_arrows ? "end" : "start", a.saved ? kSavedColour : kArrowColour,
+                     escaped(a.label, true));
 }
 
-std::string svg_box(const Box& box, Placed at, int width) {
+std::string svg_box(const Box& box, BoxPosition at, int width) {
   std::string svg = fmt::format(
       "<rect x='{}' y='{}' width='{}' height='{}' rx='6' fill='#eef3fb' stroke='#35507a'/>\n"
       "<text x='{}' y='{}' class='h'>{}</text>\n",
-      at.x, at.y, width, height_of(box), at.x + 8, at.y + kLine, escaped(box.title, true));
+      at.x, at.y, width, height_of(box), at.x + 8, at.y + kLineHeight, escaped(box.title, true));
   for (size_t l = 0; l < box.lines.size(); ++l) {
     svg += fmt::format("<text x='{}' y='{}'>{}</text>\n", at.x + 8,
-                       at.y + kLine * (static_cast<int>(l) + 2), escaped(box.lines[l], true));
+                       at.y + kLineHeight * (static_cast<int>(l) + 2), escaped(box.lines[l], true));
   }
   return svg;
 }
 
-/// A feed goes just above the first box that reads it, so that its arrows stay short.
-void lower_feeds(Diagram& diagram) {
-  std::map<size_t, int> reader;
+/// Moves each feed to the rank directly above its first reader, so that its arrows are short.
+void move_feeds_to_readers(Diagram& diagram) {
+  std::map<size_t, int> reader_rank;
   for (const Arrow& a : diagram.arrows) {
     const int rank = diagram.boxes[a.to].rank;
-    const auto [first, fresh] = reader.emplace(a.from, rank);
+    const auto [first, fresh] = reader_rank.emplace(a.from, rank);
     first->second = std::min(first->second, rank);
   }
-  for (const auto& [box, rank] : reader) {
+  for (const auto& [box, rank] : reader_rank) {
     if (diagram.boxes[box].rank == 0) diagram.boxes[box].rank = rank - 1;
   }
 }
@@ -250,7 +260,7 @@ Diagram diagram_of(const Program& program, const std::set<int64_t>& saved) {
       diagram.arrows.push_back({from, at, named ? "" : v.type().str(), saved.contains(v.op()->id)});
     }
   }
-  lower_feeds(diagram);
+  move_feeds_to_readers(diagram);
   return diagram;
 }
 
@@ -273,14 +283,14 @@ std::string to_dot(const Diagram& diagram, const std::string& name) {
 }
 
 std::string to_svg(const Diagram& diagram) {
-  Placement placement = place(diagram);
+  DiagramLayout layout = lay_out(diagram);
   std::string arrows, labels, boxes;
   for (const Arrow& a : diagram.arrows) {
-    arrows += svg_arrow(a, svg_path(a, diagram, placement));
-    labels += svg_label(a, diagram, placement);
+    arrows += svg_arrow(a, svg_path(a, diagram, layout));
+    labels += svg_label(a, diagram, layout);
   }
   for (size_t i = 0; i < diagram.boxes.size(); ++i) {
-    boxes += svg_box(diagram.boxes[i], placement.boxes[i], placement.box_width);
+    boxes += svg_box(diagram.boxes[i], layout.boxes[i], layout.box_width);
   }
   return fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}'>\n"
@@ -289,8 +299,8 @@ std::string to_svg(const Diagram& diagram) {
       "<defs>{7}{8}</defs>\n<rect width='100%' height='100%' fill='white'/>\n"
       "{2}{3}{4}<text x='{5}' y='{6}' fill='{9}'>* and thick arrows: kept for the backward "
       "pass</text>\n</svg>\n",
-      placement.width, placement.height, arrows, labels, boxes, kMargin, placement.height - kMargin,
-      svg_tip("tip", kOther), svg_tip("saved", kSaved), kSaved);
+      layout.width, layout.height, arrows, labels, boxes, kMargin, layout.height - kMargin,
+      svg_arrowhead("tip", kArrowColour), svg_arrowhead("saved", kSavedColour), kSavedColour);
 }
 
 }  // namespace fluid

@@ -10,38 +10,41 @@
 
 namespace fluid {
 
-/// The saved values, parameters and optimizer memory of a training step; empty for a program
-/// without `train`.
-struct TrainingNeeds {
-  /// Ids of the recorded forward ops whose results the backward pass reads.
+/// Saved activations, updated variables and optimizer state of a training step. Empty for a program
+/// without a `train` op.
+struct TrainingMemory {
+  /// Ids of the forward ops whose results the backward pass reads.
   std::set<int64_t> saved_ops;
-  std::set<std::string> updated;  ///< names of parameters
-  int64_t optimizer_bytes = 0;    ///< of the optimizer's own variables (moments)
+  std::set<std::string> updated_variables;  ///< names of the variables that the step updates
+  int64_t optimizer_bytes = 0;              ///< bytes of the optimizer's moments
 };
-TrainingNeeds training_needs(const Program& program);
+TrainingMemory training_memory(const Program& program);
 
-/// A layer (ops of one scope) or a single op outside of every layer.
+/// A node of the diagram: a layer (the ops of one scope), or a single op outside all layers.
 struct Box {
-  std::string title;               ///< "conv0", or the op's name
-  std::vector<std::string> lines;  ///< ops and parameters inside
-  std::vector<const ir::Op*> ops;  ///< in order, sources among them
-  int rank = 0;                    ///< longest path from a feed; a feed is just above its reader
+  std::string title;  ///< layer name such as "conv0", or name of the single op, feed or parameter
+  std::vector<std::string> lines;  ///< text in the box: one line per element of `ops`
+  std::vector<const ir::Op*> ops;  ///< ops, feeds and parameters of the box, in program order
+  /// Row in the drawing; a box has a larger rank than the boxes whose values it reads.
+  int rank = 0;
 };
 
-/// A value from the box that computes it to a box that reads it.
+/// An edge of the diagram: a value, drawn from the box that computes the value to a box that reads
+/// the value. `from` and `to` are indices in `Diagram::boxes`.
 struct Arrow {
   size_t from = 0, to = 0;
-  std::string label;   ///< its type; empty on further arrows of the value
-  bool saved = false;  ///< kept for the backward pass
+  std::string label;   ///< type of the value; empty if another arrow of the value has the label
+  bool saved = false;  ///< whether the value is saved for the backward pass
 };
 
-/// A program's layers, and the tensors between them.
+/// A graph whose nodes are the layers of a program and whose edges are the tensors between layers.
 struct Diagram {
-  std::vector<Box> boxes;  ///< in the order of recording
+  std::vector<Box> boxes;  ///< in program order
   std::vector<Arrow> arrows;
 };
 
-/// `saved_ops`: see TrainingNeeds.
+/// Makes a diagram with one box per layer of `program`. `saved_ops`: ids of the ops whose results
+/// the backward pass reads; the diagram marks these results.
 Diagram diagram_of(const Program& program, const std::set<int64_t>& saved_ops);
 std::string to_dot(const Diagram& diagram, const std::string& name);
 std::string to_svg(const Diagram& diagram);

@@ -23,21 +23,21 @@ struct EvalFlags {
 };
 
 int run(const EvalFlags& flags) {
-  const Resident before = resident_now();
+  const ResidentMemory before = resident_memory();
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
-  const Resident opened = resident_now();
+  const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);
   Trainer trainer(program, place_of(flags.place), options);
   Executor& executor = trainer.executor();
   load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.eval = reader.batch_sizes()});
-  describe_memory(executor, {&reader}, before, opened);
+  print_memory_report(executor, {&reader}, before, opened);
   for (const auto& [name, value] : trainer.evaluate(reader)) {
-    fmt::print("{} {:.9g}\n", name, unsigned_nan(value));
+    fmt::print("{} {:.9g}\n", name, clear_nan_sign(value));
   }
-  note_initial_parameters(executor, flags.params);
+  note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;
 }
@@ -49,12 +49,12 @@ void add_eval(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<EvalFlags>();
   add_program_argument(*command, flags->program);
   begin_group(*command, kDataGroup);
-  command->add_option("--data", flags->data, "data to evaluate; its test split without ?split=")
+  command->add_option("--data", flags->data, "data to evaluate (default split: test)")
       ->type_name("SPEC")
       ->required();
-  add_batch(*command, flags->batch);
-  add_params(*command, flags->params, flags->params_layout);
-  add_seed(*command, flags->seed);
+  add_data_batch_flag(*command, flags->batch);
+  add_params_flags(*command, flags->params, flags->params_layout);
+  add_seed_flag(*command, flags->seed);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   add_profile_flags(*command, flags->profile);
@@ -63,7 +63,7 @@ void add_eval(CLI::App& app, Action& action) {
       "  fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n"
       "Notes:\n"
       "  A metric such as accuracy is exact over all samples.\n"
-      "  Another output is the mean over the steps, weighted by their samples. It is exact for a "
+      "  Any other output is the mean over steps, weighted by samples per step. It is exact for a "
       "mean over samples; a sum depends on --batch.\n\n" +
       data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "executor/fluidrun/help.h"
-#include "executor/fluidrun/print_to.h"
 #include "executor/host/parallel.h"
+#include "executor/launcher/print_to.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
 #include "ir/atomic_file.h"
@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Beside fluidrun in a build tree and a bundle, in share/fluid where it is installed.
-/// $FLUID_CACHE, else fluid in $XDG_CACHE_HOME or ~/.cache; empty when there is no home.
+/// The default directory of the kernel cache: $FLUID_CACHE, else $XDG_CACHE_HOME/fluid, else
+/// ~/.cache/fluid. Empty if these variables and $HOME are not set.
 std::string default_cache_dir() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -42,12 +42,12 @@ int64_t workspace_of(const PlaceFlags& flags) {
   return flags.workspace.empty() ? 0 : parse_bytes(flags.workspace);
 }
 
-bool octal(const std::string& text) { return text.size() > 1 && text[0] == '0'; }
+bool has_leading_zero(const std::string& text) { return text.size() > 1 && text[0] == '0'; }
 
 constexpr std::pair<std::string_view, Mode> kModes[] = {
     {"train", Mode::train}, {"eval", Mode::eval}, {"predict", Mode::predict}, {"init", Mode::init}};
 
-Mode mode_among(std::span<const std::pair<std::string_view, Mode>> modes, const std::string& name) {
+Mode find_mode(std::span<const std::pair<std::string_view, Mode>> modes, const std::string& name) {
   std::string all;
   for (const auto& [known, mode] : modes) {
     if (known == name) return mode;
@@ -64,13 +64,13 @@ std::string must_be_positive(const std::string& text) {
   return good ? "" : "must be a positive number, not " + text;
 }
 
-std::string must_be_count(const std::string& text) {
-  const bool good = !octal(text) && parse_number<int64_t>(text).value_or(0) > 0;
+std::string must_be_positive_integer(const std::string& text) {
+  const bool good = !has_leading_zero(text) && parse_number<int64_t>(text).value_or(0) > 0;
   return good ? "" : "must be a positive integer, not " + text;
 }
 
-std::string must_be_natural(const std::string& text) {
-  const bool good = !octal(text) && parse_number<uint64_t>(text);
+std::string must_be_nonnegative_integer(const std::string& text) {
+  const bool good = !has_leading_zero(text) && parse_number<uint64_t>(text);
   return good ? "" : "must be an integer of at least 0, not " + text;
 }
 
@@ -85,30 +85,32 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
                    "(10-bit mantissa)");
   begin_group(command, kMemoryGroup);
   command
-      .add_option("--workspace", flags.workspace,
-                  "on a GPU, memory for library workspaces, part of the arena; 64MiB without it")
+      .add_option(
+          "--workspace", flags.workspace,
+          "on a GPU, maximum workspace of library kernels, allocated in the arena (default: 64MiB)")
       ->type_name("BYTES");
   command.add_flag("--no-prefetch", flags.no_prefetch,
-                   "on a GPU, allocate one slot for feeds instead of two: saves memory, but the "
-                   "copy of a new batch waits for the step before it");
+                   "on a GPU, use one feed slot instead of two: saves memory, but the copy of a "
+                   "batch waits for the previous step");
   begin_group(command, kDeviceGroup);
   command
       .add_option("--place", flags.place,
-                  "device to run on; cuda takes the GPU of LOCAL_RANK, auto takes it when there is "
-                  "one, else the CPU")
+                  "device to run on. cuda: the first usable GPU; in train, the GPU with index "
+                  "LOCAL_RANK. auto: the same GPU, or the CPU if no GPU is usable")
       ->type_name("auto|cpu|cuda|cuda:N")
       ->capture_default_str();
-  command.add_option("--threads", flags.threads, "CPU threads; 0 takes one per core")
-      ->check(CLI::Range(0, kMostThreads).description(""))
+  command.add_option("--threads", flags.threads, "CPU threads; 0: one per core")
+      ->check(CLI::Range(0, kMaxThreads).description(""))
       ->type_name("N")
       ->capture_default_str();
-  command.add_flag("--no-tune", flags.no_tune,
-                   "on a GPU, take the libraries' first algorithms instead of timing several once");
+  command.add_flag(
+      "--no-tune", flags.no_tune,
+      "on a GPU, use the libraries' default algorithms instead of benchmarking them once");
   flags.cache_dir = default_cache_dir();
   command
       .add_option("--cache-dir", flags.cache_dir,
-                  "cache of compiled kernels, up to 512 MiB; \"\" turns it off; without it "
-                  "$FLUID_CACHE, $XDG_CACHE_HOME/fluid or ~/.cache/fluid")
+                  "directory of the kernel cache, at most 512 MiB; \"\" disables it (default: "
+                  "$FLUID_CACHE, $XDG_CACHE_HOME/fluid or ~/.cache/fluid)")
       ->type_name("DIR");
 }
 
@@ -136,7 +138,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
           .threads = flags.threads,
           .cache_dir = flags.cache_dir,
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory),
-          .precision = {.dtype = dtype_of(flags), .amp = amp_of(flags.amp)},
+          .precision = {.dtype = dtype_of(flags), .amp = amp_options(flags.amp)},
           .gpu = {.tf32 = flags.tf32,
                   .prefetch = !flags.no_prefetch,
                   .workspace = workspace_of(flags),
@@ -144,25 +146,25 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
 }
 
 ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t batch) {
-  if (!is_automatic(flags.amp)) return executor_options(flags, seed);
-  PlaceFlags tried = flags;
-  tried.amp.level = "o1";
-  ExecutorOptions options = executor_options(tried, seed);
+  if (!is_amp_auto(flags.amp)) return executor_options(flags, seed);
+  PlaceFlags with_o1 = flags;
+  with_o1.amp.level = "o1";
+  ExecutorOptions options = executor_options(with_o1, seed);
   options.precision.choose_amp = true;
   options.batch = batch;
   return options;
 }
 
-Mode mode_named(const std::string& name) { return mode_among(kModes, name); }
+Mode parse_mode(const std::string& name) { return find_mode(kModes, name); }
 
-Mode step_named(const std::string& name) {
-  return mode_among(std::span(kModes).first(3), name);  // init is no step
+Mode parse_step_mode(const std::string& name) {
+  return find_mode(std::span(kModes).first(3), name);  // all modes but init, which has no steps
 }
 
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
 
 Place place_of(const PlaceFlags& flags, bool cpu_only, int local_rank) {
-  if (flags.place != "auto") return place_named(flags.place, local_rank);
+  if (flags.place != "auto") return parse_place(flags.place, local_rank);
   if (cpu_only) return cpu();
   if (local_rank == 0 && !why_no_gpu().empty()) {
     print_to(stderr, "the place is cpu, no GPU is usable: {}\n", why_no_gpu());
@@ -177,16 +179,18 @@ int64_t parse_bytes(const std::string& text) {
                                                {"MB", 1e6},     {"GB", 1e9},    {"KiB", 1024.0},
                                                {"MiB", 0x1p20}, {"GiB", 0x1p30}};
   const auto found = units.find(text.substr(digits));
-  if (found == units.end() || !(value > 0) || value > 1e15) {
+  const double bytes = found == units.end() ? 0 : value * found->second;
+  if (!(bytes >= 1 && bytes <= 1e18)) {
     throw UserError("'" + text + "' is not a size in bytes; write 512MiB or 8GiB");
   }
-  return static_cast<int64_t>(value * found->second);
+  return static_cast<int64_t>(bytes);
 }
 
 namespace {
 
-/// The trace file of a rank: trace.rank1.json; trace.json in a world of one.
-std::string file_of(const std::string& file, const World& world) {
+/// The path of the profiler trace of this rank: "trace.rank1.json" with several ranks, "trace.json"
+/// with one.
+std::string trace_path(const std::string& file, const World& world) {
   if (world.size == 1) return file;
   const std::filesystem::path path(file);
   const std::string name =
@@ -203,38 +207,39 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
                        "print the time per kernel; --profile=FILE.json also writes a trace for "
                        "Perfetto (ui.perfetto.dev), FILE.rankN.json per rank");
   command.add_option("--profile-steps", flags.options.steps, "recorded steps per batch size")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->needs(profile)
       ->type_name("N")
       ->capture_default_str();
   command
       .add_option("--profile-warmup", flags.options.warm_up,
                   "steps per batch size before recording begins")
-      ->check(must_be_natural)
+      ->check(must_be_nonnegative_integer)
       ->needs(profile)
       ->type_name("N")
       ->capture_default_str();
 }
 
 void set_profile(ExecutorOptions& options, const ProfileFlags& flags) {
-  if (!flags.asked()) return;
+  if (!flags.enabled()) return;
   options.profile = flags.options;
-  if (flags.traced()) check_writable(file_of(flags.file, options.distributed.world));
+  if (flags.writes_trace()) check_writable(trace_path(flags.file, options.distributed.world));
 }
 
 void report_profile(const Executor& executor, const ProfileFlags& flags, const World& world) {
-  if (!flags.asked()) return;
+  if (!flags.enabled()) return;
   const Profile profile = executor.profile();
   if (profile.empty()) {
     print_to(stderr, "nothing to profile: no batch size ran more than {} steps\n",
              flags.options.warm_up);
     return;
   }
-  // A CPU's limits are measured here, and ranks that measure at once disturb each other.
-  const bool knows_limits = world.rank == 0 || executor.place() != cpu();
-  const Limits limits = knows_limits ? executor.limits() : Limits();
-  if (flags.traced()) {
-    const std::string file = file_of(flags.file, world);
+  // On a CPU, limits() runs benchmarks. Ranks that ran them at the same time would disturb each
+  // other.
+  const bool measures_limits = world.rank == 0 || executor.place() != cpu();
+  const Limits limits = measures_limits ? executor.limits() : Limits();
+  if (flags.writes_trace()) {
+    const std::string file = trace_path(flags.file, world);
     write_file_atomically(file, profile.trace(limits));
     if (world.rank == 0) print_to(stderr, "saved {}\n", file);
   }
@@ -245,10 +250,10 @@ namespace {
 
 Buckets buckets_of(const CollectiveFlags& flags) {
   Buckets buckets;
-  buckets.first_bytes = parse_bytes(flags.first);
-  buckets.bytes = parse_bytes(flags.others);
+  buckets.first_bytes = parse_bytes(flags.first_bucket);
+  buckets.bytes = parse_bytes(flags.bucket);
   if (flags.dtype.empty()) return buckets;
-  buckets.dtype = dtype_named(flags.dtype);
+  buckets.dtype = parse_dtype(flags.dtype);
   if (!buckets.dtype || !is_half(*buckets.dtype)) {
     throw UserError("--reduce-dtype is bf16 or f16, not '" + flags.dtype + "'");
   }
@@ -259,24 +264,22 @@ Buckets buckets_of(const CollectiveFlags& flags) {
 
 void add_collective_flags(CLI::App& command, CollectiveFlags& flags) {
   begin_group(command, kDistributedGroup);
-  command.add_option("--first-bucket", flags.first, "size of the first gradient bucket")
+  command.add_option("--first-bucket", flags.first_bucket, "size of the first gradient bucket")
       ->type_name("BYTES")
       ->capture_default_str();
-  command.add_option("--bucket", flags.others, "size of the other gradient buckets")
+  command.add_option("--bucket", flags.bucket, "size of the other gradient buckets")
       ->type_name("BYTES")
       ->capture_default_str();
   command
       .add_option("--reduce-dtype", flags.dtype,
-                  "dtype in which gradients are all-reduced; without it their own")
+                  "dtype of the gradient all-reduce (default: the gradients' dtype)")
       ->type_name("bf16|f16");
   command
-      .add_option("--zero", flags.zero,
-                  "stage of ZeRO; 1 shards the optimizer's state over the ranks")
+      .add_option("--zero", flags.zero, "ZeRO stage; 1 shards the optimizer state over the ranks")
       ->check(CLI::IsMember({0, 1}).description(""))
       ->type_name("0|1")
       ->capture_default_str();
-  command.add_flag("--sync-bn", flags.sync_bn,
-                   "batch norm takes its statistics over the samples of all ranks");
+  command.add_flag("--sync-bn", flags.sync_bn, "synchronize batch norm statistics over all ranks");
 }
 
 void set_collectives(ExecutorOptions& options, const CollectiveFlags& flags) {
@@ -288,13 +291,15 @@ void set_collectives(ExecutorOptions& options, const CollectiveFlags& flags) {
 void add_world_flags(CLI::App& command, WorldFlags& flags) {
   begin_group(command, kDistributedGroup);
   command
-      .add_option("--comm-timeout", flags.timeout, "longest wait for another rank in a collective")
+      .add_option("--comm-timeout", flags.comm_timeout,
+                  "timeout of a collective; on a GPU, of all collectives of a step")
       ->check(must_be_positive)
       ->type_name("SECONDS")
       ->capture_default_str();
   command
       .add_option("--first-timeout", flags.first_timeout,
-                  "longest wait before the first step, while ranks compile, and while rank 0 saves")
+                  "timeout of collectives before the first step, while ranks compile, and while "
+                  "rank 0 saves")
       ->check(must_be_positive)
       ->type_name("SECONDS")
       ->capture_default_str();
@@ -310,16 +315,17 @@ void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& w
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };
-  options.distributed.comm_timeout = milliseconds(flags.timeout);
-  options.distributed.first_timeout = milliseconds(flags.first_timeout);
+  options.distributed.comm_timeout = milliseconds(flags.comm_timeout);
+  options.distributed.rendezvous_timeout = milliseconds(flags.first_timeout);
 }
 
 namespace {
 
 constexpr std::string_view kMinutes = "min";
 
-/// 10 for "10min"; absent without the suffix or a positive number.
-std::optional<double> minutes_in(std::string_view text) {
+/// Parses a number of minutes: 10 for "10min". Absent if the suffix is missing or the number is not
+/// positive.
+std::optional<double> parse_minutes(std::string_view text) {
   if (!text.ends_with(kMinutes)) return std::nullopt;
   text.remove_suffix(kMinutes.size());
   const auto minutes = parse_number<double>(text);
@@ -327,23 +333,23 @@ std::optional<double> minutes_in(std::string_view text) {
 }
 
 std::string must_be_interval(const std::string& text) {
-  const bool good = minutes_in(text) || must_be_count(text).empty();
+  const bool good = parse_minutes(text) || must_be_positive_integer(text).empty();
   return good ? "" : "must be a number of steps (500) or of minutes (10min), not " + text;
 }
 
 }  // namespace
 
-void add_best_flags(CLI::App& command, BestFlags& flags) {
+void add_best_epoch_flags(CLI::App& command, BestEpochFlags& flags) {
   begin_group(command, kTrainingGroup);
   command
       .add_option("--best", flags.output,
-                  "output over --val that ranks the epochs: accuracy:max, loss:min; without it the "
-                  "minimized loss")
+                  "metric on --val that selects the best epoch: accuracy:max, loss:min (default: "
+                  "the minimized loss)")
       ->type_name("OUTPUT:max|OUTPUT:min");
   command
       .add_option("--patience", flags.patience,
-                  "stop after this many epochs without a better one (early stopping)")
-      ->check(must_be_count)
+                  "stop after this many epochs without improvement (early stopping)")
+      ->check(must_be_positive_integer)
       ->type_name("N");
   begin_group(command, kFilesGroup);
   command
@@ -351,12 +357,12 @@ void add_best_flags(CLI::App& command, BestFlags& flags) {
       ->type_name("FILE");
 }
 
-void set_best(FitOptions& options, const BestFlags& flags, bool validates) {
+void set_best_epoch(FitOptions& options, const BestEpochFlags& flags, bool has_validation) {
   const char* flag = !flags.output.empty() ? "--best"
                      : flags.patience      ? "--patience"
                      : !flags.save.empty() ? "--save-best"
                                            : nullptr;
-  if (flag != nullptr && !validates) throw UserError(fmt::format("{} needs --val", flag));
+  if (flag != nullptr && !has_validation) throw UserError(fmt::format("{} needs --val", flag));
   options.best = flags.output;
   options.patience = flags.patience;
   options.save_best = flags.save;
@@ -376,8 +382,8 @@ void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags) {
       ->type_name("STEPS|MINUTESmin");
   command
       .add_option("--keep", flags.keep,
-                  "number of checkpoints to keep besides the best one; 3 without it")
-      ->check(must_be_count)
+                  "number of checkpoints to keep in addition to the best one (default: 3)")
+      ->check(must_be_positive_integer)
       ->type_name("N");
   command.add_flag("--resume", flags.resume,
                    "resume from the newest checkpoint in --checkpoint-dir, if there is one");
@@ -391,7 +397,7 @@ CheckpointingOptions checkpointing_options(const CheckpointFlags& flags) {
   if (flags.directory.empty() && flag != nullptr) {
     throw UserError(fmt::format("{} needs --checkpoint-dir", flag));
   }
-  const double minutes = minutes_in(flags.every).value_or(0);
+  const double minutes = parse_minutes(flags.every).value_or(0);
   const bool by_steps = minutes == 0 && !flags.every.empty();
   return {.directory = flags.directory,
           .every_steps = by_steps ? *parse_number<int64_t>(flags.every) : 0,

@@ -18,108 +18,122 @@ class App;
 
 namespace fluid {
 
-// Validators for options: "", or why the text is invalid. CLI11's own conversions read 010 as 8,
-// wrap -1 and saturate large numbers.
-std::string must_be_positive(const std::string& text);  ///< a number above 0
-std::string must_be_count(const std::string& text);     ///< an integer above 0
-std::string must_be_natural(const std::string& text);   ///< an integer of at least 0
+// CLI11 validators: each returns "" for valid text, else an error message. They replace the checks
+// of CLI11, which reads 010 as 8, wraps -1 and saturates large numbers.
 
-/// "8GiB", "500MB", "1024" in bytes. Throws UserError.
+/// Error message unless `text` is a number above 0.
+std::string must_be_positive(const std::string& text);
+/// Error message unless `text` is an integer above 0.
+std::string must_be_positive_integer(const std::string& text);
+/// Error message unless `text` is an integer of at least 0.
+std::string must_be_nonnegative_integer(const std::string& text);
+
+/// Parses a size such as "8GiB", "500MB" or "1024" and returns the bytes. Throws UserError for
+/// other text.
 int64_t parse_bytes(const std::string& text);
 
-/// Options of every subcommand that compiles a program.
+/// Flags of the subcommands that compile programs: the place (the device that runs the program) and
+/// the compile options for it.
 struct PlaceFlags {
   std::string place = "auto";
-  int threads = 0;    ///< of the CPU; 0: one per core
-  std::string dtype;  ///< "f64", "f32", or empty: dtypes as recorded
+  int threads = 0;    ///< number of CPU threads; 0: one per core
+  std::string dtype;  ///< --dtype: "f64"; "f32" or empty: the dtypes of the program
   AmpFlags amp;
-  std::string cache_dir;  ///< of compiled kernels; empty: no cache
-  std::string memory;     ///< "8GiB"; empty: no limit
-  std::string workspace;  ///< of a GPU's libraries; empty: their default
+  std::string cache_dir;  ///< directory of the kernel cache; empty: no cache
+  std::string memory;     ///< maximum size of the arena, such as "8GiB"; empty: no limit
+  std::string workspace;  ///< maximum workspace of GPU library kernels; empty: the default
   bool tf32 = false, no_tune = false, no_prefetch = false;
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
-/// Adds --memory, for subcommands that run steps.
+/// Adds --memory to a subcommand that runs steps.
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
-/// Throws UserError unless --dtype is f32, f64 or absent.
+/// The dtype that --dtype selects for the whole program; absent for f32. Throws UserError for a
+/// dtype other than f32 and f64.
 std::optional<DType> dtype_of(const PlaceFlags& flags);
 
-/// The executor's options. `seed` initialises the variables.
+/// Converts the flags to ExecutorOptions. `seed`: seed of the initial variables.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
-/// The executor's options for training steps of `batch` samples; accepts --amp auto.
+/// Like executor_options(), for training steps of `batch` samples. Accepts --amp auto.
 ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t batch);
 
-/// The mode of the pipeline "train", "eval", "predict" or "init". Throws UserError for another
-/// name.
-Mode mode_named(const std::string& name);
-/// The mode of a step: as mode_named(), without "init".
-Mode step_named(const std::string& name);
+/// Parses the name of a pipeline: "train", "eval", "predict" or "init". Throws UserError for
+/// another name.
+Mode parse_mode(const std::string& name);
+/// Parses the name of a pipeline that has steps: "train", "eval" or "predict". Throws UserError for
+/// another name.
+Mode parse_step_mode(const std::string& name);
 
-/// The compile target of `place`.
+/// The compile target (a CPU or GPU) for `place`.
 std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags);
 
-/// --threads, or the executor's default.
+/// The number of CPU threads: the value of --threads, or the executor's default for 0.
 int threads_of(const PlaceFlags& flags);
 
-/// The place that --place names, for the process of this local rank. With `cpu_only`, auto means
-/// the CPU.
+/// The device that --place selects for the process with this rank on its node. With `cpu_only`,
+/// "auto" selects the CPU.
 Place place_of(const PlaceFlags& flags, bool cpu_only = false, int local_rank = 0);
 
-/// --profile and its details, for subcommands that run steps.
+/// The values of --profile, --profile-steps and --profile-warmup.
 struct ProfileFlags {
-  std::string file = "false";  ///< of the trace; "true": the table only, "false": no profile
+  std::string file = "false";  ///< path of the trace; "true": table only, "false": no profile
   ProfileOptions options;
-  bool asked() const { return file != "false"; }
-  bool traced() const { return asked() && file != "true"; }
+  bool enabled() const { return file != "false"; }
+  bool writes_trace() const { return enabled() && file != "true"; }
 };
 void add_profile_flags(CLI::App& command, ProfileFlags& flags);
-/// Turns on profiling when --profile is given. Throws UserError when the trace's path is not
+/// Enables profiling in `options` if --profile is given. Throws UserError if the trace file is not
 /// writable.
 void set_profile(ExecutorOptions& options, const ProfileFlags& flags);
-/// Writes the trace of this rank. Rank 0 prints the table.
+/// Writes the profiler trace of this rank if the flags request a trace. Rank 0 also prints the
+/// table of kernel times.
 void report_profile(const Executor& executor, const ProfileFlags& flags, const World& world = {});
 
-/// Options of the collectives in a training step.
+/// Flags of the collectives in a data-parallel training step.
 struct CollectiveFlags {
-  std::string first = "1MiB", others = "25MiB";  ///< bytes of a bucket
-  std::string dtype;                             ///< "bf16", "f16"; empty: the gradients' dtype
-  int zero = 0;                                  ///< stage of ZeRO: 0 or 1
+  /// Sizes of the first and of later gradient buckets.
+  std::string first_bucket = "1MiB", bucket = "25MiB";
+  /// Dtype of the gradient all-reduce: "bf16" or "f16"; empty: the gradients' dtype.
+  std::string dtype;
+  int zero = 0;  ///< ZeRO stage: 0 or 1
   bool sync_bn = false;
 };
 void add_collective_flags(CLI::App& command, CollectiveFlags& flags);
-/// Throws UserError for malformed flags.
+/// Copies the flags to `options.distributed`. Throws UserError for a malformed size or dtype.
 void set_collectives(ExecutorOptions& options, const CollectiveFlags& flags);
 
-/// Options of a process that trains in a world started by `fluidrun launch`, torchrun or Slurm.
+/// Flags of a process in data-parallel training, which `fluidrun launch`, torchrun or Slurm starts.
 struct WorldFlags {
-  double first_timeout = 300;      ///< seconds, until the first step
-  double timeout = 60;             ///< seconds, afterwards
-  bool force_collectives = false;  ///< see ExecutorOptions
+  double first_timeout = 300;      ///< timeout of collectives before the first step, in seconds
+  double comm_timeout = 60;        ///< timeout of later collectives, in seconds
+  bool force_collectives = false;  ///< run collectives even in a world of one process
   CollectiveFlags collectives;
 };
 void add_world_flags(CLI::App& command, WorldFlags& flags);
-/// Throws UserError for malformed flags.
+/// Copies the flags and `world` to `options.distributed`. Throws UserError for a malformed size or
+/// dtype.
 void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world);
 
-/// --best, --patience and --save-best.
-struct BestFlags {
-  std::string output;  ///< "accuracy:max"; empty: the minimized loss
+/// The values of --best, --patience and --save-best.
+struct BestEpochFlags {
+  /// --best: metric that selects the best epoch, such as "accuracy:max"; empty: the minimized loss.
+  std::string output;
   std::optional<int64_t> patience = {};
   std::string save;
 };
-void add_best_flags(CLI::App& command, BestFlags& flags);
-/// Throws UserError when a flag needs validation data and `validates` is false.
-void set_best(FitOptions& options, const BestFlags& flags, bool validates);
+void add_best_epoch_flags(CLI::App& command, BestEpochFlags& flags);
+/// Copies the flags to `options`. Throws UserError if a flag needs validation data but
+/// `has_validation` is false.
+void set_best_epoch(FitOptions& options, const BestEpochFlags& flags, bool has_validation);
 
-/// --checkpoint-dir, --checkpoint-every, --keep and --resume.
+/// The values of --checkpoint-dir, --checkpoint-every, --keep and --resume.
 struct CheckpointFlags {
   std::string directory;
-  std::string every;  ///< "500" steps, "10min"; empty: at the end of each epoch
+  std::string every;  ///< interval between checkpoints: "500" (steps) or "10min"; empty: one epoch
   std::optional<int64_t> keep = {};
   bool resume = false;
 };
 void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags);
-/// Throws UserError when a flag needs --checkpoint-dir.
+/// Converts the flags to CheckpointingOptions. Throws UserError if a flag needs --checkpoint-dir.
 CheckpointingOptions checkpointing_options(const CheckpointFlags& flags);
 
 }  // namespace fluid

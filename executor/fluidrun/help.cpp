@@ -12,16 +12,17 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kColumns = 100;
-constexpr size_t kTextColumn = 30;  // where descriptions begin
+constexpr size_t kMaxColumns = 100;
+constexpr size_t kTextColumn = 30;  // first column of the descriptions
 
-/// Appends `text` word by word, starting at column `at`; further lines start at `indent`.
+/// Appends `text`, wrapped at kMaxColumns. The first line continues at column `at`; later lines
+/// start at column `indent`.
 void append_wrapped(std::string& out, const std::string& text, size_t at, size_t indent) {
   size_t column = at;
   bool first = true;
   for (const std::string& word : CLI::detail::split(text, ' ')) {
     if (word.empty()) continue;
-    if (!first && column + 1 + word.size() > kColumns) {
+    if (!first && column + 1 + word.size() > kMaxColumns) {
       out += '\n' + std::string(indent, ' ');
       column = indent;
     } else if (!first) {
@@ -35,7 +36,7 @@ void append_wrapped(std::string& out, const std::string& text, size_t at, size_t
   out += '\n';
 }
 
-/// A row of two columns.
+/// Appends a row of two columns. If `left` is too long for its column, `right` is on the next line.
 void append_row(std::string& out, const std::string& left, const std::string& right) {
   out += "  " + left;
   size_t column = left.size() + 2;
@@ -47,12 +48,13 @@ void append_row(std::string& out, const std::string& left, const std::string& ri
   append_wrapped(out, right, kTextColumn, kTextColumn);
 }
 
-std::string left_of(const OptionText& option) {
+std::string names_and_value(const OptionText& option) {
   const std::string names = fmt::format("{}", fmt::join(option.names, ", "));
   return option.value.empty() ? names : names + " " + option.value;
 }
 
-/// Words of "auto|cpu|cuda:N" without a placeholder in them.
+/// The fixed choices in a type name: auto and cpu for "auto|cpu|cuda:N". A word with an upper-case
+/// letter is a placeholder, not a choice.
 std::vector<std::string> choices_in(const std::string& value) {
   std::vector<std::string> choices;
   if (value.find('|') == std::string::npos) return choices;
@@ -70,19 +72,19 @@ std::string names_of(const std::set<CLI::Option*>& options) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The description, and in parentheses the facts that CLI11 checks.
+/// The description of `option`, followed by "(required; needs ...; excludes ...; default: ...)".
 std::string description_of(const CLI::Option& option) {
-  std::vector<std::string> facts;
-  if (option.get_required()) facts.emplace_back("required");
-  if (!option.get_needs().empty()) facts.push_back("needs " + names_of(option.get_needs()));
+  std::vector<std::string> remarks;
+  if (option.get_required()) remarks.emplace_back("required");
+  if (!option.get_needs().empty()) remarks.push_back("needs " + names_of(option.get_needs()));
   if (!option.get_excludes().empty())
-    facts.push_back("excludes " + names_of(option.get_excludes()));
-  if (!option.get_default_str().empty()) facts.push_back("default: " + option.get_default_str());
-  if (facts.empty()) return option.get_description();
-  return fmt::format("{} ({})", option.get_description(), fmt::join(facts, "; "));
+    remarks.push_back("excludes " + names_of(option.get_excludes()));
+  if (!option.get_default_str().empty()) remarks.push_back("default: " + option.get_default_str());
+  if (remarks.empty()) return option.get_description();
+  return fmt::format("{} ({})", option.get_description(), fmt::join(remarks, "; "));
 }
 
-OptionText text_of(const CLI::Option& option) {
+OptionText option_text(const CLI::Option& option) {
   OptionText text{.description = description_of(option)};
   if (option.get_positional()) {
     text.names = {option.get_name(true)};
@@ -114,14 +116,14 @@ bool is_named(const CLI::App* command) { return !command->get_name().empty(); }
 
 void begin_group(CLI::App& command, const char* group) { command.option_defaults()->group(group); }
 
-CommandText describe(const CLI::App& command) {
+CommandText command_text(const CLI::App& command) {
   CommandText text{.name = command.get_name(),
                    .description = command.get_description(),
                    .usage = "[OPTIONS]",
                    .sections = sections_of(command.get_footer())};
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_positional()) continue;
-    text.positionals.push_back(text_of(*option));
+    text.positionals.push_back(option_text(*option));
     const std::string name = option->get_name(true);
     text.usage += option->get_required() ? " " + name : " [" + name + "]";
   }
@@ -132,7 +134,7 @@ CommandText describe(const CLI::App& command) {
     OptionGroup options{group, {}};
     for (const CLI::Option* option : command.get_options()) {
       if (option->nonpositional() && option->get_group() == group) {
-        options.options.push_back(text_of(*option));
+        options.options.push_back(option_text(*option));
       }
     }
     if (!options.options.empty()) text.groups.push_back(std::move(options));
@@ -148,19 +150,19 @@ std::vector<CommandGroup> commands_by_purpose(const CLI::App& app) {
       groups.push_back({command->get_group(), {}});
       group = std::prev(groups.end());
     }
-    group->commands.push_back(describe(*command));
+    group->commands.push_back(command_text(*command));
   }
   return groups;
 }
 
 std::string help_text(const CLI::App& command, const std::string& name) {
-  const CommandText text = describe(command);
+  const CommandText text = command_text(command);
   std::string out;
   append_wrapped(out, text.description, 0, 0);
   append_wrapped(out, "Usage: " + name + " " + text.usage, 0, 7);
   if (!text.positionals.empty()) out += "\nArguments:\n";
   for (const OptionText& option : text.positionals) {
-    append_row(out, left_of(option), option.description);
+    append_row(out, names_and_value(option), option.description);
   }
   for (const CommandGroup& group : commands_by_purpose(command)) {
     out += "\n" + group.purpose + ":\n";
@@ -169,7 +171,7 @@ std::string help_text(const CLI::App& command, const std::string& name) {
   for (const OptionGroup& group : text.groups) {
     out += "\n" + group.title + ":\n";
     for (const OptionText& option : group.options) {
-      append_row(out, left_of(option), option.description);
+      append_row(out, names_and_value(option), option.description);
     }
   }
   for (const TextSection& section : text.sections) {

@@ -9,7 +9,7 @@ class App;
 
 namespace fluid {
 
-// Groups of options, in the order of --help.
+// Titles of the option groups in --help, in the order of printing.
 inline constexpr const char* kDataGroup = "Data";
 inline constexpr const char* kTrainingGroup = "Training";
 inline constexpr const char* kFilesGroup = "Files";
@@ -21,53 +21,55 @@ inline constexpr const char* kDeviceGroup = "Device";
 inline constexpr const char* kDebuggingGroup = "Debugging";
 inline constexpr const char* kGeneralGroup = "General";
 
-/// Puts the options that are added next into `group`.
+/// Sets the --help group of the options that are added to `command` afterwards.
 void begin_group(CLI::App& command, const char* group);
 
-/// An option as --help, man pages and completion scripts describe it.
+/// The texts of an option in --help, man pages and completion scripts.
 struct OptionText {
-  std::vector<std::string> names;    ///< "-o", "--epochs"; the name of a positional
-  std::string value;                 ///< "N", "off|o1|o2|auto"; empty: a flag
-  std::vector<std::string> choices;  ///< the fixed words of `value`: "off", "o1", ...
-  std::string description;           ///< one line, with the default and required options
+  std::vector<std::string> names;  ///< names such as "-o" and "--output"; one name for a positional
+  std::string value;  ///< type name of the value: "N", "off|o1|o2|auto"; empty for a flag
+  std::vector<std::string> choices;  ///< fixed choices in the type name: "off", "o1", ...
+  /// One line, which includes the default and the options that this option needs.
+  std::string description;
 };
 
-/// A titled part of a description: the options of a group, or lines of text.
+/// The options of one --help group.
 struct OptionGroup {
   std::string title;
   std::vector<OptionText> options;
 };
+/// A titled section of the text below the options, such as "Examples".
 struct TextSection {
   std::string title;
-  std::vector<std::string> lines;  ///< indented as the footer has them, less two columns
+  std::vector<std::string> lines;  ///< lines of text without the indent of two columns
 };
 
-/// A command as --help, man pages and completion scripts describe it.
+/// The texts of a command in --help, man pages and completion scripts.
 struct CommandText {
   std::string name, description;
-  std::string usage;  ///< what follows the name: "[OPTIONS] program"
+  std::string usage;  ///< arguments after the command's name: "[OPTIONS] program"
   std::vector<OptionText> positionals;
-  std::vector<OptionGroup> groups;  ///< in the order of the constants above
-  std::vector<TextSection>
-      sections;  ///< of the footer: "Title:", lines indented by two, blank line
+  std::vector<OptionGroup> groups;    ///< options by group, in the order of --help
+  std::vector<TextSection> sections;  ///< sections below the options
 };
-CommandText describe(const CLI::App& command);
+CommandText command_text(const CLI::App& command);
 
-/// The subcommands of one purpose.
+/// Subcommands with the same purpose, such as "Inspect".
 struct CommandGroup {
   std::string purpose;
   std::vector<CommandText> commands;
 };
 std::vector<CommandGroup> commands_by_purpose(const CLI::App& app);
 
-/// The text of --help for the program or a subcommand; no line is longer than 100 columns.
-/// `name`: "fluidrun train".
+/// The text of --help for fluidrun or a subcommand, wrapped at 100 columns. `name` is the command
+/// in the usage line, such as "fluidrun train".
 std::string help_text(const CLI::App& command, const std::string& name);
 
-/// The completion script for "bash", "zsh" or "fish".
+/// The completion script for `shell`: "bash", "zsh" or "fish".
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
-/// The man page of `command`, a subcommand of `app` or `app` itself, in roff for section 1.
+/// The man page (section 1) of `command` in roff. `command` is a subcommand of `app`, or `app`
+/// itself.
 std::string man_page(const CLI::App& app, const CLI::App& command);
 
 }  // namespace fluid

@@ -9,7 +9,7 @@
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
 #include "ops/source_kind.h"
@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The directory of the example programs: `examples` beside fluidrun in a build tree and a bundle,
+/// share/fluid/examples in an installed tree.
 fs::path examples_dir() {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path installed = program.parent_path() / "share" / "fluid" / "examples";
@@ -34,15 +36,15 @@ std::vector<std::string> example_names() {
   return names;
 }
 
-/// Drops the columns that no feed of `program` is named after, with a note. `must_feed_all` also
-/// notes the feeds without a column.
-void keep_feeds(DataSource& source, const Program& program, const std::string& spec,
-                bool must_feed_all) {
+/// Drops the data columns without a feed of the same name, and prints a note for each dropped
+/// column. With `must_feed_all`, also prints a note for each feed without a column.
+void drop_unused_columns(DataSource& source, const Program& program, const std::string& spec,
+                         bool must_feed_all) {
   Dataset& data = source.dataset;
-  std::vector<std::string> feeds, feeds_left, unused;
+  std::vector<std::string> feeds, missing_feeds, unused;
   for (const ir::Op* feed : feeds_of(program.ir())) {
     feeds.push_back(feed->symbol);
-    if (data.find(feed->symbol) == nullptr) feeds_left.push_back(feed->symbol);
+    if (data.find(feed->symbol) == nullptr) missing_feeds.push_back(feed->symbol);
   }
   for (const auto& [name, column] : data.columns) {
     if (std::ranges::find(feeds, name) == feeds.end()) unused.push_back(name);
@@ -54,19 +56,19 @@ void keep_feeds(DataSource& source, const Program& program, const std::string& s
   std::erase_if(data.columns, [&](const auto& column) {
     return std::ranges::find(unused, column.first) != unused.end();
   });
-  if (unused.size() == 1 && feeds_left.size() == 1) {
+  if (unused.size() == 1 && missing_feeds.size() == 1) {
     print_to(stderr,
              "data '{0}': column '{1}' is not used, no feed has its name; add {1}={2} to the data "
              "to feed it to '{2}'\n",
-             spec, unused[0], feeds_left[0]);
+             spec, unused[0], missing_feeds[0]);
     return;
   }
   for (const std::string& name : unused) {
     print_to(stderr, "data '{}': column '{}' is not used, no feed has its name{}\n", spec, name,
-             did_you_mean(name, feeds_left));
+             did_you_mean(name, missing_feeds));
   }
   if (!must_feed_all) return;
-  for (const std::string& feed : feeds_left) {
+  for (const std::string& feed : missing_feeds) {
     print_to(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed, source.usage);
   }
 }
@@ -75,11 +77,11 @@ void keep_feeds(DataSource& source, const Program& program, const std::string& s
 
 Program open_program(const std::string& name) {
   const fs::path path(name);
-  const bool bare = path.filename() == name && !path.has_extension();
+  const bool is_name = path.filename() == name && !path.has_extension();
   const fs::path example = examples_dir() / (name + ".fluid");
-  const bool example_meant = bare && fs::exists(example);
-  if (fs::exists(path) && !(example_meant && fs::is_directory(path))) return Program::load(name);
-  if (example_meant) return Program::load(example.string());
+  const bool is_example = is_name && fs::exists(example);
+  if (fs::exists(path) && !(is_example && fs::is_directory(path))) return Program::load(name);
+  if (is_example) return Program::load(example.string());
   throw UserError("no program '" + name + "'" + did_you_mean(name, example_names()));
 }
 
@@ -90,16 +92,15 @@ void add_program_argument(CLI::App& command, std::string& name) {
       ->required();
 }
 
-void add_params(CLI::App& command, std::string& path, std::string& layout) {
+void add_params_flags(CLI::App& command, std::string& path, std::string& layout) {
   begin_group(command, kFilesGroup);
   CLI::Option* params =
       command.add_option("--params", path, "load the parameters from this file (safetensors)")
           ->type_name("FILE");
   command
-      .add_option(
-          "--params-layout", layout,
-          "layout of linear weights in --params: pytorch is [out, in], which is transposed, "
-          "fluid is [in, out]; needed for square weights in files of other programs")
+      .add_option("--params-layout", layout,
+                  "layout of linear weights in --params: pytorch [out, in], transposed on load; "
+                  "fluid [in, out]. Required for square weights in files not written by Fluid")
       ->check([](const std::string& text) {
         const bool known = text == "pytorch" || text == "fluid";
         return known ? "" : "must be pytorch or fluid, not " + text;
@@ -108,17 +109,17 @@ void add_params(CLI::App& command, std::string& path, std::string& layout) {
       ->needs(params);
 }
 
-ParamsLayout layout_of(const std::string& name) {
+ParamsLayout parse_params_layout(const std::string& name) {
   return name == "pytorch" ? ParamsLayout::pytorch
          : name == "fluid" ? ParamsLayout::fluid
-                           : ParamsLayout::unsaid;
+                           : ParamsLayout::unspecified;
 }
 
 void load_parameters(Executor& executor, const std::string& path, const std::string& layout) {
-  if (!path.empty()) executor.load(path, layout_of(layout));
+  if (!path.empty()) executor.load(path, parse_params_layout(layout));
 }
 
-void note_initial_parameters(const Executor& executor, const std::string& path) {
+void note_untrained_parameters(const Executor& executor, const std::string& path) {
   if (!path.empty() || executor.parameters().empty()) return;
   print_to(stderr, "without --params: the parameters are untrained, as initialised\n");
 }
@@ -131,9 +132,9 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
   return feeds;
 }
 
-Reader open_in_order(const Program& program, const std::string& spec, int64_t batch) {
+Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch) {
   DataSource source = open_data(spec, "test");
-  keep_feeds(source, program, spec, /*must_feed_all=*/false);
+  drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   if (batch == 0) batch = source.full_batch ? source.dataset.samples() : kDefaultBatch;
   return Reader(std::move(source.dataset), {.batch = batch});
 }
@@ -142,12 +143,12 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world) {
   DataSource source = open_data(spec, split);
-  keep_feeds(source, program, spec, /*must_feed_all=*/true);
+  drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
   const int64_t samples = source.dataset.samples();
   if (batch == 0)
     batch = source.full_batch ? (samples + world.size - 1) / world.size : kDefaultBatch;
-  const bool single = batch * world.size >= samples;
-  const bool shuffle = source.shuffle.value_or(shuffle_seed.has_value() && !single);
+  const bool one_step = batch * world.size >= samples;
+  const bool shuffle = source.shuffle.value_or(shuffle_seed.has_value() && !one_step);
   if (!shuffle) {
     shuffle_seed.reset();
   } else if (!shuffle_seed) {
@@ -160,39 +161,39 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
                                             .world = world.size});
 }
 
-void add_batch(CLI::App& command, int64_t& batch) {
+void add_data_batch_flag(CLI::App& command, int64_t& batch) {
   begin_group(command, kDataGroup);
   command
       .add_option("--batch", batch,
-                  fmt::format("samples per step and rank; without it {}, or all samples when the "
-                              "data asks for full batches",
+                  fmt::format("samples per step and rank (default: {}, or all samples if the data "
+                              "asks for full batches)",
                               kDefaultBatch))
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N");
 }
 
-void add_planned_batch(CLI::App& command, int64_t& batch) {
+void add_batch_flag(CLI::App& command, int64_t& batch) {
   begin_group(command, kDataGroup);
   command.add_option("--batch", batch, "samples per step and rank")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str();
 }
 
-void add_seed(CLI::App& command, uint64_t& seed) {
+void add_seed_flag(CLI::App& command, uint64_t& seed) {
   begin_group(command, kFilesGroup);
   command.add_option("--seed", seed, "seed of the initial parameters, without --params")
-      ->check(must_be_natural)
+      ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
 }
 
-void add_micro_batches(CLI::App& command, int64_t& micro_batches) {
+void add_micro_batches_flag(CLI::App& command, int64_t& micro_batches) {
   begin_group(command, kMemoryGroup);
   command
       .add_option("--micro-batches", micro_batches,
                   "split a training step's batch into this many micro-batches, to save memory")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str();
 }

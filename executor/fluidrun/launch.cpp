@@ -13,12 +13,12 @@
 #include <thread>
 
 #include "executor/comm/wire.h"
-#include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
-#include "executor/fluidrun/print_to.h"
-#include "executor/fluidrun/ranks.h"
+#include "executor/launcher/child_process.h"
+#include "executor/launcher/print_to.h"
+#include "executor/launcher/ranks.h"
 #include "executor/options/place.h"
 #include "executor/options/world.h"
 #include "ir/error.h"
@@ -31,28 +31,28 @@ namespace {
 namespace fs = std::filesystem;
 
 struct LaunchFlags {
-  std::string nproc = "1";  ///< a count, or auto
+  std::string nproc = "1";  ///< --nproc: number of ranks on this node, or "auto"
   int64_t nnodes = 1, node_rank = 0, max_restarts = 0;
   std::string master, log_dir;
 };
 
-constexpr int64_t kMostRanks = 10'000;  ///< of a node
+constexpr int64_t kMaxRanks = 10'000;  ///< maximum number of ranks per node
 
 std::string must_be_ranks(const std::string& text) {
-  if (text == "auto" || parse_number<int64_t>(text).value_or(0) > kMostRanks) {
-    return text == "auto" ? "" : fmt::format("must be {} at most, not {}", kMostRanks, text);
+  if (text == "auto" || parse_number<int64_t>(text).value_or(0) > kMaxRanks) {
+    return text == "auto" ? "" : fmt::format("must be {} at most, not {}", kMaxRanks, text);
   }
-  return must_be_count(text).empty() ? "" : must_be_count(text) + ", or auto";
+  return must_be_positive_integer(text).empty() ? "" : must_be_positive_integer(text) + ", or auto";
 }
 
-int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+int64_t core_count() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 /// The number of ranks on this node. For --nproc auto, as in torchrun: the number of usable GPUs,
-/// or of cores without a GPU.
-int64_t ranks_of(const LaunchFlags& flags) {
+/// or the number of cores if there is no GPU.
+int64_t rank_count(const LaunchFlags& flags) {
   if (flags.nproc != "auto") return std::stoll(flags.nproc);
-  const auto gpus = static_cast<int64_t>(place_gpus().size());
-  const int64_t ranks = gpus > 0 ? gpus : cores();
+  const auto gpus = static_cast<int64_t>(list_usable_gpus().size());
+  const int64_t ranks = gpus > 0 ? gpus : core_count();
   const std::string why = gpus > 0 ? "" : why_no_gpu();
   print_to(stderr, "fluidrun: --nproc auto: {} rank{}, {}{}\n", ranks, ranks == 1 ? "" : "s",
            gpus > 0 ? "one per GPU" : "one per core, as there is no usable GPU",
@@ -60,7 +60,7 @@ int64_t ranks_of(const LaunchFlags& flags) {
   return ranks;
 }
 
-/// Address of the store that rank 0 serves.
+/// The address at which rank 0 serves the rendezvous store.
 struct Master {
   std::string host, port;
 };
@@ -69,7 +69,7 @@ Master parse_master(const std::string& text) {
   constexpr int64_t kMaxPort = 65535;
   const size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (colon == 0 || !must_be_count(port).empty() || port.size() > 5 ||
+  if (colon == 0 || !must_be_positive_integer(port).empty() || port.size() > 5 ||
       std::stoll(port) > kMaxPort) {
     throw UserError("--master is '" + text + "', but must be HOST:PORT, the address of rank 0");
   }
@@ -92,7 +92,8 @@ void check_flags(const LaunchFlags& flags) {
   }
 }
 
-/// A program's path and argv. A subcommand's name means this program.
+/// The command line of a rank. `words`: a program and its arguments. If the first word is a
+/// subcommand of fluidrun, the program is fluidrun itself.
 CommandLine command_of(const std::vector<std::string>& words,
                        const std::vector<std::string>& subcommands) {
   if (words.empty()) {
@@ -118,18 +119,19 @@ CommandLine command_of(const std::vector<std::string>& words,
                   did_you_mean(name, subcommands));
 }
 
-/// The environment that all ranks of this node share.
+/// The environment variables that are the same for all ranks of this node.
 World::Variables shared_variables(const LaunchFlags& flags, int64_t nproc) {
   World::Variables variables = World::environment();
   variables.erase("TORCHELASTIC_USE_AGENT_STORE");
   if (!flags.master.empty()) variables.erase("FLUID_PORT");
   variables["WORLD_SIZE"] = std::to_string(flags.nnodes * nproc);
   variables["LOCAL_WORLD_SIZE"] = std::to_string(nproc);
-  // Ranks of two launches at one port see different run ids. Nodes would not agree on one.
+  // The run id distinguishes the ranks of two launches that use the same port. With several nodes
+  // it is not set, because each node would generate another id.
   if (flags.nnodes == 1) {
     variables.emplace("TORCHELASTIC_RUN_ID", fmt::format("{}.{}", getpid(), std::time(nullptr)));
   }
-  variables.emplace("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(cores() / nproc, 1)));
+  variables.emplace("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(core_count() / nproc, 1)));
   variables.emplace("OMP_DYNAMIC", "false");
   variables.emplace("OMP_WAIT_POLICY", "passive");
   return variables;
@@ -139,7 +141,7 @@ class Launch {
  public:
   Launch(const LaunchFlags& flags, CommandLine command)
       : flags_(flags),
-        nproc_(ranks_of(flags)),
+        nproc_(rank_count(flags)),
         command_(std::move(command)),
         variables_(shared_variables(flags, nproc_)) {
     if (flags.log_dir.empty()) return;
@@ -155,8 +157,8 @@ class Launch {
     for (int64_t restart = 0;; ++restart) {
       Ranks ranks(rank_options(restart));
       const std::optional<RankFailure> failure = ranks.run(signals);
-      if (!failure) return ended(ranks);
-      if (!ranks.received_stop_signal()) show(*failure);
+      if (!failure) return exit_code_of(ranks);
+      if (!ranks.received_stop_signal()) print_last_lines(*failure);
       if (ranks.received_stop_signal() || restart == flags_.max_restarts)
         return failure->exit_code();
       print_to(stderr, "fluidrun: starting all ranks again: restart {} of {}\n", restart + 1,
@@ -166,7 +168,8 @@ class Launch {
 
  private:
   std::vector<RankOptions> rank_options(int64_t restart) {
-    const Master master = flags_.master.empty() ? free_master() : parse_master(flags_.master);
+    const Master master =
+        flags_.master.empty() ? master_at_free_port() : parse_master(flags_.master);
     variables_["MASTER_ADDR"] = master.host;
     variables_["MASTER_PORT"] = master.port;
     variables_["TORCHELASTIC_RESTART_COUNT"] = std::to_string(restart);
@@ -189,19 +192,21 @@ class Launch {
     return all;
   }
 
-  static int ended(const Ranks& ranks) {
-    if (const std::string why = ranks.output_failure(); !why.empty()) {
+  /// The exit code if no rank failed. Throws UserError if the output of rank 0 could not be
+  /// written.
+  static int exit_code_of(const Ranks& ranks) {
+    if (const std::string why = ranks.terminal_error(); !why.empty()) {
       throw UserError("cannot write the output of rank 0: " + why);
     }
     return ranks.exit_code();
   }
 
-  static Master free_master() {
+  static Master master_at_free_port() {
     const comm::Socket any = comm::listen_at("127.0.0.1", 0);
     return {"127.0.0.1", std::to_string(comm::port_of(any))};
   }
 
-  static void show(const RankFailure& failure) {
+  static void print_last_lines(const RankFailure& failure) {
     for (const LastLines& lines : failure.last_lines) {
       const std::string where = lines.log.empty() ? "" : ", " + lines.log;
       print_to(stderr, "the last lines of rank {}{}:\n{}", lines.rank, where, lines.text);
@@ -219,31 +224,31 @@ class Launch {
 void add_launch(CLI::App& app, Action& action, std::vector<std::string> program) {
   CLI::App* command = app.add_subcommand("launch", "Start the ranks of a program on this node");
   const auto flags = std::make_shared<LaunchFlags>();
-  const CLI::Range sensible(1, 10'000);
+  const CLI::Range node_range(1, 10'000);
   begin_group(*command, kDistributedGroup);
   command
       ->add_option("--nproc", flags->nproc,
-                   "ranks on this node; auto starts one per GPU, without a GPU one per core")
+                   "ranks on this node; auto: one per usable GPU, or one per core if there is none")
       ->check(must_be_ranks)
       ->type_name("auto|N")
       ->capture_default_str();
-  command->add_option("--nnodes", flags->nnodes, "number of nodes; each runs launch")
-      ->check(must_be_count)
-      ->check(CLI::Range(sensible).description(""))
+  command->add_option("--nnodes", flags->nnodes, "number of nodes; run launch on each")
+      ->check(must_be_positive_integer)
+      ->check(CLI::Range(node_range).description(""))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--node-rank", flags->node_rank, "index of this node, from 0")
-      ->check(must_be_natural)
+      ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   command
       ->add_option("--master", flags->master,
-                   "rendezvous address, where rank 0 listens; without it a free port of this node")
+                   "rendezvous address at which rank 0 listens (default: a free port of this node)")
       ->type_name("HOST:PORT");
   command
       ->add_option("--max-restarts", flags->max_restarts,
-                   "number of times that all ranks restart after one of them has failed")
-      ->check(must_be_natural)
+                   "maximum number of restarts of all ranks after a rank fails")
+      ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   begin_group(*command, kFilesGroup);
@@ -257,9 +262,9 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
       "  fluidrun launch --nproc 2 --log-dir logs -- train mnist_fluid --data digits\n\n"
       "Notes:\n"
       "  A subcommand of fluidrun, or any program with its arguments, follows --.\n"
-      "  Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun "
-      "sets "
-      "them, and OMP_NUM_THREADS for its share of the cores.");
+      "  Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as with "
+      "torchrun. Unless OMP_NUM_THREADS is set, it is the number of cores divided by the ranks of "
+      "this node.");
   command->callback([&app, &action, flags, program = std::move(program)] {
     action = [&app, flags, program] {
       check_flags(*flags);
@@ -267,7 +272,7 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
       for (const CLI::App* each : app.get_subcommands(nullptr)) {
         if (each->get_name() != "launch") subcommands.push_back(each->get_name());
       }
-      std::signal(SIGPIPE, SIG_IGN);  // a write to a closed terminal fails with EPIPE instead
+      std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
       return Launch(*flags, command_of(program, subcommands)).run();
     };
   });

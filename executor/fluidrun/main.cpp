@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "codegen/object_cache.h"
-#include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/help.h"
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/child_process.h"
+#include "executor/launcher/print_to.h"
 #include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -40,14 +40,15 @@ constexpr const char* kExitCodes =
     "  3: a device failed, or memory or threads ran out\n"
     "  128 + N: stopped by signal N; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP";
 
-/// Prints `what` as one line; names in it may hold line feeds.
+/// Prints an error message to stderr as one line, with line feeds in names escaped. Returns `code`.
 int report(const std::string& what, ExitCode code) {
-  std::fprintf(stderr, "fluidrun: %s\n", ir::one_line(what).c_str());
+  std::fprintf(stderr, "fluidrun: %s\n", ir::escape_control_characters(what).c_str());
   return code;
 }
 
-/// The flags of the chosen subcommand, else the subcommands: candidates for near misses.
-std::vector<std::string> flags_of(const CLI::App& app) {
+/// Candidates for the suggestions of did_you_mean(): the flags of the chosen subcommand, or all
+/// subcommands if none is chosen.
+std::vector<std::string> near_miss_candidates(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::App* command : app.get_subcommands()) {
     for (const CLI::Option* option : command->get_options()) {
@@ -59,7 +60,8 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return flags;
 }
 
-/// Gives options outside of sections to the chosen subcommand.
+/// Parser of the --config file (TOML). Options above the first section belong to the chosen
+/// subcommand.
 class OptionFile : public CLI::ConfigTOML {
  public:
   explicit OptionFile(const CLI::App& app) : app_(app) {}
@@ -82,13 +84,15 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   const std::vector<std::string> rest = app.remaining(true);
   if (!rest.empty()) {
-    what = "'" + rest.front() + "' is not expected" + did_you_mean(rest.front(), flags_of(app));
+    what = "'" + rest.front() + "' is not expected" +
+           did_you_mean(rest.front(), near_miss_candidates(app));
   }
-  constexpr std::string_view kUnknown = "INI was not able to parse ";  // CLI11 says INI for TOML
-  if (what.starts_with(kUnknown)) {
-    const std::string name = what.substr(kUnknown.size());
+  // start of CLI11's message for an unknown option
+  constexpr std::string_view kUnknownOption = "INI was not able to parse ";
+  if (what.starts_with(kUnknownOption)) {
+    const std::string name = what.substr(kUnknownOption.size());
     const std::string flag = "--" + name.substr(name.rfind('.') + 1);
-    what = "--config: " + name + " is not expected" + did_you_mean(flag, flags_of(app));
+    what = "--config: " + name + " is not expected" + did_you_mean(flag, near_miss_candidates(app));
   }
   const auto chosen = app.get_subcommands();
   const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();
@@ -96,9 +100,9 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return report(what, kUserMistake);
 }
 
-/// Opens /dev/null in place of absent standard streams: else the next opened file would get such a
-/// descriptor, and the text printed to it.
-void occupy_standard_streams() {
+/// Opens /dev/null for each standard stream that is closed. Otherwise the next opened file would
+/// get the descriptor of the stream, and printed text would go into that file.
+void open_missing_standard_streams() {
   for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = dup(fd)) {
     if (fd <= STDERR_FILENO) continue;
     close(fd);
@@ -106,20 +110,21 @@ void occupy_standard_streams() {
   }
 }
 
-int report_lost_stdout(int error) {
+int report_stdout_error(int error) {
   return report(std::string("cannot write to the standard output: ") + std::strerror(error),
                 kUserMistake);
 }
 
-/// Reports on stdout, and by the exit code, that a write to stderr failed.
-int report_lost_stderr(int code) {
+/// Returns `code` if all writes to stderr succeeded. Else reports the failure on stdout and returns
+/// a nonzero exit code.
+int report_stderr_error(int code) {
   if (std::ferror(stderr) == 0) return code;
   std::puts("fluidrun: cannot write to the standard error");
   std::fflush(stdout);
   return code == kGood ? int{kUserMistake} : code;
 }
 
-/// Adds the subcommands by their purpose. `program`: see add_launch().
+/// Adds all subcommands, grouped by purpose. `program`: the arguments after "--" of `launch`.
 void add_commands(CLI::App& app, Action& action, const std::vector<std::string>& program) {
   using Add = std::function<void(CLI::App&, Action&)>;
   const auto add_launch_of_program = [&program](CLI::App& parent, Action& chosen) {
@@ -163,18 +168,19 @@ int main_of(int argc, char** argv) {
       ->type_name("FILE");
   app.config_formatter(std::make_shared<OptionFile>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
-  // CLI11 would split arguments of another program that look like lists.
+  // The arguments after "--" of `launch` are not passed to CLI11, because CLI11 splits arguments
+  // that look like lists.
   char** const end = argv + argc;
-  char** mark = std::find(argv, end, std::string_view("--"));
-  if (std::find(argv, mark, std::string_view("launch")) == mark) mark = end;
+  char** separator = std::find(argv, end, std::string_view("--"));
+  if (std::find(argv, separator, std::string_view("launch")) == separator) separator = end;
   Action action;
-  add_commands(app, action, {std::min(mark + 1, end), end});
+  add_commands(app, action, {std::min(separator + 1, end), end});
   if (argc <= 1) {
     print_to(stderr, "{}", help_text(app, app.get_name()));
     return kUserMistake;
   }
   try {
-    app.parse(static_cast<int>(mark - argv), argv);
+    app.parse(static_cast<int>(separator - argv), argv);
   } catch (const CLI::Success& help_or_version) {
     std::ostringstream text;
     const int code = app.exit(help_or_version, text, std::cerr);
@@ -186,8 +192,8 @@ int main_of(int argc, char** argv) {
   return action();
 }
 
-/// Ends the program at once, without allocating: an exception would leave LLVM's locks held, and
-/// other threads wait on them.
+/// Called when an allocation fails. Exits immediately and without allocating. An exception would
+/// leave locks of LLVM held, and other threads would wait for these locks forever.
 [[noreturn]] void out_of_memory() {
   constexpr std::string_view kText = "fluidrun: out of memory\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
@@ -197,8 +203,8 @@ int main_of(int argc, char** argv) {
 int exit_code_of(int argc, char** argv) {
   try {
     const int code = main_of(argc, argv);
-    const int error = output_error();
-    return error == 0 ? code : report_lost_stdout(error);
+    const int error = stdout_error();
+    return error == 0 ? code : report_stdout_error(error);
   } catch (const UserError& e) {
     return report(e.what(), kUserMistake);
   } catch (const DeviceError& e) {
@@ -206,7 +212,7 @@ int exit_code_of(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     out_of_memory();
   } catch (const std::system_error& e) {  // from fmt::print; errno is stale
-    if (std::ferror(stdout) != 0) return report_lost_stdout(e.code().value());
+    if (std::ferror(stdout) != 0) return report_stdout_error(e.code().value());
     return report(std::string("internal error: ") + e.what(), kOurBug);
   } catch (const std::exception& e) {
     return report(std::string("internal error: ") + e.what(), kOurBug);
@@ -218,10 +224,11 @@ int exit_code_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace fluid;
-  if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
-  occupy_standard_streams();
-  if (will_train(argv)) Signals::block();
+  if (argc > 0 && argv[0] == std::string_view(kChildName)) return exec_program(argv);
+  open_missing_standard_streams();
+  if (is_train_command(argv)) SignalHandlers::block();
   std::set_new_handler(out_of_memory);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit fails with EFBIG instead
-  return report_lost_stderr(exit_code_of(argc, argv));
+  // ignored, so that a write beyond the file size limit fails with EFBIG
+  std::signal(SIGXFSZ, SIG_IGN);
+  return report_stderr_error(exit_code_of(argc, argv));
 }

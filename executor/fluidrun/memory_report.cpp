@@ -8,13 +8,13 @@
 #include <sstream>
 
 #include "executor/device/bytes_text.h"
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 
 namespace fluid {
 
 namespace {
 
-/// The bytes that /proc/self/status gives for `key`, in kB there.
+/// The value of `key` in /proc/self/status, in bytes; 0 without the key.
 int64_t status_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -24,70 +24,75 @@ int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-int64_t& place_of(Resident& resident, const std::string& permissions, const std::string& path) {
+/// The field of `resident` that counts a mapping of /proc/self/smaps with these permissions and
+/// this path.
+int64_t& counter_of(ResidentMemory& resident, const std::string& permissions,
+                    const std::string& path) {
   if (path.starts_with('/')) return resident.files[path.substr(path.rfind('/') + 1)];
-  return permissions.find('x') != std::string::npos ? resident.made_code : resident.other;
+  return permissions.find('x') != std::string::npos ? resident.generated_code : resident.other;
 }
 
 }  // namespace
 
-Resident resident_now() {
-  Resident now;
+ResidentMemory resident_memory() {
+  ResidentMemory now;
   std::ifstream smaps("/proc/self/smaps");
-  int64_t* place = &now.other;
+  int64_t* counter = &now.other;
   for (std::string line; std::getline(smaps, line);) {
     std::istringstream words(line);
     std::string first, second, offset, device, inode, path;
     words >> first >> second;
     if (first == "Rss:") {
       const int64_t bytes = std::stoll(second) * 1024;
-      *place += bytes;
+      *counter += bytes;
       now.total += bytes;
     } else if (!first.ends_with(':')) {  // a new mapping: addresses, permissions, ...
       words >> offset >> device >> inode >> path;
-      place = &place_of(now, second, path);
+      counter = &counter_of(now, second, path);
     }
   }
   now.peak = std::max(now.total, status_bytes("VmHWM:"));
   return now;
 }
 
-Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resident& opened,
-                      const std::vector<const Reader*>& readers) {
-  const Resident now = resident_now();
+MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
+                                  const ResidentMemory& opened,
+                                  const std::vector<const Reader*>& readers) {
+  const ResidentMemory now = resident_memory();
   int64_t data = 0, buffers = 0;
   for (const Reader* reader : readers) {
     data += reader->dataset().bytes();
     buffers += reader->buffer_bytes();
   }
-  // Memory that was freed again, beyond what the steps will use.
-  const int64_t to_come = arena.total - arena.touched + buffers;
-  const int64_t given_back = std::max<int64_t>(0, now.peak - now.total - to_come);
-  const bool by_reading = now.peak == opened.peak;
-  Owners owners = {
+  const int64_t untouched = arena.total - arena.resident_bytes + buffers;
+  // Bytes of the peak that were freed since the peak and that steps will not allocate again.
+  const int64_t freed = std::max<int64_t>(0, now.peak - now.total - untouched);
+  const bool peak_at_reading = now.peak == opened.peak;
+  MemoryOwners owners = {
       {"data", data},
-      {"reading the data", by_reading ? given_back : 0},
+      {"reading the data", peak_at_reading ? freed : 0},
       {"batches", buffers},
-      {"compiled kernels", now.made_code - before.made_code},
+      {"compiled kernels", now.generated_code - before.generated_code},
       {"passes, LLVM, library primitives",
-       now.other - before.other - data - arena.touched + (by_reading ? 0 : given_back)}};
+       now.other - before.other - data - arena.resident_bytes + (peak_at_reading ? 0 : freed)}};
   for (const auto& [name, bytes] : now.files) {
     const auto earlier = before.files.find(name);
     owners.emplace_back("code of " + name,
                         bytes - (earlier != before.files.end() ? earlier->second : 0));
   }
-  std::erase_if(owners, [](const auto& owner) { return owner.second < kListedOwner; });
-  std::ranges::stable_sort(owners, std::ranges::greater(), &Owners::value_type::second);
+  std::erase_if(owners, [](const auto& owner) { return owner.second < kMinListedBytes; });
+  std::ranges::stable_sort(owners, std::ranges::greater(), &MemoryOwners::value_type::second);
   return owners;
 }
 
 namespace {
 
-struct Held {
+/// Arguments of print_memory_report().
+struct MemoryReport {
   const Executor& executor;
   const std::vector<const Reader*>& readers;
-  const Resident& before;
-  const Resident& opened;
+  const ResidentMemory& before;
+  const ResidentMemory& opened;
 };
 
 std::string text_of(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
@@ -96,42 +101,43 @@ std::string text_of_arena(const MemoryUse& use) {
   return fmt::format("arena {} ({} bytes)", text_of(use.total), use.total);
 }
 
-/// Lists the owners of 1 MiB and more.
-std::string text_of(const Owners& owners) {
+/// Text such as "data 8.0 MiB, batches 2.0 MiB" for the owners of at least 1 MiB.
+std::string text_of(const MemoryOwners& owners) {
   std::vector<std::string> texts;
   for (const auto& [owner, bytes] : owners) {
-    if (bytes >= kListedOwner) texts.push_back(owner + " " + text_of(bytes));
+    if (bytes >= kMinListedBytes) texts.push_back(owner + " " + text_of(bytes));
   }
   return texts.empty() ? "nothing of 1 MiB" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Describes a place that has memory of its own, and the host beside it.
-void describe_memories(const Held& t, const MemoryUse& there) {
+/// Prints to stderr the memory of a GPU, then the memory of the host.
+void print_device_and_host_memory(const MemoryReport& t, const MemoryUse& device) {
   print_to(stderr, "memory of {}: {}; outside it {}\n", t.executor.place().str(),
-           text_of_arena(there), text_of(there.outside));
+           text_of_arena(device), text_of(device.memory_outside_arenas));
   if (t.before.total == 0) return;
-  const MemoryUse here{.total = there.pinned, .touched = there.pinned};
-  Owners owners = owners_outside(here, t.before, t.opened, t.readers);
-  owners.emplace_back("pinned for the GPU", there.pinned);
+  const MemoryUse pinned{.total = device.pinned_bytes, .resident_bytes = device.pinned_bytes};
+  MemoryOwners owners = owners_outside_arena(pinned, t.before, t.opened, t.readers);
+  owners.emplace_back("pinned for the GPU", device.pinned_bytes);
   print_to(stderr, "memory of the host: at the start {}; then {}\n", text_of(t.before.total),
            text_of(owners));
 }
 
 }  // namespace
 
-void describe_memory(const Executor& executor, const std::vector<const Reader*>& readers,
-                     const Resident& before, const Resident& opened) {
-  const Held t{executor, readers, before, opened};
+void print_memory_report(const Executor& executor, const std::vector<const Reader*>& readers,
+                         const ResidentMemory& before, const ResidentMemory& opened) {
+  const MemoryReport t{executor, readers, before, opened};
   const MemoryUse arena = t.executor.memory();
-  if (t.executor.place() != cpu()) return describe_memories(t, arena);
+  if (t.executor.place() != cpu()) return print_device_and_host_memory(t, arena);
   if (t.before.total == 0) return print_to(stderr, "memory: {}\n", text_of_arena(arena));
   print_to(stderr, "memory: at the start {}; {}; outside it {}\n", text_of(t.before.total),
-           text_of_arena(arena), text_of(owners_outside(arena, t.before, t.opened, t.readers)));
+           text_of_arena(arena),
+           text_of(owners_outside_arena(arena, t.before, t.opened, t.readers)));
 }
 
-void describe_saving(const Executor& executor, const World& world) {
+void print_saving_memory(const Executor& executor, const World& world) {
   const bool in_place = executor.place() == cpu() && world.size == 1;
-  const int64_t copied = in_place ? ByteSource::kPiece : executor.memory().state;
+  const int64_t copied = in_place ? ByteSource::kHashBufferBytes : executor.memory().state;
   print_to(stderr, "saving and loading take {} of memory besides\n", text_of(copied));
 }
 

@@ -13,35 +13,39 @@
 
 namespace fluid {
 
-/// Resident memory of this process, in bytes. All 0 on systems without /proc/self/smaps.
-struct Resident {
+/// Resident set size (RSS) of this process in bytes, by kind of memory. All 0 on systems without
+/// /proc/self/smaps.
+struct ResidentMemory {
   int64_t total = 0;
-  int64_t peak = 0;                      ///< largest total so far
-  std::map<std::string, int64_t> files;  ///< code and tables of programs and libraries, by name
-  int64_t made_code = 0;                 ///< generated machine code
-  int64_t other = 0;                     ///< heap, stacks, the arena
+  int64_t peak = 0;  ///< largest RSS since the process started
+  /// File name of a mapped program or library -> its resident bytes.
+  std::map<std::string, int64_t> files;
+  int64_t generated_code = 0;  ///< machine code of generated kernels
+  int64_t other = 0;           ///< heap, stacks and arena
 };
-Resident resident_now();
+ResidentMemory resident_memory();
 
-constexpr int64_t kListedOwner = 1 << 20;
+constexpr int64_t kMinListedBytes = 1 << 20;  ///< MemoryOwners omits smaller owners
 
-/// Owners of memory outside the arena and their bytes, from kListedOwner on, in descending order.
-using Owners = std::vector<std::pair<std::string, int64_t>>;
+/// Owners of memory outside the arena, such as "compiled kernels", and their bytes, in descending
+/// order of bytes. Omits owners of less than kMinListedBytes.
+using MemoryOwners = std::vector<std::pair<std::string, int64_t>>;
 
-/// The owners of the memory that the process gained since `before`, and of the readers' buffers,
-/// even where not touched yet. `opened`: measured after the readers were opened and before the
-/// executor of `arena` compiled its steps.
-Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resident& opened,
-                      const std::vector<const Reader*>& readers);
+/// The owners of the memory outside the arena that the process allocated since `before`. Includes
+/// all buffers of the readers, even those that are not resident yet. `arena`: size of the arena.
+/// `opened`: measured after the readers were opened and before the executor compiled its steps.
+MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
+                                  const ResidentMemory& opened,
+                                  const std::vector<const Reader*>& readers);
 
-/// Prints to stderr the arena of an executor with prepared steps, and the owners of memory outside
-/// it. `before`: measured at the start of the process. `opened`: measured after the readers were
-/// opened.
-void describe_memory(const Executor& executor, const std::vector<const Reader*>& readers,
-                     const Resident& before, const Resident& opened);
+/// Prints to stderr the size of the arena, and the owners of memory outside the arena. The steps of
+/// `executor` must be prepared. `before`: measured at the start of the process. `opened`: measured
+/// after the readers were opened.
+void print_memory_report(const Executor& executor, const std::vector<const Reader*>& readers,
+                         const ResidentMemory& before, const ResidentMemory& opened);
 
-/// Prints to stderr the memory for saving and loading variables: a piece of a file on the CPU, a
-/// copy of the variables on a GPU or with several ranks.
-void describe_saving(const Executor& executor, const World& world);
+/// Prints to stderr the additional memory for saving and loading variables: a file buffer on the
+/// CPU; a copy of all variables on a GPU or with several ranks.
+void print_saving_memory(const Executor& executor, const World& world);
 
 }  // namespace fluid

@@ -11,7 +11,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
 #include "executor/session/prepared_step.h"
@@ -44,13 +44,14 @@ std::vector<Pass> passes_named(const std::string& list) {
     if (found == all.end()) throw UserError("no pass '" + name + "'" + did_you_mean(name, names));
     chosen.push_back(*found);
   }
-  if (const std::string fault = order_fault(chosen); !fault.empty()) throw UserError(fault);
+  if (const std::string fault = order_error(chosen); !fault.empty()) throw UserError(fault);
   return chosen;
 }
 
-/// Prints the decisions of amp_cast on the output of the passes before it.
-void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
-                   const Options& options, const Target& target) {
+/// Prints the dtype that amp_cast would choose for each op. Runs the passes before amp_cast on a
+/// copy of `program`.
+void print_amp_choices(const ir::Program& program, const std::vector<Pass>& passes,
+                       const Options& options, const Target& target) {
   const auto amp = std::ranges::find(passes, amp_cast_pass().name, &Pass::name);
   if (amp == passes.end()) throw UserError("--report: amp_cast is not among the passes");
   const std::unique_ptr<ir::Program> copy = program.clone();
@@ -58,7 +59,8 @@ void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
   print_amp_report(*copy, options);
 }
 
-/// The options of one micro-batch.
+/// The pass options of the micro-batch that --slice selects. `step`: the pass options of the whole
+/// step.
 Options micro_batch_options(const OptFlags& flags, const Options& step) {
   if (flags.micro_batches == 1) {
     if (!flags.slice.empty()) throw UserError("--slice: needs --micro-batches");
@@ -72,48 +74,49 @@ Options micro_batch_options(const OptFlags& flags, const Options& step) {
     throw UserError("no micro-batch '" + flags.slice + "'; --slice is first, middle or last");
   }
   for (const MicroBatch& slice : split_into_micro_batches(step.batch, flags.micro_batches)) {
-    if (slice.slice == found->second) return slice.options(step);
+    if (slice.kind == found->second) return slice.options(step);
   }
   throw UserError(fmt::format("a batch of {} in {} micro-batches has no {} one", step.batch,
                               flags.micro_batches, flags.slice));
 }
 
-/// The options that `train` compiles with, given the same flags.
-Options options_of(const OptFlags& flags) {
-  ExecutorOptions how;
-  how.precision.dtype = dtype_of(flags.place);
+/// The pass options that `fluidrun train` uses with the same flags.
+Options pass_options(const OptFlags& flags) {
+  ExecutorOptions train_options;
+  train_options.precision.dtype = dtype_of(flags.place);
   AmpFlags amp = flags.place.amp;
   if (flags.report && amp.level.empty()) amp.level = "o1";
-  how.precision.amp = amp_of(amp);
-  how.micro_batches = flags.micro_batches;
-  how.distributed.world.size = flags.world.value_or(1);
-  how.distributed.world.rank = flags.rank;
-  if (flags.rank >= how.distributed.world.size) {
+  train_options.precision.amp = amp_options(amp);
+  train_options.micro_batches = flags.micro_batches;
+  train_options.distributed.world.size = flags.world.value_or(1);
+  train_options.distributed.world.rank = flags.rank;
+  if (flags.rank >= train_options.distributed.world.size) {
     throw UserError(fmt::format("--rank {}: the last rank of {} is {}", flags.rank,
-                                how.distributed.world.size, how.distributed.world.size - 1));
+                                train_options.distributed.world.size,
+                                train_options.distributed.world.size - 1));
   }
-  set_collectives(how, flags.collectives);
-  check_options(how);
-  check_sync_bn(how);
-  Options options = session_options(how).passes;
+  set_collectives(train_options, flags.collectives);
+  check_options(train_options);
+  check_sync_bn(train_options);
+  Options options = session_options(train_options).passes;
   options.batch = flags.batch;
   options.verify_each = true;
-  if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
+  if (!flags.mode.empty()) options.mode = parse_mode(flags.mode);
   if (options.mode != Mode::train && flags.micro_batches > 1) {
     throw UserError("--micro-batches: only the train pipeline has micro-batches");
   }
   return micro_batch_options(flags, options);
 }
 
-/// Throws UserError for an ending that is not a program's.
-void check_ending(const std::string& path) {
-  const std::string ending = std::filesystem::path(path).extension().string();
-  if (ending.size() <= 1 || ending == ".fir" || ending == ".fluid") return;
-  throw UserError("-o " + path + ": a program is written as .fir or .fluid, not as " + ending);
+/// Throws UserError for a file extension other than .fir and .fluid.
+void check_extension(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension.size() <= 1 || extension == ".fir" || extension == ".fluid") return;
+  throw UserError("-o " + path + ": a program is written as .fir or .fluid, not as " + extension);
 }
 
-/// Throws UserError unless the flags ask for passes, for a pipeline, or for a conversion.
-void check_choice(const OptFlags& flags) {
+/// Throws UserError unless the flags select passes, a pipeline, or a conversion to another file.
+void check_selection(const OptFlags& flags) {
   if (!flags.passes.empty() && !flags.mode.empty()) {
     throw UserError("--pass and --pipeline exclude each other");
   }
@@ -135,7 +138,7 @@ void print_dumps(const std::vector<PassReport>& reports) {
   }
 }
 
-/// Prints one row per pass, in the order in which they ran, and a row of sums.
+/// Prints one row per pass, in the order of execution, and a row of totals.
 void print_times(const std::vector<PassReport>& reports) {
   PassReport sum{.pass = "total"};
   print_to(stderr, "{:<20} {:>10} {:>10}\n", "pass", "ms", "verify ms");
@@ -156,18 +159,18 @@ int run(const OptFlags& flags) {
     return 0;
   }
   if (flags.program.empty()) throw UserError("opt needs a program, or --list");
-  check_choice(flags);
-  check_ending(flags.output);
+  check_selection(flags);
+  check_extension(flags.output);
   Program program = open_program(flags.program);
   if (flags.passes.empty() && flags.mode.empty()) {
     program.save(flags.output);
     return 0;
   }
-  const Options options = options_of(flags);
+  const Options options = pass_options(flags);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::unique_ptr<Target> target = target_of(place_of(flags.place), flags.place);
-  if (flags.report) report_on_amp(program.ir(), passes, options, *target);
+  if (flags.report) print_amp_choices(program.ir(), passes, options, *target);
   const std::vector<PassReport> reports =
       run_passes(program.ir(), passes, options, *target, flags.print_after_all);
   if (flags.print_after_all) print_dumps(reports);
@@ -189,34 +192,34 @@ void add_opt(CLI::App& app, Action& action) {
   begin_group(*command, kFilesGroup);
   command
       ->add_option("-o", flags->output,
-                   "write the program to this .fir or .fluid file; without it to stdout, as text")
+                   "write the program to this .fir or .fluid file (default: stdout, as text)")
       ->type_name("FILE");
   begin_group(*command, kCompilerGroup);
   command->add_option("--pass", flags->passes, "passes to run, separated by commas")
       ->type_name("PASSES");
   command
       ->add_option("--pipeline", flags->mode,
-                   "run all passes of a pipeline in order; init is the startup graph")
+                   "run all passes of a pipeline in order; init: the startup program")
       ->type_name("train|eval|predict|init");
   command->add_flag("--list", flags->list, "print every pass with its description");
-  add_planned_batch(*command, flags->batch);
+  add_batch_flag(*command, flags->batch);
   begin_group(*command, kDistributedGroup);
-  command->add_option("--world", flags->world, "number of ranks that train together")
-      ->check(must_be_count)
+  command->add_option("--world", flags->world, "number of data-parallel ranks")
+      ->check(must_be_positive_integer)
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
   command->add_option("--rank", flags->rank, "rank to compile for; ranks differ with --zero 1")
-      ->check(must_be_natural)
+      ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
   add_collective_flags(*command, flags->collectives);
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
-  add_micro_batches(*command, flags->micro_batches);
+  add_micro_batches_flag(*command, flags->micro_batches);
   command
       ->add_option("--slice", flags->slice,
-                   "micro-batch to compile: they differ in what they initialize and update; last "
-                   "without it")
+                   "micro-batch to compile; micro-batches differ in the accumulators they "
+                   "initialize and the parameters they update (default: last)")
       ->type_name("first|middle|last");
   begin_group(*command, kDebuggingGroup);
   command->add_flag("--print-after-all", flags->print_after_all,
@@ -224,8 +227,8 @@ void add_opt(CLI::App& app, Action& action) {
   command->add_flag("--time-passes", flags->time_passes,
                     "print to stderr the time of each pass and of its verification");
   command->add_flag("--report", flags->report,
-                    "print the dtype that amp_cast gives each op and the reason, at level o1 "
-                    "without --amp; the program is only written to -o");
+                    "print the dtype that amp_cast gives each op, and the reason. Uses o1 without "
+                    "--amp. Writes the program only with -o");
   command->footer(
       "Examples:\n"
       "  fluidrun opt mnist.fluid --pipeline train --batch 100 -o step.fir\n"

@@ -15,7 +15,7 @@
 #include "executor/gpu/gpu_target.h"
 #include "executor/gpu_driver/backend.h"
 #include "executor/gpu_driver/gpu_description.h"
-#include "executor/gpu_libraries/choice_record.h"
+#include "executor/gpu_libraries/algorithm_record.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
 #include "executor/profile/call_info.h"
@@ -28,7 +28,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostBatch = int64_t{1} << 24;
+constexpr int64_t kMaxBatch = int64_t{1} << 24;
 
 struct PlanFlags {
   std::string program, target, memory, mode = "train";
@@ -38,12 +38,14 @@ struct PlanFlags {
   PlaceFlags place;
 };
 
-/// Prints which kernels are libraries' and which are generated, and why. `gpu`: of this machine, if
-/// any.
-void print_kernels(const PlannedProgram& part, std::optional<Place> gpu, const ExecutorOptions& how,
-                   const std::vector<std::string>& refused, bool each) {
+/// Prints the number of library kernels and of generated kernels. With `list`, also prints each
+/// kernel with its predicted time. `gpu`: the GPU of this machine that the plan is for; absent for
+/// a CPU or another machine. `rejected`: messages about ops that a library could not compute.
+void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
+                   const ExecutorOptions& train_options, const std::vector<std::string>& rejected,
+                   bool list) {
   std::vector<std::string> libraries, generated;
-  const ir::Program& program = *part.program;
+  const ir::Program& program = *step.program;
   for (const auto& op : program.main().ops) {
     const Attr* body = op->attrs.find("body");
     if (body == nullptr) continue;
@@ -58,37 +60,38 @@ void print_kernels(const PlannedProgram& part, std::optional<Place> gpu, const E
     libraries.push_back(fmt::format(
         "{}: {}; predicted {:.3f} ms, generated {:.3f} ms", op->attrs.get<std::string>("kernel"),
         line, static_cast<double>(ns.at(0)) / 1e6, static_cast<double>(ns.at(1)) / 1e6));
-    if (gpu) libraries.back() += "; " + choice_text(*gpu, *op, part.batch, how);
+    if (gpu)
+      libraries.back() += "; " + recorded_algorithm_text(*gpu, *op, step.batch, train_options);
   }
   fmt::print("kernels: {} of libraries, {} generated\n", libraries.size(), generated.size());
-  if (!each) return;
-  for (const auto& lines : {libraries, generated, refused}) {
+  if (!list) return;
+  for (const auto& lines : {libraries, generated, rejected}) {
     for (const std::string& line : lines) fmt::print("  {}\n", line);
   }
 }
 
-/// The largest batch whose plan takes at most `limit` bytes; 0 when none does.
+/// The largest batch size whose planned step has an arena of at most `limit` bytes; 0 if none.
 int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
   const auto fits = [&](int64_t batch) {
     try {
-      return planner.at(batch).total() <= limit;
+      return planner.plan_step(batch).arena_bytes() <= limit;
     } catch (const BatchTooLarge&) {
       return false;
     }
   };
-  int64_t good = 0, bad = 1;
-  while (bad <= kMostBatch && fits(bad)) {
-    good = bad;
-    bad *= 2;
+  int64_t fitting = 0, too_large = 1;
+  while (too_large <= kMaxBatch && fits(too_large)) {
+    fitting = too_large;
+    too_large *= 2;
   }
-  while (bad - good > 1) {
-    const int64_t middle = good + (bad - good) / 2;
-    (fits(middle) ? good : bad) = middle;
+  while (too_large - fitting > 1) {
+    const int64_t middle = fitting + (too_large - fitting) / 2;
+    (fits(middle) ? fitting : too_large) = middle;
   }
-  return good;
+  return fitting;
 }
 
-/// The options of one rank of `train`.
+/// The ExecutorOptions of one rank of `fluidrun train` with the same flags.
 ExecutorOptions run_options(const PlanFlags& flags) {
   ExecutorOptions options = training_options(flags.place, 0, flags.batch);
   options.batch = flags.batch;
@@ -99,12 +102,13 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   return options;
 }
 
-/// The recorded choice of --amp auto for these steps on this machine, if there is one.
-std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& program, Place place,
-                                     const ExecutorOptions& options) {
+/// The choice of an AMP level that an earlier run with --amp auto recorded on this machine; absent
+/// if none. Throws UserError if these flags contain --amp auto and nothing is recorded.
+std::optional<AmpChoice> recorded_amp_choice(const PlanFlags& flags, const Program& program,
+                                             Place place, const ExecutorOptions& options) {
   std::optional<AmpChoice> choice;
   if (flags.target.empty() && !options.precision.dtype)
-    choice = kept_amp_choice(program, place, options);
+    choice = cached_amp_choice(program, place, options);
   if (options.precision.choose_amp && !choice) {
     throw UserError(
         "--amp auto: this machine has no measurement of this program and batch: run train or bench "
@@ -113,17 +117,18 @@ std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& prog
   return choice;
 }
 
-/// The target of the plan, and its name.
-struct Planned {
+/// The place, compile target and memory that a step is planned for.
+struct PlanTarget {
   Place place;
   std::unique_ptr<Target> target;
   std::string name;
-  std::optional<MemoryLimit> memory;  ///< absent when unknown
+  std::optional<MemoryLimit> memory;  ///< memory capacity of the place; absent if unknown
   bool libraries_known = true;
 };
 
-/// The place that --place names on the machine of --target.
-Place place_there(const PlanFlags& flags, const std::string& description) {
+/// The place that --place selects. `description`: text of the --target file, which describes a
+/// machine.
+Place place_on_target(const PlanFlags& flags, const std::string& description) {
   const std::string& name = flags.place.place;
   if (name != "auto" && name != "cuda") return place_of(flags.place);
   const std::optional<int> gpu = first_supported_gpu(description, flags.target);
@@ -131,17 +136,17 @@ Place place_there(const PlanFlags& flags, const std::string& description) {
   return cuda(gpu.value_or(0));
 }
 
-Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
+PlanTarget plan_target(const PlanFlags& flags, const GpuLibraries& libraries) {
   if (flags.target.empty()) {
     const Place place = place_of(flags.place, flags.world.bandwidth.has_value());
     std::unique_ptr<Target> target = target_of(place, flags.place);
-    return {place, std::move(target), place.str(), memory_of(place)};
+    return {place, std::move(target), place.str(), memory_limit_of(place)};
   }
   const std::string description = read_file(flags.target);
-  const Place place = place_there(flags, description);
+  const Place place = place_on_target(flags, description);
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = gpu_from_json(description, flags.target, place.index);
-    if (const std::string why = unsupported(gpu); !why.empty()) {
+    if (const std::string why = unsupported_reason(gpu); !why.empty()) {
       throw UserError(flags.target + ": " + why);
     }
     const std::string has = place.str() + " has " + bytes_text(static_cast<double>(gpu.memory));
@@ -154,17 +159,17 @@ Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
   return {place, std::move(target), name, std::nullopt, known};
 }
 
-/// The text of --json; sizes in bytes.
+/// The output of `fluidrun plan --json`. Sizes are in bytes.
 std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Program& program,
                     const std::string& target, int64_t fitting) {
   const PlannedProgram& peak = step.largest();
   nlohmann::ordered_json at_peak = {{"op", peak.memory.peak}};
-  for (const auto& [holds, bytes] : peak.memory.at_peak) at_peak[name_of(holds)] = bytes;
+  for (const auto& [category, bytes] : peak.memory.at_peak) at_peak[name_of(category)] = bytes;
   nlohmann::ordered_json json = {{"program", program.ir().name},
                                  {"pipeline", flags.mode},
                                  {"target", target},
                                  {"batch", flags.batch},
-                                 {"arena_bytes", step.total()},
+                                 {"arena_bytes", step.arena_bytes()},
                                  {"state_bytes", step.regions.state},
                                  {"feed_bytes", step.regions.feeds},
                                  {"feed_slots", step.regions.feed_slots},
@@ -181,8 +186,8 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
     fmt::print("  {:<12} {:>12}{}\n", what, text(bytes), more);
   };
   const PlannedProgram& peak = step.largest();
-  const bool fits = !limit || step.total() <= limit->bytes;
-  line("arena", step.total(), fits ? "" : "  does not fit: " + limit->text);
+  const bool fits = !limit || step.arena_bytes() <= limit->bytes;
+  line("arena", step.arena_bytes(), fits ? "" : "  does not fit: " + limit->text);
   line("state", step.regions.state);
   line("feeds", step.regions.feed_slots * step.regions.feeds,
        step.regions.feed_slots == 1 ? "" : fmt::format("  (two of {})", text(step.regions.feeds)));
@@ -190,28 +195,29 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
        fmt::format("  (two of {})", text(step.regions.outputs)));
   line("transient", step.regions.transient);
   fmt::print("in use at the peak, at {}\n", peak.memory.peak);
-  for (const auto& [holds, bytes] : peak.memory.at_peak) {
-    const bool in_slots = holds == Holds::feed || holds == Holds::output;
-    line(name_of(holds), bytes, in_slots ? "  (of one slot)" : "");
+  for (const auto& [category, bytes] : peak.memory.at_peak) {
+    const bool in_slots = category == RangeCategory::feed || category == RangeCategory::output;
+    line(name_of(category), bytes, in_slots ? "  (of one slot)" : "");
   }
 }
 
 int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
-  ExecutorOptions how = run_options(flags);
+  ExecutorOptions train_options = run_options(flags);
   const auto [place, target, name, memory, libraries_known] =
-      planned(flags, {how.gpu.workspace, how.gpu.tf32});
-  const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
-  if (how.precision.choose_amp) how.precision.amp = amp_of(*choice, how.precision.amp);
-  SessionOptions session = session_options(how);
+      plan_target(flags, {train_options.gpu.workspace, train_options.gpu.tf32});
+  const std::optional<AmpChoice> choice = recorded_amp_choice(flags, program, place, train_options);
+  if (train_options.precision.choose_amp)
+    train_options.precision.amp = amp_options_of(*choice, train_options.precision.amp);
+  SessionOptions session = session_options(train_options);
   const Options& options = session.passes;
-  session.passes.mode = step_named(flags.mode);
-  check_plan_world(flags.world, program, options.mode, place, !flags.target.empty());
+  session.passes.mode = parse_step_mode(flags.mode);
+  check_plan_world_flags(flags.world, program, options.mode, place, !flags.target.empty());
   const bool trains = options.mode == Mode::train;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
   const StepPlanner planner(program, *target, session);
-  const PlannedStep step = planner.at(flags.batch);
-  const std::vector<std::string> refused = target->refused();
+  const PlannedStep step = planner.plan_step(flags.batch);
+  const std::vector<std::string> rejected = target->rejection_messages();
   const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
   if (flags.json) {
@@ -227,13 +233,13 @@ int run(const PlanFlags& flags) {
   }
   print_memory(step, memory);
   if (options.amp && trains) {
-    fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
+    fmt::print("{}\n", f32_comparison_text(planner, flags.batch, step.arena_bytes()));
   }
   if (choice && trains) fmt::print("--amp auto selects {}\n", choice->text());
   const bool here = place.kind == Place::Kind::cuda && flags.target.empty();
-  print_kernels(step.largest(), here ? std::optional(place) : std::nullopt, how, refused,
+  print_kernels(step.largest(), here ? std::optional(place) : std::nullopt, train_options, rejected,
                 flags.kernels);
-  print_world(flags.world, program, how, step);
+  print_planned_collectives(flags.world, program, train_options, step);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;
 }
@@ -244,15 +250,15 @@ void add_plan(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("plan", "Print the memory and the kernels of a step");
   const auto flags = std::make_shared<PlanFlags>();
   add_program_argument(*command, flags->program);
-  add_planned_batch(*command, flags->batch);
+  add_batch_flag(*command, flags->batch);
   begin_group(*command, kCompilerGroup);
-  command->add_option("--pipeline", flags->mode, "kind of step")
+  command->add_option("--pipeline", flags->mode, "pipeline of the step")
       ->type_name("train|eval|predict")
       ->capture_default_str();
   command
       ->add_option("--target", flags->target,
-                   "plan for the machine in this file of `devices --json`; --place selects its "
-                   "device")
+                   "plan for the machine described in this file, written by `devices --json`; "
+                   "--place selects its device")
       ->type_name("FILE");
   CLI::Option* const kernels =
       command->add_flag("--kernels", flags->kernels, "list the kernels with their predicted times");
@@ -263,7 +269,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->add_option("--memory", flags->memory,
                    "print the largest batch that fits this memory, for example 8GiB")
       ->type_name("BYTES");
-  add_micro_batches(*command, flags->micro_batches);
+  add_micro_batches_flag(*command, flags->micro_batches);
   begin_group(*command, kCompilerGroup);
   command->add_flag("--json", flags->json, "print the memory only, in bytes, as JSON")
       ->excludes(kernels, command->get_option("--bandwidth"));

@@ -18,7 +18,8 @@
 namespace fluid {
 namespace {
 
-constexpr double kLatency = 50;  // microseconds: TCP within a rack
+// latency of a message in microseconds, for TCP within a rack
+constexpr double kDefaultLatency = 50;
 
 std::string must_not_be_negative(const std::string& text) {
   const bool zero = parse_number<double>(text) == 0.0;
@@ -28,19 +29,20 @@ std::string must_not_be_negative(const std::string& text) {
 
 struct PlannedCollective {
   const ir::Op* op = nullptr;
-  size_t position = 0;  ///< index among the ops of its micro-batch
-  size_t ops = 0;       ///< of its micro-batch
+  size_t op_index = 0;  ///< index of the collective among the ops of its micro-batch
+  size_t op_count = 0;  ///< number of ops in the micro-batch of the collective
 
-  double bytes() const { return static_cast<double>(message_of(*op).bytes); }
-  /// Whether it overlaps with kernels: gradients and outputs do, batch norm's statistics do not.
+  double bytes() const { return static_cast<double>(traffic_of_collective(*op).bytes); }
+  /// Whether the collective can overlap with kernels: true for gradients and outputs, false for
+  /// batch norm statistics.
   bool can_overlap() const { return op->role == ir::Role::comm; }
 };
 
-/// In the order in which they are sent.
+/// The collectives of a step, in the order in which the step issues them.
 std::vector<PlannedCollective> collectives_of(const PlannedStep& step) {
   std::vector<PlannedCollective> all;
-  for (const PlannedProgram& part : step.parts) {
-    const auto& ops = part.program->main().ops;
+  for (const PlannedProgram& planned : step.micro_batches) {
+    const auto& ops = planned.program->main().ops;
     for (size_t i = 0; i < ops.size(); ++i) {
       if (is_collective(*ops[i])) all.push_back({ops[i].get(), i, ops.size()});
     }
@@ -48,14 +50,15 @@ std::vector<PlannedCollective> collectives_of(const PlannedStep& step) {
   return all;
 }
 
-void print_statistics(const std::vector<PlannedCollective>& collectives, const Timeline* times) {
+void print_blocking_collectives(const std::vector<PlannedCollective>& collectives,
+                                const Timeline* times) {
   int64_t count = 0;
   double bytes = 0, ms = 0;
   for (size_t i = 0; i < collectives.size(); ++i) {
     if (collectives[i].can_overlap()) continue;
     ++count;
     bytes += collectives[i].bytes();
-    if (times != nullptr) ms += times->messages.at(i).end - times->messages.at(i).begin;
+    if (times != nullptr) ms += times->collectives.at(i).end - times->collectives.at(i).begin;
   }
   if (count == 0) return;
   fmt::print("  of these {}, {} in all, are statistics, which kernels wait for{}\n", count,
@@ -64,43 +67,46 @@ void print_statistics(const std::vector<PlannedCollective>& collectives, const T
 
 void print_messages(const std::vector<PlannedCollective>& collectives, const Timeline* times) {
   if (collectives.empty()) return;
-  print_statistics(collectives, times);
+  print_blocking_collectives(collectives, times);
   fmt::print("  {:>7} {:>8} {:>12} {:>16}", "message", "tensors", "size", "complete after");
   if (times != nullptr) fmt::print(" {:>13} {:>13}", "sent from", "to");
   fmt::print("\n");
   for (size_t i = 0; i < collectives.size(); ++i) {
-    const PlannedCollective& e = collectives[i];
-    if (!e.can_overlap()) continue;
-    fmt::print("  {:>7} {:>8} {:>12}", i, e.op->operands.size(), bytes_text(e.bytes()));
+    const PlannedCollective& c = collectives[i];
+    if (!c.can_overlap()) continue;
+    fmt::print("  {:>7} {:>8} {:>12}", i, c.op->operands.size(), bytes_text(c.bytes()));
     if (times == nullptr) {
-      fmt::print(" {:>16}\n", fmt::format("op {} of {}", e.position, e.ops));
+      fmt::print(" {:>16}\n", fmt::format("op {} of {}", c.op_index, c.op_count));
       continue;
     }
-    const MessageTimes& t = times->messages.at(i);
-    fmt::print(" {:>13.3f} ms {:>10.3f} ms {:>10.3f} ms\n", t.complete, t.begin, t.end);
+    const CollectiveTimes& t = times->collectives.at(i);
+    fmt::print(" {:>13.3f} ms {:>10.3f} ms {:>10.3f} ms\n", t.ready, t.begin, t.end);
   }
 }
 
-/// Samples a second of `world` processes whose step takes `ms`.
+/// Throughput of `world` processes in samples per second. `batch`: samples per process. `ms`: time
+/// of a step.
 double samples_per_second(int64_t world, int64_t batch, double ms) {
   return 1e3 * static_cast<double>(world) * static_cast<double>(batch) / ms;
 }
 
-/// Predicts the time of one process for the samples of all ranks, by a line through the times of a
-/// step of a rank's batch, `one` ms, and of twice that batch, if that surely fits the memory.
+/// Predicts the step time of a single process that computes the samples of all ranks, and prints
+/// the strong scaling. Extrapolates linearly from two step times of a single process: `single_ms`,
+/// with the batch of a rank, and a measurement with twice that batch. Prints nothing if twice the
+/// batch may exceed the memory. `parallel_ms`: predicted step time with all ranks.
 void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
-                          double one, double ms) {
+                          double single_ms, double parallel_ms) {
   const int world = options.distributed.world.size;
-  if (world == 1 || 2 * step.total() > session_options(options).memory.bytes) return;
+  if (world == 1 || 2 * step.arena_bytes() > session_options(options).memory.bytes) return;
   const int64_t batch = options.batch;
   options.distributed.world = {};
   options.batch *= 2;
   const double twice = timeline(measure_steps(program, {options})[0].calls, {}).step;
-  const double whole = one + (world - 1) * std::max(0.0, twice - one);
+  const double whole = single_ms + (world - 1) * std::max(0.0, twice - single_ms);
   fmt::print(
       "  {} samples in one process: about {:.3f} ms, by its steps of {} and {}: strong scaling "
       "{:.2f} of {}\n",
-      world * batch, whole, batch, options.batch, whole / ms, world);
+      world * batch, whole, batch, options.batch, whole / parallel_ms, world);
 }
 
 }  // namespace
@@ -110,28 +116,28 @@ void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags) {
   command
       .add_option("--world", flags.world,
                   "print the collectives of a training step with this many ranks")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
   command
       .add_option("--bandwidth", flags.bandwidth,
-                  "bandwidth of a rank: times the step on this machine, and predicts overlap and "
-                  "scaling")
+                  "network bandwidth of a rank; times the step on this machine and predicts "
+                  "overlap and scaling")
       ->check(must_be_positive)
       ->type_name("GB/S");
   command
       .add_option("--latency", flags.latency,
-                  fmt::format("latency of a message; {} without it", kLatency))
+                  fmt::format("latency of a message (default: {})", kDefaultLatency))
       ->check(must_not_be_negative)
       ->type_name("MICROSECONDS");
   add_collective_flags(command, flags.collectives);
 }
 
-void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode, Place place,
-                      bool other_target) {
+void check_plan_world_flags(const PlanWorldFlags& flags, const Program& program, Mode mode,
+                            Place place, bool has_target) {
   if (flags.latency && !flags.bandwidth) throw UserError("--latency: needs --bandwidth");
   if (flags.bandwidth && !flags.world) throw UserError("--bandwidth: needs --world");
-  if (flags.bandwidth && other_target) {
+  if (flags.bandwidth && has_target) {
     throw UserError("--bandwidth times the step on this machine: --target is invalid with it");
   }
   if (flags.bandwidth && place != cpu()) {
@@ -144,41 +150,41 @@ void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode 
   }
 }
 
-void print_world(const PlanWorldFlags& flags, const Program& program,
-                 const ExecutorOptions& options, const PlannedStep& step) {
+void print_planned_collectives(const PlanWorldFlags& flags, const Program& program,
+                               const ExecutorOptions& options, const PlannedStep& step) {
   if (!flags.world) return;
   const int64_t world = *flags.world, batch = options.batch;
   const std::vector<PlannedCollective> collectives = collectives_of(step);
   double bytes = 0;
-  for (const PlannedCollective& e : collectives) bytes += e.bytes();
+  for (const PlannedCollective& c : collectives) bytes += c.bytes();
   fmt::print("{} processes with {} samples each reduce {} a step, in {} messages\n", world, batch,
              bytes_text(bytes), collectives.size());
   if (!flags.bandwidth) return print_messages(collectives, nullptr);
 
   const Link link{.world = world,
                   .bytes_per_ms = *flags.bandwidth * 1e6,
-                  .latency_ms = flags.latency.value_or(kLatency) / 1e3};
+                  .latency_ms = flags.latency.value_or(kDefaultLatency) / 1e3};
   ExecutorOptions alone = options;
   alone.distributed.world = {};
   const auto steps = measure_steps(program, {options, alone});
   const Timeline t = timeline(steps[0].calls, link);
-  const double one = timeline(steps[1].calls, {}).step;
-  check(t.messages.size() == collectives.size(), "a step sends other messages than planned");
+  const double single_ms = timeline(steps[1].calls, {}).step;
+  check(t.collectives.size() == collectives.size(), "a step sends other messages than planned");
   print_messages(collectives, &t);
   fmt::print("measured here, medians of {} steps: {:.3f} ms, and {:.3f} ms as one process alone\n",
-             steps[0].runs, t.computing, one);
+             steps[0].runs, t.computing, single_ms);
   fmt::print("predicted at {:g} GB/s and {:g} us a message: {:.3f} ms a step\n", *flags.bandwidth,
              1e3 * link.latency_ms, t.step);
   fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
              t.communicating, 100 * t.overlap(), t.exposed());
-  const double request_sync_ms = message_ms({.bytes = sizeof(FitRequests)}, link),
+  const double request_sync_ms = collective_ms({.bytes = sizeof(FitRequests)}, link),
                ms = t.step + request_sync_ms;
   fmt::print("and {:.3f} ms between steps, in which ranks agree whether to stop or to save\n",
              request_sync_ms);
   fmt::print("  {:.0f} samples/s, one process {:.0f}: efficiency {:.1f} %\n",
-             samples_per_second(world, batch, ms), samples_per_second(1, batch, one),
-             100 * one / ms);
-  print_strong_scaling(program, options, step, one, ms);
+             samples_per_second(world, batch, ms), samples_per_second(1, batch, single_ms),
+             100 * single_ms / ms);
+  print_strong_scaling(program, options, step, single_ms, ms);
 }
 
 }  // namespace fluid

@@ -7,23 +7,23 @@
 
 namespace fluid {
 
-/// The world of a planned step, and its network.
+/// Flags of `fluidrun plan` that describe the ranks and their network.
 struct PlanWorldFlags {
-  std::optional<int64_t> world;
-  std::optional<double> bandwidth;  ///< of a rank, in GB/s
-  std::optional<double> latency;    ///< of a message, in microseconds
+  std::optional<int64_t> world;     ///< number of ranks
+  std::optional<double> bandwidth;  ///< network bandwidth of each rank in GB/s
+  std::optional<double> latency;    ///< network latency of a message in microseconds
   CollectiveFlags collectives;
 };
 void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags);
 
-/// Throws UserError for flags that exclude each other or do not fit the place. `other_target`:
-/// --target is given.
-void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode, Place place,
-                      bool other_target);
+/// Throws UserError for flags that exclude each other or that `place` does not support.
+/// `has_target`: whether --target is given.
+void check_plan_world_flags(const PlanWorldFlags& flags, const Program& program, Mode mode,
+                            Place place, bool has_target);
 
-/// Prints the collectives of a step planned for `options.world` and `options.batch`. Given a
-/// bandwidth, times the step on this machine and prints its predicted overlap and scaling.
-void print_world(const PlanWorldFlags& flags, const Program& program,
-                 const ExecutorOptions& options, const PlannedStep& step);
+/// Prints the collectives of a planned step with `options.batch` samples per rank. If the flags set
+/// a bandwidth, also times the step on this machine, and predicts overlap and scaling.
+void print_planned_collectives(const PlanWorldFlags& flags, const Program& program,
+                               const ExecutorOptions& options, const PlannedStep& step);
 
 }  // namespace fluid

@@ -15,34 +15,37 @@
 
 namespace fluid {
 
-/// A compiled step, or one of its micro-batches.
+/// A compiled program, of a micro-batch or of the startup, and its memory plan. A step without
+/// gradient accumulation is one micro-batch.
 struct PlannedProgram {
   std::unique_ptr<ir::Program> program;
   MemoryPlan memory;
-  int64_t batch = 0;  ///< samples
+  int64_t batch = 0;  ///< number of samples in the micro-batch; 1 for the startup program
 };
 
+/// The compiled programs of a step and their memory.
 struct PlannedStep {
-  std::vector<PlannedProgram> parts;
-  Variables variables;  ///< of all parts, and of the startup program
-  Regions regions;      ///< of a session that runs only this step
+  /// One for each kind (first, middle, last) and size of micro-batch.
+  std::vector<PlannedProgram> micro_batches;
+  Variables variables;  ///< variables of the step and of the startup program
+  Regions regions;      ///< regions of the arena of a session that runs only this step
 
-  /// The part with the largest transient memory.
+  /// The micro-batch with the largest transient memory.
   const PlannedProgram& largest() const;
-  int64_t total() const { return regions.total(); }
+  int64_t arena_bytes() const { return regions.total(); }
 };
 
-/// Plans the steps of a session with these options, in the mode of its passes.
+/// Compiles steps with the given session options, and plans their memory.
 class StepPlanner {
  public:
-  StepPlanner(const Program& program, const Target& target, const SessionOptions& how)
-      : program_(program), target_(target), options_(how) {}
-  PlannedStep at(int64_t batch) const;
-  /// A planner without mixed precision.
-  StepPlanner in_f32() const;
+  StepPlanner(const Program& program, const Target& target, const SessionOptions& options)
+      : program_(program), target_(target), options_(options) {}
+  PlannedStep plan_step(int64_t batch) const;
+  /// A planner with the same options, but without mixed precision.
+  StepPlanner without_amp() const;
 
  private:
-  void add_startup(PlannedStep& step) const;
+  void add_startup_program(PlannedStep& step) const;
   PlannedProgram plan(const ir::Program& program, const std::vector<Pass>& passes,
                       const Options& options) const;
 
@@ -51,7 +54,9 @@ class StepPlanner {
   SessionOptions options_;
 };
 
-/// "f32 needs 20.0 MiB: mixed precision saves 8.0 MiB", or "needs more, by 8.0 MiB".
-std::string compared_to_f32(const StepPlanner& planner, int64_t batch, int64_t total);
+/// Text that compares the arena of a mixed-precision step, of size `arena_bytes`, with the arena of
+/// the same step in f32: "f32 needs 20.0 MiB: mixed precision saves 8.0 MiB" or "f32 needs 20.0
+/// MiB: mixed precision needs more, by 8.0 MiB".
+std::string f32_comparison_text(const StepPlanner& planner, int64_t batch, int64_t arena_bytes);
 
 }  // namespace fluid

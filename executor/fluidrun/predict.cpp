@@ -12,8 +12,8 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
-#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/tensor_io.h"
+#include "executor/launcher/print_to.h"
 #include "executor/trainer/inference.h"
 #include "ir/error.h"
 
@@ -29,14 +29,15 @@ struct PredictFlags {
   ProfileFlags profile;
 };
 
-/// The text of a sample's row: its only element, or the index and value of the largest one.
+/// The text of one sample of an output: the only element of its row, or the index and value of the
+/// largest element.
 std::string row_text(const Tensor& value, int64_t sample) {
   const int64_t width = value.numel() / value.shape().at(0);
   int64_t best = 0;
   for (int64_t i = 1; i < width; ++i) {
     if (value.at(sample * width + i) > value.at(sample * width + best)) best = i;
   }
-  const double score = unsigned_nan(value.at(sample * width + best));
+  const double score = clear_nan_sign(value.at(sample * width + best));
   if (width == 1 && !is_float(value.dtype())) return element_text(value, sample);
   return width == 1 ? fmt::format("{:.6g}", score) : fmt::format("{} ({:.4f})", best, score);
 }
@@ -46,7 +47,8 @@ bool is_image(const Tensor& t) {
   return s.size() >= 3 && s[s.size() - 2] > 1 && s[s.size() - 1] > 1;
 }
 
-/// Draws the sample's first channel; a line of text holds two rows of pixels.
+/// Prints the first channel of a sample's image with block characters. Each line of text shows two
+/// rows of pixels.
 void draw_image(const Tensor& images, int64_t sample) {
   const auto& shape = images.shape();
   const int64_t height = shape[shape.size() - 2], width = shape[shape.size() - 1];
@@ -66,10 +68,11 @@ void draw_image(const Tensor& images, int64_t sample) {
   }
 }
 
-/// The outputs with one row per sample whose feeds the data has. Throws UserError without any.
-std::vector<std::string> computed_rows(const Program& program, Executor& executor,
-                                       const std::vector<std::string>& feeds) {
-  const std::vector<std::string> left_out = executor.left_out(feeds);
+/// Names of the outputs that have one row per sample and can be computed from `feeds`, the feeds
+/// with data. Throws UserError if there are none.
+std::vector<std::string> computable_outputs(const Program& program, Executor& executor,
+                                            const std::vector<std::string>& feeds) {
+  const std::vector<std::string> left_out = executor.omitted_outputs(feeds);
   const auto is_left_out = [&](const std::string& name) {
     return std::ranges::find(left_out, name) != left_out.end();
   };
@@ -77,7 +80,7 @@ std::vector<std::string> computed_rows(const Program& program, Executor& executo
     print_to(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
              name);
   }
-  std::vector<std::string> rows = row_outputs(program);
+  std::vector<std::string> rows = per_sample_outputs(program);
   std::erase_if(rows, is_left_out);
   if (!rows.empty()) return rows;
   std::string all;
@@ -105,7 +108,7 @@ void print_sample(const Batch& batch, const OutputViews& outputs,
   fmt::print("{}\n", line);
 }
 
-/// The number of printed samples: --draw, else none with --output, else all.
+/// The number of samples to print: the value of --draw, else 0 with --output, else all.
 int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
   if (flags.draw > 0) return std::min(flags.draw, reader.samples());
   return flags.outputs.empty() ? reader.samples() : 0;
@@ -113,14 +116,14 @@ int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
 
 void predict_all(Executor& executor, Reader& reader, const std::vector<std::string>& rows,
                  std::vector<OutputFile>& files, int64_t printed, bool draw) {
-  int64_t seen = 0;
+  int64_t done = 0;
   predict(executor, reader, [&](const Batch& batch, const OutputViews& outputs) {
-    for (OutputFile& file : files) file.add(outputs, reader.dataset(), seen);
-    for (int64_t i = 0; i < batch.size && seen + i < printed; ++i) {
-      print_sample(batch, outputs, rows, i, reader.dataset().row(seen + i), draw);
+    for (OutputFile& file : files) file.append(outputs, reader.dataset(), done);
+    for (int64_t i = 0; i < batch.size && done + i < printed; ++i) {
+      print_sample(batch, outputs, rows, i, reader.dataset().row(done + i), draw);
     }
-    seen += batch.size;
-    return !files.empty() || seen < printed;
+    done += batch.size;
+    return !files.empty() || done < printed;
   });
 }
 
@@ -137,24 +140,24 @@ std::vector<OutputFile> output_files(const std::vector<std::string>& outputs) {
 }
 
 int run(const PredictFlags& flags) {
-  const Resident before = resident_now();
+  const ResidentMemory before = resident_memory();
   const Program program = open_program(flags.program);
   std::vector<OutputFile> files = output_files(flags.outputs);
-  Reader reader = open_in_order(program, flags.data, flags.batch);
-  const Resident opened = resident_now();
+  Reader reader = open_predict_reader(program, flags.data, flags.batch);
+  const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
-  options.find_sample = find_in({&reader});
+  options.find_sample = make_sample_finder({&reader});
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
   const std::vector<std::string> feeds = column_names(reader.dataset());
-  const std::vector<std::string> rows = computed_rows(program, executor, feeds);
-  for (OutputFile& file : files) file.choose(program, rows);
+  const std::vector<std::string> rows = computable_outputs(program, executor, feeds);
+  for (OutputFile& file : files) file.select_outputs(program, rows);
   load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
-  describe_memory(executor, {&reader}, before, opened);
+  print_memory_report(executor, {&reader}, before, opened);
   predict_all(executor, reader, rows, files, printed_samples(flags, reader), flags.draw > 0);
   for (const OutputFile& file : files) file.write();
-  note_initial_parameters(executor, flags.params);
+  note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;
 }
@@ -166,20 +169,21 @@ void add_predict(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<PredictFlags>();
   add_program_argument(*command, flags->program);
   begin_group(*command, kDataGroup);
-  command->add_option("--data", flags->data, "data to predict; its test split without ?split=")
+  command->add_option("--data", flags->data, "data to predict (default split: test)")
       ->type_name("SPEC")
       ->required();
-  add_batch(*command, flags->batch);
+  add_data_batch_flag(*command, flags->batch);
   command->add_option("--draw", flags->draw, "print only the first N samples, with their images")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N");
-  add_params(*command, flags->params, flags->params_layout);
-  add_seed(*command, flags->seed);
+  add_params_flags(*command, flags->params, flags->params_layout);
+  add_seed_flag(*command, flags->seed);
   begin_group(*command, kFilesGroup);
   command
-      ->add_option("--output", flags->outputs,
-                   "write one row per sample instead of printing: FILE.csv takes every output with "
-                   "such rows, FILE.npy the only one, prob=@FILE the output prob; may repeat")
+      ->add_option(
+          "--output", flags->outputs,
+          "write one row per sample to a file instead of printing. FILE.csv: all outputs with one "
+          "row per sample. FILE.npy: the only such output. NAME=@FILE: one output. May repeat")
       ->type_name("[NAME=@]FILE")
       ->allow_extra_args(false);
   add_place_flags(*command, flags->place);

@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 
 namespace fluid {
 
 namespace {
 
-constexpr auto kRedraw = std::chrono::milliseconds(100);
-constexpr auto kPlainLine = std::chrono::seconds(10);
-constexpr int kBar = 24;
+constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
+constexpr auto kLineInterval = std::chrono::seconds(10);
+constexpr int kBarWidth = 24;
 
 bool is_terminal() {
   const char* term = std::getenv("TERM");
@@ -32,7 +32,7 @@ size_t terminal_width() {
   return known ? size.ws_col : 80;
 }
 
-/// The most memory that the process has held so far.
+/// Peak resident memory of the process in MiB.
 double peak_mib() {
   struct rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -46,43 +46,45 @@ std::string duration(double seconds) {
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-/// As many of the parts, from the first on, as fit `width`.
-std::string shortened(const std::vector<std::string>& parts, size_t width) {
-  std::string line = parts.front();
-  for (size_t i = 1; i < parts.size() && line.size() + 2 + parts[i].size() <= width; ++i) {
-    line += "  " + parts[i];
+/// Joins the fields with spaces. Omits the last fields if the line would exceed `width` columns.
+std::string join_fitting(const std::vector<std::string>& fields, size_t width) {
+  std::string line = fields.front();
+  for (size_t i = 1; i < fields.size() && line.size() + 2 + fields[i].size() <= width; ++i) {
+    line += "  " + fields[i];
   }
   return line.substr(0, width);
 }
 
 }  // namespace
 
-Progress::Progress(int64_t epochs, int64_t steps, bool quiet)
-    : epochs_(epochs), steps_(steps), quiet_(quiet), terminal_(is_terminal()) {
+ProgressBar::ProgressBar(int64_t epochs, int64_t steps, bool quiet)
+    : epochs_(epochs), steps_per_epoch_(steps), quiet_(quiet), terminal_(is_terminal()) {
   begin_epoch(1);
 }
 
-void Progress::begin_epoch(int64_t epoch) {
+void ProgressBar::begin_epoch(int64_t epoch) {
   epoch_ = epoch;
-  done_ = samples_ = 0;
-  begin_ = last_ = Clock::now();
+  steps_done_ = samples_ = 0;
+  epoch_start_ = last_draw_ = Clock::now();
 }
 
-bool Progress::due() {
+bool ProgressBar::redraw_due() {
   if (quiet_) return false;
   const Clock::time_point now = Clock::now();
-  if (now - last_ < (terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) {
+  if (now - last_draw_ <
+      (terminal_ ? Clock::duration(kRedrawInterval) : Clock::duration(kLineInterval))) {
     return false;
   }
-  last_ = now;
+  last_draw_ = now;
   return true;
 }
 
-void Progress::draw(const StepEvent& step) {
-  const std::string figures = step.means.text();
-  const double seconds = std::chrono::duration<double>(last_ - begin_).count();
-  const double ms = 1e3 * seconds / static_cast<double>(done_);
-  const auto left = static_cast<double>(steps_ - step.step_in_epoch + (epochs_ - epoch_) * steps_);
+void ProgressBar::draw(const StepEvent& step) {
+  const std::string means = step.means.text();
+  const double seconds = std::chrono::duration<double>(last_draw_ - epoch_start_).count();
+  const double ms = 1e3 * seconds / static_cast<double>(steps_done_);
+  const auto left = static_cast<double>(steps_per_epoch_ - step.step_in_epoch +
+                                        (epochs_ - epoch_) * steps_per_epoch_);
   const std::string eta = duration(left * ms / 1e3);
   const double rate = static_cast<double>(samples_) / seconds;
   const std::string lr = fmt::format("lr {:g}", step.learning_rate);
@@ -92,38 +94,38 @@ void Progress::draw(const StepEvent& step) {
                                 : "";
   const std::string text =
       fmt::format("{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  {}  {}peak {:.0f} MiB",
-                  step.step_in_epoch, steps_, eta, figures, ms, rate, lr,
+                  step.step_in_epoch, steps_per_epoch_, eta, means, ms, rate, lr,
                   scale.empty() ? "" : scale + "  ", peak_mib());
   if (!terminal_) {
     print_to(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
     return;
   }
-  const size_t width = terminal_width() - 1;  // a full line would wrap
-  const auto full = static_cast<size_t>(kBar * step.step_in_epoch / steps_);
-  std::string line =
-      fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, epochs_, std::string(full, '='), kBar, text);
+  const size_t width = terminal_width() - 1;  // -1: a line of full width would wrap
+  const auto full = static_cast<size_t>(kBarWidth * step.step_in_epoch / steps_per_epoch_);
+  std::string line = fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, epochs_,
+                                 std::string(full, '='), kBarWidth, text);
   if (line.size() > width) {
-    std::vector<std::string> parts = {
-        fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step.step_in_epoch, steps_, eta), figures,
-        fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate), lr};
-    if (!scale.empty()) parts.push_back(scale);
-    parts.push_back(fmt::format("{:.0f} MiB", peak_mib()));
-    line = shortened(parts, width);
+    std::vector<std::string> fields = {
+        fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step.step_in_epoch, steps_per_epoch_, eta),
+        means, fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate), lr};
+    if (!scale.empty()) fields.push_back(scale);
+    fields.push_back(fmt::format("{:.0f} MiB", peak_mib()));
+    line = join_fitting(fields, width);
   }
   print_to(stderr, "\r\x1b[K{}", line);
   drawn_ = true;
 }
 
-void Progress::clear() {
+void ProgressBar::clear() {
   if (drawn_) print_to(stderr, "\r\x1b[K");
   drawn_ = false;
 }
 
 namespace {
 
-constexpr size_t kNarrowest = 9;  // -1.234e+05
+constexpr size_t kMinColumnWidth = 9;  // length of "-1.234e+05"
 
-size_t width_of(const std::string& name) { return std::max(kNarrowest, name.size()); }
+size_t width_of(const std::string& name) { return std::max(kMinColumnWidth, name.size()); }
 
 }  // namespace
 
@@ -131,10 +133,10 @@ size_t EpochTable::epoch_width() const {
   return std::max<size_t>(5, 2 * std::to_string(epochs_).size() + 1);
 }
 
-void EpochTable::print_names(const NamedScalars& values) {
+void EpochTable::print_header(const NamedScalars& values) {
   std::string line = fmt::format("{:>{}}", "epoch", epoch_width());
   for (const auto& [name, value] : values) {
-    names_.push_back(name);
+    columns_.push_back(name);
     line += fmt::format("  {:>{}}", name, width_of(name));
   }
   print_to(stdout, "{}  {:>8}  {:>8}\n", line, "ms/step", "time");
@@ -143,17 +145,17 @@ void EpochTable::print_names(const NamedScalars& values) {
 void EpochTable::print(const EpochEvent& epoch) {
   NamedScalars values = epoch.training;
   for (const auto& [name, value] : epoch.validation) values.emplace_back("val_" + name, value);
-  if (names_.empty()) print_names(values);
+  if (columns_.empty()) print_header(values);
   std::string line =
       fmt::format("{:>{}}", fmt::format("{}/{}", epoch.epoch, epochs_), epoch_width());
-  for (const std::string& name : names_) {
+  for (const std::string& name : columns_) {
     const auto value = std::ranges::find(values, name, &std::pair<std::string, double>::first);
-    line += fmt::format("  {:>{}}", value == values.end() ? "-" : scalar_text(value->second),
+    line += fmt::format("  {:>{}}", value == values.end() ? "-" : format_scalar(value->second),
                         width_of(name));
   }
   print_to(stdout, "{}  {:>8.2f}  {:>6.2f} s{}\n", line, epoch.ms_per_step, epoch.seconds,
            epoch.best ? "  best" : "");
-  flush_output();
+  flush_stdout();
 }
 
 }  // namespace fluid

@@ -25,11 +25,11 @@ struct RunFlags {
 
 std::vector<NamedFile> files_of(const std::vector<std::string>& texts, const std::string& flag) {
   std::vector<NamedFile> files;
-  for (const std::string& text : texts) files.push_back(named_file(text, flag));
+  for (const std::string& text : texts) files.push_back(parse_named_file(text, flag));
   return files;
 }
 
-/// The samples in `column`; absent when the shape of `feed` has no batch dimension.
+/// The number of samples in `column`; absent if the shape of `feed` has no batch dimension.
 std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   const Shape& shape = feed.results[0].type.shape;
   for (size_t d = 0; d < shape.size() && d < column.shape().size(); ++d) {
@@ -38,7 +38,8 @@ std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   return std::nullopt;
 }
 
-/// The batch size of the first feed with a batch dimension; 1 when no feed has one.
+/// The batch that the --input flags define. The first feed with a batch dimension determines the
+/// batch size; without such a feed the size is 1.
 Batch batch_of(const Program& program, const RunFlags& flags) {
   Batch batch;
   for (const std::string& input : flags.inputs) {
@@ -50,7 +51,7 @@ Batch batch_of(const Program& program, const RunFlags& flags) {
     if (batch.find(name) != nullptr) throw UserError("--input " + name + " is given twice");
     batch.columns.emplace_back(name, value.starts_with('@')
                                          ? read_npy(value.substr(1))
-                                         : tensor_from_text(value, "--input " + input));
+                                         : parse_tensor(value, "--input " + input));
   }
   const std::vector<const ir::Op*> feeds = feeds_of(program.ir());
   if (batch.columns.empty() && !feeds.empty()) {
@@ -68,26 +69,27 @@ Batch batch_of(const Program& program, const RunFlags& flags) {
   return batch;
 }
 
-/// Throws UserError that names the first element outside the tolerance.
-void compare(const std::string& name, const Tensor& got, const Tensor& want, double tolerance) {
+/// Throws UserError if the shapes differ, or for the first element of `got` that differs from
+/// `want` by more than the tolerance.
+void check_equal(const std::string& name, const Tensor& got, const Tensor& want, double tolerance) {
   if (got.shape() != want.shape()) {
     throw UserError("output '" + name + "' is " + got.str() + ", expected " + want.str());
   }
   for (int64_t i = 0; i < got.numel(); ++i) {
-    if (same_element(got, want, i, tolerance)) continue;
+    if (elements_match(got, want, i, tolerance)) continue;
     throw UserError(fmt::format("output '{}' element {} is {}, expected {}", name, i,
                                 element_text(got, i), element_text(want, i)));
   }
 }
 
 void print(const OutputView& output) {
-  constexpr int64_t kMost = 16;
+  constexpr int64_t kMaxElements = 16;
   std::string text;
-  for (int64_t i = 0; i < std::min(output.value.numel(), kMost); ++i) {
+  for (int64_t i = 0; i < std::min(output.value.numel(), kMaxElements); ++i) {
     text += " " + element_text(output.value, i);
   }
   fmt::print("{} {}{}{}\n", output.name, output.value.str(), text,
-             output.value.numel() > kMost ? " ..." : "");
+             output.value.numel() > kMaxElements ? " ..." : "");
 }
 
 int run(const RunFlags& flags) {
@@ -103,15 +105,15 @@ int run(const RunFlags& flags) {
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
   const OutputViews outputs = executor.predict(batch);
   for (const auto& [name, path] : written)
-    outputs[name];  // throws for an unknown name before any file is written
+    outputs[name];  // throws for an unknown output before any file is written
   for (const auto& [name, path] : written) write_output(path, name, outputs[name]);
   for (const auto& [name, path] : expected) {
-    compare(name, outputs[name], read_npy(path), flags.tolerance);
+    check_equal(name, outputs[name], read_npy(path), flags.tolerance);
   }
   if (written.empty() && expected.empty()) {
     for (const OutputView& o : outputs) print(o);
   }
-  note_initial_parameters(executor, flags.params);
+  note_untrained_parameters(executor, flags.params);
   return 0;
 }
 
@@ -139,12 +141,12 @@ void add_run(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   command
       ->add_option("--tolerance", flags->tolerance,
-                   "tolerance of --expected for floats: relative, absolute below 1")
+                   "tolerance of --expected for floats: |got - want| <= tolerance * max(1, |want|)")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("NUMBER")
       ->capture_default_str();
-  add_params(*command, flags->params, flags->params_layout);
-  add_seed(*command, flags->seed);
+  add_params_flags(*command, flags->params, flags->params_layout);
+  add_seed_flag(*command, flags->seed);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->footer("Examples:\n  fluidrun run net.fluid --input x=1x2xf32=1,2 --expected y=@y.npy");

@@ -24,7 +24,8 @@ struct ShowFlags {
   std::string program, format, output;
 };
 
-/// JSON has no infinities and no NaN: they become strings.
+/// JSON for an attribute value. Infinities and NaN become strings, because JSON cannot represent
+/// them.
 nlohmann::ordered_json value_json(double x) {
   if (std::isfinite(x)) return x;
   return ir::float_text(x);
@@ -74,7 +75,7 @@ std::string to_json(const ir::Program& program) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// --format, else the format of the ending of -o, else text.
+/// The output format: the value of --format, else the format for the extension of -o, else "text".
 std::string format_of(const ShowFlags& flags) {
   if (!flags.format.empty()) {
     const std::vector<std::string> known = {"text", "json", "dot", "svg"};
@@ -93,8 +94,8 @@ std::string format_of(const ShowFlags& flags) {
       ": the ending must be .svg, .dot, .json, .txt or .fir, or --format must say the format");
 }
 
-Diagram drawn(const Program& program) {
-  return diagram_of(program, training_needs(program).saved_ops);
+Diagram diagram_with_saved(const Program& program) {
+  return diagram_of(program, training_memory(program).saved_ops);
 }
 
 int run(const ShowFlags& flags) {
@@ -103,8 +104,8 @@ int run(const ShowFlags& flags) {
   std::string text;
   if (format == "text") text = program.text();
   if (format == "json") text = to_json(program.ir());
-  if (format == "dot") text = to_dot(drawn(program), program.ir().name);
-  if (format == "svg") text = to_svg(drawn(program));
+  if (format == "dot") text = to_dot(diagram_with_saved(program), program.ir().name);
+  if (format == "svg") text = to_svg(diagram_with_saved(program));
   if (flags.output.empty()) {
     fmt::print("{}", text);
   } else {
@@ -122,9 +123,9 @@ void add_show(CLI::App& app, Action& action) {
   begin_group(*command, kFilesGroup);
   command
       ->add_option("--format", flags->format,
-                   "format of the text; without it the ending of -o decides, else text")
+                   "output format (default: the extension of -o, or text without -o)")
       ->type_name("text|json|dot|svg");
-  command->add_option("-o", flags->output, "write to this file; without it to stdout")
+  command->add_option("-o", flags->output, "write to this file (default: stdout)")
       ->type_name("FILE");
   command->footer("Examples:\n  fluidrun show mnist_fluid --format svg -o mnist.svg");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -22,7 +22,7 @@ LineFile::LineFile(const std::string& path) : path_(path) {
 
 LineFile::~LineFile() { close(fd_); }
 
-void LineFile::cut(int64_t bytes) {
+void LineFile::truncate(int64_t bytes) {
   struct stat info = {};
   if (fstat(fd_, &info) != 0 || (S_ISREG(info.st_mode) && ftruncate(fd_, bytes) != 0)) fail(errno);
 }
@@ -37,8 +37,8 @@ void LineFile::append(std::string_view line) {
     if (n < 0) {
       const int error = errno;
       const off_t end = lseek(fd_, 0, SEEK_END);
-      const bool cut = done == 0 || ftruncate(fd_, end - static_cast<off_t>(done)) == 0;
-      fail(cut ? error : errno);
+      const bool truncated = done == 0 || ftruncate(fd_, end - static_cast<off_t>(done)) == 0;
+      fail(truncated ? error : errno);
     }
     done += static_cast<size_t>(n);
   }
@@ -54,27 +54,28 @@ std::string text_of(const nlohmann::ordered_json& line) {
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// The integer `key` of a line; INT64_MAX without it.
-int64_t number_in_line(const nlohmann::json& line, const char* key) {
+/// The integer value of `key` in a JSON object; INT64_MAX if there is none.
+int64_t integer_at(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
   const bool there = found != line.end() && found->is_number_integer();
   return there ? found->get<int64_t>() : INT64_MAX;
 }
 
-/// Whether a line is of step `last` or before, and of epoch `epochs` or before.
-bool stays(const nlohmann::json& line, int64_t last, int64_t epochs) {
+/// Whether truncate_after() keeps a line: whether its step is at most `last_step` and its epoch at
+/// most `last_epoch`.
+bool is_kept(const nlohmann::json& line, int64_t last_step, int64_t last_epoch) {
   if (!line.is_object()) return false;
-  if (!line.contains("event")) return number_in_line(line, "step") <= last;
-  return number_in_line(line, "steps") <= last && number_in_line(line, "epoch") <= epochs;
+  if (!line.contains("event")) return integer_at(line, "step") <= last_step;
+  return integer_at(line, "steps") <= last_step && integer_at(line, "epoch") <= last_epoch;
 }
 
-/// The length of the lines that stay.
-int64_t step_log_bytes(const std::string& path, int64_t last, int64_t epochs) {
+/// Total bytes of the lines before the first line that truncate_after() removes.
+int64_t kept_bytes(const std::string& path, int64_t last_step, int64_t last_epoch) {
   std::ifstream file(path);
   int64_t bytes = 0;
   for (std::string line; std::getline(file, line) && !file.eof();) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!stays(json, last, epochs)) break;
+    if (!is_kept(json, last_step, last_epoch)) break;
     bytes += static_cast<int64_t>(line.size()) + 1;
   }
   return bytes;
@@ -102,8 +103,8 @@ nlohmann::ordered_json event_line(const char* event, const EpochEvent& epoch,
 StepLog::StepLog(const std::string& path)
     : path_(path), file_(path.empty() ? nullptr : std::make_unique<LineFile>(path)) {}
 
-void StepLog::cut(int64_t last, int64_t epochs) {
-  if (file_) file_->cut(last > 0 ? step_log_bytes(path_, last, epochs) : 0);
+void StepLog::truncate_after(int64_t last_step, int64_t last_epoch) {
+  if (file_) file_->truncate(last_step > 0 ? kept_bytes(path_, last_step, last_epoch) : 0);
 }
 
 void StepLog::append(int64_t step, const std::string& line) {
@@ -134,7 +135,7 @@ void StepLog::append(const EpochEvent& epoch) {
   append(epoch.steps, text_of(line));
 }
 
-void StepLog::check() const {
+void StepLog::throw_if_failed() const {
   if (!failure_.empty()) throw UserError(failure_);
 }
 

@@ -9,17 +9,18 @@
 
 namespace fluid {
 
-/// A file of lines that readers follow while it grows: each line is one write, and is in the file
-/// entirely or not at all. Throws UserError with the path and the reason when the system fails.
+/// A text file for appending, which other processes may read meanwhile. Appends each line with one
+/// write(), and removes a partly written line. Functions throw UserError, with the path and the
+/// reason, if a system call fails.
 class LineFile {
  public:
-  /// Opens or creates the file; its content stays until cut().
+  /// Opens the file, or creates it. Keeps the contents of an existing file.
   explicit LineFile(const std::string& path);
   ~LineFile();
   LineFile(const LineFile&) = delete;
 
-  /// Truncates a regular file to its first `bytes`.
-  void cut(int64_t bytes);
+  /// Truncates the file to its first `bytes`. Does nothing for a pipe or a device file.
+  void truncate(int64_t bytes);
   /// Appends `line` and a line feed.
   void append(std::string_view line);
 
@@ -31,22 +32,23 @@ class LineFile {
   std::string text_;
 };
 
-/// The file of --log-json: a JSON object for each step, validation and epoch. The log ends at the
-/// first write that fails; training continues.
+/// The log file of --log-json: a JSON object for each step, validation and epoch. After the first
+/// failed write, training continues without the log.
 class StepLog {
  public:
-  /// Opens or creates the file; an empty path turns the log off. Throws UserError.
+  /// Opens the log file, or creates it. An empty path disables the log. Throws UserError.
   explicit StepLog(const std::string& path);
 
-  /// Keeps the lines of steps up to `last` and of epochs up to `epochs`; a resumed run writes the
-  /// later ones again.
-  void cut(int64_t last, int64_t epochs);
+  /// Removes the lines of steps after `last_step` and of epochs after `last_epoch`, because a
+  /// resumed run logs these steps and epochs again.
+  void truncate_after(int64_t last_step, int64_t last_epoch);
+
   void append(const StepEvent& step);
-  /// Appends the line of the validation, if any, then the line of the epoch.
+  /// Appends a line for the validation of the epoch, if there was one, and a line for the epoch.
   void append(const EpochEvent& epoch);
 
-  /// Throws UserError if a write failed.
-  void check() const;
+  /// Throws UserError if a write to the log failed.
+  void throw_if_failed() const;
 
  private:
   void append(int64_t step, const std::string& line);

@@ -25,22 +25,22 @@ namespace {
 struct SummaryFlags {
   std::string program;
   int64_t batch = 1;
-  PlaceFlags place;  ///< only its `amp`
+  PlaceFlags place;  ///< only the --amp flags in `place.amp` are used
 };
 
-struct Row {
+struct LayerRow {
   std::string name, shape;
   int64_t parameters = 0;
   double flops = 0;
   int64_t saved_bytes = 0;
 };
 
-/// Elements of variables, and their bytes.
-struct Count {
-  int64_t numbers = 0, bytes = 0;
+/// Total number of elements and bytes of some variables.
+struct VariableSize {
+  int64_t elements = 0, bytes = 0;
 };
 
-/// The layer's name, with its op of the most FLOPs.
+/// The name of a row: the layer and its op with the most FLOPs, such as "conv0 (conv2d)".
 std::string name_of(const Box& box, int64_t batch) {
   const ir::Op* most = nullptr;
   for (const ir::Op* op : box.ops) {
@@ -51,8 +51,8 @@ std::string name_of(const Box& box, int64_t batch) {
                                                     : box.title + " (" + most->name + ")";
 }
 
-Row row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
-  Row row{.name = name_of(box, batch)};
+LayerRow row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
+  LayerRow row{.name = name_of(box, batch)};
   for (const ir::Op* op : box.ops) {
     if (op->results.empty()) continue;
     const Type& type = op->results.front().type;
@@ -66,23 +66,24 @@ Row row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
   return row;
 }
 
-/// One row per layer or op outside of layers; equal names are numbered.
-std::vector<Row> rows_of(const Program& program, const std::set<int64_t>& saved, int64_t batch) {
-  std::vector<Row> rows;
-  std::map<std::string, int> times, numbers;
+/// One row per layer, and one per op outside all layers. Appends _1, _2, ... to equal names.
+std::vector<LayerRow> rows_of(const Program& program, const std::set<int64_t>& saved,
+                              int64_t batch) {
+  std::vector<LayerRow> rows;
+  std::map<std::string, int> occurrences, suffixes;
   for (const Box& box : diagram_of(program, saved).boxes) {
-    Row row = row_of(box, saved, batch);
+    LayerRow row = row_of(box, saved, batch);
     if (row.shape.empty()) continue;
-    ++times[row.name];
+    ++occurrences[row.name];
     rows.push_back(std::move(row));
   }
-  for (Row& row : rows) {
-    if (times[row.name] > 1) row.name += fmt::format("_{}", ++numbers[row.name]);
+  for (LayerRow& row : rows) {
+    if (occurrences[row.name] > 1) row.name += fmt::format("_{}", ++suffixes[row.name]);
   }
   return rows;
 }
 
-/// "52.6 M": three digits and a power of a thousand.
+/// Formats a count with three significant digits and a unit prefix: "52.6 M".
 std::string count_text(double count) {
   constexpr const char* kUnits[] = {"", " k", " M", " G", " T", " P", " E"};
   size_t unit = 0;
@@ -96,7 +97,7 @@ std::string count_text(double count) {
 
 std::string size_text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-void print_row(const Row& row) {
+void print_row(const LayerRow& row) {
   fmt::print("{:<30} {:<18} {:>10} {:>8} {:>10}\n", row.name, row.shape, row.parameters,
              count_text(row.flops), size_text(row.saved_bytes));
 }
@@ -109,40 +110,44 @@ void print_inputs(const Program& program, int64_t batch) {
   }
 }
 
-/// Prints the sizes of the parameters and of the states that no optimizer owns. Returns the bytes
-/// of the trainable ones.
-int64_t print_variables(const Program& program, const std::set<std::string>& trained) {
-  Count all, updated;
+/// Prints the total sizes of the parameters, of the trainable parameters and of the buffers, such
+/// as running statistics. `updated`: names of the variables that a training step updates. Returns
+/// the bytes of the trainable parameters, which equal the bytes of the gradients.
+int64_t print_variables(const Program& program, const std::set<std::string>& updated) {
+  VariableSize all, trainable, buffers;
   for (const auto& op : program.ir().main().ops) {
     if (!is_variable(*op) || op->symbol == kRandomState) continue;
     const Type& type = op->results[0].type;
-    for (Count* count : {&all, trained.contains(op->symbol) ? &updated : nullptr}) {
-      if (count == nullptr) continue;
-      count->numbers += type.shape.numel_at(1);
-      count->bytes += type.bytes_at(1);
-    }
+    const auto add = [&](VariableSize& size) {
+      size.elements += type.shape.numel_at(1);
+      size.bytes += type.bytes_at(1);
+    };
+    const bool is_parameter = source_kind(*op) == SourceKind::parameter;
+    add(is_parameter ? all : buffers);
+    if (is_parameter && updated.contains(op->symbol)) add(trainable);
   }
-  const auto line = [](const char* name, Count count) {
-    fmt::print("{:<22} {:>10} {:>12}\n", name, count.numbers, size_text(count.bytes));
+  const auto line = [](const char* name, VariableSize size) {
+    fmt::print("{:<22} {:>10} {:>12}\n", name, size.elements, size_text(size.bytes));
   };
   line("total parameters", all);
-  line("trainable", updated);
-  line("not trainable", {all.numbers - updated.numbers, all.bytes - updated.bytes});
-  return updated.bytes;
+  line("trainable", trainable);
+  line("not trainable", {all.elements - trainable.elements, all.bytes - trainable.bytes});
+  if (buffers.elements > 0) line("buffers", buffers);
+  return trainable.bytes;
 }
 
-/// Throws UserError for a batch whose byte counts overflow, and for unknown names in --amp-f32 and
-/// --amp-half.
+/// Throws UserError for a batch size that overflows byte counts, and for unknown names in --amp-f32
+/// and --amp-half.
 void check_options(const Program& program, const Options& options) {
   check_recorded_pass().run(*program.ir().clone(), options, CpuTarget(TargetDescription{}));
 }
 
 int run(const SummaryFlags& flags) {
   const Program program = open_program(flags.program);
-  const Options options{.batch = flags.batch, .amp = amp_of(flags.place.amp)};
+  const Options options{.batch = flags.batch, .amp = amp_options(flags.place.amp)};
   check_options(program, options);
-  const TrainingNeeds training = training_needs(program);
-  const std::vector<Row> rows = rows_of(program, training.saved_ops, flags.batch);
+  const TrainingMemory training = training_memory(program);
+  const std::vector<LayerRow> rows = rows_of(program, training.saved_ops, flags.batch);
   const std::string line(80, '-');
   fmt::print("{}, batch {}\n", program.ir().name, flags.batch);
   print_inputs(program, flags.batch);
@@ -150,13 +155,13 @@ int run(const SummaryFlags& flags) {
              "FLOPs", "saved", line);
   double flops = 0;
   int64_t saved = 0;
-  for (const Row& row : rows) {
+  for (const LayerRow& row : rows) {
     print_row(row);
     flops += row.flops;
     saved += row.saved_bytes;
   }
   fmt::print("{}\n", line);
-  const int64_t gradients = print_variables(program, training.updated);
+  const int64_t gradients = print_variables(program, training.updated_variables);
   fmt::print("forward FLOPs          {:>10} {:>12} a sample\n", count_text(flops),
              count_text(flops / static_cast<double>(flags.batch)));
   fmt::print("training: gradients {}, optimizer {}, saved for backward {}\n", size_text(gradients),
@@ -174,7 +179,7 @@ void add_summary(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("summary", "Print a program's layers and their sizes");
   const auto flags = std::make_shared<SummaryFlags>();
   add_program_argument(*command, flags->program);
-  add_planned_batch(*command, flags->batch);
+  add_batch_flag(*command, flags->batch);
   add_amp_flags(*command, flags->place.amp);
   command->footer(
       "Examples:\n"

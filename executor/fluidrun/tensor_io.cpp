@@ -19,8 +19,8 @@ namespace fluid {
 
 namespace {
 
-/// The pieces between commas (or x), none for an empty text.
-std::vector<std::string> pieces(const std::string& text, char separator) {
+/// Splits `text` at each separator. Returns an empty list for an empty text.
+std::vector<std::string> split_at(const std::string& text, char separator) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size() && !text.empty();) {
     const size_t end = std::min(text.find(separator, begin), text.size());
@@ -31,7 +31,7 @@ std::vector<std::string> pieces(const std::string& text, char separator) {
 }
 
 template <class T>
-T number(const std::string& text, DType dtype, const std::string& where) {
+T parse_element(const std::string& text, DType dtype, const std::string& where) {
   T value = {};
   const std::errc error = read_number(text, value);
   if (error == std::errc::invalid_argument) {
@@ -55,7 +55,7 @@ template <class T>
 Tensor tensor_of(const std::vector<int64_t>& shape, DType dtype,
                  const std::vector<std::string>& texts, const std::string& where) {
   std::vector<T> values;
-  for (const std::string& text : texts) values.push_back(number<T>(text, dtype, where));
+  for (const std::string& text : texts) values.push_back(parse_element<T>(text, dtype, where));
   const Tensor want = Tensor::view(dtype, shape, nullptr);
   if (want.numel() != static_cast<int64_t>(values.size())) {
     throw UserError(fmt::format("{}: {} takes {} values, not {}", where, want.str(), want.numel(),
@@ -66,7 +66,7 @@ Tensor tensor_of(const std::vector<int64_t>& shape, DType dtype,
 
 }  // namespace
 
-NamedFile named_file(const std::string& text, const std::string& flag) {
+NamedFile parse_named_file(const std::string& text, const std::string& flag) {
   const size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || text[at + 1] != '@') {
     throw UserError(flag + " " + text + ": write NAME=@FILE.npy");
@@ -74,18 +74,18 @@ NamedFile named_file(const std::string& text, const std::string& flag) {
   return {text.substr(0, at), text.substr(at + 2)};
 }
 
-Tensor tensor_from_text(const std::string& text, const std::string& where) {
+Tensor parse_tensor(const std::string& text, const std::string& where) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     throw UserError(where + ": write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");
   }
-  std::vector<std::string> parts = pieces(text.substr(0, equals), 'x');
-  const std::optional<DType> dtype = dtype_named(parts.back());
+  std::vector<std::string> parts = split_at(text.substr(0, equals), 'x');
+  const std::optional<DType> dtype = parse_dtype(parts.back());
   if (!dtype) throw UserError(where + ": no dtype '" + parts.back() + "'");
   parts.pop_back();
   std::vector<int64_t> shape;
-  for (const std::string& part : parts) shape.push_back(number<int64_t>(part, i64, where));
-  const std::vector<std::string> values = pieces(text.substr(equals + 1), ',');
+  for (const std::string& part : parts) shape.push_back(parse_element<int64_t>(part, i64, where));
+  const std::vector<std::string> values = split_at(text.substr(equals + 1), ',');
   return is_float(*dtype) ? tensor_of<double>(shape, *dtype, values, where)
                           : tensor_of<int64_t>(shape, *dtype, values, where);
 }
@@ -96,7 +96,7 @@ std::string element_text(const Tensor& tensor, int64_t i) {
                                : fmt::format("{}", static_cast<float>(tensor.at(i)));
 }
 
-bool same_element(const Tensor& got, const Tensor& want, int64_t i, double tolerance) {
+bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tolerance) {
   if (!is_float(got.dtype()) && !is_float(want.dtype())) return got.integer(i) == want.integer(i);
   const double a = got.at(i), b = want.at(i);
   return a == b || (std::isnan(a) && std::isnan(b)) ||
@@ -105,13 +105,14 @@ bool same_element(const Tensor& got, const Tensor& want, int64_t i, double toler
 
 namespace {
 
-/// Elements of a row; a scalar is a row.
-int64_t width_of(const Tensor& value) {
+/// Number of elements in a row of a tensor: one index of its first dimension. A scalar has one row.
+int64_t row_elements(const Tensor& value) {
   const int64_t rows = value.shape().empty() ? 1 : value.shape()[0];
   return rows == 0 ? 0 : value.numel() / rows;
 }
 
-/// ",prob.0,prob.1", or ",line" for rows of one element.
+/// Appends to the CSV header the column names of an output: ",prob.0,prob.1", or ",prob" for one
+/// element per row.
 void append_names(std::string& csv, const std::string& name, int64_t width) {
   for (int64_t i = 0; i < width; ++i) {
     csv += "," + csv_field(width == 1 ? name : fmt::format("{}.{}", name, i));
@@ -119,7 +120,7 @@ void append_names(std::string& csv, const std::string& name, int64_t width) {
 }
 
 void append_row(std::string& csv, const Tensor& value, int64_t row) {
-  const int64_t width = width_of(value);
+  const int64_t width = row_elements(value);
   for (int64_t i = 0; i < width; ++i) csv += "," + element_text(value, row * width + i);
 }
 
@@ -129,7 +130,7 @@ const ir::Output* find_output(const Program& program, const std::string& name) {
   return found == outputs.end() ? nullptr : &*found;
 }
 
-/// Throws UserError unless `name` is among `rows`.
+/// Throws UserError unless `name` is among `rows`, the computed outputs with one row per sample.
 void check_row_output(const std::string& name, const Program& program,
                       const std::vector<std::string>& rows) {
   if (std::ranges::find(rows, name) != rows.end()) return;
@@ -137,7 +138,7 @@ void check_row_output(const std::string& name, const Program& program,
   if (output == nullptr) {
     throw UserError("no output '" + name + "'" + did_you_mean(name, rows));
   }
-  const std::vector<std::string> all = row_outputs(program);
+  const std::vector<std::string> all = per_sample_outputs(program);
   if (std::ranges::find(all, name) != all.end()) {
     throw UserError("output '" + name + "' needs a feed that the data does not have");
   }
@@ -158,7 +159,7 @@ FileFormat format_of(const std::string& path) {
 void write_output(const std::string& path, const std::string& name, const Tensor& value) {
   if (format_of(path) == FileFormat::npy) return write_npy(path, value);
   std::string csv = "index";
-  append_names(csv, name, width_of(value));
+  append_names(csv, name, row_elements(value));
   csv += '\n';
   const int64_t rows = value.shape().empty() ? 1 : value.shape()[0];
   for (int64_t row = 0; row < rows; ++row) {
@@ -171,7 +172,7 @@ void write_output(const std::string& path, const std::string& name, const Tensor
 
 OutputFile::OutputFile(const std::string& text) : path_(text) {
   if (text.find("=@") != std::string::npos) {
-    const NamedFile file = named_file(text, "--output");
+    const NamedFile file = parse_named_file(text, "--output");
     path_ = file.path;
     names_ = {file.name};
   } else if (std::filesystem::path(text).extension().empty()) {
@@ -182,7 +183,7 @@ OutputFile::OutputFile(const std::string& text) : path_(text) {
   check_writable(path_);
 }
 
-void OutputFile::choose(const Program& program, const std::vector<std::string>& rows) {
+void OutputFile::select_outputs(const Program& program, const std::vector<std::string>& rows) {
   for (const std::string& name : names_) check_row_output(name, program, rows);
   if (names_.empty()) names_ = rows;
   if (format_ == FileFormat::csv || names_.size() == 1) return;
@@ -192,8 +193,8 @@ void OutputFile::choose(const Program& program, const std::vector<std::string>& 
                   ": write NAME=@" + path_ + ", or a .csv");
 }
 
-void OutputFile::add(const OutputViews& outputs, const Dataset& data, int64_t first) {
-  if (format_ == FileFormat::csv) return add_csv(outputs, data, first);
+void OutputFile::append(const OutputViews& outputs, const Dataset& data, int64_t first) {
+  if (format_ == FileFormat::csv) return append_csv(outputs, data, first);
   const Tensor& value = outputs[names_.front()];
   const int64_t before = shape_.empty() ? 0 : shape_[0];
   shape_ = value.shape();
@@ -202,11 +203,11 @@ void OutputFile::add(const OutputViews& outputs, const Dataset& data, int64_t fi
   bytes_.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
 }
 
-void OutputFile::add_csv(const OutputViews& outputs, const Dataset& data, int64_t first) {
+void OutputFile::append_csv(const OutputViews& outputs, const Dataset& data, int64_t first) {
   const int64_t samples = outputs[names_.front()].shape()[0];
   if (bytes_.empty()) {
     bytes_ = "index";
-    for (const std::string& name : names_) append_names(bytes_, name, width_of(outputs[name]));
+    for (const std::string& name : names_) append_names(bytes_, name, row_elements(outputs[name]));
     bytes_ += '\n';
   }
   for (int64_t i = 0; i < samples; ++i) {

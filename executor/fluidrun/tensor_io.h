@@ -11,58 +11,63 @@
 
 namespace fluid {
 
-/// NAME=@FILE.npy: a column or output, and its file.
+/// A parsed argument NAME=@FILE: the name of an output, and the path of a file.
 struct NamedFile {
   std::string name, path;
 };
-/// Parses NAME=@FILE. Throws UserError with the name of the option, `flag`.
-NamedFile named_file(const std::string& text, const std::string& flag);
+/// Parses NAME=@FILE, the value of the option `flag`. Throws UserError for other text.
+NamedFile parse_named_file(const std::string& text, const std::string& flag);
 
-/// Parses "2x2xi64=1,2,3,4": extents, dtype, values in row-major order. Only floats are rounded.
-/// Throws UserError, which starts with `where`, for a value that is not in the dtype's range.
-Tensor tensor_from_text(const std::string& text, const std::string& where);
+/// Parses a tensor such as "2x2xi64=1,2,3,4": sizes, dtype, and elements in row-major order. Rounds
+/// floats to the dtype. Throws UserError for other text, and for an element out of the range of the
+/// dtype. `where`: start of the error message.
+Tensor parse_tensor(const std::string& text, const std::string& where);
 
-/// Element `i`: an integer exactly, a float as the shortest text that reads back to the same value.
+/// The text of element `i` in row-major order. The text of a float is the shortest that parses to
+/// the same value.
 std::string element_text(const Tensor& tensor, int64_t i);
 
-/// Whether `got` equals `want`: integers and bools exactly; floats when |got - want| <= tolerance *
-/// max(1, |want|), or when both are nan.
-bool same_element(const Tensor& got, const Tensor& want, int64_t i, double tolerance);
+/// Whether element `i` of `got` matches element `i` of `want`. Integers and bools must be equal.
+/// Floats must be both NaN, or |got - want| <= tolerance * max(1, |want|).
+bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tolerance);
 
 enum class FileFormat : uint8_t { npy, csv };
 
-/// The format given by the path's extension; npy for a path without one, such as a pipe. Throws
-/// UserError for an extension other than .npy and .csv.
+/// The file format for the extension of `path`; npy without an extension, as for a pipe. Throws
+/// UserError for another extension.
 FileFormat format_of(const std::string& path);
 
-/// Writes a tensor atomically, in the format given by the path's extension. A CSV file has a header
-/// line, then one line per index of the first dimension. Each line begins with the index. A scalar
+/// Writes a tensor atomically, in the format for the extension of `path`. A CSV file has a header
+/// line, then one line per index of the first dimension. Each line begins with this index. A scalar
 /// has one line.
 void write_output(const std::string& path, const std::string& name, const Tensor& value);
 
-/// The file of `predict --output`: a row for each sample of the data, gathered over the batches.
+/// A file of `fluidrun predict --output`. Collects one row per sample over all batches, then writes
+/// the file.
 class OutputFile {
  public:
-  /// `text` is FILE.npy or FILE.csv, for all outputs with a row a sample, or NAME=@FILE for one.
-  /// Throws UserError for another form, or for a path that cannot be written.
+  /// Parses the value of --output: FILE.npy or FILE.csv for all outputs with one row per sample,
+  /// NAME=@FILE for one output. Throws UserError for other text, and if the file is not writable.
   explicit OutputFile(const std::string& text);
 
-  /// Chooses the file's outputs among `rows`, the computed outputs with one row per sample. Throws
-  /// UserError for an output that is not in `rows`, and for several outputs in one .npy.
-  void choose(const Program& program, const std::vector<std::string>& rows);
-  /// Adds the rows of a batch, whose first sample is sample `first` of `data`.
-  void add(const OutputViews& outputs, const Dataset& data, int64_t first);
+  /// Selects the outputs to write. `rows`: the computed outputs with one row per sample. Throws
+  /// UserError if the output in NAME=@FILE is not among `rows`, and for several outputs in a .npy
+  /// file.
+  void select_outputs(const Program& program, const std::vector<std::string>& rows);
+  /// Appends the rows of a batch. `first`: index in `data` of the first sample of the batch.
+  void append(const OutputViews& outputs, const Dataset& data, int64_t first);
   void write() const;
   const std::string& path() const { return path_; }
 
  private:
-  void add_csv(const OutputViews& outputs, const Dataset& data, int64_t first);
+  void append_csv(const OutputViews& outputs, const Dataset& data, int64_t first);
 
   std::string path_;
   FileFormat format_ = FileFormat::npy;
-  std::vector<std::string> names_;  ///< of the outputs; none before choose(): all
-  std::string bytes_;               ///< of the rows, or the CSV text
-  std::vector<int64_t> shape_;      ///< of the rows, for .npy
+  /// Names of the outputs to write; empty: all with one row per sample.
+  std::vector<std::string> names_;
+  std::string bytes_;           ///< .npy: elements of the collected rows; .csv: the text
+  std::vector<int64_t> shape_;  ///< .npy: shape of the collected rows together
   DType dtype_ = DType::f32;
 };
 

@@ -1,4 +1,4 @@
-// `fluidrun train`: turns flags into a Trainer's options and prints its events.
+// `fluidrun train`: sets the options of a Trainer from the flags and prints its events.
 
 #include <fmt/format.h>
 
@@ -19,9 +19,9 @@
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/planned_step.h"
-#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/step_log.h"
+#include "executor/launcher/print_to.h"
 #include "executor/places/place_machine.h"
 #include "executor/session/session_options.h"
 #include "executor/trainer/signals.h"
@@ -39,42 +39,44 @@ struct TrainFlags {
   uint64_t seed = 0;
   double lr = 0;
   bool drop_last = false, verify_plan = false, check_finite = false;
-  BestFlags best;
+  BestEpochFlags best;
   CheckpointFlags checkpoint;
   WorldFlags world;
   PlaceFlags place;
   ProfileFlags profile;
 };
 
-/// A training run before its first step.
+/// A training run before its first step: the arguments of print_training_start().
 struct PreparedTraining {
   const Program& program;
   const Executor& executor;
   const TrainFlags& flags;
   const World& world;
-  std::vector<const Reader*> readers;  ///< of the training data, then of the validation data
-  Resident before;                     ///< before the program was loaded
-  Resident opened;                     ///< after the data was opened
+  /// Reader of the training data, then of the validation data, if any.
+  std::vector<const Reader*> readers;
+  ResidentMemory before;  ///< measured before the program was loaded
+  ResidentMemory opened;  ///< measured after the training data was opened
 };
 
-/// Prints the memory of an O2 step: half-precision weights may cost more than activations save.
-void describe_o2(const PreparedTraining& t) {
+/// Prints to stderr the arena size of a step with AMP level O2, and of the same step in f32.
+/// Half-precision weights may take more memory than half-precision activations save.
+void print_o2_memory(const PreparedTraining& t) {
   const int64_t batch = t.readers.front()->batch_sizes().front();
-  ExecutorOptions how;
-  how.precision.amp = t.executor.amp();
-  how.gpu.prefetch = !t.flags.place.no_prefetch;
-  how.micro_batches = t.flags.micro_batches;
-  how.debug.check_finite = t.flags.check_finite;
-  set_world(how, t.flags.world, t.world);
+  ExecutorOptions options;
+  options.precision.amp = t.executor.amp();
+  options.gpu.prefetch = !t.flags.place.no_prefetch;
+  options.micro_batches = t.flags.micro_batches;
+  options.debug.check_finite = t.flags.check_finite;
+  set_world(options, t.flags.world, t.world);
   const std::unique_ptr<Target> target = target_of(t.executor.place(), t.flags.place);
-  const StepPlanner planner(t.program, *target, session_options(how));
-  const int64_t total = planner.at(batch).total();
-  print_to(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(total)),
-           compared_to_f32(planner, batch, total));
+  const StepPlanner planner(t.program, *target, session_options(options));
+  const int64_t arena_bytes = planner.plan_step(batch).arena_bytes();
+  print_to(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(arena_bytes)),
+           f32_comparison_text(planner, batch, arena_bytes));
 }
 
-/// Prints to stderr what will run: samples, kernels, memory.
-void describe(const PreparedTraining& t) {
+/// Prints to stderr the number of samples, steps and kernels, the memory, and the AMP level.
+void print_training_start(const PreparedTraining& t) {
   const Reader& reader = *t.readers.front();
   const CompileReport report = t.executor.compile_report();
   const int64_t batch = reader.batch_sizes().front();
@@ -84,11 +86,11 @@ void describe(const PreparedTraining& t) {
            t.program.ir().name, reader.samples(), reader.batches(),
            t.world.size == 1 ? std::to_string(batch)
                              : fmt::format("{} on each of {} ranks", batch, t.world.size),
-           report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
-  for (const std::string& line : report.of_libraries) print_to(stderr, "{}\n", line);
-  describe_memory(t.executor, t.readers, t.before, t.opened);
+           report.kernels, report.cache_hits, report.passes_ms + report.compile_ms);
+  for (const std::string& line : report.library_rejections) print_to(stderr, "{}\n", line);
+  print_memory_report(t.executor, t.readers, t.before, t.opened);
   const bool saves = !t.flags.save.empty() || !t.flags.best.save.empty();
-  if (saves || !t.flags.checkpoint.directory.empty()) describe_saving(t.executor, t.world);
+  if (saves || !t.flags.checkpoint.directory.empty()) print_saving_memory(t.executor, t.world);
   if (t.flags.place.tf32 && t.executor.place() != cpu()) {
     print_to(stderr, "products and convolutions of f32 round their operands to TF32\n");
   }
@@ -96,10 +98,10 @@ void describe(const PreparedTraining& t) {
     print_to(stderr, "--amp auto selects {}\n", choice->text());
   }
   const auto& amp = t.executor.amp();
-  if (amp && amp->has_half_weights()) describe_o2(t);
+  if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-Program open_with_rate(const TrainFlags& flags) {
+Program open_with_learning_rate(const TrainFlags& flags) {
   Program program = open_program(flags.program);
   ir::Op* train = find_directive(program.ir().main());
   if (train != nullptr && flags.lr > 0) train->attrs.set("lr", flags.lr);
@@ -113,7 +115,8 @@ std::optional<Reader> open_validation(const Program& program, const TrainFlags& 
   return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
 }
 
-/// Runs `work` in a thread; without a thread to be had, in get().
+/// Runs `work` in a new thread. If no thread can be started, get() of the returned future runs
+/// `work`.
 template <class F>
 auto in_background(F work) {
   try {
@@ -123,7 +126,7 @@ auto in_background(F work) {
   }
 }
 
-/// A run of `fluidrun train`.
+/// A run of `fluidrun train`. The constructor opens the inputs; run() trains.
 class Training {
  public:
   explicit Training(const TrainFlags& flags)
@@ -131,8 +134,8 @@ class Training {
         world_(World::from_env()),
         log_(is_rank_0() ? flags.log_json : ""),
         checkpoints_(checkpointing_options(flags.checkpoint)),
-        program_(open_with_rate(flags)),
-        validation_opening_(
+        program_(open_with_learning_rate(flags)),
+        opening_validation_(
             in_background([&] { return open_validation(program_, flags, world_); })),
         train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                            world_)),
@@ -142,14 +145,15 @@ class Training {
                  checkpoints_) {}
 
   void run() {
-    take_validation();
+    wait_for_validation();
     if (!trainer_.resumes()) {
-      if (!flags_.params.empty()) trainer_.load(flags_.params, layout_of(flags_.params_layout));
+      if (!flags_.params.empty())
+        trainer_.load(flags_.params, parse_params_layout(flags_.params_layout));
     } else if (!flags_.params.empty() && is_rank_0()) {
       print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
     }
     trainer_.fit(train_, fit_options());
-    if (is_rank_0()) log_.check();
+    if (is_rank_0()) log_.throw_if_failed();
   }
 
  private:
@@ -158,8 +162,8 @@ class Training {
   ExecutorOptions options() {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
-    if (options.precision.choose_amp) {  // measuring takes long: reject bad options first
-      take_validation();
+    if (options.precision.choose_amp) {  // reject bad options before --amp auto times steps
+      wait_for_validation();
       check_fit_options(program_, fit_options());
     }
     set_world(options, flags_.world, world_);
@@ -178,16 +182,16 @@ class Training {
         .save = flags_.save,
         .handle_signals = true,
         .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};
-    set_best(options, flags_.best, validation_.has_value());
+    set_best_epoch(options, flags_.best, validation_.has_value());
     options.on_begin = [this](const BeginEvent& begin) {
       check_equal_flags();
-      log_.cut(begin.steps, begin.epochs);
-      if (is_rank_0()) report_start();
+      log_.truncate_after(begin.steps, begin.epochs);
+      if (is_rank_0()) print_start();
     };
     options.on_epoch_begin = [this](int64_t epoch) { progress_.begin_epoch(epoch); };
     options.on_step = [this](const StepEvent& step) {
       log_.append(step);
-      progress_.step(step);
+      progress_.update(step);
     };
     options.on_epoch = [this](const EpochEvent& epoch) {
       progress_.clear();
@@ -202,14 +206,14 @@ class Training {
     return options;
   }
 
-  void take_validation() {
-    if (!validation_opening_.valid()) return;
-    if (std::optional<Reader> opened = validation_opening_.get()) {
+  void wait_for_validation() {
+    if (!opening_validation_.valid()) return;
+    if (std::optional<Reader> opened = opening_validation_.get()) {
       validation_.emplace(std::move(*opened));
     }
   }
 
-  /// Ranks with different flags would hang in their collectives.
+  /// Throws UserError if the ranks have different flags, because their collectives would not match.
   void check_equal_flags() {
     const std::map<std::string, std::string> values = {
         {"val", flags_.val},
@@ -221,7 +225,7 @@ class Training {
     trainer_.executor().process_group().check_equal("command line", values);
   }
 
-  void report_start() {
+  void print_start() {
     std::vector<const Reader*> readers = {&train_};
     if (validation_) {
       readers.push_back(&*validation_);
@@ -231,58 +235,59 @@ class Training {
                  validation_->samples());
       }
     }
-    describe({program_, trainer_.executor(), flags_, world_, readers, before_, opened_});
+    print_training_start(
+        {program_, trainer_.executor(), flags_, world_, readers, before_, opened_});
   }
 
   const TrainFlags& flags_;
   World world_;
   StepLog log_;
   CheckpointingOptions checkpoints_;
-  Resident before_ = resident_now();
+  ResidentMemory before_ = resident_memory();
   Program program_;
-  std::future<std::optional<Reader>>
-      validation_opening_;  // overlaps with opening the training data
+  // opens the validation data while the constructor opens the training data
+  std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
-  Resident opened_ = resident_now();
+  ResidentMemory opened_ = resident_memory();
   std::optional<Reader> validation_;
-  Progress progress_;
+  ProgressBar progress_;
   EpochTable table_;
   Trainer trainer_;
 };
 
-/// Returns the exit code: 0, or 128 + the number of the signal that stopped training.
+/// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save}) {
-    if (!path.empty()) check_writable(path);  // fails before the work, not after it
+    if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
   }
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away ends its stream, not training
-  std::signal(SIGUSR1, SIG_IGN);  // restored after training, when everything is saved
-  static const Signals signals;   // static: a second signal must not cut off an error message
+  std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
+  std::signal(SIGUSR1, SIG_IGN);  // restored at exit: a late SIGUSR1 has no effect
+  static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
   Training(flags).run();
-  return Signals::stop_requested() ? 128 + Signals::stop_signal() : 0;
+  return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;
 }
 
 void add_training_flags(CLI::App& command, TrainFlags& flags) {
   begin_group(command, kTrainingGroup);
   command.add_option("--epochs", flags.epochs, "passes over the training data")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--max-steps", flags.max_steps, "stop after this many steps")
-      ->check(must_be_count)
+      ->check(must_be_positive_integer)
       ->type_name("N");
   command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
       ->check(must_be_positive)
       ->type_name("NUMBER");
   command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
-      ->check(must_be_natural)
+      ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
-  add_best_flags(command, flags.best);
+  add_best_epoch_flags(command, flags.best);
 }
 
 void add_file_flags(CLI::App& command, TrainFlags& flags) {
-  add_params(command, flags.params, flags.params_layout);
+  add_params_flags(command, flags.params, flags.params_layout);
   command
       .add_option("--save", flags.save,
                   "write the parameters to this file at the end (safetensors)")
@@ -305,7 +310,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--data", flags->data, "training data")->type_name("SPEC")->required();
   command->add_option("--val", flags->val, "validation data, evaluated after each epoch")
       ->type_name("SPEC");
-  add_batch(*command, flags->batch);
+  add_data_batch_flag(*command, flags->batch);
   command->add_flag("--drop-last", flags->drop_last,
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);
@@ -314,22 +319,22 @@ void add_train(CLI::App& app, Action& action) {
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
-  add_micro_batches(*command, flags->micro_batches);
+  add_micro_batches_flag(*command, flags->micro_batches);
   begin_group(*command, kDebuggingGroup);
-  command->add_flag(
-      "--check-finite", flags->check_finite,
-      "run a step that overflows again, and name the first op with a non-finite value");
+  command->add_flag("--check-finite", flags->check_finite,
+                    "rerun a step with a non-finite loss or overflowed f16 gradients, and name the "
+                    "first op that produces a non-finite value");
   command->add_flag("--verify-plan", flags->verify_plan,
-                    "fill dead memory with NaN, to check the memory plan; on the CPU");
+                    "on the CPU, fill dead memory with NaN to check the memory plan");
   add_profile_flags(*command, flags->profile);
   command->footer(
       "Examples:\n"
       "  fluidrun train mnist_fluid --data digits --val digits --epochs 6 --batch 100 \\\n"
       "    --save mnist.safetensors\n\n"
       "Notes:\n"
-      "  Processes that `fluidrun launch`, torchrun or Slurm starts train together.\n"
-      "  Ctrl-C, SIGTERM and SIGHUP finish the step, save, and exit with code 130, 143 and 129; a "
-      "second signal kills.\n"
+      "  Processes started by `fluidrun launch`, torchrun or Slurm train data-parallel.\n"
+      "  Ctrl-C, SIGTERM and SIGHUP finish the step, save, and exit with code 130, 143 and 129. A "
+      "second signal terminates the process.\n"
       "  SIGUSR1 saves, and training continues.\n\n" +
       data_help());
   command->callback([&action, flags] { action = [flags] { return train(*flags); }; });

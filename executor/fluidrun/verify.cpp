@@ -18,7 +18,8 @@ void add_verify(CLI::App& app, Action& action) {
   add_program_argument(*command, *name);
   command->callback([&action, name] {
     action = [name] {
-      const Program program = open_program(*name);  // verifies all but the training recipe
+      // open_program() verifies everything except `train`
+      const Program program = open_program(*name);
       find_directive(program.ir().main());
       size_t ops = 0;
       for (const auto& graph : program.ir().graphs) ops += graph->ops.size();

@@ -16,15 +16,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBusyPolls = 200;  ///< polls before the host sleeps between polls
+/// Number of polls without a pause, before polls that sleep for kPause.
+constexpr int kBusyPolls = 200;
 constexpr std::chrono::microseconds kPause{20};
-/// Time-out for a step started after a rejected one. Other ranks may not have started it.
+/// Time-out of a step that was in flight when an earlier step was rejected. It is short because
+/// other ranks may never start the step.
 constexpr std::chrono::milliseconds kRejectedStepTimeout{2'000};
 
-FluidGpuDtype element_of(DType dtype) {
-  const std::optional<FluidGpuDtype> number = gpu_dtype(dtype);
-  check(number.has_value(), "collectives of GPUs take floats only");
-  return *number;
+FluidGpuDtype gpu_dtype_of(DType dtype) {
+  const std::optional<FluidGpuDtype> gpu_type = gpu_dtype(dtype);
+  check(gpu_type.has_value(), "collectives of GPUs take floats only");
+  return *gpu_type;
 }
 
 }  // namespace
@@ -32,34 +34,35 @@ FluidGpuDtype element_of(DType dtype) {
 GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeers& peers)
     : gpu_(std::move(gpu)),
       peers_(peers),
-      stream_(gpu_->gpu.stream()),
-      queued_(gpu_->gpu.event()),
-      done_(gpu_->gpu.event()) {
-  peers_.control->barrier(peers_.first_timeout);
+      stream_(gpu_->gpu.create_stream()),
+      queued_(gpu_->gpu.create_event()),
+      done_(gpu_->gpu.create_event()) {
+  peers_.control->barrier(peers_.rendezvous_timeout);
   check_distinct_gpus();
-  gpu_->ledger.measured("communicator", [&] {
+  gpu_->ledger.measure("communicator", [&] {
     connect_ranks();
     warm_up_communicator();
   });
 }
 
-/// Gathers the GPUs' ids; each rank owns one line of a bucket.
+/// Throws UserError if two ranks have the same GPU. All-gathers the GPUs' UUIDs in a bucket, in
+/// which the shard of each rank is one cache line that holds the UUID of its GPU.
 void GpuCollectives::check_distinct_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);
   std::vector<double> lines(size * kBucketLine);
-  const auto identity_at = [&](size_t rank) {
-    FluidGpuIdentity identity;
-    std::memcpy(&identity, &lines[rank * kBucketLine], sizeof identity);
-    return std::to_array(identity.bytes);
+  const auto uuid_at = [&](size_t rank) {
+    FluidGpuUuid uuid;
+    std::memcpy(&uuid, &lines[rank * kBucketLine], sizeof uuid);
+    return std::to_array(uuid.bytes);
   };
-  FluidGpuIdentity own = {};
-  check_gpu(gpu_->gpu.table(), gpu_->gpu.table().identity(gpu_->gpu.get(), &own), gpu_->gpu.get());
+  FluidGpuUuid own = {};
+  check_gpu(gpu_->gpu.table(), gpu_->gpu.table().uuid(gpu_->gpu.get(), &own), gpu_->gpu.get());
   std::memcpy(&lines[static_cast<size_t>(world.rank) * kBucketLine], &own, sizeof own);
   peers_.control->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
   for (size_t rank = 1; rank < size; ++rank) {
     for (size_t other = 0; other < rank; ++other) {
-      if (identity_at(rank) != identity_at(other)) continue;
+      if (uuid_at(rank) != uuid_at(other)) continue;
       throw UserError(fmt::format(
           "rank {} and rank {} have the same GPU: start as many ranks as there are GPUs, as "
           "`fluidrun launch --nproc auto` does, or train on the CPU with --place cpu",
@@ -70,30 +73,31 @@ void GpuCollectives::check_distinct_gpus() {
 
 void GpuCollectives::connect_ranks() {
   const FluidGpuTable& table = gpu_->gpu.table();
-  FluidGpuUniqueId meeting = {};
-  if (peers_.world.rank == 0) check_gpu(table, table.meeting(&meeting), gpu_->gpu.get());
-  peers_.control->broadcast(&meeting, sizeof meeting, 0);
-  begin("the rendezvous of GPUs");
+  FluidGpuUniqueId unique_id = {};
+  if (peers_.world.rank == 0) check_gpu(table, table.unique_id(&unique_id), gpu_->gpu.get());
+  peers_.control->broadcast(&unique_id, sizeof unique_id, 0);
+  begin_collective("the rendezvous of GPUs");
   FluidGpuCommunicator* made = nullptr;
-  const FluidGpuResult begun = table.communicator_create(
-      gpu_->gpu.get(), &meeting, peers_.world.rank, peers_.world.size, &made);
+  const FluidGpuResult result = table.communicator_create(
+      gpu_->gpu.get(), &unique_id, peers_.world.rank, peers_.world.size, &made);
   communicator_ = GpuCommunicator(table, made);
-  wait_until_complete(begun);
+  wait_until_complete(result);
 }
 
-/// Connects the GPUs now, not within the first step.
+/// Runs an all-reduce of ones and checks the sum. NCCL connects the GPUs lazily, in the first
+/// collective.
 void GpuCollectives::warm_up_communicator() {
   const Gpu& gpu = gpu_->gpu;
   const GpuMemory host = gpu.allocate_host(sizeof(float)), sum = gpu.allocate(sizeof(float));
   float value = 1;
   std::memcpy(host.data(), &value, sizeof value);
   reserve(1);
-  begin();
+  begin_step();
   gpu.copy(gpu_->stream, sum.data(), host.data(), sizeof value);
   start(0, {.elements = 1, .kind = CollectiveKind::sum}, sum.data(), f32);
-  await(1);
+  stream_wait(1);
   gpu.copy(gpu_->stream, host.data(), sum.data(), sizeof value);
-  wait();
+  synchronize();
   std::memcpy(&value, host.data(), sizeof value);
   if (value != static_cast<float>(peers_.world.size)) {
     throw DeviceError(fmt::format("{} GPUs sum {} ones to {}: they do not communicate correctly",
@@ -101,45 +105,47 @@ void GpuCollectives::warm_up_communicator() {
   }
 }
 
-void GpuCollectives::reserve(size_t exchanges) {
-  while (ready_.size() < exchanges) {
-    ready_.push_back(gpu_->gpu.event());
-    collective_done_.push_back(gpu_->gpu.event());
+void GpuCollectives::reserve(size_t count) {
+  while (ready_.size() < count) {
+    ready_.push_back(gpu_->gpu.create_event());
+    collective_done_.push_back(gpu_->gpu.create_event());
   }
 }
 
-/// Orders later work on the collectives' stream after all work queued on the steps' stream so far.
-void GpuCollectives::fork(const GpuEvent& event) {
+/// Makes later work on the collectives' stream wait for the work queued on the steps' stream so
+/// far.
+void GpuCollectives::fork_from_steps(const GpuEvent& event) {
   gpu_->gpu.record(event, gpu_->stream);
   gpu_->gpu.wait(stream_, event);
 }
 
-void GpuCollectives::start(size_t number, const CollectiveRole& exchange, void* data, DType dtype,
-                           const GpuSpan* timed) {
+void GpuCollectives::start(size_t index, const CollectiveRole& role, void* data, DType dtype,
+                           const GpuEventPair* timed) {
   const FluidGpuTable& table = gpu_->gpu.table();
-  const int64_t count = exchange.elements;
+  const int64_t count = role.elements;
   const BucketShard own = bucket_shard(count, peers_.world.size, peers_.world.rank);
-  const int64_t share = bucket_shard(count, peers_.world.size, 0).size();
-  const FluidGpuDtype element = element_of(dtype);
-  fork(ready_[number]);
+  const int64_t shard_size = bucket_shard(count, peers_.world.size, 0).size();
+  const FluidGpuDtype gpu_type = gpu_dtype_of(dtype);
+  fork_from_steps(ready_[index]);
   if (timed != nullptr) gpu_->gpu.record(timed->begin, stream_);
   if (count > 0) {
-    switch (exchange.kind) {
+    switch (role.kind) {
       case CollectiveKind::sum:
         wait_until_complete(
-            table.all_reduce(communicator_.get(), stream_.get(), data, count, element));
+            table.all_reduce(communicator_.get(), stream_.get(), data, count, gpu_type));
         break;
       case CollectiveKind::scatter:
-        wait_until_complete(
-            table.reduce_scatter(communicator_.get(), stream_.get(), data, count, share, element));
+        wait_until_complete(table.reduce_scatter(communicator_.get(), stream_.get(), data, count,
+                                                 shard_size, gpu_type));
         break;
       case CollectiveKind::gather:
-        wait_until_complete(
-            table.all_gather(communicator_.get(), stream_.get(), data, count, share, element));
+        wait_until_complete(table.all_gather(communicator_.get(), stream_.get(), data, count,
+                                             shard_size, gpu_type));
         break;
     }
   }
-  if (exchange.kind == CollectiveKind::scatter) {  // zero the other ranks' shards, as the CPU does
+  // Zeroes the other ranks' shards, which the CPU's reduce-scatter zeroes too.
+  if (role.kind == CollectiveKind::scatter) {
     auto* bytes = static_cast<std::byte*>(data);
     const int64_t size = size_of(dtype);
     if (own.begin > 0) gpu_->gpu.fill(stream_, bytes, 0, own.begin * size);
@@ -148,30 +154,30 @@ void GpuCollectives::start(size_t number, const CollectiveRole& exchange, void* 
     }
   }
   if (timed != nullptr) gpu_->gpu.record(timed->end, stream_);
-  gpu_->gpu.record(collective_done_[number], stream_);
+  gpu_->gpu.record(collective_done_[index], stream_);
 }
 
-void GpuCollectives::await(size_t count) {
+void GpuCollectives::stream_wait(size_t count) {
   if (count > 0) gpu_->gpu.wait(gpu_->stream, collective_done_[count - 1]);
 }
 
-StartedCollective GpuCollectives::begin(const char* what) {
+StartedCollective GpuCollectives::begin_collective(const char* name) {
   if (!failure_.empty()) throw DeviceError(failure_);
-  last_ = {what, peers_.control->enter()};
+  last_ = {name, peers_.control->begin_collective()};
   return last_;
 }
 
-void GpuCollectives::wait() {
+void GpuCollectives::synchronize() {
   gpu_->gpu.record(done_, gpu_->stream);
-  wait(last_, done_);
+  synchronize(last_, done_);
 }
 
-void GpuCollectives::wait(const StartedCollective& begun, const GpuEvent& end) {
+void GpuCollectives::synchronize(const StartedCollective& started, const GpuEvent& end) {
   if (aborted_) throw DeviceError(failure_);
   const FluidGpuTable& table = gpu_->gpu.table();
-  const bool parted = !failure_.empty();
-  poll(begun,
-       Clock::now() + (parted ? std::min(peers_.timeout, kRejectedStepTimeout) : peers_.timeout),
+  const bool disabled = !failure_.empty();
+  poll(started,
+       Clock::now() + (disabled ? std::min(peers_.timeout, kRejectedStepTimeout) : peers_.timeout),
        [&] {
          const FluidGpuResult state = table.communicator_state(communicator_.get());
          if (state != fluid_gpu_ok) return state;
@@ -179,34 +185,35 @@ void GpuCollectives::wait(const StartedCollective& begun, const GpuEvent& end) {
        });
 }
 
-/// Waits until the last NCCL call has taken effect.
-void GpuCollectives::wait_until_complete(FluidGpuResult begun) {
+/// Waits on the host until the last non-blocking NCCL call is complete. `result`: what the call
+/// returned.
+void GpuCollectives::wait_until_complete(FluidGpuResult result) {
   const FluidGpuTable& table = gpu_->gpu.table();
-  if (begun != fluid_gpu_ok) fail(last_, table.error());
-  poll(last_, Clock::now() + peers_.first_timeout,
+  if (result != fluid_gpu_ok) fail(last_, table.error());
+  poll(last_, Clock::now() + peers_.rendezvous_timeout,
        [&] { return table.communicator_state(communicator_.get()); });
 }
 
-template <class Done>
-void GpuCollectives::poll(const StartedCollective& begun, Deadline deadline, Done done) {
+template <class Poll>
+void GpuCollectives::poll(const StartedCollective& started, Deadline deadline, Poll poll_once) {
   for (int polls = 0;; ++polls) {
-    const FluidGpuResult result = done();
+    const FluidGpuResult result = poll_once();
     if (result == fluid_gpu_ok) return;
-    if (result != fluid_gpu_not_ready) fail(begun, gpu_->gpu.table().error());
-    if (Clock::now() > deadline) fail(begun, "");
+    if (result != fluid_gpu_not_ready) fail(started, gpu_->gpu.table().error());
+    if (Clock::now() > deadline) fail(started, "");
     if (polls > kBusyPolls) std::this_thread::sleep_for(kPause);
   }
 }
 
 void GpuCollectives::broadcast(void* data, int64_t bytes) {
   if (bytes == 0) return;
-  begin("the GPUs' broadcast");
-  fork(queued_);
+  begin_collective("the GPUs' broadcast");
+  fork_from_steps(queued_);
   wait_until_complete(
       gpu_->gpu.table().broadcast(communicator_.get(), stream_.get(), data, bytes, 0));
   gpu_->gpu.record(queued_, stream_);
   gpu_->gpu.wait(gpu_->stream, queued_);
-  wait();
+  synchronize();
 }
 
 void GpuCollectives::abort() {
@@ -214,23 +221,25 @@ void GpuCollectives::abort() {
   if (communicator_) gpu_->gpu.table().communicator_abort(communicator_.get());
 }
 
-void GpuCollectives::leave() {
+void GpuCollectives::abandon() {
   if (!failure_.empty()) return;
-  part();
+  disable();
   abort();
 }
 
-void GpuCollectives::part() {
-  if (failure_.empty()) failure_ = kLeftAStep;
+void GpuCollectives::disable() {
+  if (failure_.empty()) failure_ = kAbandonedStepError;
 }
 
-/// Aborts first: finding the rank to blame takes time. After part() no rank is to blame.
-void GpuCollectives::fail(const StartedCollective& begun, const std::string& said) {
-  const std::string why = said;  // abort() overwrites the message
+/// Aborts the communicator, then throws a DeviceError that names the rank at fault. Aborts first,
+/// because finding the rank at fault takes time. After disable(), no rank is at fault.
+void GpuCollectives::fail(const StartedCollective& started, const std::string& reason) {
+  // Copied because abort() overwrites the error message to which `reason` may refer.
+  const std::string why = reason;
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);
   try {
-    peers_.control->fail(begun.what, begun.number, why);
+    peers_.control->throw_failure(started.name, started.sequence, why);
   } catch (const DeviceError& e) {
     failure_ = e.what();
   }

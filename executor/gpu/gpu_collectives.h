@@ -12,76 +12,82 @@
 
 namespace fluid {
 
-/// The ranks that a GPU communicates with, each with a GPU of its own.
+/// The ranks that take part in the collectives of GPUs, one GPU per rank, and the time-outs.
 struct GpuPeers {
   World world = {};
-  Communicator* control = nullptr;  ///< communicator of the processes; null: the GPU works alone
-  std::chrono::milliseconds timeout{60'000};         ///< for a step that all ranks have started
-  std::chrono::milliseconds first_timeout{300'000};  ///< for the rendezvous
+  /// Host communicator between the ranks' processes; null if there are no other ranks.
+  Communicator* control = nullptr;
+  std::chrono::milliseconds timeout{60'000};  ///< time-out of a step, from its start on all ranks
+  /// Time-out of the rendezvous and of starting an NCCL call.
+  std::chrono::milliseconds rendezvous_timeout{300'000};
 };
 
-/// A step or collective that all ranks have started, for error messages.
+/// Identifies a step or collective that this rank has started, for error messages.
 struct StartedCollective {
-  const char* what = "";
-  int64_t number = 0;  ///< count of Communicator::enter()
+  const char* name = "";  ///< "the GPUs' step"
+  int64_t sequence = 0;   ///< result of Communicator::begin_collective()
 };
 
-/// NCCL collectives, queued on a stream beside the steps' stream. If a rank dies, hangs or does not
-/// make the call, the call on every other rank throws a DeviceError that names this rank, within
-/// the time-out. All later calls throw too.
+/// Runs NCCL collectives on a dedicated stream. If a rank dies, hangs or omits a call, the matching
+/// call of every other rank throws a DeviceError within the time-out. The error names the rank at
+/// fault. All later calls throw the same error.
 class GpuCollectives {
  public:
-  /// Collective. Throws UserError when two ranks have the same GPU.
+  /// Collective: all ranks construct it together. Creates and connects the NCCL communicator.
+  /// Throws UserError when two ranks have the same GPU.
   GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeers& peers);
   GpuCollectives(const GpuCollectives&) = delete;
 
-  /// Preallocates events for collectives with numbers below `exchanges`.
-  void reserve(size_t exchanges);
-  /// Queues collective `number` after the work queued on the steps' stream so far. `timed`: null,
-  /// or events to record around it.
-  void start(size_t number, const CollectiveRole& exchange, void* data, DType dtype,
-             const GpuSpan* timed = nullptr);
-  /// Later work on the steps' stream waits for the collectives with numbers below `count`.
-  void await(size_t count);
+  /// Preallocates events for collectives with indices below `count`.
+  void reserve(size_t count);
+  /// Queues collective `index` after the work queued on the steps' stream so far. `timed`: events
+  /// to record before and after the collective, or null.
+  void start(size_t index, const CollectiveRole& role, void* data, DType dtype,
+             const GpuEventPair* timed = nullptr);
+  /// Makes later work on the steps' stream wait for the collectives with indices below `count`.
+  void stream_wait(size_t count);
 
-  /// Starts a step that all ranks run. wait() or leave() must follow.
-  StartedCollective begin() { return begin("the GPUs' step"); }
-  /// Waits for `end`, an event recorded on the steps' stream. Earlier steps must be complete,
-  /// because the time-out counts from this call.
-  void wait(const StartedCollective& begun, const GpuEvent& end);
-  /// Waits for the last begin() and all work queued on the steps' stream.
-  void wait();
-  /// Aborts the communicator when this rank alone stops. All later calls throw.
-  void leave();
-  /// Ends collectives after a step that some rank rejected. All ranks call it. All later calls
-  /// throw.
-  void part();
+  /// Announces the start of a step that all ranks run. synchronize() or abandon() must follow.
+  StartedCollective begin_step() { return begin_collective("the GPUs' step"); }
+  /// Waits on the host for `end`, an event recorded on the steps' stream at the end of the step
+  /// `started`. Earlier steps must be complete, because the time-out starts with this call.
+  void synchronize(const StartedCollective& started, const GpuEvent& end);
+  /// Waits on the host for all work queued on the steps' stream.
+  void synchronize();
+  /// Aborts the communicator after an error on this rank within a step. All later calls throw.
+  void abandon();
+  /// Makes later begin_step() and broadcast() calls throw. Every rank calls disable() after a step
+  /// that any rank has rejected.
+  void disable();
 
-  /// Collective. Broadcasts rank 0's bytes.
+  /// Collective. Broadcasts `bytes` bytes of GPU memory from rank 0, and waits for completion.
   void broadcast(void* data, int64_t bytes);
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
-  StartedCollective begin(const char* what);
+  StartedCollective begin_collective(const char* name);
   void check_distinct_gpus();
   void connect_ranks();
   void warm_up_communicator();
-  void fork(const GpuEvent& event);
-  void wait_until_complete(FluidGpuResult begun);
-  /// Calls `done` until it returns ok. Fails at the deadline or on an error.
-  template <class Done>
-  void poll(const StartedCollective& begun, Deadline deadline, Done done);
-  [[noreturn]] void fail(const StartedCollective& begun, const std::string& said);
+  void fork_from_steps(const GpuEvent& event);
+  void wait_until_complete(FluidGpuResult result);
+  /// Calls `poll_once` until it returns fluid_gpu_ok. Calls fail() at the deadline, or if
+  /// `poll_once` returns an error.
+  template <class Poll>
+  void poll(const StartedCollective& started, Deadline deadline, Poll poll_once);
+  [[noreturn]] void fail(const StartedCollective& started, const std::string& reason);
   void abort();
 
   std::shared_ptr<const OpenGpu> gpu_;
   GpuPeers peers_;
   GpuStream stream_;
   GpuEvent queued_, done_;
-  std::vector<GpuEvent> ready_, collective_done_;  ///< by number of the collective
+  /// Events recorded before and after each collective, by index of the collective.
+  std::vector<GpuEvent> ready_, collective_done_;
   GpuCommunicator communicator_;
   StartedCollective last_;
-  std::string failure_;  ///< why all calls throw; empty while the communicator works
+  /// Message of the error that all later calls throw; empty if there was none.
+  std::string failure_;
   bool aborted_ = false;
 };
 

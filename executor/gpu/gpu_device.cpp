@@ -11,7 +11,7 @@
 namespace fluid {
 namespace {
 
-FluidGpuDescription described(const FluidGpuTable& table, int device) {
+FluidGpuDescription describe(const FluidGpuTable& table, int device) {
   FluidGpuDescription description = {};
   check_gpu(table, table.describe(device, &description));
   return description;
@@ -23,25 +23,27 @@ FluidGpuVersions versions_of(const FluidGpuTable& table) {
   return versions;
 }
 
-/// Choices by timing must be kept on disk: otherwise the next run might choose others and give
-/// other bits.
-bool tunes(const GpuDeviceOptions& options) { return options.tune && !options.cache_dir.empty(); }
+/// Whether library algorithms are chosen by timing. This requires a cache on disk for the choices:
+/// otherwise the next run might choose other algorithms, and its results would differ bitwise.
+bool tunes_algorithms(const GpuDeviceOptions& options) {
+  return options.tune && !options.cache_dir.empty();
+}
 
 class GpuDevice : public Device {
  public:
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
-        target_(described(table, options.device), options.libraries,
-                [this](const GpuTask& task) { return chooser_.refusal(task); }),
+        target_(describe(table, options.device), options.libraries,
+                [this](const GpuTask& task) { return selector_.rejection_reason(task); }),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker,
-                 ObjectCache::of_kernels(options.cache_dir, CompilerOptions().cache_limit)),
-        chooser_(gpu_,
-                 {{.machine = machine_of(described(table, options.device), versions_of(table)),
-                   .workspace = target_.workspace(),
-                   .tune = tunes(options)},
-                  cache_of(options),
-                  options.decisions}),
+                 ObjectCache::for_kernels(options.cache_dir, CompilerOptions().cache_limit)),
+        selector_(gpu_,
+                  {{.machine = gpu_fingerprint(describe(table, options.device), versions_of(table)),
+                    .workspace = target_.max_workspace(),
+                    .tune = tunes_algorithms(options)},
+                   cache_of(options),
+                   options.tuning_record}),
         feeds_(std::make_shared<const GpuFeeds>(gpu_)) {
     if (options.peers.control == nullptr) return;
     collectives_ = std::make_shared<GpuCollectives>(gpu_, options.peers);
@@ -49,16 +51,16 @@ class GpuDevice : public Device {
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }
-  std::shared_ptr<PlaceMemory> memory(const Regions& regions) const override {
+  std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const override {
     return std::make_shared<GpuPlaceMemory>(gpu_, regions);
   }
 
-  std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
-                                    const Options& options) override {
+  std::unique_ptr<Executable> compile(const ir::Program& final_program, const MemoryPlan& plan,
+                                      const Options& options) override {
     if (options.guard_plan) throw UserError("plans are verified on the CPU only: omit --place");
     if (!libraries_compute(final_program, options)) return nullptr;
     return std::make_unique<GpuExecutable>(final_program, plan, options, gpu_, target_.kernels(),
-                                           kernels_, chooser_, collectives_, feeds_);
+                                           kernels_, selector_, collectives_, feeds_);
   }
 
   void broadcast(std::byte* at, int64_t bytes) override {
@@ -68,38 +70,40 @@ class GpuDevice : public Device {
 
   CompileReport report() const override {
     CompileReport report = kernels_.report();
-    report.of_libraries = target_.refused();
-    std::ranges::copy(chooser_.notes(), std::back_inserter(report.of_libraries));
+    report.library_rejections = target_.rejection_messages();
+    std::ranges::copy(selector_.notes(), std::back_inserter(report.library_rejections));
     return report;
   }
-  std::map<std::string, std::string> decisions() const override {
-    return chooser_.record().decided();
+  std::map<std::string, std::string> tuning_record() const override {
+    return selector_.record().entries();
   }
-  std::vector<std::pair<std::string, int64_t>> outside() const override {
+  std::vector<std::pair<std::string, int64_t>> memory_outside_arenas() const override {
     return gpu_->ledger.owners();
   }
-  int64_t pinned() const override { return gpu_->gpu.held(GpuMemory::Where::host); }
+  int64_t pinned_bytes() const override {
+    return gpu_->gpu.allocated_bytes(GpuMemory::Location::host);
+  }
   bool adopt_tuning_record(const std::map<std::string, std::string>& decisions) override {
-    return chooser_.adopt_tuning_record(decisions);
+    return selector_.adopt_tuning_record(decisions);
   }
   Limits limits() const override {
-    return {.flops_f64 = target_.wide_rate(),
-            .flops_f32 = target_.wide_product_rate(),
-            .flops_f16 = target_.half_rate(),
-            .flops_bf16 = target_.half_rate(),
+    return {.flops_f64 = target_.f64_rate(),
+            .flops_f32 = target_.f32_matmul_rate(),
+            .flops_f16 = target_.half_matmul_rate(),
+            .flops_bf16 = target_.half_matmul_rate(),
             .bytes = target_.memory_rate(),
             .tf32 = target_.tf32()};
   }
 
  private:
-  /// Whether the libraries have an algorithm for every op that they claimed.
+  /// Whether the GPU libraries have an algorithm for every op that was assigned to them.
   bool libraries_compute(const ir::Program& program, const Options& options) {
-    return gpu_->ledger.measured("libraries", [&] {
+    return gpu_->ledger.measure("libraries", [&] {
       bool all = true;
       for (const auto& op : program.main().ops) {
         if (!op->attrs.has("kernel")) continue;
         const GpuLibraryCall call(*op, options.batch, options.tf32);
-        all &= chooser_.has_algorithm(call.task, call.workspace);
+        all &= selector_.has_algorithm(call.task, call.workspace);
       }
       return all;
     });
@@ -113,9 +117,9 @@ class GpuDevice : public Device {
   GpuTarget target_;
   std::shared_ptr<const OpenGpu> gpu_;
   GpuKernels kernels_;
-  GpuChooser chooser_;
+  GpuAlgorithmSelector selector_;
   std::shared_ptr<const GpuFeeds> feeds_;
-  std::shared_ptr<GpuCollectives> collectives_;  ///< null: the GPU works alone
+  std::shared_ptr<GpuCollectives> collectives_;  ///< null if there are no other ranks
 };
 
 }  // namespace

@@ -12,17 +12,19 @@
 namespace fluid {
 
 struct GpuDeviceOptions {
-  int device = 0;
-  int host_threads = 1;        ///< for copies of feeds
-  std::string cache_dir = {};  ///< for machine code and algorithm choices; empty: keep none
+  int device = 0;        ///< CUDA device index
+  int host_threads = 1;  ///< number of host threads that copy feeds
+  /// Folder of cached cubins and chosen algorithms; empty: no cache on disk.
+  std::string cache_dir = {};
   GpuLibraries libraries = {};
-  bool tune = true;  ///< choose algorithms by timing, if the choices can be kept
-  std::map<std::string, std::string> decisions = {};  ///< Device::decisions() of an earlier run
+  bool tune = true;  ///< choose library algorithms by timing; ignored without cache_dir
+  /// The tuning choices of an earlier run, from Device::tuning_record().
+  std::map<std::string, std::string> tuning_record = {};
   GpuPeers peers = {};
 };
 
-/// Creates the device of a GPU. `table` must outlive it. Throws DeviceError when the GPU cannot be
-/// opened. With peers the call is collective; see GpuCollectives.
+/// Creates a Device for a GPU. `table` must outlive the Device. Throws DeviceError when the GPU
+/// cannot be opened. If `options.peers.control` is not null, the call is collective.
 std::unique_ptr<Device> gpu_device(const FluidGpuTable& table, const GpuDeviceOptions& options);
 
 }  // namespace fluid

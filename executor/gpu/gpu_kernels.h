@@ -13,17 +13,18 @@
 
 namespace fluid {
 
-/// A kernel loaded onto the GPU, with its launch parameters.
-struct LoadedPass {
+/// A kernel loaded onto the GPU, and its launch parameters.
+struct LoadedKernel {
   GpuLaunch launch;
   FluidGpuKernel* entry = nullptr;
 };
 
-/// Compiles and loads each distinct kernel once, and owns the modules. The kernels of one call to
-/// load() form one module, which is cached on disk.
+/// Compiles and loads each distinct kernel once, and owns the loaded modules. The new kernels of
+/// one load() call form one module, whose cubin is cached on disk.
 class GpuKernels {
  public:
-  /// `arch`: "sm_90". `assembler`: version of the table's `assemble`.
+  /// `arch`: GPU architecture, such as "sm_90". `assembler`: version of nvJitLink, which is part of
+  /// the cache key.
   GpuKernels(std::shared_ptr<const OpenGpu> gpu, std::string arch, int64_t assembler,
              ObjectCache cache)
       : gpu_(std::move(gpu)),
@@ -31,22 +32,24 @@ class GpuKernels {
         assembler_(assembler),
         cache_(std::move(cache)) {}
 
-  /// Loads the kernels `passes` and returns them in the same order. Ignores their names.
-  std::vector<LoadedPass> load(std::span<const kir::Kernel> passes);
+  /// Loads `kernels`, and returns the loaded kernels in the same order. Kernels that differ only in
+  /// name share one loaded kernel.
+  std::vector<LoadedKernel> load(std::span<const kir::Kernel> kernels);
   CompileReport report() const { return report_; }
 
  private:
-  using Named = std::map<std::string, kir::Kernel>;
-  void load_module(const Named& passes);
-  std::string key_of(const Named& passes) const;
-  void add_module(const std::string& code, const Named& passes);
+  /// Entry name, a hash of the kernel -> kernel.
+  using NamedKernels = std::map<std::string, kir::Kernel>;
+  void load_module(const NamedKernels& kernels);
+  std::string key_of(const NamedKernels& kernels) const;
+  void add_module(const std::string& code, const NamedKernels& kernels);
 
   std::shared_ptr<const OpenGpu> gpu_;
   std::string arch_;
   int64_t assembler_;
   ObjectCache cache_;
   std::vector<GpuModule> modules_;
-  std::map<std::string, LoadedPass> loaded_;  ///< by entry name, a hash of the code
+  std::map<std::string, LoadedKernel> loaded_;  ///< entry name -> loaded kernel
   CompileReport report_;
 };
 

@@ -14,12 +14,12 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kStaging = int64_t{1} << 20;
-constexpr int64_t kHalf = kStaging / 2;
-/// Bytes of staging memory for a small variable, such as one that each step writes.
-constexpr int64_t kCell = 64;
+constexpr int64_t kStagingBytes = int64_t{1} << 20;
+constexpr int64_t kHalfBytes = kStagingBytes / 2;
+/// Bytes of one cell of the staging buffer. Writes of at most this size are asynchronous.
+constexpr int64_t kCellBytes = 64;
 
-std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
+std::unique_ptr<std::byte[]> allocate_pageable(int64_t bytes) {
   std::unique_ptr<std::byte[]> found(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
   if (found != nullptr) return found;
   throw DeviceError(
@@ -32,71 +32,71 @@ std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
 
 GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions)
     : PlaceMemory(regions), gpu_(std::move(gpu)) {
-  host_slots_ = gpu_->gpu.allocate_host(std::max(regions.slots(), kCell));
-  rejected_ = gpu_->gpu.allocate(sizeof(int64_t));
+  host_slots_ = gpu_->gpu.allocate_host(std::max(regions.slots(), kCellBytes));
+  rejection_flag_ = gpu_->gpu.allocate(sizeof(int64_t));
   reports_ = gpu_->gpu.allocate_host(2 * sizeof(StepReport));
-  staging_ = gpu_->gpu.allocate_host(kStaging);
-  for (GpuEvent& event : copied_) event = gpu_->gpu.event();
-  allow_updates();
+  staging_ = gpu_->gpu.allocate_host(kStagingBytes);
+  for (GpuEvent& event : copied_) event = gpu_->gpu.create_event();
+  clear_rejection_flag();
   std::memset(host_slots_.data(), 0, static_cast<size_t>(host_slots_.bytes()));
   allocate_arena();
 }
 
-/// Allocates the arena and zeroes it.
+/// Allocates the arena, and fills the arena with zeros.
 void GpuPlaceMemory::allocate_arena() {
-  // An empty arena gets an address too.
-  arena_ = gpu_->gpu.allocate(std::max(regions().total(), kCell));
+  // Allocates at least one cell: allocating 0 bytes yields a null address.
+  arena_ = gpu_->gpu.allocate(std::max(regions().total(), kCellBytes));
   gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions().total());
-  gpu_->gpu.synchronize(gpu_->stream);  // other streams write to the arena
-  memory_ = laid_out(arena_.data(), regions());
-  memory_.host_slots = slots_at(host_slots_.data(), regions());
+  // Waits for the fill, because other streams write to the arena.
+  gpu_->gpu.synchronize(gpu_->stream);
+  memory_ = region_addresses(arena_.data(), regions());
+  memory_.host_slots = slot_addresses(host_slots_.data(), regions());
   memory_.reports = {reports_.data(), reports_.data() + sizeof(StepReport)};
-  memory_.refused = rejected_.data();
+  memory_.rejection_flag = rejection_flag_.data();
 }
 
 void GpuPlaceMemory::fetch(int slot, int64_t offset, int64_t bytes) const {
   if (bytes <= kMaxCopiedByStep) return;
   const auto i = static_cast<size_t>(slot);
-  gpu_->gpu.copy(gpu_->fetches, at().host_slots.outputs[i] + offset, at().slots.outputs[i] + offset,
-                 bytes);
-  gpu_->gpu.synchronize(gpu_->fetches);
+  gpu_->gpu.copy(gpu_->fetch_stream, addresses().host_slots.outputs[i] + offset,
+                 addresses().slots.outputs[i] + offset, bytes);
+  gpu_->gpu.synchronize(gpu_->fetch_stream);
 }
 
-void GpuPlaceMemory::allow_updates() {
-  gpu_->gpu.fill(gpu_->stream, rejected_.data(), 0, rejected_.bytes());
+void GpuPlaceMemory::clear_rejection_flag() {
+  gpu_->gpu.fill(gpu_->stream, rejection_flag_.data(), 0, rejection_flag_.bytes());
 }
 
 void GpuPlaceMemory::read(void* to, const std::byte* from, int64_t bytes) const {
-  for (int64_t at = 0; at < bytes; at += kStaging) {
-    const int64_t some = std::min(kStaging, bytes - at);
+  for (int64_t at = 0; at < bytes; at += kStagingBytes) {
+    const int64_t some = std::min(kStagingBytes, bytes - at);
     gpu_->gpu.copy(gpu_->stream, staging_.data(), from + at, some);
     gpu_->gpu.synchronize(gpu_->stream);
     std::memcpy(static_cast<std::byte*>(to) + at, staging_.data(), static_cast<size_t>(some));
   }
 }
 
-/// The next staging cell for an asynchronous write. Cells form a ring of two halves. Before a half
-/// is reused, the host waits for the copies from this half. They are usually done, because the
-/// copies from the other half are newer.
+/// The cells of the staging buffer form a ring buffer of two halves. Before the host reuses a half,
+/// it waits for the copies from that half, which are usually complete.
 std::byte* GpuPlaceMemory::next_cell() {
-  if (cell_ == kStaging) cell_ = 0;
-  if (cell_ % kHalf == 0) {
-    const auto half = static_cast<size_t>(cell_ / kHalf);
+  if (next_cell_offset_ == kStagingBytes) next_cell_offset_ = 0;
+  if (next_cell_offset_ % kHalfBytes == 0) {
+    const auto half = static_cast<size_t>(next_cell_offset_ / kHalfBytes);
     gpu_->gpu.record(copied_[1 - half], gpu_->stream);
     gpu_->gpu.synchronize(copied_[half]);
   }
-  return staging_.data() + std::exchange(cell_, cell_ + kCell);
+  return staging_.data() + std::exchange(next_cell_offset_, next_cell_offset_ + kCellBytes);
 }
 
 void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
   if (bytes == 0) return;
-  if (bytes <= kCell) {
+  if (bytes <= kCellBytes) {
     std::byte* cell = next_cell();
     std::memcpy(cell, from, static_cast<size_t>(bytes));
     return gpu_->gpu.copy(gpu_->stream, to, cell, bytes);
   }
-  for (int64_t at = 0; at < bytes; at += kStaging) {
-    const int64_t some = std::min(kStaging, bytes - at);
+  for (int64_t at = 0; at < bytes; at += kStagingBytes) {
+    const int64_t some = std::min(kStagingBytes, bytes - at);
     gpu_->gpu.synchronize(gpu_->stream);
     std::memcpy(staging_.data(), static_cast<const std::byte*>(from) + at,
                 static_cast<size_t>(some));
@@ -105,25 +105,26 @@ void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
   gpu_->gpu.synchronize(gpu_->stream);
 }
 
-/// Copies the variables to the host first: the GPU may not have room for both arenas.
-std::shared_ptr<PlaceMemory> GpuPlaceMemory::grown(const Regions& regions) {
+/// Saves the variables in host memory while the arena is replaced, because the GPU may not have
+/// memory for two arenas.
+std::shared_ptr<PlaceMemory> GpuPlaceMemory::reallocate(const Regions& regions) {
   const int64_t bytes = this->regions().state;
-  const std::unique_ptr<std::byte[]> variables = host_bytes(bytes);
-  read(variables.get(), at().state, bytes);
+  const std::unique_ptr<std::byte[]> variables = allocate_pageable(bytes);
+  read(variables.get(), addresses().state, bytes);
   arena_ = {};
   memory_.state = nullptr;
   try {
     auto memory = std::make_shared<GpuPlaceMemory>(gpu_, regions);
-    memory->write(memory->at().state, variables.get(), bytes);
+    memory->write(memory->addresses().state, variables.get(), bytes);
     for (size_t i = 0; i < 2; ++i) {
-      std::memcpy(memory->at().host_slots.outputs[i], at().host_slots.outputs[i],
+      std::memcpy(memory->addresses().host_slots.outputs[i], addresses().host_slots.outputs[i],
                   static_cast<size_t>(this->regions().outputs));
-      std::memcpy(memory->at().reports[i], at().reports[i], sizeof(StepReport));
+      std::memcpy(memory->addresses().reports[i], addresses().reports[i], sizeof(StepReport));
     }
     return memory;
   } catch (...) {
     allocate_arena();
-    write(at().state, variables.get(), bytes);
+    write(addresses().state, variables.get(), bytes);
     throw;
   }
 }

@@ -15,17 +15,17 @@ bool lowers_to(const ir::Op& op) {
   return std::holds_alternative<T>(*def_of(op).lower);
 }
 
-GpuCall group_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelMemo& memo,
-                   std::vector<std::pair<const ir::Op*, int>>& error_operands) {
+GpuCall generated_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelCache& memo,
+                       std::vector<std::pair<const ir::Op*, int>>& error_operands) {
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
-  const KernelMemo::Passes& passes = memo.passes_of(op);
+  const KernelCache::Kernels& passes = memo.kernels_of(op);
   GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
   call.updates = updates_variables(op, call.refs);
   for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
   const std::vector<kir::Buffer>& buffers = passes.front().buffers;
   check(batch <= max_batch(buffers), "the batch exceeds the range of the kernel's indices");
   const ScratchLayout scratch = scratch_layout(passes.front(), batch);
-  const int64_t begin = workspace_of(plan, op, scratch.bytes);
+  const int64_t begin = workspace_offset_of(plan, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
   if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
     call.refs.push_back({.error_word = static_cast<int>(error_operands.size())});
@@ -41,63 +41,67 @@ GpuCall library_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, bool tf3
   GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
   check(!updates_variables(op, call.refs), "a library kernel would write to a variable");
   call.library.emplace(op, batch, tf32);
-  call.refs.push_back({.offset = workspace_of(plan, op, planned_workspace(op))});
+  call.refs.push_back({.offset = workspace_offset_of(plan, op, planned_workspace(op))});
   return call;
 }
 
-GpuCall collective_call(ir::Op& op, const MemoryPlan& plan, size_t number) {
+GpuCall collective_call(ir::Op& op, const MemoryPlan& plan, size_t index) {
   std::vector<BufferRef> refs = buffers_of(plan, op);
   check(!updates_variables(op, refs), "a collective writes to variables even if data was rejected");
-  return {
-      .op = &op, .exchange = collective_role(plan, op), .number = number, .refs = std::move(refs)};
+  return {.op = &op,
+          .collective = collective_role(plan, op),
+          .collective_index = index,
+          .refs = std::move(refs)};
 }
 
-/// Sets which collectives each call waits for.
-void relate(std::vector<GpuCall>& calls) {
-  std::vector<LinkedCall> related;
-  for (GpuCall& call : calls) related.push_back({call.op, &call.exchange});
-  link_collectives(related);
+/// Sets, for each call, the number of collectives that the call waits for.
+void link_calls(std::vector<GpuCall>& calls) {
+  std::vector<LinkedCall> linked;
+  for (GpuCall& call : calls) linked.push_back({call.op, &call.collective});
+  link_collectives(linked);
 }
 
-/// Makes all kernels that write variables test the rejection flag. The last call with error words
-/// sets the flag. A call that both checks data and writes variables writes them in its last kernel.
-/// The flag is set before this kernel.
+/// Makes all kernels that write variables test the rejection flag. Appends the kernel that sets the
+/// rejection flag to the last call that has error words. In a call that both checks data and writes
+/// variables, only the last kernel writes variables, and the rejection flag is set just before this
+/// kernel.
 void guard_updates(GpuStepList& list) {
-  using Kind = GpuPass::Kind;
+  using Kind = GpuKernelLaunch::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());
   const auto last =
-      std::find_if(list.calls.rbegin(), list.calls.rend(), std::mem_fn(&GpuCall::refuses));
+      std::find_if(list.calls.rbegin(), list.calls.rend(), std::mem_fn(&GpuCall::has_error_words));
   for (auto call = list.calls.begin(); call != list.calls.end(); ++call) {
     auto& passes = call->passes;
-    if (call->copy_bytes > 0 && call->updates) passes.push_back({copy_pass(call->copy_bytes)});
+    if (call->copy_bytes > 0 && call->updates) passes.push_back({copy_kernel(call->copy_bytes)});
     auto updates = call->updates ? passes.begin() : passes.end();
-    if (call->updates && call->refuses()) updates = passes.end() - 1;
+    if (call->updates && call->has_error_words()) updates = passes.end() - 1;
     for (auto pass = updates; pass != passes.end(); ++pass) {
-      *pass = {unless_rejected(std::move(pass->kernel)), Kind::guarded};
+      *pass = {skip_if_rejected(std::move(pass->kernel)), Kind::guarded};
     }
-    if (call + 1 == last.base() || (call->updates && call->refuses())) {
-      passes.insert(updates, {error_flag_pass(count), Kind::refusal});
+    if (call + 1 == last.base() || (call->updates && call->has_error_words())) {
+      passes.insert(updates, {error_flag_kernel(count), Kind::rejection});
     }
   }
 }
 
-/// Places the collective that exchanges the rejection flag after all data checks and after the
-/// first `collectives_before` collectives. All kernels that write variables come later, and do
-/// nothing if any rank rejected its data.
+/// Places the all-reduce of the rejection flag after all data checks and after the first
+/// `collectives_before` collectives. The all-reduce precedes all kernels that write variables.
+/// Those kernels do nothing if any rank has rejected its data.
 void insert_error_sync(GpuStepList& list, size_t collectives_before) {
-  list.refusals = list.exchanges;
+  list.error_sync = list.collective_count;
   for (size_t i = 0; i < list.calls.size(); ++i) {
     const GpuCall& call = list.calls[i];
-    const bool before = call.exchange.exchanges() && call.number < collectives_before;
-    if (call.refuses() || before) list.error_sync_before = i + 1;
+    const bool before =
+        call.collective.is_collective() && call.collective_index < collectives_before;
+    if (call.has_error_words() || before) list.error_sync_before = i + 1;
   }
-  bool heeded = false;
+  bool found_first = false;
   for (size_t i = 0; i < list.calls.size(); ++i) {
-    for (GpuPass& pass : list.calls[i].passes) {
-      if (pass.kind != GpuPass::Kind::guarded) continue;
+    for (GpuKernelLaunch& pass : list.calls[i].passes) {
+      if (pass.kind != GpuKernelLaunch::Kind::guarded) continue;
       check(i >= list.error_sync_before,
             "a variable is written before ranks exchange their error words");
-      pass.waits_for_error_sync = !std::exchange(heeded, true);
+      pass.waits_for_error_sync = !std::exchange(found_first, true);
     }
   }
 }
@@ -105,31 +109,31 @@ void insert_error_sync(GpuStepList& list, size_t collectives_before) {
 }  // namespace
 
 GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
-                          bool tf32, KernelMemo& memo) {
+                          bool tf32, KernelCache& memo) {
   GpuStepList list;
   for (const auto& op : program.main().ops) {
     if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
     if (lowers_to<CollectiveOp>(*op)) {
-      list.calls.push_back(collective_call(*op, plan, list.exchanges++));
+      list.calls.push_back(collective_call(*op, plan, list.collective_count++));
     } else if (op->attrs.has("kernel")) {
       list.calls.push_back(library_call(*op, plan, batch, tf32));
     } else {
-      list.calls.push_back(group_call(*op, plan, batch, memo, list.error_operands));
+      list.calls.push_back(generated_call(*op, plan, batch, memo, list.error_operands));
     }
   }
   for (const auto& op : program.main().ops) {
     if (!lowers_to<Store>(*op)) continue;
-    if (const auto copy = copy_of_store(plan, *op, batch)) {
+    if (const auto copy = store_copy(plan, *op, batch)) {
       list.calls.push_back({.op = op.get(),
                             .copy_bytes = copy->bytes,
                             .refs = {copy->from, copy->to},
-                            .updates = copy->updates});
+                            .updates = copy->updates_variable});
     }
   }
-  relate(list.calls);
-  const std::optional<size_t> told = collectives_before_error_sync(program.main());
-  if (told || !list.error_operands.empty()) guard_updates(list);
-  if (told) insert_error_sync(list, *told);
+  link_calls(list.calls);
+  const std::optional<size_t> collectives_before = collectives_before_error_sync(program.main());
+  if (collectives_before || !list.error_operands.empty()) guard_updates(list);
+  if (collectives_before) insert_error_sync(list, *collectives_before);
   return list;
 }
 

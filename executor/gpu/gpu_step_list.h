@@ -7,59 +7,63 @@
 
 #include "executor/device/buffer_refs.h"
 #include "executor/device/collective_role.h"
-#include "executor/device/kernel_memo.h"
+#include "executor/device/kernel_cache.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu_driver/gpu.h"
 #include "executor/gpu_libraries/gpu_library_call.h"
 
 namespace fluid {
 
-/// One kernel launch of a call.
-struct GpuPass {
-  /// Buffers of the kernel. plain: the call's buffers. guarded: the call's buffers and the
-  /// rejection flag, which stops updates. refusal: the error words and the rejection flag, which
-  /// this kernel sets.
-  enum class Kind : uint8_t { plain, guarded, refusal };
+/// One launch of a generated kernel within a call.
+struct GpuKernelLaunch {
+  /// plain: a kernel on the call's buffers. guarded: a kernel that also reads the rejection flag,
+  /// and writes nothing if the flag is set. rejection: the kernel that sets the rejection flag if
+  /// any error word is set.
+  enum class Kind : uint8_t { plain, guarded, rejection };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
-  bool waits_for_error_sync =
-      false;  ///< waits for the collective that exchanges the rejection flag
-  LoadedPass loaded = {};
+  /// Whether the launch waits for the all-reduce of the rejection flag.
+  bool waits_for_error_sync = false;
+  LoadedKernel loaded = {};
 };
 
-/// One call of a step list. It is one of: the generated kernels of a fused op; a library kernel,
-/// whose workspace is the last buffer; a collective; a copy of `copy_bytes` from buffer 0 to buffer
-/// 1.
+/// One call of a step list, of one of four kinds: the generated kernels of a fused op; a library
+/// kernel, whose last buffer is its workspace; a collective; or a copy of `copy_bytes` bytes from
+/// buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
-  std::vector<GpuPass> passes;
+  std::vector<GpuKernelLaunch> passes;
   std::optional<GpuLibraryCall> library = {};
-  GpuPlan gpu_plan = {};  ///< plan of the library call, set by bind()
-  int revision = 0;       ///< GpuChooser::revision() that the plan stems from
+  GpuPlan gpu_plan = {};  ///< plan of the library call; set by GpuExecutable::bind()
+  int revision = 0;       ///< GpuAlgorithmSelector::revision() when gpu_plan was created
   int64_t copy_bytes = 0;
-  CollectiveRole exchange = {};
-  size_t number = 0;  ///< index of the collective
+  CollectiveRole collective = {};
+  /// Index of the collective in queueing order, not counting error_sync.
+  size_t collective_index = 0;
   std::vector<BufferRef> refs;
-  bool updates = false;  ///< writes variables
+  bool updates = false;  ///< whether the call writes variables
 
-  bool refuses() const { return !refs.empty() && refs.back().error_word >= 0; }
+  bool has_error_words() const { return !refs.empty() && refs.back().error_word >= 0; }
 };
 
 /// The calls of a step on a GPU, in queueing order. If kernels check data, all kernels that write
-/// variables come after the checks, and do nothing after a rejection. Ranks exchange the rejection
-/// flag, even a rank without samples: a step that one rank rejects is applied on none.
+/// variables run after the checks, and do nothing if the rejection flag is set. All ranks, even
+/// those without samples, take part in the all-reduce of the rejection flag. So a step that one
+/// rank rejects updates no variable on any rank.
 struct GpuStepList {
   std::vector<GpuCall> calls;
-  std::vector<std::pair<const ir::Op*, int>> error_operands = {};  ///< operands with error words
-  size_t exchanges = 0;  ///< number of collectives of data, without the rejection flag's
-  /// Index of the collective that exchanges the rejection flag.
-  std::optional<size_t> refusals = {};
-  size_t error_sync_before = 0;  ///< index of the call that this collective precedes
+  /// Index of a pair of error words -> the op, and the index of its operand, that the pair reports.
+  std::vector<std::pair<const ir::Op*, int>> error_operands = {};
+  size_t collective_count = 0;  ///< number of collectives, not counting error_sync
+  /// Index, for GpuCollectives::start(), of the all-reduce of the rejection flag; nullopt if the
+  /// step has no such all-reduce.
+  std::optional<size_t> error_sync = {};
+  size_t error_sync_before = 0;  ///< index of the call before which error_sync is queued
 };
 
-/// Builds the step list of a final program. `tf32`: matmuls and convolutions in f32 may round
-/// operands to TF32.
+/// Builds the step list of a program on which all passes have run. `tf32`: f32 matmuls and
+/// convolutions may round their operands to TF32.
 GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
-                          bool tf32, KernelMemo& memo);
+                          bool tf32, KernelCache& memo);
 
 }  // namespace fluid

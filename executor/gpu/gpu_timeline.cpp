@@ -6,39 +6,39 @@ namespace fluid {
 
 GpuTimeline::GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls)
     : gpu_(std::move(gpu)) {
-  const auto mark = [&] { return gpu_->gpu.event(fluid_gpu_times); };
-  begin_ = mark();
+  const auto new_event = [&] { return gpu_->gpu.create_event(fluid_gpu_event_timing); };
+  begin_ = new_event();
   for (const CollectiveRole& call : calls) {
-    Marks& marks = marks_.emplace_back();
-    if (call.awaited_collectives > 0) marks.awaited = mark();
-    if (call.exchanges()) {
-      marks.exchange = {mark(), mark()};
-      if (!end_) end_ = mark();
+    CallEvents& events = events_.emplace_back();
+    if (call.awaited_collectives > 0) events.wait_end = new_event();
+    if (call.is_collective()) {
+      events.collective = {new_event(), new_event()};
+      if (!end_) end_ = new_event();
     } else {
-      marks.done = mark();
+      events.call_end = new_event();
     }
   }
 }
 
 void GpuTimeline::read(int64_t begin, RunTimes& times) const {
-  const auto time_of = [&](const GpuEvent& mark) {
-    return begin + static_cast<int64_t>(1e6 * gpu_->gpu.milliseconds(begin_, mark));
+  const auto time_of = [&](const GpuEvent& event) {
+    return begin + static_cast<int64_t>(1e6 * gpu_->gpu.milliseconds(begin_, event));
   };
   int64_t last = begin;
-  const auto until = [&](const GpuEvent& mark) {
-    const int64_t from = std::exchange(last, time_of(mark));
+  const auto until = [&](const GpuEvent& event) {
+    const int64_t from = std::exchange(last, time_of(event));
     return TimeSpan{from, last};
   };
-  for (size_t call = 0; call < marks_.size(); ++call) {
-    const auto& [awaited, done, exchange] = marks_[call];
+  for (size_t call = 0; call < events_.size(); ++call) {
+    const auto& [wait_end, call_end, collective] = events_[call];
     CallTimes& t = times.calls[call];
     t = {};
-    if (awaited) t.wait = until(awaited);
-    if (done) t.call = until(done);
-    if (exchange.begin) t.exchange = {time_of(exchange.begin), time_of(exchange.end)};
+    if (wait_end) t.wait = until(wait_end);
+    if (call_end) t.call = until(call_end);
+    if (collective.begin) t.collective = {time_of(collective.begin), time_of(collective.end)};
   }
-  times.last_wait = {};
-  if (end_) times.last_wait = until(end_);
+  times.final_wait = {};
+  if (end_) times.final_wait = until(end_);
 }
 
 }  // namespace fluid

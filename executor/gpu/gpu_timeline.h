@@ -10,47 +10,47 @@
 
 namespace fluid {
 
-/// Events at the begin and end of work on a stream.
-struct GpuSpan {
+/// Timing events recorded before and after some work on a stream.
+struct GpuEventPair {
   GpuEvent begin, end;
 };
 
-/// Times the calls of a step with GPU events, which are captured into the step's graph, so the host
-/// does not affect the times. A call's time starts when the previous call on the steps' stream
-/// ends. Waiting for the rejection flag counts for the call that tests it.
+/// Times the calls of a step by timing events captured in its CUDA graph, so that the host does not
+/// affect the times. The time of a call starts when the previous call on the steps' stream ends,
+/// and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
-  /// `calls`: the collective role of each call.
+  /// `calls`: for each call of the step, its role in collectives.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
-  // Events on the steps' stream, in this order.
-  void note_begin() const { note(begin_); }
-  /// The collectives that the call waits for are done.
-  void note_awaited(size_t call) const { note(marks_[call].awaited); }
-  void note_done(size_t call) const { note(marks_[call].done); }
-  /// The collectives that no call reads are done.
-  void note_end() const {
-    if (end_) note(end_);
+  // The record functions below record events on the steps' stream. They are called in this order.
+  void record_step_begin() const { record(begin_); }
+  /// Call after the wait for the collectives whose results call `call` reads.
+  void record_wait_end(size_t call) const { record(events_[call].wait_end); }
+  void record_call_end(size_t call) const { record(events_[call].call_end); }
+  /// Call after the wait for all remaining collectives.
+  void record_step_end() const {
+    if (end_) record(end_);
   }
 
-  /// Events to record around the collective, on the collectives' stream.
-  const GpuSpan& exchange(size_t call) const { return marks_[call].exchange; }
+  /// The events that the caller records before and after a collective, on the collectives' stream.
+  const GpuEventPair& collective_span(size_t call) const { return events_[call].collective; }
 
-  /// Reads the times of a completed run that began at `begin`, a clock_ns() time.
+  /// Stores the times of a completed step in `times`. `begin`: when the step began, by clock_ns().
   void read(int64_t begin, RunTimes& times) const;
 
  private:
-  struct Marks {
-    GpuEvent awaited;  ///< of a call that waits for collectives: the wait is over
-    GpuEvent done;     ///< of a call other than a collective: its work is done
-    GpuSpan exchange;  ///< of a collective
+  struct CallEvents {
+    GpuEvent wait_end;  ///< end of the call's wait for collectives; empty if the call does not wait
+    GpuEvent call_end;  ///< end of the call; empty for a collective
+    GpuEventPair collective;  ///< begin and end of a collective; empty for other calls
   };
-  void note(const GpuEvent& mark) const { gpu_->gpu.record(mark, gpu_->stream); }
+  void record(const GpuEvent& event) const { gpu_->gpu.record(event, gpu_->stream); }
 
   std::shared_ptr<const OpenGpu> gpu_;
   GpuEvent begin_;
-  GpuEvent end_;  ///< set if the step has collectives
-  std::vector<Marks> marks_;
+  GpuEvent end_;  ///< end of the step; empty if the step has no collectives
+  std::vector<CallEvents> events_;
 };
 
 }  // namespace fluid

@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-std::vector<ByteRange> sent_outputs(const MemoryPlan& plan) {
+std::vector<ByteRange> outputs_copied_by_step(const MemoryPlan& plan) {
   std::vector<ByteRange> outputs;
   for (const auto& [value, range] : plan.values) {
     if (range.region != Region::outputs) continue;
@@ -15,32 +15,33 @@ std::vector<ByteRange> sent_outputs(const MemoryPlan& plan) {
       outputs.push_back({range.offset, range.bytes});
     }
   }
-  return joined(std::move(outputs));
+  return merge_ranges(std::move(outputs));
 }
 
 }  // namespace
 
-std::vector<ByteRange> joined(std::vector<ByteRange> stretches) {
-  std::ranges::sort(stretches, {}, &ByteRange::offset);
-  std::vector<ByteRange> few;
-  for (const ByteRange& next : stretches) {
-    if (few.empty() || next.offset > aligned(few.back().offset + few.back().bytes)) {
-      few.push_back(next);
+std::vector<ByteRange> merge_ranges(std::vector<ByteRange> ranges) {
+  std::ranges::sort(ranges, {}, &ByteRange::offset);
+  std::vector<ByteRange> merged;
+  for (const ByteRange& next : ranges) {
+    if (merged.empty() || next.offset > align_up(merged.back().offset + merged.back().bytes)) {
+      merged.push_back(next);
     } else {
-      few.back().bytes = next.offset + next.bytes - few.back().offset;
+      merged.back().bytes = next.offset + next.bytes - merged.back().offset;
     }
   }
-  return few;
+  return merged;
 }
 
 GpuFeeds::GpuFeeds(std::shared_ptr<const OpenGpu> gpu)
-    : gpu_(std::move(gpu)), stream_(gpu_->gpu.stream()) {
+    : gpu_(std::move(gpu)), stream_(gpu_->gpu.create_stream()) {
   for (auto* events : {&copied_, &read_}) {
-    for (GpuEvent& event : *events) event = gpu_->gpu.event();
+    for (GpuEvent& event : *events) event = gpu_->gpu.create_event();
   }
 }
 
-void GpuFeeds::copy(const Memory& memory, int slot, std::span<const ByteRange> feeds) const {
+void GpuFeeds::copy(const MemoryAddresses& memory, int slot,
+                    std::span<const ByteRange> feeds) const {
   if (feeds.empty()) return;
   const Gpu& gpu = gpu_->gpu;
   const auto i = static_cast<size_t>(slot);
@@ -53,55 +54,58 @@ void GpuFeeds::copy(const Memory& memory, int slot, std::span<const ByteRange> f
   gpu.wait(gpu_->stream, copied_[i]);
 }
 
-void GpuFeeds::note_reader(int slot) const {
+void GpuFeeds::record_slot_read(int slot) const {
   gpu_->gpu.record(read_[static_cast<size_t>(slot)], gpu_->stream);
 }
 
 GpuResults::GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
-                       std::vector<std::pair<const ir::Op*, int>> operands, bool shares)
+                       std::vector<std::pair<const ir::Op*, int>> operands, bool has_error_sync)
     : gpu_(std::move(gpu)),
-      operands_(std::move(operands)),
-      outputs_(sent_outputs(plan)),
-      has_error_sync_(shares),
-      errors_(gpu_->gpu.allocate(kErrorBytes * std::max<int64_t>(1, this->operands()))),
-      host_errors_(gpu_->gpu.allocate_host(2 * (errors_.bytes() + kRejectionFlagBytes))) {
-  for (GpuEvent& end : ends_) end = gpu_->gpu.event();
+      checked_operands_(std::move(operands)),
+      outputs_(outputs_copied_by_step(plan)),
+      has_error_sync_(has_error_sync),
+      error_words_(gpu_->gpu.allocate(kErrorBytes * std::max<int64_t>(1, operand_count()))),
+      host_error_words_(gpu_->gpu.allocate_host(2 * (error_words_.bytes() + kRejectionFlagBytes))) {
+  for (GpuEvent& end : ends_) end = gpu_->gpu.create_event();
 }
 
-void GpuResults::bind(const Memory& memory, const Variables& variables) {
+void GpuResults::bind(const MemoryAddresses& memory, const Variables& variables) {
   memory_ = memory;
-  reported_ = reported(variables);
+  reported_ = variables_to_report(variables);
 }
 
-void GpuResults::clear_errors() const {
-  if (checks_data()) gpu_->gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+void GpuResults::clear_error_words() const {
+  if (has_error_words()) gpu_->gpu.fill(gpu_->stream, error_words_.data(), 0, error_words_.bytes());
 }
 
-void GpuResults::send(int outputs) const {
+void GpuResults::copy_to_host(int outputs) const {
   const Gpu& gpu = gpu_->gpu;
   const auto slot = static_cast<size_t>(outputs);
-  if (checks_data()) {
-    gpu.copy(gpu_->stream, host_errors(outputs), errors_.data(), errors_.bytes());
+  if (has_error_words()) {
+    gpu.copy(gpu_->stream, host_error_words(outputs), error_words_.data(), error_words_.bytes());
   }
   if (has_error_sync_)
-    gpu.copy(gpu_->stream, host_rejection_flag(outputs), memory_.refused, kRejectionFlagBytes);
+    gpu.copy(gpu_->stream, host_rejection_flag(outputs), memory_.rejection_flag,
+             kRejectionFlagBytes);
   for (const ByteRange& output : outputs_) {
     gpu.copy(gpu_->stream, memory_.host_slots.outputs[slot] + output.offset,
              memory_.slots.outputs[slot] + output.offset, output.bytes);
   }
-  for (const Reported& r : reported_) {
-    gpu.copy(gpu_->stream, memory_.reports[slot] + r.cell * StepReport::kCell,
+  for (const ReportedVariable& r : reported_) {
+    gpu.copy(gpu_->stream, memory_.reports[slot] + r.cell * StepReport::kCellBytes,
              memory_.state + r.offset, r.bytes());
   }
 }
 
-void GpuResults::note_end(int outputs) const { gpu_->gpu.record(end(outputs), gpu_->stream); }
+void GpuResults::record_end(int outputs) const {
+  gpu_->gpu.record(end_event(outputs), gpu_->stream);
+}
 
-Status GpuResults::status(int outputs) const {
-  const auto* words = reinterpret_cast<const int64_t*>(host_errors(outputs));
-  for (size_t i = 0; i < operands_.size(); ++i) {
+StepStatus GpuResults::status(int outputs) const {
+  const auto* words = reinterpret_cast<const int64_t*>(host_error_words(outputs));
+  for (size_t i = 0; i < checked_operands_.size(); ++i) {
     if (words[2 * i] == 0) continue;
-    return {operands_[i].first, operands_[i].second, words[2 * i + 1]};
+    return {checked_operands_[i].first, checked_operands_[i].second, words[2 * i + 1]};
   }
   return {};
 }

@@ -12,83 +12,94 @@
 
 namespace fluid {
 
-/// A byte range of a slot.
+/// A byte range within a feed or output slot.
 struct ByteRange {
   int64_t offset = 0, bytes = 0;
 };
 
-/// Sorts `stretches` and merges neighbours that are separated only by padding.
-std::vector<ByteRange> joined(std::vector<ByteRange> stretches);
+/// Sorts `ranges` by offset, and merges neighbouring ranges that are separated only by alignment
+/// padding.
+std::vector<ByteRange> merge_ranges(std::vector<ByteRange> ranges);
 
-/// Copies feeds to the GPU on a stream of its own, concurrently with the previous step. One per
-/// GPU.
+/// Copies feeds to the GPU on a dedicated stream, concurrently with the previous step. A GPU has
+/// one GpuFeeds.
 class GpuFeeds {
  public:
   explicit GpuFeeds(std::shared_ptr<const OpenGpu> gpu);
 
-  /// Queues the copy of the host's feed slot, after the last step that reads the GPU's slot. Later
-  /// steps wait for the copy. The host must not change its slot before one of these steps is done.
-  void copy(const Memory& memory, int slot, std::span<const ByteRange> feeds) const;
-  /// Records that the step queued last reads `slot`.
-  void note_reader(int slot) const;
+  /// Queues a copy of feed slot `slot` from the host to the GPU. The copy waits for the last step
+  /// that reads this slot on the GPU. Steps queued after the copy wait for the copy. The host must
+  /// not change the host's slot until a step queued after the copy is complete.
+  void copy(const MemoryAddresses& memory, int slot, std::span<const ByteRange> feeds) const;
+  /// Records that the last queued step reads feed slot `slot`: later copies to this slot wait for
+  /// the step.
+  void record_slot_read(int slot) const;
 
  private:
   std::shared_ptr<const OpenGpu> gpu_;
   GpuStream stream_;
-  std::array<GpuEvent, 2> copied_, read_;  ///< by feed slot
+  /// Feed slot -> events after its last copy, and after the last step that reads it.
+  std::array<GpuEvent, 2> copied_, read_;
 };
 
-/// Bytes. A step copies outputs up to this size to the host; larger ones stay in their slot on the
-/// GPU until they are fetched.
+/// Maximum size in bytes of an output that every step copies to the host. Larger outputs stay on
+/// the GPU until they are fetched.
 inline constexpr int64_t kMaxCopiedByStep = int64_t{1} << 20;
 
-/// Bytes of the two error words of one operand.
+/// Size in bytes of the two error words of one checked operand.
 inline constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
 
-/// Copies a step's outputs, report and error words to the host. Two steps can be in flight, one per
-/// output slot.
+/// Copies the outputs, report and error words of steps to the host. Two steps can be in flight, one
+/// per output slot.
 class GpuResults {
  public:
-  /// `operands`: the operands with error words. `shares`: ranks exchange the rejection flag.
+  /// `operands`: the op and operand index of each pair of error words. `has_error_sync`: whether
+  /// steps all-reduce the rejection flag.
   GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
-             std::vector<std::pair<const ir::Op*, int>> operands, bool shares);
-  void bind(const Memory& memory, const Variables& variables);
+             std::vector<std::pair<const ir::Op*, int>> operands, bool has_error_sync);
+  void bind(const MemoryAddresses& memory, const Variables& variables);
 
-  bool checks_data() const { return !operands_.empty(); }
-  int64_t operands() const { return static_cast<int64_t>(operands_.size()); }
-  /// {1, index} for a rejected operand, else zeros.
-  std::byte* errors() const { return errors_.data(); }
+  bool has_error_words() const { return !checked_operands_.empty(); }
+  int64_t operand_count() const { return static_cast<int64_t>(checked_operands_.size()); }
+  /// Device address of the error words, two per checked operand: {1, the out-of-range index} if the
+  /// operand was rejected, else {0, 0}.
+  std::byte* error_words() const { return error_words_.data(); }
 
-  /// Queues clearing the error words, before a step's calls.
-  void clear_errors() const;
-  /// Queues the copies to the host, after a step's calls.
-  void send(int outputs) const;
-  /// Records the end of the step queued last.
-  void note_end(int outputs) const;
-  /// The event recorded by note_end().
-  const GpuEvent& end(int outputs) const { return ends_[static_cast<size_t>(outputs)]; }
-  /// Status of a completed step, from its error words.
-  Status status(int outputs) const;
-  /// Whether another rank rejected a completed step whose status() is good.
+  /// Queues a fill of the error words with zeros. Must be called before the calls of a step are
+  /// queued.
+  void clear_error_words() const;
+  /// Queues the copies to the host, for output slot `outputs`. Must be called after the calls of a
+  /// step are queued.
+  void copy_to_host(int outputs) const;
+  /// Records the end event of output slot `outputs` after the last queued step.
+  void record_end(int outputs) const;
+  /// The event that record_end() recorded for output slot `outputs`.
+  const GpuEvent& end_event(int outputs) const { return ends_[static_cast<size_t>(outputs)]; }
+  /// Status of the completed step with output slot `outputs`, from this rank's error words.
+  StepStatus status(int outputs) const;
+  /// Whether another rank has rejected the completed step with output slot `outputs`. Requires that
+  /// status() is good.
   bool rejected_by_other_rank(int outputs) const;
 
  private:
-  std::byte* host_errors(int outputs) const {
-    return host_errors_.data() + outputs * (errors_.bytes() + kRejectionFlagBytes);
+  std::byte* host_error_words(int outputs) const {
+    return host_error_words_.data() + outputs * (error_words_.bytes() + kRejectionFlagBytes);
   }
   std::byte* host_rejection_flag(int outputs) const {
-    return host_errors(outputs) + errors_.bytes();
+    return host_error_words(outputs) + error_words_.bytes();
   }
-  static constexpr int64_t kRejectionFlagBytes = sizeof(int64_t);  ///< size of Memory::refused
+  /// Size of the rejection flag, to which MemoryAddresses::rejection_flag points.
+  static constexpr int64_t kRejectionFlagBytes = sizeof(int64_t);
 
   std::shared_ptr<const OpenGpu> gpu_;
-  std::vector<std::pair<const ir::Op*, int>> operands_;
+  std::vector<std::pair<const ir::Op*, int>> checked_operands_;
   std::vector<ByteRange> outputs_;
   bool has_error_sync_;
-  GpuMemory errors_, host_errors_;  ///< the host's copy has two slots, each with the rejection flag
+  GpuMemory error_words_,
+      host_error_words_;  ///< host copies per output slot: the error words, then the rejection flag
   std::array<GpuEvent, 2> ends_;
-  Memory memory_;
-  std::vector<Reported> reported_;
+  MemoryAddresses memory_;
+  std::vector<ReportedVariable> reported_;
 };
 
 }  // namespace fluid

@@ -17,20 +17,22 @@ namespace fs = std::filesystem;
 constexpr const char* kName = "libfluid_cuda.so";
 constexpr const char* kLibraryVariable = "FLUID_GPU_LIBRARY";
 
+/// The table of a loaded GPU library, or the reason why the library could not be loaded.
 struct Library {
   const FluidGpuTable* table = nullptr;
-  std::string absence;
+  std::string unavailable_reason;
 };
 
-/// Folder of the library that holds this code, or empty when it is part of the program.
+/// Folder of the program or shared library that contains this code; empty if unknown.
 fs::path own_folder() {
   Dl_info info = {};
   const bool known = dladdr(reinterpret_cast<const void*>(&cuda_version), &info) != 0;
   return known && info.dli_fname != nullptr ? fs::path(info.dli_fname).parent_path() : fs::path();
 }
 
-/// `path` if given; else the first existing file kName beside libfluid.so or next to the program;
-/// else kName, which dlopen searches for.
+/// Returns `path` if it is not empty. Otherwise returns the first existing file kName beside
+/// libfluid.so, beside the program, or in the program's lib and ../lib. If there is none, returns
+/// kName, for which dlopen() searches.
 std::string library_to_load(const std::string& path) {
   if (!path.empty()) return path;
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
@@ -60,26 +62,28 @@ std::string why_not_loaded(const std::string& library, const std::string& said) 
 Library load(const std::string& path) {
   const std::string library = library_to_load(path);
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return {.absence = why_not_loaded(library, dlerror())};
+  if (handle == nullptr) return {.unavailable_reason = why_not_loaded(library, dlerror())};
   const auto table_of = reinterpret_cast<FluidGpuTableFn>(dlsym(handle, FLUID_GPU_TABLE_SYMBOL));
   if (table_of == nullptr) {
     dlclose(handle);
-    return {.absence = fmt::format("'{}' is not a GPU library of Fluid: it lacks {}", library,
-                                   FLUID_GPU_TABLE_SYMBOL)};
+    return {.unavailable_reason = fmt::format("'{}' is not a GPU library of Fluid: it lacks {}",
+                                              library, FLUID_GPU_TABLE_SYMBOL)};
   }
   const FluidGpuTable* table = table_of(FLUID_GPU_TABLE_VERSION);
   if (table == nullptr || table->version != FLUID_GPU_TABLE_VERSION) {
     dlclose(handle);
-    return {.absence = fmt::format("'{}' is of another version of Fluid than this program: it "
-                                   "lacks version {} of the shared interface",
-                                   library, FLUID_GPU_TABLE_VERSION)};
+    return {.unavailable_reason =
+                fmt::format("'{}' is of another version of Fluid than this program: it "
+                            "lacks version {} of the shared interface",
+                            library, FLUID_GPU_TABLE_VERSION)};
   }
   return {.table = table};
 }
 
 std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
   if (versions.driver == 0) return "no NVIDIA driver is installed, or this container sees none";
-  // A driver of the same CUDA major version runs newer minor versions.
+  // Only the major versions are compared: a driver also runs newer minor versions of its CUDA major
+  // version.
   if (versions.driver / 1000 < versions.runtime / 1000) {
     return fmt::format("the NVIDIA driver is too old: it runs CUDA {}, {} is needed",
                        cuda_version(versions.driver), cuda_version(versions.runtime));
@@ -87,7 +91,7 @@ std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
   return fmt::format("the NVIDIA driver does not work: {}", said);
 }
 
-/// The library that the user named, or "".
+/// The library path in $FLUID_GPU_LIBRARY, or "".
 std::string named_library() {
   const char* named = std::getenv(kLibraryVariable);
   return named != nullptr ? named : "";
@@ -99,16 +103,17 @@ std::string why_no_devices(const char* visible) {
                      visible);
 }
 
-/// Whether CUDA_VISIBLE_DEVICES hides all GPUs. An invalid index hides all later ones, and Slurm
-/// sets "NoDevFiles".
+/// Whether this value of CUDA_VISIBLE_DEVICES hides all GPUs. CUDA ignores an invalid index and all
+/// indices after it. Slurm sets "NoDevFiles" for jobs without GPUs.
 bool hides_all(std::string_view visible) {
   return visible.empty() || visible.starts_with("-1") || visible == "NoDevFiles";
 }
 
-void require_number(const GpuBackend& backend, int device) {
+/// Throws if GPU `device` does not exist.
+void require_device(const GpuBackend& backend, int device) {
   if (backend.devices == 0) {
     throw DeviceError(fmt::format("there is no cuda:{}: {}; the place cpu needs no GPU", device,
-                                  backend.absence));
+                                  backend.unavailable_reason));
   }
   if (device >= 0 && device < backend.devices) return;
   throw UserError(fmt::format("there is no GPU cuda:{}; this machine's last is cuda:{}", device,
@@ -119,28 +124,29 @@ void require_number(const GpuBackend& backend, int device) {
 
 GpuBackend find_gpus(const std::string& path) {
   const Library library = load(path);
-  GpuBackend found{.table = library.table, .absence = library.absence};
+  GpuBackend found{.table = library.table, .unavailable_reason = library.unavailable_reason};
   if (found.table == nullptr) return found;
   if (found.table->versions(&found.versions) != fluid_gpu_ok) {
-    found.absence = found.table->error();
+    found.unavailable_reason = found.table->error();
     return found;
   }
   int32_t devices = 0;
   if (found.table->device_count(&devices) != fluid_gpu_ok) {
-    found.absence = why_unusable(found.versions, found.table->error());
+    found.unavailable_reason = why_unusable(found.versions, found.table->error());
     return found;
   }
   found.devices = devices;
   if (devices > 0) return found;
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  found.absence = why_no_devices(visible);
+  found.unavailable_reason = why_no_devices(visible);
   found.hidden = visible != nullptr && hides_all(visible);
   return found;
 }
 
 bool may_have_gpus() {
   if (!named_library().empty()) return true;
-  // The first file exists once the driver has been used; /dev/dxg exists under WSL.
+  // Checks several files: /dev/nvidiactl may not exist before the driver's first use, and WSL has
+  // /dev/dxg instead.
   const char* const signs[] = {"/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg"};
   return std::ranges::any_of(signs, [](const char* sign) { return fs::exists(sign); });
 }
@@ -163,7 +169,7 @@ std::vector<int> supported_gpus(const GpuBackend& backend) {
 }
 
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device) {
-  require_number(backend, device);
+  require_device(backend, device);
   FluidGpuDescription gpu{};
   const FluidGpuResult result = backend.table->describe(device, &gpu);
   if (result == fluid_gpu_ok) return gpu;
@@ -172,16 +178,16 @@ FluidGpuDescription describe_gpu(const GpuBackend& backend, int device) {
   throw DeviceError(said);
 }
 
-std::string unsupported(const FluidGpuDescription& gpu) {
+std::string unsupported_reason(const FluidGpuDescription& gpu) {
   if (10 * gpu.major + gpu.minor >= FLUID_GPU_OLDEST_ARCHITECTURE) return "";
   return fmt::format("compute capability {}.{} is not supported, {}.{} and newer are", gpu.major,
                      gpu.minor, FLUID_GPU_OLDEST_ARCHITECTURE / 10,
                      FLUID_GPU_OLDEST_ARCHITECTURE % 10);
 }
 
-const FluidGpuTable& usable_gpu(const GpuBackend& backend, int device) {
+const FluidGpuTable& require_supported_gpu(const GpuBackend& backend, int device) {
   const FluidGpuDescription gpu = describe_gpu(backend, device);
-  if (const std::string why = unsupported(gpu); !why.empty()) {
+  if (const std::string why = unsupported_reason(gpu); !why.empty()) {
     throw DeviceError(fmt::format("cuda:{} ({}): {}", device, gpu.name, why));
   }
   return *backend.table;

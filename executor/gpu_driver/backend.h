@@ -7,47 +7,50 @@
 
 namespace fluid {
 
-/// The advice when a GPU has too little memory for a CUDA context.
+/// Advice to the user in the error message for a GPU with too little free memory for a CUDA
+/// context.
 inline constexpr const char* kNoContextAdvice =
     "its context needs memory: free GPU memory, or choose another GPU by CUDA_VISIBLE_DEVICES";
 
-/// The GPU library and its devices. A machine without GPUs is not an error.
+/// The loaded GPU library and the number of GPUs that it finds, or the reason why there are none.
 struct GpuBackend {
-  const FluidGpuTable* table = nullptr;  ///< of the library; null if none could be loaded
+  const FluidGpuTable* table =
+      nullptr;  ///< the library's functions; null if no library could be loaded
   FluidGpuVersions versions{};
   int devices = 0;
-  std::string absence;  ///< why there are no devices, in one line; else empty
-  bool hidden = false;  ///< CUDA_VISIBLE_DEVICES hides all devices on purpose
+  std::string unavailable_reason;  ///< why there are no GPUs, in one line; empty if there are GPUs
+  bool hidden = false;             ///< whether CUDA_VISIBLE_DEVICES explicitly hides all GPUs
 };
 
-/// Loads the GPU library `path`, which stays loaded, and counts its devices. An empty path searches
-/// for libfluid_cuda.so next to the program, in ./lib and ../lib from there, and on dlopen's path.
+/// Loads the GPU library `path`, which stays loaded, and counts the GPUs. An empty path searches
+/// for libfluid_cuda.so beside libfluid.so and the program, in the program's lib and ../lib, and on
+/// dlopen's search path.
 GpuBackend find_gpus(const std::string& path);
 
-/// Whether a driver is visible or $FLUID_GPU_LIBRARY names a library. Otherwise find_gpus() would
-/// waste time.
+/// Whether GPUs may exist: a GPU driver is visible, or $FLUID_GPU_LIBRARY names a library. Cheaper
+/// than find_gpus().
 bool may_have_gpus();
 
-/// Calls find_gpus() with $FLUID_GPU_LIBRARY, and keeps the result for the process.
+/// Returns find_gpus() for the path in $FLUID_GPU_LIBRARY, computed once per process.
 const GpuBackend& gpu_backend();
 
-/// Indices of the GPUs with a supported architecture. Creates no context, so it takes no GPU
+/// Indices of the GPUs with a supported architecture. Creates no CUDA context, and so uses no GPU
 /// memory. Throws DeviceError when a GPU does not respond.
 std::vector<int> supported_gpus(const GpuBackend& backend);
 
-/// Describes a GPU, supported or not. Throws UserError for an invalid index, DeviceError when there
-/// is no GPU or it does not respond, OutOfMemory when it is full. Creates the GPU's context, which
-/// takes GPU memory.
+/// Returns the properties of a GPU, supported or not. Creates a CUDA context, which uses GPU
+/// memory. Throws UserError for an invalid index, OutOfMemory when the GPU's memory is full, and
+/// DeviceError when there is no GPU or it does not respond.
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device);
 
-/// Why this GPU is not supported, or "".
-std::string unsupported(const FluidGpuDescription& gpu);
+/// Returns why a GPU is not supported, or "" if it is supported.
+std::string unsupported_reason(const FluidGpuDescription& gpu);
 
-/// The table to open GPU `device` with. Throws as describe_gpu() does, and DeviceError when the GPU
-/// is not supported.
-const FluidGpuTable& usable_gpu(const GpuBackend& backend, int device);
+/// Checks that GPU `device` is supported, and returns the function table by which to open the GPU.
+/// Throws as describe_gpu() does, and DeviceError when the GPU is not supported.
+const FluidGpuTable& require_supported_gpu(const GpuBackend& backend, int device);
 
-/// CUDA's version 13000 as "13.0".
+/// Formats a CUDA version number, such as 13000, as "13.0".
 std::string cuda_version(int64_t version);
 
 }  // namespace fluid

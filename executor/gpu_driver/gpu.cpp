@@ -9,7 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Creates an object by `make(&object)` and owns it. `gpu`: as for check_gpu().
+/// Returns an owning handle of the object that `make(&object)` creates. `gpu`: the GPU of the call,
+/// or null if no GPU is open.
 template <class Owned, class T, class Make>
 Owned made(const FluidGpuTable& table, FluidGpu* gpu, Make&& make) {
   T* object = nullptr;
@@ -23,18 +24,18 @@ constexpr const char* kLittleOnGpu =
     "take a smaller batch, micro-batches or mixed precision, or free GPU memory";
 constexpr const char* kLittleOnHost = "take a smaller batch, or free host memory";
 
-OutOfMemory too_little(const FluidGpuTable& table, FluidGpu* gpu, GpuMemory::Where where,
+OutOfMemory too_little(const FluidGpuTable& table, FluidGpu* gpu, GpuMemory::Location location,
                        int64_t bytes) {
-  if (where == GpuMemory::Where::gpu) {
+  if (location == GpuMemory::Location::gpu) {
     return {fmt::format("the GPU has no {} in one contiguous block", text(bytes)),
-            memory_advice(table, gpu)};
+            out_of_memory_advice(table, gpu)};
   }
   return {fmt::format("the host has no {} of pinned memory for a GPU", text(bytes)), kLittleOnHost};
 }
 
 }  // namespace
 
-std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu) {
+std::string out_of_memory_advice(const FluidGpuTable& table, FluidGpu* gpu) {
   int64_t free = 0, total = 0;
   if (table.memory_info(gpu, &free, &total) != fluid_gpu_ok) return kLittleOnGpu;
   return fmt::format("{} of {} are free; {}", text(free), text(total), kLittleOnGpu);
@@ -44,34 +45,38 @@ void check_gpu(const FluidGpuTable& table, FluidGpuResult result, FluidGpu* gpu)
   if (result == fluid_gpu_ok) return;
   const std::string said = table.error();
   if (result != fluid_gpu_out_of_memory) throw GpuError(result, said);
-  throw OutOfMemory(said, gpu == nullptr ? kNoContextAdvice : memory_advice(table, gpu));
+  throw OutOfMemory(said, gpu == nullptr ? kNoContextAdvice : out_of_memory_advice(table, gpu));
 }
 
-GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes,
-                     int64_t* held)
-    : table_(&table), gpu_(gpu), where_(where), bytes_(bytes), held_(held) {
+GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Location location, int64_t bytes,
+                     int64_t* allocated_bytes)
+    : table_(&table),
+      gpu_(gpu),
+      location_(location),
+      bytes_(bytes),
+      allocated_bytes_(allocated_bytes) {
   void* address = nullptr;
-  const auto take = where == Where::gpu ? table.allocate : table.allocate_host;
+  const auto take = location == Location::gpu ? table.allocate : table.allocate_host;
   const FluidGpuResult result = take(gpu, bytes, &address);
-  if (result == fluid_gpu_out_of_memory) throw too_little(table, gpu, where, bytes);
+  if (result == fluid_gpu_out_of_memory) throw too_little(table, gpu, location, bytes);
   check_gpu(table, result, gpu);
   data_ = static_cast<std::byte*>(address);
-  *held_ += bytes_;
+  *allocated_bytes_ += bytes_;
 }
 
 GpuMemory::~GpuMemory() {
-  if (held_ != nullptr) *held_ -= bytes_;
+  if (allocated_bytes_ != nullptr) *allocated_bytes_ -= bytes_;
   if (data_ == nullptr) return;
-  (where_ == Where::gpu ? table_->release : table_->release_host)(gpu_, data_);
+  (location_ == Location::gpu ? table_->release : table_->release_host)(gpu_, data_);
 }
 
 void GpuMemory::swap(GpuMemory& other) {
   std::swap(table_, other.table_);
   std::swap(gpu_, other.gpu_);
-  std::swap(where_, other.where_);
+  std::swap(location_, other.location_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
-  std::swap(held_, other.held_);
+  std::swap(allocated_bytes_, other.allocated_bytes_);
 }
 
 Gpu::Gpu(const FluidGpuTable& table, int device)
@@ -85,30 +90,30 @@ std::pair<int64_t, int64_t> Gpu::memory_info() const {
   return {free, total};
 }
 
-GpuStream Gpu::stream() const {
+GpuStream Gpu::create_stream() const {
   return made<GpuStream, FluidGpuStream>(table_, gpu_.get(), [&](FluidGpuStream** stream) {
     return table_.stream_create(gpu_.get(), stream);
   });
 }
 
-GpuEvent Gpu::event(FluidGpuEventUse use) const {
+GpuEvent Gpu::create_event(FluidGpuEventUse use) const {
   return made<GpuEvent, FluidGpuEvent>(table_, gpu_.get(), [&](FluidGpuEvent** event) {
     return table_.event_create(gpu_.get(), use, event);
   });
 }
 
-std::string Gpu::assemble(std::string_view text) const {
+std::string Gpu::assemble(std::string_view ptx) const {
   void* image = nullptr;
   size_t bytes = 0;
-  check(table_.assemble(gpu_.get(), text.data(), text.size(), &image, &bytes));
+  check(table_.assemble(gpu_.get(), ptx.data(), ptx.size(), &image, &bytes));
   std::string code(static_cast<const char*>(image), bytes);
-  table_.image_release(image);
+  table_.free_cubin(image);
   return code;
 }
 
-GpuModule Gpu::module(std::string_view machine_code) const {
+GpuModule Gpu::load_module(std::string_view cubin) const {
   return made<GpuModule, FluidGpuModule>(table_, gpu_.get(), [&](FluidGpuModule** module) {
-    return table_.module_load(gpu_.get(), machine_code.data(), machine_code.size(), module);
+    return table_.module_load(gpu_.get(), cubin.data(), cubin.size(), module);
   });
 }
 
@@ -126,9 +131,9 @@ void Gpu::fill(const GpuStream& stream, void* to, uint8_t value, int64_t bytes) 
   check(table_.fill(stream.get(), to, value, bytes));
 }
 
-void Gpu::launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t groups, int64_t threads,
+void Gpu::launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t grid, int64_t block,
                  std::span<void* const> arguments) const {
-  const FluidGpuLaunch launch{kernel, groups, threads, arguments.data(),
+  const FluidGpuLaunch launch{kernel, grid, block, arguments.data(),
                               static_cast<int32_t>(arguments.size())};
   check(table_.launch(stream.get(), &launch));
 }
@@ -170,7 +175,7 @@ GpuGraph Gpu::end_capture(const GpuStream& stream) const {
   });
 }
 
-GpuGraph Gpu::captured(const GpuStream& stream, const std::function<void()>& queue) const {
+GpuGraph Gpu::capture(const GpuStream& stream, const std::function<void()>& queue) const {
   begin_capture(stream);
   try {
     queue();
@@ -186,38 +191,39 @@ void Gpu::launch(const GpuGraph& graph, const GpuStream& stream) const {
   check(table_.graph_launch(graph.get(), stream.get()));
 }
 
-std::vector<FluidGpuChoice> Gpu::choices(const GpuTask& task, int64_t workspace, int most) const {
-  std::vector<FluidGpuChoice> found(static_cast<size_t>(most));
-  int32_t count = most;
-  const auto ask = [&](const auto& choices, const auto& of) {
-    check(choices(gpu_.get(), &of, workspace, found.data(), &count));
+std::vector<FluidGpuAlgorithm> Gpu::algorithms(const GpuTask& task, int64_t workspace,
+                                               int max_count) const {
+  std::vector<FluidGpuAlgorithm> found(static_cast<size_t>(max_count));
+  int32_t count = max_count;
+  const auto find = [&](const auto& query, const auto& of) {
+    check(query(gpu_.get(), &of, workspace, found.data(), &count));
   };
   if (const auto* product = std::get_if<FluidGpuMatmul>(&task)) {
-    ask(table_.matmul_choices, *product);
+    find(table_.matmul_algorithms, *product);
   } else {
-    ask(table_.convolution_choices, std::get<FluidGpuConvolution>(task));
+    find(table_.convolution_algorithms, std::get<FluidGpuConvolution>(task));
   }
   found.resize(static_cast<size_t>(count));
   return found;
 }
 
-GpuPlan Gpu::gpu_plan(const GpuTask& task, const FluidGpuChoice& choice) const {
+GpuPlan Gpu::create_plan(const GpuTask& task, const FluidGpuAlgorithm& algorithm) const {
   FluidGpuPlan* gpu_plan = nullptr;
   const auto made = [&](const auto& create, const auto& of) {
-    return create(gpu_.get(), &of, &choice, &gpu_plan);
+    return create(gpu_.get(), &of, &algorithm, &gpu_plan);
   };
   const auto* product = std::get_if<FluidGpuMatmul>(&task);
   const FluidGpuResult result = product != nullptr ? made(table_.matmul_plan_create, *product)
                                                    : made(table_.convolution_plan_create,
                                                           std::get<FluidGpuConvolution>(task));
-  if (result == fluid_gpu_misused) return {};
+  if (result == fluid_gpu_invalid_usage) return {};
   check(result);
   return {table_, gpu_plan};
 }
 
-void Gpu::multiply(const GpuStream& stream, const GpuPlan& gpu_plan,
-                   const FluidGpuOperands& factors) const {
-  check(table_.multiply(stream.get(), gpu_plan.get(), &factors));
+void Gpu::execute_plan(const GpuStream& stream, const GpuPlan& gpu_plan,
+                       const FluidGpuOperands& operands) const {
+  check(table_.plan_execute(stream.get(), gpu_plan.get(), &operands));
 }
 
 }  // namespace fluid

@@ -15,7 +15,8 @@
 
 namespace fluid {
 
-/// An error returned by a function of the table, except out-of-memory, which is OutOfMemory.
+/// Exception for an error that a function of FluidGpuTable returned, except for out-of-memory
+/// errors, which are OutOfMemory exceptions.
 class GpuError : public DeviceError {
  public:
   GpuError(FluidGpuResult result, const std::string& what) : DeviceError(what), result_(result) {}
@@ -25,25 +26,27 @@ class GpuError : public DeviceError {
   FluidGpuResult result_;
 };
 
-/// Throws OutOfMemory or GpuError unless `result` is ok. `gpu`: the GPU of the call; null when none
-/// was open.
+/// Throws OutOfMemory or GpuError unless `result` is fluid_gpu_ok. `gpu`: the GPU of the call, or
+/// null if no GPU was open.
 void check_gpu(const FluidGpuTable& table, FluidGpuResult result, FluidGpu* gpu = nullptr);
 
-/// Advice for an out-of-memory message: how much memory is free, and what to do.
-std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu);
+/// Advice for an out-of-memory message: how much GPU memory is free, and how to use less GPU
+/// memory.
+std::string out_of_memory_advice(const FluidGpuTable& table, FluidGpu* gpu);
 
-/// Owns an object of the table and releases it.
+/// Owning handle of an object that a function of FluidGpuTable created. `kRelease` destroys the
+/// object.
 template <class T, FluidGpuResult (*FluidGpuTable::*kRelease)(T*)>
-class GpuOwned {
+class GpuHandle {
  public:
-  GpuOwned() = default;
-  GpuOwned(const FluidGpuTable& table, T* object) : table_(&table), object_(object) {}
-  ~GpuOwned() {
+  GpuHandle() = default;
+  GpuHandle(const FluidGpuTable& table, T* object) : table_(&table), object_(object) {}
+  ~GpuHandle() {
     if (object_ != nullptr) (table_->*kRelease)(object_);
   }
-  GpuOwned(GpuOwned&& other) noexcept { swap(other); }
-  GpuOwned& operator=(GpuOwned&& other) noexcept {
-    GpuOwned(std::move(other)).swap(*this);
+  GpuHandle(GpuHandle&& other) noexcept { swap(other); }
+  GpuHandle& operator=(GpuHandle&& other) noexcept {
+    GpuHandle(std::move(other)).swap(*this);
     return *this;
   }
 
@@ -51,7 +54,7 @@ class GpuOwned {
   explicit operator bool() const { return object_ != nullptr; }
 
  private:
-  void swap(GpuOwned& other) {
+  void swap(GpuHandle& other) {
     std::swap(table_, other.table_);
     std::swap(object_, other.object_);
   }
@@ -60,20 +63,21 @@ class GpuOwned {
   T* object_ = nullptr;
 };
 
-using GpuStream = GpuOwned<FluidGpuStream, &FluidGpuTable::stream_destroy>;
-using GpuEvent = GpuOwned<FluidGpuEvent, &FluidGpuTable::event_destroy>;
-using GpuGraph = GpuOwned<FluidGpuGraph, &FluidGpuTable::graph_destroy>;
-using GpuModule = GpuOwned<FluidGpuModule, &FluidGpuTable::module_unload>;
-using GpuPlan = GpuOwned<FluidGpuPlan, &FluidGpuTable::plan_destroy>;
-using GpuCommunicator = GpuOwned<FluidGpuCommunicator, &FluidGpuTable::communicator_destroy>;
+using GpuStream = GpuHandle<FluidGpuStream, &FluidGpuTable::stream_destroy>;
+using GpuEvent = GpuHandle<FluidGpuEvent, &FluidGpuTable::event_destroy>;
+using GpuGraph = GpuHandle<FluidGpuGraph, &FluidGpuTable::graph_destroy>;
+using GpuModule = GpuHandle<FluidGpuModule, &FluidGpuTable::module_unload>;
+using GpuPlan = GpuHandle<FluidGpuPlan, &FluidGpuTable::plan_destroy>;
+using GpuCommunicator = GpuHandle<FluidGpuCommunicator, &FluidGpuTable::communicator_destroy>;
 
 /// Owns GPU memory or pinned host memory.
 class GpuMemory {
  public:
-  enum class Where : uint8_t { gpu, host };
+  enum class Location : uint8_t { gpu, host };
   GpuMemory() = default;
-  /// `held`: counter of allocated bytes, updated by this object.
-  GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes, int64_t* held);
+  /// `allocated_bytes`: counter to which this object adds its size while it exists.
+  GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Location location, int64_t bytes,
+            int64_t* allocated_bytes);
   ~GpuMemory();
   GpuMemory(GpuMemory&& other) noexcept { swap(other); }
   GpuMemory& operator=(GpuMemory&& other) noexcept {
@@ -81,7 +85,7 @@ class GpuMemory {
     return *this;
   }
 
-  /// The host must not dereference an address in GPU memory.
+  /// Address of the memory. The host must not dereference an address in GPU memory.
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
 
@@ -90,42 +94,43 @@ class GpuMemory {
 
   const FluidGpuTable* table_ = nullptr;
   FluidGpu* gpu_ = nullptr;
-  Where where_ = Where::gpu;
+  Location location_ = Location::gpu;
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
-  int64_t* held_ = nullptr;
+  int64_t* allocated_bytes_ = nullptr;
 };
 
-/// An open GPU. Objects created by it must be destroyed before it. Errors are thrown as
-/// DeviceError; a call that queues work may throw the error of earlier work.
+/// An open GPU. Its streams, events, memory and plans must be destroyed before the Gpu. Functions
+/// throw DeviceError on errors, including failures of work that was queued earlier.
 class Gpu {
  public:
   Gpu(const FluidGpuTable& table, int device);
 
   GpuMemory allocate(int64_t bytes) const {
-    return {table_, gpu_.get(), GpuMemory::Where::gpu, bytes, &held_->gpu};
+    return {table_, gpu_.get(), GpuMemory::Location::gpu, bytes, &allocated_bytes_->gpu};
   }
   GpuMemory allocate_host(int64_t bytes) const {
-    return {table_, gpu_.get(), GpuMemory::Where::host, bytes, &held_->host};
+    return {table_, gpu_.get(), GpuMemory::Location::host, bytes, &allocated_bytes_->host};
   }
-  /// Bytes currently allocated through this object.
-  int64_t held(GpuMemory::Where where) const {
-    return where == GpuMemory::Where::gpu ? held_->gpu : held_->host;
+  /// Bytes currently allocated by allocate() (for Location::gpu) or allocate_host().
+  int64_t allocated_bytes(GpuMemory::Location location) const {
+    return location == GpuMemory::Location::gpu ? allocated_bytes_->gpu : allocated_bytes_->host;
   }
-  /// Free bytes and total bytes.
+  /// GPU memory in bytes: {free, total}.
   std::pair<int64_t, int64_t> memory_info() const;
 
-  GpuStream stream() const;
-  GpuEvent event(FluidGpuEventUse use = fluid_gpu_orders) const;
-  /// Compiles the code generator's output to machine code for this GPU.
-  std::string assemble(std::string_view text) const;
-  GpuModule module(std::string_view machine_code) const;
+  GpuStream create_stream() const;
+  GpuEvent create_event(FluidGpuEventUse use = fluid_gpu_event_order) const;
+  /// Compiles PTX to a cubin for this GPU.
+  std::string assemble(std::string_view ptx) const;
+  GpuModule load_module(std::string_view cubin) const;
   FluidGpuKernel* kernel(const GpuModule& module, const char* name) const;
 
   void copy(const GpuStream& stream, void* to, const void* from, int64_t bytes) const;
   void fill(const GpuStream& stream, void* to, uint8_t value, int64_t bytes) const;
-  /// `arguments`: the address of each argument; every argument has 8 bytes.
-  void launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t groups, int64_t threads,
+  /// Queues a kernel launch. `arguments`: the host address of each argument; each argument has 8
+  /// bytes.
+  void launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t grid, int64_t block,
               std::span<void* const> arguments) const;
   void synchronize(const GpuStream& stream) const;
 
@@ -137,29 +142,32 @@ class Gpu {
 
   void begin_capture(const GpuStream& stream) const;
   GpuGraph end_capture(const GpuStream& stream) const;
-  /// Captures the work that `queue` queues. If `queue` throws, the capture is discarded.
-  GpuGraph captured(const GpuStream& stream, const std::function<void()>& queue) const;
+  /// Captures the work that `queue` queues on `stream` as a CUDA graph. If `queue` throws, discards
+  /// the capture and rethrows.
+  GpuGraph capture(const GpuStream& stream, const std::function<void()>& queue) const;
   void launch(const GpuGraph& graph, const GpuStream& stream) const;
 
-  /// At most `most` algorithms for a task, in the library's order of expected speed.
-  std::vector<FluidGpuChoice> choices(const GpuTask& task, int64_t workspace, int most) const;
-  /// A plan for the task; empty when `choice` does not fit the task.
-  GpuPlan gpu_plan(const GpuTask& task, const FluidGpuChoice& choice) const;
-  void multiply(const GpuStream& stream, const GpuPlan& gpu_plan,
-                const FluidGpuOperands& factors) const;
+  /// Lists at most `max_count` algorithms for a task that need at most `workspace` bytes, in the
+  /// order of the library's heuristics, fastest first.
+  std::vector<FluidGpuAlgorithm> algorithms(const GpuTask& task, int64_t workspace,
+                                            int max_count) const;
+  /// Creates a plan for the task. Returns an empty plan when `algorithm` cannot compute the task.
+  GpuPlan create_plan(const GpuTask& task, const FluidGpuAlgorithm& algorithm) const;
+  void execute_plan(const GpuStream& stream, const GpuPlan& gpu_plan,
+                    const FluidGpuOperands& operands) const;
 
   const FluidGpuTable& table() const { return table_; }
   FluidGpu* get() const { return gpu_.get(); }
 
  private:
-  struct Held {
-    int64_t gpu = 0, host = 0;
+  struct AllocatedBytes {
+    int64_t gpu = 0, host = 0;  ///< bytes of GPU memory and of pinned host memory
   };
   void check(FluidGpuResult result) const { check_gpu(table_, result, gpu_.get()); }
 
   const FluidGpuTable& table_;
-  GpuOwned<FluidGpu, &FluidGpuTable::close> gpu_;
-  std::unique_ptr<Held> held_ = std::make_unique<Held>();
+  GpuHandle<FluidGpu, &FluidGpuTable::close> gpu_;
+  std::unique_ptr<AllocatedBytes> allocated_bytes_ = std::make_unique<AllocatedBytes>();
 };
 
 }  // namespace fluid

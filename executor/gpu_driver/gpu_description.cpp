@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kCapability = "compute_capability";
 
-/// Calls `visit(name, field)` for the clock rates and bus width, from which the cost model derives
-/// peak rates. Some drivers do not report them.
+/// Calls `visit(key, field)` for each field that some drivers do not report: the clock rates and
+/// the width of the memory bus. The cost model derives peak rates from these fields.
 template <class Description, class F>
 void for_each_rate(Description& d, F&& visit) {
   visit("memory_bus_bits", d.memory_bus_bits);
@@ -72,7 +72,8 @@ std::optional<int> first_supported_gpu(const std::string& text, const std::strin
   for (size_t i = 0; i < gpus.size(); ++i) {
     const auto device = static_cast<int>(i);
     const bool has_problem = gpus[i].is_object() && gpus[i].contains(kGpuProblem);
-    if (!has_problem && unsupported(gpu_from_json(text, file, device)).empty()) return device;
+    if (!has_problem && unsupported_reason(gpu_from_json(text, file, device)).empty())
+      return device;
   }
   return std::nullopt;
 }

@@ -36,10 +36,10 @@ std::string words(const FluidGpuMatmul& p) {
 std::string words(const FluidGpuConvolution& c) {
   constexpr const char* kDirections[] = {"", "data gradient of ", "filter gradient of "};
   std::string text = fmt::format("{}{} {} x {} x {} x {} by {} x {} x {}", kDirections[c.direction],
-                                 kNumbers[c.number], c.images, c.channels, c.height, c.width,
+                                 kNumbers[c.dtype], c.images, c.channels, c.height, c.width,
                                  c.filters, c.filter_height, c.filter_width);
   if (c.groups > 1) text += fmt::format(", {} groups", c.groups);
-  return joined(std::move(text), {{c.number == fluid_gpu_f32 && c.tf32 != 0, "TF32"},
+  return joined(std::move(text), {{c.dtype == fluid_gpu_f32 && c.tf32 != 0, "TF32"},
                                   {c.channels_last != 0, "channels last"},
                                   {c.adds != 0, "added"},
                                   {c.bias != 0, "with bias"},
@@ -47,8 +47,9 @@ std::string words(const FluidGpuConvolution& c) {
 }
 
 std::string key(const FluidGpuMatmul& p) {
-  return fmt::format("product {}, rows {} {} {}, matrices {} {} {}", words(p), p.a_row, p.b_row,
-                     p.result_row, p.a_matrix, p.b_matrix, p.result_matrix);
+  return fmt::format("product {}, rows {} {} {}, matrices {} {} {}", words(p), p.a_row_stride,
+                     p.b_row_stride, p.result_row_stride, p.a_matrix_stride, p.b_matrix_stride,
+                     p.result_matrix_stride);
 }
 
 std::string key(const FluidGpuConvolution& c) {
@@ -70,7 +71,7 @@ std::string rejection_message(std::string_view kernel, const GpuTask& task, int6
                      why.empty() ? "" : fmt::format(" ({})", why));
 }
 
-std::string key_text_of(const GpuTask& task) {
+std::string task_key(const GpuTask& task) {
   return std::visit([](const auto& t) { return key(t); }, task);
 }
 

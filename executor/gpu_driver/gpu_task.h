@@ -10,21 +10,21 @@
 
 namespace fluid {
 
-/// A task for the GPU libraries.
+/// A matmul or convolution that a GPU library is to compute.
 using GpuTask = std::variant<FluidGpuMatmul, FluidGpuConvolution>;
 
-/// Describes a task: "f32 64 x 10 of 784, transposed a, with bias".
+/// Describes a task in messages to users, such as "f32 64 x 10 of 784, transposed a, with bias".
 std::string text_of(const GpuTask& task);
 
-/// "cublaslt.matmul cannot compute f32 64 x 10 of 784 with a workspace of 1.00 MiB (WHY)".
-/// `kernel`: the library kernel. `why`: the reason, or "".
+/// Formats "KERNEL cannot compute TASK with a workspace of 1.00 MiB (WHY)". `kernel`: name of the
+/// library kernel. `why`: the reason, or "".
 std::string rejection_message(std::string_view kernel, const GpuTask& task, int64_t workspace,
                               std::string_view why);
 
-/// A unique key of a task, in one line.
-std::string key_text_of(const GpuTask& task);
+/// Serializes a task uniquely, in one line, for use in cache keys.
+std::string task_key(const GpuTask& task);
 
-/// The table's name of a dtype; nullopt for a dtype that the libraries do not compute in.
+/// Converts a dtype to FluidGpuDtype; nullopt for a dtype that GPU libraries do not support.
 inline std::optional<FluidGpuDtype> gpu_dtype(DType dtype) {
   switch (dtype) {
     case DType::f64:

@@ -4,15 +4,17 @@
 
 namespace fluid {
 
-int64_t GpuLedger::hidden() const {
-  return free_at_first_ - gpu_.memory_info().first - gpu_.held(GpuMemory::Where::gpu);
+int64_t GpuLedger::untracked_bytes() const {
+  return initial_free_bytes_ - gpu_.memory_info().first -
+         gpu_.allocated_bytes(GpuMemory::Location::gpu);
 }
 
 std::vector<std::pair<std::string, int64_t>> GpuLedger::owners() const {
-  std::vector<std::pair<std::string, int64_t>> owners(taken_.begin(), taken_.end());
-  int64_t others = hidden();
+  std::vector<std::pair<std::string, int64_t>> owners(bytes_by_owner_.begin(),
+                                                      bytes_by_owner_.end());
+  int64_t others = untracked_bytes();
   for (const auto& [owner, bytes] : owners) others -= bytes;
-  owners.emplace_back("context and other processes", total_ - free_at_first_);
+  owners.emplace_back("context and other processes", total_bytes_ - initial_free_bytes_);
   owners.emplace_back("streams, rounding", others);
   std::ranges::stable_sort(owners, std::ranges::greater(), [](const auto& o) { return o.second; });
   return owners;

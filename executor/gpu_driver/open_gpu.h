@@ -11,53 +11,61 @@
 
 namespace fluid {
 
-/// Attributes the GPU memory that Fluid does not allocate itself: memory of the driver, libraries,
-/// code and graphs. It measures free memory before and after each setup step. Allocations that
-/// other processes make meanwhile are counted too. Not thread-safe.
+/// Accounts for GPU memory that is not allocated by Gpu::allocate(): memory of the driver,
+/// libraries, modules and graphs. Measures memory by comparing the free GPU memory before and after
+/// each setup step, so that concurrent allocations of other processes are counted too. Not
+/// thread-safe.
 class GpuLedger {
  public:
-  /// Attributes the memory in use now to the context or other processes.
+  /// Attributes the GPU memory that is in use now to the CUDA context and other processes.
   explicit GpuLedger(const Gpu& gpu)
-      : gpu_(gpu), total_(gpu.memory_info().second), free_at_first_(gpu.memory_info().first) {}
+      : gpu_(gpu),
+        total_bytes_(gpu.memory_info().second),
+        initial_free_bytes_(gpu.memory_info().first) {}
 
   GpuLedger(const GpuLedger&) = delete;
 
-  /// Runs a setup step and attributes its net memory use to `owner`. Memory that the step allocates
-  /// by Gpu::allocate() is not counted.
+  /// Runs a setup step, and adds the GPU memory that the step allocates, net of what it frees, to
+  /// the bytes of `owner`. Memory from Gpu::allocate() is not counted.
   template <class Step>
-  auto measured(const char* owner, Step&& step) const {
-    const int64_t before = hidden();
+  auto measure(const char* owner, Step&& step) const {
+    const int64_t before = untracked_bytes();
     if constexpr (std::is_void_v<decltype(step())>) {
       step();
-      taken_[owner] += hidden() - before;
+      bytes_by_owner_[owner] += untracked_bytes() - before;
     } else {
       auto result = step();
-      taken_[owner] += hidden() - before;
+      bytes_by_owner_[owner] += untracked_bytes() - before;
       return result;
     }
   }
 
-  /// All owners with their bytes in descending order, and the remainder.
+  /// Owners of GPU memory and their bytes, in descending order of bytes. Includes an entry for
+  /// bytes without a known owner.
   std::vector<std::pair<std::string, int64_t>> owners() const;
 
  private:
-  /// Bytes taken since construction, without memory from Gpu::allocate().
-  int64_t hidden() const;
+  /// Bytes of GPU memory in use, minus those in use at construction and those from Gpu::allocate().
+  int64_t untracked_bytes() const;
 
   const Gpu& gpu_;
-  int64_t total_, free_at_first_;
-  mutable std::map<std::string, int64_t> taken_;
+  int64_t total_bytes_, initial_free_bytes_;
+  mutable std::map<std::string, int64_t> bytes_by_owner_;
 };
 
-/// An open GPU, the steps' stream, and a stream for fetches during later steps. Shared by all
-/// owners of its memory, including outputs.
+/// An open GPU and its two streams. All objects that own its memory, including output tensors,
+/// share ownership of the OpenGpu.
 struct OpenGpu {
   OpenGpu(const FluidGpuTable& table, int device)
-      : gpu(table, device), ledger(gpu), stream(gpu.stream()), fetches(gpu.stream()) {}
+      : gpu(table, device),
+        ledger(gpu),
+        stream(gpu.create_stream()),
+        fetch_stream(gpu.create_stream()) {}
 
   Gpu gpu;
   GpuLedger ledger;
-  GpuStream stream, fetches;
+  GpuStream stream;        ///< stream that runs the steps
+  GpuStream fetch_stream;  ///< stream that copies outputs to the host while later steps run
 };
 
 }  // namespace fluid

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
 
-/// A tensor as a batch of matrices.
+/// The shape of a tensor, viewed as a batch of matrices.
 struct Matrices {
   int64_t count = 1, rows = 1, columns = 1;
 
@@ -31,7 +31,7 @@ bool same_outer(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
-constexpr int kChannelAxis = 3;  ///< from the end
+constexpr int kChannelAxis = 3;  ///< counted from the last axis
 
 struct Kind {
   std::string_view kernel;
@@ -44,7 +44,7 @@ constexpr Kind kKinds[] = {{"cudnn.conv2d", fluid_gpu_forward},
 
 const Kind* kind_of(const ir::Op& op) {
   const Kind* kind = std::ranges::find_if(
-      kKinds, [&](const Kind& k) { return names_kernel(op, On::cuda, k.kernel); });
+      kKinds, [&](const Kind& k) { return lists_kernel(op, KernelDevice::cuda, k.kernel); });
   return kind != std::end(kKinds) ? kind : nullptr;
 }
 
@@ -59,20 +59,20 @@ Tensors tensors_of(FluidGpuDirection direction, const LibraryTask& task) {
   return {a, b, result};
 }
 
-/// Whether NCHW and NHWC differ in memory.
-bool has_choice(const Type& type) {
+/// Whether NCHW and NHWC order the elements of `type` differently in memory.
+bool layouts_differ(const Type& type) {
   const Shape& s = type.shape;
   return !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
 }
 
-/// Whether images and feature maps are NHWC. Returns nullopt when they differ or have another
-/// layout. If both layouts are equal in memory, half precision uses NHWC, which libraries compute
-/// in.
+/// Whether images and feature maps are NHWC. Returns nullopt if their layouts differ from each
+/// other, or are neither NCHW nor NHWC. If NCHW and NHWC are the same in memory, returns true for
+/// half precision, because cuDNN's half-precision kernels use NHWC.
 std::optional<bool> channels_last_of(const Tensors& tensors, bool half) {
   std::optional<bool> last;
   for (const Type* type : {&tensors.images, &tensors.maps}) {
     if (type->layout && type->layout != channels_last()) return std::nullopt;
-    if (!has_choice(*type)) continue;
+    if (!layouts_differ(*type)) continue;
     const bool this_one = type->layout.has_value();
     if (last && *last != this_one) return std::nullopt;
     last = this_one;
@@ -85,13 +85,13 @@ bool fits(const Type& type) {
 }
 
 GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
-  if (const auto product = gpu_product(*body.head, body.epilogue, batch)) return *product;
+  if (const auto product = gpu_matmul(*body.head, body.epilogue, batch)) return *product;
   const auto convolution = gpu_convolution(*body.head, body.epilogue, batch);
   check(convolution.has_value(), "no GPU library provides the kernel of '" + fused.name + "'");
   return *convolution;
 }
 
-/// Rounds a workspace address up to FLUID_GPU_WORKSPACE_ALIGNMENT. Does not dereference it.
+/// Rounds the address of a workspace up to a multiple of FLUID_GPU_WORKSPACE_ALIGNMENT.
 void* aligned_workspace(void* planned) {
   const auto address = reinterpret_cast<uintptr_t>(planned);
   const auto beyond = address % FLUID_GPU_WORKSPACE_ALIGNMENT;
@@ -101,13 +101,13 @@ void* aligned_workspace(void* planned) {
 
 }  // namespace
 
-std::optional<FluidGpuMatmul> gpu_product(const ir::Op& op, const Chain& epilogue, int64_t batch) {
-  if (!names_kernel(op, On::cuda, kGpuProductKernel)) return std::nullopt;
+std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const Chain& epilogue, int64_t batch) {
+  if (!lists_kernel(op, KernelDevice::cuda, kGpuMatmulKernel)) return std::nullopt;
   const auto task = library_task(op, epilogue, batch, 1, true);
   if (!task) return std::nullopt;
-  const auto number = gpu_dtype(task->result.dtype);
+  const auto dtype = gpu_dtype(task->result.dtype);
   const Type &left = task->operands[0], &right = task->operands[1];
-  if (!number || left.layout || right.layout || task->result.layout) return std::nullopt;
+  if (!dtype || left.layout || right.layout || task->result.layout) return std::nullopt;
   const bool transpose_a = op.attrs.get<bool>("transpose_a");
   const bool transpose_b = op.attrs.get<bool>("transpose_b");
   Matrices a(left.shape), b(right.shape), result(task->result.shape);
@@ -121,9 +121,9 @@ std::optional<FluidGpuMatmul> gpu_product(const ir::Op& op, const Chain& epilogu
   if (std::max({result.rows, result.columns, k}) > kMostExtent) return std::nullopt;
   if (result.count > FLUID_GPU_MOST_PRODUCTS) return std::nullopt;
   const bool epilogue_in_f64 = task->epilogue.bias.has_value() || task->epilogue.relu;
-  if (*number == fluid_gpu_f64 && epilogue_in_f64) return std::nullopt;
-  return FluidGpuMatmul{.operands = *number,
-                        .result = *number,
+  if (*dtype == fluid_gpu_f64 && epilogue_in_f64) return std::nullopt;
+  return FluidGpuMatmul{.operands = *dtype,
+                        .result = *dtype,
                         .transpose_a = transpose_a,
                         .transpose_b = transpose_b,
                         .adds = task->epilogue.addend,
@@ -132,13 +132,13 @@ std::optional<FluidGpuMatmul> gpu_product(const ir::Op& op, const Chain& epilogu
                         .m = result.rows,
                         .n = result.columns,
                         .k = k,
-                        .a_row = a.columns,
-                        .b_row = b.columns,
-                        .result_row = result.columns,
+                        .a_row_stride = a.columns,
+                        .b_row_stride = b.columns,
+                        .result_row_stride = result.columns,
                         .count = result.count,
-                        .a_matrix = a.elements(),
-                        .b_matrix = b.elements(),
-                        .result_matrix = result.elements()};
+                        .a_matrix_stride = a.elements(),
+                        .b_matrix_stride = b.elements(),
+                        .result_matrix_stride = result.elements()};
 }
 
 std::string_view gpu_convolution_kernel(const ir::Op& op) {
@@ -152,12 +152,13 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain
   if (kind == nullptr) return std::nullopt;
   const auto task = library_task(op, epilogue, batch, kChannelAxis, true);
   if (!task) return std::nullopt;
-  const auto number = gpu_dtype(task->result.dtype);
-  if (!number || *number == fluid_gpu_f64) return std::nullopt;
+  const auto dtype = gpu_dtype(task->result.dtype);
+  if (!dtype || *dtype == fluid_gpu_f64) return std::nullopt;
   const Tensors tensors = tensors_of(kind->direction, *task);
   const auto& [images, filters, maps] = tensors;
   const bool biased = task->epilogue.bias.has_value();
-  // CuDNN would compile a kernel for it at run time.
+  // Rejects a relu without a bias, which cuDNN supports only by kernels that it compiles at run
+  // time.
   if (task->epilogue.relu && !biased) return std::nullopt;
   if (biased && kind->direction != fluid_gpu_forward) return std::nullopt;
   if (filters.layout || !fits(images) || !fits(filters) || !fits(maps)) return std::nullopt;
@@ -166,7 +167,7 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain
   const auto [down, across] = window_of(op.attrs, w[2].size, w[3].size);
   if (!last || down.before != down.after || across.before != across.after) return std::nullopt;
   return FluidGpuConvolution{.direction = kind->direction,
-                             .number = *number,
+                             .dtype = *dtype,
                              .channels_last = *last,
                              .adds = task->epilogue.addend,
                              .bias = biased,
@@ -205,7 +206,8 @@ GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32)
   buffers.push_back(fused.operands.size());
 }
 
-FluidGpuOperands GpuLibraryCall::factors(const std::vector<void*>& addresses, void* planned) const {
+FluidGpuOperands GpuLibraryCall::operands(const std::vector<void*>& addresses,
+                                          void* planned) const {
   const auto at = [&](size_t i) { return addresses[buffers[i]]; };
   return {.a = at(0),
           .b = at(1),

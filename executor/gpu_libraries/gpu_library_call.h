@@ -11,39 +11,43 @@
 
 namespace fluid {
 
-inline constexpr std::string_view kGpuProductKernel = "cublaslt.matmul";
+/// Name of the library kernel for matmuls.
+inline constexpr std::string_view kGpuMatmulKernel = "cublaslt.matmul";
 
-/// Describes the matmul `op` and its epilogue as a cuBLASLt matmul. The epilogue is a bias, a relu,
-/// both, or an addend. Returns nullopt when cuBLASLt cannot compute it.
-std::optional<FluidGpuMatmul> gpu_product(const ir::Op& op, const Chain& epilogue, int64_t batch);
+/// Converts the matmul `op` and its epilogue to a cuBLASLt matmul. The epilogue is a bias, a relu,
+/// both, or an addend. Returns nullopt when cuBLASLt does not support the op.
+std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const Chain& epilogue, int64_t batch);
 
-/// The name of the convolution kernel that takes `op`; empty when none does.
+/// Returns the name of the library kernel for the convolution `op`; empty if there is none.
 std::string_view gpu_convolution_kernel(const ir::Op& op);
 
-/// Describes the convolution `op` and its epilogue as a cuDNN convolution. The epilogue is a bias
-/// with an optional relu, or an addend. Returns nullopt when cuDNN cannot compute it.
+/// Converts the convolution `op` and its epilogue to a cuDNN convolution. The epilogue is a bias
+/// with an optional relu, or an addend. Returns nullopt when cuDNN does not support the op.
 std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain& epilogue,
                                                    int64_t batch);
 
-/// Bytes to plan for a workspace of `bytes`, so that it can start at a multiple of
-/// FLUID_GPU_WORKSPACE_ALIGNMENT at any planned address.
+/// Bytes that the memory plan reserves for a workspace of `bytes` bytes, including padding to align
+/// its start to FLUID_GPU_WORKSPACE_ALIGNMENT.
 constexpr int64_t planned_workspace(int64_t bytes) { return bytes + FLUID_GPU_WORKSPACE_ALIGNMENT; }
 
-/// Bytes planned for the workspace of a fused op's library kernel.
+/// Bytes that the memory plan reserves for the workspace of a fused op's library kernel.
 int64_t planned_workspace(const ir::Op& fused);
 
-/// A fused op as a library call: the task, and which buffers it uses.
+/// The library call of a fused op: its task, and which buffers of the fused op are the operands of
+/// the task.
 struct GpuLibraryCall {
   GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32);
 
   GpuTask task;
-  /// Indices into the fused op's buffers: a, b, bias or addend if any, result.
+  /// Indices, among the fused op's buffers, of the task's operand a, operand b, bias or addend if
+  /// there is one, and result.
   std::vector<size_t> buffers;
   bool adds = false, bias = false;
-  int64_t workspace = 0;  ///< bytes that the library may use
+  int64_t workspace = 0;  ///< maximum workspace in bytes
 
-  /// `planned`: start of the planned workspace.
-  FluidGpuOperands factors(const std::vector<void*>& addresses, void* planned) const;
+  /// Returns the operands of the task. `addresses`: the addresses of the fused op's buffers.
+  /// `planned`: start of the workspace that the memory plan reserves.
+  FluidGpuOperands operands(const std::vector<void*>& addresses, void* planned) const;
 };
 
 }  // namespace fluid

@@ -9,11 +9,11 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kBytes = int64_t{64} << 10;
+constexpr int64_t kPatternBytes = int64_t{64} << 10;
 
-constexpr uintptr_t kAlignment = 256;  ///< of separately allocated GPU memory
+constexpr uintptr_t kAlignment = 256;  ///< bytes; the alignment of addresses from cudaMalloc()
 
-/// An address range. Device addresses serve as integers only.
+/// A range of device addresses, as integers.
 struct Interval {
   uintptr_t begin, end;
   explicit Interval(std::span<std::byte> memory)
@@ -24,36 +24,39 @@ uintptr_t aligned_up(uintptr_t address) {
   return (address + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// The first aligned address in `spare` where `bytes` do not overlap `taken`.
-std::optional<uintptr_t> free_place(const Interval& spare, std::vector<Interval> taken,
-                                    size_t bytes) {
+/// Returns the first aligned address in `spare` at which `bytes` bytes fit without overlap with
+/// `taken`; nullopt if there is none.
+std::optional<uintptr_t> free_address(const Interval& spare, std::vector<Interval> taken,
+                                      size_t bytes) {
   std::ranges::sort(taken, {}, &Interval::begin);
   uintptr_t at = aligned_up(spare.begin);
-  for (const Interval& place : taken) {
-    if (place.end <= at) continue;
-    if (at + bytes <= place.begin) break;
-    at = aligned_up(place.end);
+  for (const Interval& interval : taken) {
+    if (interval.end <= at) continue;
+    if (at + bytes <= interval.begin) break;
+    at = aligned_up(interval.end);
   }
   return at + bytes <= spare.end ? std::optional(at) : std::nullopt;
 }
 
 }  // namespace
 
-/// The upper byte of each pair is 0x3C to 0x3F or 0xBC to 0xBF: sign and high exponent bits of a
-/// float of any width. Magnitudes start at 1 in f16, 2^-7 in bf16 and f32, 2^-63 in f64.
-GpuNoise::GpuNoise(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kBytes)) {
+/// Sets the high byte of each 16-bit word to 0x3C to 0x3F or 0xBC to 0xBF. In every float dtype,
+/// the last such byte of an element holds its sign and leading exponent bits. Magnitudes are at
+/// least 1 in f16, 2^-7 in bf16 and f32, and 2^-63 in f64.
+GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kPatternBytes)) {
   std::minstd_rand random;
-  for (int64_t i = 0; i < kBytes; i += 2) {
+  for (int64_t i = 0; i < kPatternBytes; i += 2) {
     const auto bits = static_cast<uint32_t>(random() >> 8);
     host_.data()[i] = static_cast<std::byte>(bits);
     host_.data()[i + 1] = static_cast<std::byte>((bits >> 8 & 0x83) | 0x3C);
   }
 }
 
-/// Copies the filled part behind itself, which doubles it each time.
-void GpuNoise::fill(const GpuStream& stream, std::span<std::byte> memory) const {
+/// Copies the pattern to the start of `memory`, then doubles the filled prefix by copies until
+/// `memory` is full.
+void GpuRandomData::fill(const GpuStream& stream, std::span<std::byte> memory) const {
   const auto bytes = static_cast<int64_t>(memory.size());
-  int64_t filled = std::min(bytes, kBytes);
+  int64_t filled = std::min(bytes, kPatternBytes);
   if (filled > 0) gpu_.copy(stream, memory.data(), host_.data(), filled);
   while (filled < bytes) {
     const int64_t more = std::min(filled, bytes - filled);
@@ -62,12 +65,12 @@ void GpuNoise::fill(const GpuStream& stream, std::span<std::byte> memory) const 
   }
 }
 
-void move_needed(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
+void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
   std::vector<Interval> taken;
   for (const TrialBuffer& buffer : buffers) taken.emplace_back(buffer.memory);
   for (TrialBuffer& buffer : buffers) {
-    if (!buffer.needed) continue;
-    const auto at = free_place(Interval(spare), taken, buffer.memory.size());
+    if (!buffer.preserve) continue;
+    const auto at = free_address(Interval(spare), taken, buffer.memory.size());
     if (!at) continue;
     buffer = {.memory = {reinterpret_cast<std::byte*>(*at), buffer.memory.size()}};
     taken.emplace_back(buffer.memory);

@@ -7,12 +7,13 @@
 
 namespace fluid {
 
-/// Random data for timing: computing with zeros takes less power, so a GPU runs faster on them.
-/// Read as floats of any width, the values are finite, of both signs, and at most 2 in magnitude.
-class GpuNoise {
+/// Random operands for timing algorithms. On zeros, measured times would be too short, because
+/// computing on zeros takes less power. In every float dtype the values are finite, of both signs,
+/// and below 2 in magnitude.
+class GpuRandomData {
  public:
-  explicit GpuNoise(const Gpu& gpu);
-  /// Queues filling `memory`. This object must live until the work is done.
+  explicit GpuRandomData(const Gpu& gpu);
+  /// Queues a fill of `memory` with random data. The GpuRandomData must outlive the queued work.
   void fill(const GpuStream& stream, std::span<std::byte> memory) const;
 
  private:
@@ -20,14 +21,16 @@ class GpuNoise {
   GpuMemory host_;
 };
 
-/// A buffer of a library task whose algorithms are tried.
+/// A buffer on which the algorithms for a task are tried.
 struct TrialBuffer {
   std::span<std::byte> memory;
-  bool needed = false;  ///< its content must be preserved, as a variable's
+  /// Whether trials must not change its content, such as that of a variable.
+  bool preserve = false;
 };
 
-/// Moves buffers whose content is needed into `spare`, apart from all other buffers, as far as
-/// there is room. `needed` is then false. Content of `spare` is lost.
-void move_needed(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
+/// Moves each buffer with `preserve` to memory in `spare` that overlaps no other buffer, if there
+/// is room. A moved buffer has undefined content, and `preserve` false. The contents of `spare` may
+/// be overwritten.
+void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
 
 }  // namespace fluid

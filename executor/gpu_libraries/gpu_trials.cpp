@@ -8,85 +8,88 @@
 namespace fluid {
 namespace {
 
-constexpr int kCalls = 8;     ///< amortises event and launch overhead
-constexpr float kLongMs = 1;  ///< a call this long needs no amortisation
-constexpr int kRounds = 5;    ///< the fastest round counts
+/// Task executions per timed graph, to amortise event and launch overhead.
+constexpr int kCallsPerTiming = 8;
+constexpr float kLongMs = 1;  ///< milliseconds; a longer task is timed one execution at a time
+constexpr int kRounds = 5;    ///< number of timed graph launches, of which the fastest counts
 
 }  // namespace
 
-std::vector<FluidGpuChoice> GpuTrials::ways(int64_t workspace) {
-  std::vector<FluidGpuChoice> found;
-  works([&] { found = gpu_.gpu.choices(task_, workspace, kMaxAlgorithms); });
+std::vector<FluidGpuAlgorithm> GpuTrials::algorithms(int64_t workspace) {
+  std::vector<FluidGpuAlgorithm> found;
+  try_call([&] { found = gpu_.gpu.algorithms(task_, workspace, kMaxAlgorithms); });
   return found;
 }
 
-GpuPlan GpuTrials::prepared(const FluidGpuChoice& choice) {
+GpuPlan GpuTrials::create_plan(const FluidGpuAlgorithm& algorithm) {
   GpuPlan gpu_plan;
-  const bool asked = works([&] { gpu_plan = gpu_.gpu.gpu_plan(task_, choice); });
-  if (asked && !gpu_plan) note(fluid_gpu_misused, gpu_.gpu.table().error());
+  const bool asked = try_call([&] { gpu_plan = gpu_.gpu.create_plan(task_, algorithm); });
+  if (asked && !gpu_plan) record_failure(fluid_gpu_invalid_usage, gpu_.gpu.table().error());
   return gpu_plan;
 }
 
-std::optional<GpuTrials::Way> GpuTrials::tried(const FluidGpuChoice& choice,
-                                               const FluidGpuOperands& factors) {
-  Way way{.gpu_plan = prepared(choice), .once = {}};
-  const bool able = way.gpu_plan && works([&] {
-                      gpu_.gpu.multiply(gpu_.stream, way.gpu_plan, factors);
-                      way.once = recorded(way.gpu_plan, factors, 1);
+std::optional<GpuTrials::Trial> GpuTrials::try_algorithm(const FluidGpuAlgorithm& algorithm,
+                                                         const FluidGpuOperands& operands) {
+  Trial trial{.gpu_plan = create_plan(algorithm), .once = {}};
+  const bool able = trial.gpu_plan && try_call([&] {
+                      gpu_.gpu.execute_plan(gpu_.stream, trial.gpu_plan, operands);
+                      trial.once = capture_calls(trial.gpu_plan, operands, 1);
                     });
   if (!able) return std::nullopt;
   gpu_.gpu.synchronize(gpu_.stream);
-  return way;
+  return trial;
 }
 
-bool GpuTrials::works(const std::function<void()>& what) {
+bool GpuTrials::try_call(const std::function<void()>& call) {
   try {
-    what();
+    call();
     return true;
   } catch (const OutOfMemory& lack) {
-    note(fluid_gpu_out_of_memory, lack.lack());
+    record_failure(fluid_gpu_out_of_memory, lack.failed_allocation());
   } catch (const GpuError& failure) {
-    note(failure.result(), failure.what());
+    record_failure(failure.result(), failure.what());
   }
   return false;
 }
 
-/// Throws if the GPU itself failed, because synchronising fails then.
-void GpuTrials::note(FluidGpuResult result, const std::string& why) {
+/// If the GPU itself failed, throws, because synchronize() then throws too.
+void GpuTrials::record_failure(FluidGpuResult result, const std::string& why) {
   const bool lacks_memory = result == fluid_gpu_out_of_memory;
-  if (why_.empty() || (lacks_memory && !lacked_memory_)) why_ = why;
-  lacked_memory_ |= lacks_memory;
-  if (result != fluid_gpu_misused) decision_scope_ = DecisionScope::here;
+  if (failure_message_.empty() || (lacks_memory && !ran_out_of_memory_)) failure_message_ = why;
+  ran_out_of_memory_ |= lacks_memory;
+  if (result != fluid_gpu_invalid_usage) failure_lifetime_ = EntryLifetime::process;
   gpu_.gpu.synchronize(gpu_.stream);
 }
 
-GpuGraph GpuTrials::recorded(const GpuPlan& gpu_plan, const FluidGpuOperands& factors,
-                             int calls) const {
-  return gpu_.gpu.captured(gpu_.stream, [&] {
+GpuGraph GpuTrials::capture_calls(const GpuPlan& gpu_plan, const FluidGpuOperands& operands,
+                                  int calls) const {
+  return gpu_.gpu.capture(gpu_.stream, [&] {
     for (int call = 0; call < calls; ++call) {
-      gpu_.gpu.multiply(gpu_.stream, gpu_plan, factors);
+      gpu_.gpu.execute_plan(gpu_.stream, gpu_plan, operands);
     }
   });
 }
 
-std::optional<float> GpuTrials::milliseconds(const Way& way, const FluidGpuOperands& factors) {
+std::optional<float> GpuTrials::measure_milliseconds(const Trial& trial,
+                                                     const FluidGpuOperands& operands) {
   float ms = 0;
-  const bool timed = works([&] {
-    ms = milliseconds(way.once);
+  const bool timed = try_call([&] {
+    ms = measure_milliseconds(trial.once);
     if (ms > kLongMs) return;
-    ms = milliseconds(recorded(way.gpu_plan, factors, kCalls)) / kCalls;
+    ms = measure_milliseconds(capture_calls(trial.gpu_plan, operands, kCallsPerTiming)) /
+         kCallsPerTiming;
   });
   return timed ? std::optional(ms) : std::nullopt;
 }
 
-/// The first launch is not timed: it keeps the GPU busy until the host has queued all rounds, so no
-/// round waits for the host.
-float GpuTrials::milliseconds(const GpuGraph& calls) const {
+/// Times all launches but the first. The first launch keeps the GPU busy while the host queues the
+/// timed launches, so that the timed launches do not wait for the host.
+float GpuTrials::measure_milliseconds(const GpuGraph& calls) const {
   const Gpu& gpu = gpu_.gpu;
   std::vector<GpuEvent> marks;
   for (int round = 0; round <= kRounds; ++round) {
     gpu.launch(calls, gpu_.stream);
-    gpu.record(marks.emplace_back(gpu.event(fluid_gpu_times)), gpu_.stream);
+    gpu.record(marks.emplace_back(gpu.create_event(fluid_gpu_event_timing)), gpu_.stream);
   }
   gpu.synchronize(marks.back());
   float least = std::numeric_limits<float>::infinity();

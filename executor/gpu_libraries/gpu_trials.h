@@ -6,55 +6,62 @@
 #include <vector>
 
 #include "executor/gpu_driver/open_gpu.h"
-#include "executor/gpu_libraries/choice_record.h"
+#include "executor/gpu_libraries/algorithm_record.h"
 
 namespace fluid {
 
-inline constexpr int kMaxAlgorithms = 8;  ///< algorithms tried per task
+inline constexpr int kMaxAlgorithms = 8;  ///< maximum number of algorithms tried per task
 
-/// Tries the library's algorithms for a task, and records why some failed. Throws when the GPU
-/// itself failed.
+/// Runs and times the library's algorithms for a task, and keeps the failures of algorithms. Throws
+/// when the GPU itself fails.
 class GpuTrials {
  public:
-  /// A working algorithm.
-  struct Way {
-    GpuPlan gpu_plan;  ///< the plan, ready for capture
-    GpuGraph once;     ///< graph that runs the task once
+  /// An algorithm that has run the task without failure.
+  struct Trial {
+    GpuPlan gpu_plan;  ///< plan for the algorithm, ready for stream capture
+    GpuGraph once;     ///< CUDA graph that runs the task once
   };
 
   GpuTrials(const OpenGpu& gpu, const GpuTask& task) : gpu_(gpu), task_(task) {}
 
-  /// The algorithms in the library's order of expected speed; empty after a failure.
-  std::vector<FluidGpuChoice> ways(int64_t workspace);
-  /// The plan for `choice`; empty when the library does not accept it.
-  GpuPlan prepared(const FluidGpuChoice& choice);
-  /// Runs the task once, which loads its code, and captures it. Returns nullopt when the library
-  /// does not accept `choice` or fails.
-  std::optional<Way> tried(const FluidGpuChoice& choice, const FluidGpuOperands& factors);
-  /// The fastest of several timed rounds; nullopt after a failure.
-  std::optional<float> milliseconds(const Way& way, const FluidGpuOperands& factors);
+  /// Lists the library's algorithms in the order of its heuristics, fastest first; empty after a
+  /// failure.
+  std::vector<FluidGpuAlgorithm> algorithms(int64_t workspace);
+  /// Creates the plan for `algorithm`. Returns an empty plan if the library rejects the algorithm
+  /// or fails.
+  GpuPlan create_plan(const FluidGpuAlgorithm& algorithm);
+  /// Runs the task once, which loads the GPU code, then captures one execution as a CUDA graph.
+  /// Returns nullopt if the library rejects `algorithm` or fails.
+  std::optional<Trial> try_algorithm(const FluidGpuAlgorithm& algorithm,
+                                     const FluidGpuOperands& operands);
+  /// Measures the time of the task several times, and returns the shortest; nullopt after a
+  /// failure.
+  std::optional<float> measure_milliseconds(const Trial& trial, const FluidGpuOperands& operands);
 
   const GpuTask& task() const { return task_; }
-  /// Why an algorithm failed: the first failure, or the first for lack of memory; "" if none
-  /// failed.
-  const std::string& why() const { return why_; }
-  /// An algorithm failed for lack of memory, so it may work later.
-  bool lacked_memory() const { return lacked_memory_; }
-  /// How long the failures hold. A rejection by the library holds in later runs too.
-  DecisionScope lasts() const { return decision_scope_; }
+  /// Message of the first out-of-memory failure, or else of the first failure; "" if there was no
+  /// failure.
+  const std::string& failure_message() const { return failure_message_; }
+  /// Whether an algorithm ran out of memory. With more free memory, the algorithm may work.
+  bool ran_out_of_memory() const { return ran_out_of_memory_; }
+  /// Lifetime of the record entry for a task without a working algorithm: persistent if all
+  /// failures were rejections by the library, else process.
+  EntryLifetime failure_lifetime() const { return failure_lifetime_; }
 
  private:
-  GpuGraph recorded(const GpuPlan& gpu_plan, const FluidGpuOperands& factors, int calls) const;
-  float milliseconds(const GpuGraph& calls) const;
-  bool works(const std::function<void()>& what);
-  /// Records a failure for why(), lacked_memory() and lasts(). Waits for queued work.
-  void note(FluidGpuResult result, const std::string& why);
+  GpuGraph capture_calls(const GpuPlan& gpu_plan, const FluidGpuOperands& operands,
+                         int calls) const;
+  float measure_milliseconds(const GpuGraph& calls) const;
+  /// Runs `call`. Returns false, and keeps the failure, if `call` throws an error of the library.
+  bool try_call(const std::function<void()>& call);
+  /// Keeps a failure, then waits for queued work.
+  void record_failure(FluidGpuResult result, const std::string& why);
 
   const OpenGpu& gpu_;
   const GpuTask& task_;
-  std::string why_;
-  bool lacked_memory_ = false;
-  DecisionScope decision_scope_ = DecisionScope::later;
+  std::string failure_message_;
+  bool ran_out_of_memory_ = false;
+  EntryLifetime failure_lifetime_ = EntryLifetime::persistent;
 };
 
 }  // namespace fluid

@@ -6,25 +6,26 @@
 
 namespace fluid {
 
-/// Default workspace of a library kernel in bytes.
+/// Default maximum workspace of a library kernel in bytes.
 inline constexpr int64_t kGpuWorkspace = int64_t{64} << 20;
 
 /// The user's options for GPU libraries.
 struct GpuLibraries {
-  int64_t workspace = 0;  ///< maximum bytes per kernel; 0: kGpuWorkspace
-  bool tf32 = false;      ///< matmuls and convolutions in f32 may round operands to TF32
-  int64_t most() const { return workspace > 0 ? workspace : kGpuWorkspace; }
+  int64_t workspace = 0;  ///< maximum workspace of a library kernel in bytes; 0: kGpuWorkspace
+  bool tf32 = false;      ///< whether f32 matmuls and convolutions may round operands to TF32
+  /// Maximum workspace of a library kernel in bytes.
+  int64_t max_workspace() const { return workspace > 0 ? workspace : kGpuWorkspace; }
 };
 
-/// Bytes that cuDNN needs to convert the layouts of images, filters and feature maps; 0 for a
-/// tensor that it uses directly. Tensor-core kernels want NHWC with channels in multiples of 8
-/// (f32: 4); other kernels want NCHW. Derived from cuDNN 9.19's plans for the examples'
-/// convolutions, sm_80 to sm_120.
+/// Workspace bytes of the copies that cuDNN makes to convert the layouts of {images, filters,
+/// feature maps}; 0 for a tensor without a conversion. Tensor-core kernels require NHWC and
+/// channels in multiples of 8 (TF32: 4). Other kernels require NCHW. Derived from cuDNN 9.19's
+/// plans for the examples' convolutions on sm_80 to sm_120.
 std::array<double, 3> layout_conversion_bytes(const FluidGpuConvolution& convolution);
 
-/// Workspace of a library task in bytes, at most `most`. Suffices for some of the algorithms that
-/// the library expects to be fastest, with a reserve for others. Convolutions: as queried from
-/// cuDNN 9.13, 9.19 and 9.26 for simulated GPUs.
-int64_t workspace_for(const GpuTask& task, int64_t most);
+/// Workspace to plan for a library task in bytes, at most `max_bytes`. The workspace suffices for
+/// some of the algorithms that rank first in the library's heuristics. For convolutions, the
+/// estimate is derived from the plans of cuDNN 9.13, 9.19 and 9.26 for simulated GPUs.
+int64_t workspace_for(const GpuTask& task, int64_t max_bytes);
 
 }  // namespace fluid

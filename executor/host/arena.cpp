@@ -26,11 +26,11 @@ Arena::Arena(int64_t bytes) : size_(bytes) {
   const auto start = reinterpret_cast<uintptr_t>(mapping_);
   const uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;
   data_ = reinterpret_cast<std::byte*>(aligned);
-  // Only a hint: the memory is valid even if the kernel refuses.
+  // madvise() is only a hint: the memory is valid even if the call fails.
   if (static_cast<size_t>(bytes) >= kHugePage) madvise(data_, size_t(bytes), MADV_HUGEPAGE);
 }
 
-int64_t Arena::touched() const {
+int64_t Arena::resident_bytes() const {
   if (size_ == 0) return 0;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((static_cast<size_t>(size_) + page - 1) / page);

@@ -5,9 +5,9 @@
 
 namespace fluid {
 
-/// Zeroed host memory from the system, 2 MiB aligned and backed by huge pages where the kernel
-/// allows it. An arena of 0 bytes has an address too, for values without elements. Throws
-/// OutOfMemory when the system refuses.
+/// Zero-initialised host memory, aligned to 2 MiB. Backed by huge pages if the operating system
+/// permits. An arena of 0 bytes has a valid address too. The constructor throws OutOfMemory if the
+/// system has too little memory.
 class Arena {
  public:
   Arena() = default;
@@ -18,7 +18,7 @@ class Arena {
 
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
-  int64_t touched() const;  ///< bytes of resident pages
+  int64_t resident_bytes() const;  ///< bytes that are backed by physical memory
 
  private:
   std::byte* data_ = nullptr;

@@ -28,7 +28,7 @@ std::vector<std::string> features_in(const std::string& flags) {
 
 }  // namespace
 
-HostCpu cpu_of(const std::string& cpuinfo) {
+HostCpu parse_cpuinfo(const std::string& cpuinfo) {
   HostCpu cpu;
   std::string package;
   std::set<std::pair<std::string, std::string>> cores;
@@ -50,7 +50,7 @@ HostCpu cpu_of(const std::string& cpuinfo) {
 HostCpu host_cpu() {
   std::ostringstream text;
   text << std::ifstream("/proc/cpuinfo").rdbuf();
-  return cpu_of(text.str());
+  return parse_cpuinfo(text.str());
 }
 
 }  // namespace fluid

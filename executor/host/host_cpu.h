@@ -5,15 +5,16 @@
 
 namespace fluid {
 
-/// Information about a CPU for people. The cost model uses TargetDescription.
+/// Description of a CPU for display. The cost model uses TargetDescription instead.
 struct HostCpu {
-  std::string name;                   ///< "" if unknown
-  int cores = 0;                      ///< physical cores; 0: unknown
-  std::vector<std::string> features;  ///< instruction set features that kernels may use
+  std::string name;                   ///< model name; "" if unknown
+  int cores = 0;                      ///< number of physical cores; 0 if unknown
+  std::vector<std::string> features;  ///< instruction set extensions that kernels may use
 };
 
-/// Parses the text of /proc/cpuinfo. host_cpu() reads this machine's file.
-HostCpu cpu_of(const std::string& cpuinfo);
+/// parse_cpuinfo() describes the CPU of a given /proc/cpuinfo text. host_cpu() describes the CPU of
+/// this machine.
+HostCpu parse_cpuinfo(const std::string& cpuinfo);
 HostCpu host_cpu();
 
 }  // namespace fluid

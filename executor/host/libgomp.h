@@ -1,13 +1,13 @@
 #pragma once
 
-// The functions of libgomp that Fluid calls. Only GCC ships libgomp's omp.h and compiles OpenMP's
-// pragmas for libgomp, and Fluid shares the thread pool of oneDNN, which is libgomp's, whichever
-// compiler builds it.
+// Declares the functions of libgomp that Fluid calls. Fluid shares libgomp's thread pool with
+// oneDNN, whichever compiler builds Fluid. Only GCC ships libgomp's omp.h and compiles OpenMP
+// pragmas for libgomp.
 
 extern "C" {
 
-/// Runs `body(data)` on a team of `threads` threads, the caller among them: what GCC compiles
-/// `#pragma omp parallel num_threads(threads)` to, with `flags` 0.
+/// Runs `body(data)` on a team of `threads` threads, which includes the caller. GCC compiles
+/// `#pragma omp parallel num_threads(threads)` to this call, with `flags` 0.
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 
 int omp_get_max_threads() noexcept;

@@ -18,26 +18,25 @@
 namespace fluid {
 namespace {
 
-/// Threads reserved for data readers, collectives and watchdogs. limit_spinning() also reserves the
-/// threads of two pools: libgomp starts a new pool before the threads of the old one have ended.
-constexpr int kOthers = 8;
+/// Number of threads reserved for data readers, collectives and watchdogs.
+constexpr int kReservedThreads = 8;
 
-/// Runs `body` on each thread of a team.
+/// Runs `body` on each thread of an OpenMP team of `threads` threads.
 template <typename Body>
-void on_team(int threads, Body body) {
+void run_on_team(int threads, Body body) {
   GOMP_parallel([](void* data) { (*static_cast<Body*>(data))(); }, &body,
                 static_cast<unsigned>(threads), 0);
 }
 
-/// Starts an OpenMP team whose `threads` threads sleep forever. Returns false, without a team,
-/// unless the system allows `threads` + `spare` more threads. The check is needed because libgomp
-/// ends the process when it cannot start a thread. libgomp does not count the team's first thread.
-bool start_sleepers(int threads, int spare) {
+/// Starts `threads` OpenMP threads, which sleep until the process ends. Returns false, without
+/// starting any, unless the system can start `threads` + `spare` more threads: libgomp ends the
+/// process when it cannot start a thread.
+bool start_sleeping_team(int threads, int spare) {
   const auto started = std::make_shared<std::latch>(1);
   try {
-    check_threads(static_cast<size_t>(threads + spare) + 1, "a team that sleeps");
+    check_thread_limit(static_cast<size_t>(threads + spare) + 1, "a team that sleeps");
     start_thread([threads, started] {
-      on_team(threads + 1, [] {});
+      run_on_team(threads + 1, [] {});
       started->count_down();
       while (true) pause();
     }).detach();
@@ -57,24 +56,27 @@ struct BlockRange {
 }  // namespace
 
 void limit_spinning(int threads) {
-  static std::atomic<int> lowest = 1 << 20;  // smallest pool for which there are enough sleepers
-  if (threads < 2 || threads >= lowest.load(std::memory_order_relaxed)) return;
+  // Size of the smallest pool for which enough threads sleep already.
+  static std::atomic<int> smallest_pool = 1 << 20;
+  if (threads < 2 || threads >= smallest_pool.load(std::memory_order_relaxed)) return;
   static std::mutex mutex;
   static int sleepers = 0;
   const std::lock_guard lock(mutex);
-  static const bool chosen =
+  static const bool user_set =
       std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
   const int wanted = omp_get_num_procs() - threads + 1;
-  if (!chosen && wanted > sleepers &&
-      start_sleepers(wanted - sleepers, 2 * (threads - 1) + kOthers)) {
+  // Leave room for the threads of two pools: libgomp starts a new pool before the old threads have
+  // exited.
+  if (!user_set && wanted > sleepers &&
+      start_sleeping_team(wanted - sleepers, 2 * (threads - 1) + kReservedThreads)) {
     sleepers = wanted;
   }
-  lowest = threads;
+  smallest_pool = threads;
 }
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(); }
 
-void before_threads(int threads) {
+void prepare_thread_pool(int threads) {
   mark_fork_unsafe();
   limit_spinning(threads);
 }
@@ -82,21 +84,21 @@ void before_threads(int threads) {
 void start_pool(int threads) {
   thread_local int started = 1;
   if (threads <= started) return;
-  // A region with fewer threads ends the others. The next region may start as many new ones before
-  // these are gone.
-  check_threads(2 * (static_cast<size_t>(threads) - 1),
-                "a pool of " + std::to_string(threads) + " threads");
+  // A parallel region with fewer threads ends the surplus threads of the pool. The next region may
+  // start as many new threads before the old threads have exited.
+  check_thread_limit(2 * (static_cast<size_t>(threads) - 1),
+                     "a pool of " + std::to_string(threads) + " threads");
   mark_fork_unsafe();
-  on_team(threads, [] {});
+  run_on_team(threads, [] {});
   limit_spinning(threads);
   started = threads;
 }
 
-LibraryThreads::LibraryThreads(int threads) : before_(omp_get_max_threads()) {
+ScopedLibraryThreads::ScopedLibraryThreads(int threads) : before_(omp_get_max_threads()) {
   omp_set_num_threads(threads);
 }
 
-LibraryThreads::~LibraryThreads() { omp_set_num_threads(before_); }
+ScopedLibraryThreads::~ScopedLibraryThreads() { omp_set_num_threads(before_); }
 
 void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t), void* context) {
   const int team = static_cast<int>(std::min<int64_t>(threads, n));
@@ -104,10 +106,11 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
     if (n > 0) body(context, 0, n);
     return;
   }
-  before_threads(threads);
-  // Uses the whole pool, because libgomp ends the threads that a smaller team leaves out.
-  on_team(threads, [=] {
-    // A nested or limited region may get fewer threads than requested.
+  prepare_thread_pool(threads);
+  // Use a team of the whole pool, because libgomp ends the threads that a smaller team does not
+  // use.
+  run_on_team(threads, [=] {
+    // A nested region may get fewer threads than requested.
     const int64_t size = std::min(team, omp_get_num_threads());
     const int64_t rank = omp_get_thread_num();
     if (rank < size) body(context, n * rank / size, n * (rank + 1) / size);

@@ -6,43 +6,46 @@
 
 namespace fluid {
 
-/// Returns the threads of a computation: `wanted`, or OpenMP's default if it is 0.
+/// Returns the number of threads to use: `wanted`, or OpenMP's default if `wanted` is 0.
 int thread_count(int wanted);
 
-/// Prepares the pool. Call it before any library runs `threads` threads of the pool.
-void before_threads(int threads);
-/// Starts the pool, so that parallel regions of the calling thread get `threads` threads. Throws
-/// DeviceError when the system gives fewer; OpenMP would end the process.
+/// Marks the process as unsafe to fork and calls limit_spinning(). Must be called before a library
+/// starts the threads of the pool.
+void prepare_thread_pool(int threads);
+/// Starts the OpenMP pool of the calling thread with `threads` threads. Throws DeviceError if the
+/// system cannot start these threads; OpenMP would end the process instead.
 void start_pool(int threads);
 
-/// While a LibraryThreads lives, libraries called by its thread use `threads` threads of the pool.
-/// They also choose kernels and workspace by this number.
-class LibraryThreads {
+/// Sets the number of threads that libraries use when called from this thread, for the lifetime of
+/// the object. Libraries also choose kernels and workspace sizes by this number.
+class ScopedLibraryThreads {
  public:
-  explicit LibraryThreads(int threads);
-  ~LibraryThreads();
-  LibraryThreads(const LibraryThreads&) = delete;
-  LibraryThreads& operator=(const LibraryThreads&) = delete;
+  explicit ScopedLibraryThreads(int threads);
+  ~ScopedLibraryThreads();
+  ScopedLibraryThreads(const ScopedLibraryThreads&) = delete;
+  ScopedLibraryThreads& operator=(const ScopedLibraryThreads&) = delete;
 
  private:
   int before_;
 };
 
-/// Runs all blocks of a kernel on `threads` threads by one static contiguous partition (1: on the
-/// calling thread). Does not run `finish`. Kernels give the same bits for any partition.
+/// Runs all blocks of a kernel on `threads` threads (1: on the calling thread). Each thread runs a
+/// contiguous range of blocks, as in OpenMP's static schedule. Does not run CompiledKernel::finish.
+/// Results are bit-identical for any number of threads.
 void run_blocks(const CompiledKernel& kernel, void* const* buffers, int64_t batch, int64_t blocks,
                 int threads);
 
-/// Calls `body(context, begin, end)` for the parts of [0, n), partitioned as in run_blocks().
+/// Calls `body(context, begin, end)` for each chunk of [0, n), partitioned as in run_blocks().
 void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t begin, int64_t end),
                   void* context);
 
-/// Makes idle threads of a pool of `threads` threads sleep soon. A waiting libgomp thread spins for
-/// 300,000 rounds, which takes cores from other work. It spins for 1,000 rounds if libgomp has
-/// started more threads than there are processors (see GOMP_SPINCOUNT in its manual). libgomp reads
-/// its settings before main(), so limit_spinning() starts that many threads. They sleep until the
-/// process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the system refuses
-/// the threads.
+/// Limits the spinning of idle threads in a pool of `threads` threads. A waiting libgomp thread
+/// spins for 300,000 iterations, which takes CPU time from other work. A thread spins for only
+/// 1,000 iterations if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the
+/// libgomp manual). libgomp reads its environment variables before main(), so this function instead
+/// starts additional threads until libgomp has more threads than CPUs. The additional threads sleep
+/// until the process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the
+/// system cannot start the threads.
 void limit_spinning(int threads);
 
 }  // namespace fluid

@@ -6,8 +6,9 @@
 
 namespace fluid {
 
-std::string changes(const std::map<std::string, std::string>& before,
-                    const std::map<std::string, std::string>& now, std::string_view other) {
+std::string describe_changes(const std::map<std::string, std::string>& before,
+                             const std::map<std::string, std::string>& now,
+                             std::string_view old_label) {
   std::set<std::string> names;
   for (const auto* options : {&before, &now}) {
     for (const auto& [name, value] : *options) names.insert(name);
@@ -20,7 +21,7 @@ std::string changes(const std::map<std::string, std::string>& before,
   for (const std::string& name : names) {
     const std::string was = text(before, name), is = text(now, name);
     if (was != is)
-      all += fmt::format("{}{} {} ({} {})", all.empty() ? "" : ", ", name, is, other, was);
+      all += fmt::format("{}{} {} ({} {})", all.empty() ? "" : ", ", name, is, old_label, was);
   }
   return all;
 }

@@ -14,85 +14,97 @@
 
 namespace fluid {
 
+/// Floating-point precision of the steps.
 struct PrecisionOptions {
-  std::optional<DType> dtype = {};     ///< f64: the whole program in f64
-  std::optional<AmpOptions> amp = {};  ///< mixed precision
-  /// Times training steps of `batch` samples on rank 0 to choose between f32 and `amp` (bf16 when
-  /// absent), and the level. All ranks use the choice.
+  /// The dtype, such as f64, to which all float values of the program are converted. Absent: no
+  /// conversion.
+  std::optional<DType> dtype = {};
+  std::optional<AmpOptions> amp = {};  ///< mixed-precision settings; absent: no mixed precision
+  /// Chooses between f32, O1 and O2 by timing training steps of ExecutorOptions::batch samples on
+  /// rank 0. Mixed precision is `amp`, or bf16 when `amp` is absent. All ranks use rank 0's choice.
   bool choose_amp = false;
-  std::optional<Precision> chosen_amp = {};  ///< the choice of an earlier run, instead of timing
+  std::optional<Precision> chosen_amp = {};  ///< choice of an earlier run, used instead of timing
 };
 
-/// Training by several processes, each with its shard of every batch.
+/// Data-parallel training: each process trains on its shard of every batch.
 struct DistributedOptions {
-  /// With several ranks, run() is a collective and returns the outputs of the whole batch. All
+  /// With several ranks run() is a collective and returns the outputs of the global batch. All
   /// ranks start with rank 0's parameters.
   World world = {};
   /// Runs the collectives in a world of one process: to test NCCL on one GPU.
   bool force_collectives = false;
-  /// How long ranks wait for a late rank before they fail. On GPUs this bounds a whole step.
+  /// Timeout of a collective: how long a rank waits for the others before it fails. On GPUs it is
+  /// the timeout of a whole step.
   std::chrono::milliseconds comm_timeout{60'000};
-  /// Replaces comm_timeout where ranks arrive at different times: in the first step, and while one
-  /// rank saves for all. For a rank that sends no heartbeats, comm_timeout still applies.
-  std::chrono::milliseconds first_timeout{300'000};
-  Buckets buckets = {};  ///< of gradients for all-reduce
-  bool sync_bn = false;  ///< batch_norm uses the statistics of the samples of all ranks
-  /// 1: ZeRO-1. Each rank keeps and updates its shard of the optimizer's state, then the parameters
-  /// are gathered. parameter("fc0.w.m") is this rank's shard then, a vector, and snapshot() is a
-  /// collective.
+  /// Timeout of the first step, and of the wait while rank 0 saves. Ranks may reach these points at
+  /// different times. A rank that sends no heartbeats still fails after comm_timeout.
+  std::chrono::milliseconds rendezvous_timeout{300'000};
+  Buckets buckets = {};  ///< sizes and dtype of the gradient buckets for all-reduce
+  bool sync_bn = false;  ///< batch_norm uses the statistics of the global batch
+  /// 1 turns on ZeRO-1: each rank keeps and updates its shard of the optimizer state, and the
+  /// updated parameters are all-gathered. Then parameter("fc0.w.m") returns this rank's shard as a
+  /// vector.
   int zero = 0;
 };
 
+/// Options of places cuda:N; the CPU ignores them.
 struct GpuOptions {
   /// Matrix products and convolutions in f32 may round their operands to TF32, as PyTorch's
   /// allow_tf32 does.
   bool tf32 = false;
-  /// Copies the feeds of a step while the step before runs, into a second feed slot. Without it a
-  /// new batch waits for the step before, which costs nothing where all steps use one batch.
+  /// Copies the feeds of a step to the GPU while the previous step runs, which needs a second feed
+  /// slot. Without `prefetch`, the copy waits for the previous step.
   bool prefetch = true;
-  int64_t workspace = 0;  ///< bytes for library kernels; 0: 64 MiB
-  /// Chooses a library's algorithms by timing them once; `cache_dir` keeps the choice. Without it,
-  /// or without `cache_dir`, the library's first choice is used.
+  int64_t workspace = 0;  ///< bytes of the workspace of library kernels; 0: 64 MiB
+  /// Autotunes the algorithms of library kernels and stores the result in `cache_dir`. Without
+  /// `tune` or without `cache_dir` the library's first suggestion is used.
   bool tune = true;
 };
 
+/// Options that help to find bugs.
 struct DebugOptions {
-  /// Allows first_nonfinite(): a step whose loss is not finite is not applied. Where the loss is
-  /// scaled, only the gradients decide, as without this option.
+  /// Makes Executor::first_nonfinite() available, and skips the update of a step whose loss is not
+  /// finite. With a loss scale, only non-finite gradients skip the update, with or without this
+  /// option.
   bool check_finite = false;
-  /// Guards between memory ranges, dead ranges filled with NaN, the program verified after each
-  /// pass.
+  /// Checks the memory plan: puts guard bytes between buffers and fills dead buffers with NaN. Also
+  /// verifies the program after each pass.
   bool verify_plan = false;
-  bool fuse = true;
-  bool libraries = true;  ///< let library kernels claim ops
+  bool fuse = true;       ///< fuse ops into kernels
+  bool libraries = true;  ///< use library kernels for the ops that a library supports
 };
 
+/// Options of an Executor.
 struct ExecutorOptions {
-  int64_t batch = 0;  ///< samples of the first prepared step; 0: none is prepared
-  uint64_t seed = 0;  ///< of initialisers and random ops
-  int threads = 0;    ///< 0: OpenMP's default
-  /// Micro-batches per training step: run one after the other in the same memory, with gradients
-  /// accumulated and one optimizer update. Fewer where the batch has fewer samples.
+  int64_t batch = 0;  ///< batch size of the training step that the constructor prepares; 0: none
+  uint64_t seed = 0;  ///< seed of initialisers and random ops
+  int threads = 0;    ///< CPU threads; 0: OpenMP's default
+  /// Micro-batches per training step. They run one after the other in the same memory; gradients
+  /// are accumulated, and the optimizer updates once. A batch with fewer samples has fewer
+  /// micro-batches.
   int64_t micro_batches = 1;
-  /// Rejects a batch whose size was not prepared. By default its step is compiled when it comes.
+  /// Throws UserError for a batch whose size was not prepared. By default run() compiles a step for
+  /// the new size.
   bool strict_shapes = false;
-  /// Allows Executor::set_learning_rate() for a program without a schedule, as if Manual was
-  /// recorded.
+  /// Gives a program without a learning rate schedule the schedule Manual, so that
+  /// Executor::set_learning_rate() works.
   bool settable_lr = false;
-  /// Folder of compiled kernels and of choices made by timing. Empty: neither is kept, but for
-  /// kernels in $FLUID_KERNEL_CACHE if that is set.
+  /// Cache folder of compiled kernels and autotuning results. If empty, autotuning results are not
+  /// cached, and kernels only if $FLUID_KERNEL_CACHE names a folder.
   std::string cache_dir = {};
-  /// Bytes the arena may take; 0: the memory of the machine. When a step makes the arena grow, the
-  /// old one stays until the variables have moved and no output tensor from it is held.
+  /// Largest size of the arena in bytes; 0: the memory of the place. When the arena grows, the old
+  /// arena is freed after the variables are copied and the last output tensor in the old arena is
+  /// destroyed.
   int64_t memory_limit = 0;
   PrecisionOptions precision = {};
   DistributedOptions distributed = {};
   GpuOptions gpu = {};
   DebugOptions debug = {};
-  std::optional<ProfileOptions> profile = {};         ///< which steps profile() records
-  std::map<std::string, std::string> decisions = {};  ///< Snapshot::decisions of a resumed run
-  /// Names the sample of a value that a step rejects, as Dataset::place_of() does. Without it the
-  /// message gives the sample's index in the batch.
+  std::optional<ProfileOptions> profile = {};  ///< the steps that profile() records
+  std::map<std::string, std::string> tuning_record =
+      {};  ///< tuning choices of an earlier run to reuse
+  /// Locates the sample whose value a step rejects, for the error message; see
+  /// Dataset::find_location(). If absent, the message gives the index of the sample in the batch.
   SampleFinder find_sample = {};
 };
 

@@ -10,13 +10,13 @@ namespace fluid {
 namespace {
 
 void check_profile(const ProfileOptions& o) {
-  if (o.warm_up >= 0 && 1 <= o.steps && o.steps <= ProfileOptions::kMost) return;
+  if (o.warm_up >= 0 && 1 <= o.steps && o.steps <= ProfileOptions::kMaxSteps) return;
   throw UserError(fmt::format("a profile of {} steps after {} others: it has 1 to {}", o.steps,
-                              o.warm_up, ProfileOptions::kMost));
+                              o.warm_up, ProfileOptions::kMaxSteps));
 }
 
 void check_loss_scale(const LossScale& s) {
-  using Limits = std::numeric_limits<float>;  // in which it is kept
+  using Limits = std::numeric_limits<float>;  // the loss scale is an f32 variable
   if (!s.dynamic) {
     if (Limits::min() <= s.initial && s.initial <= Limits::max()) return;
     throw UserError(fmt::format("a loss scale of {} is outside the range of f32", s.initial));
@@ -63,9 +63,9 @@ void check_options(const ExecutorOptions& options) {
   check_amp(options);
   check_sync_bn(options);
   if (options.profile) check_profile(*options.profile);
-  if (options.threads < 0 || options.threads > kMostThreads) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
     throw UserError(fmt::format("threads = {}: must be 1 to {}, or 0 for the default of OpenMP",
-                                options.threads, kMostThreads));
+                                options.threads, kMaxThreads));
   }
   if (options.micro_batches < 1) {
     throw UserError(fmt::format("a step of {} micro-batches", options.micro_batches));

@@ -4,15 +4,15 @@
 
 namespace fluid {
 
-inline constexpr int kMostThreads = 4096;
+inline constexpr int kMaxThreads = 4096;
 
-/// Throws UserError for an option out of its range, and for options that exclude each other.
+/// Throws UserError for an option that is out of range, and for options that exclude each other.
 void check_options(const ExecutorOptions& options);
 
 /// Throws UserError for invalid AmpOptions.
 void check_amp(const ExecutorOptions& options);
 
-/// Throws UserError for options that exclude sync_bn.
+/// Throws UserError for options that cannot be combined with sync_bn.
 void check_sync_bn(const ExecutorOptions& options);
 
 }  // namespace fluid

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Layout of linear layers' weights in a parameter file: Fluid's [in, out] or PyTorch's [out, in].
-enum class ParamsLayout : uint8_t { unsaid, fluid, pytorch };
+/// The layout of linear weights in a parameter file: `fluid` is [in, out], `pytorch` is [out, in].
+enum class ParamsLayout : uint8_t { unspecified, fluid, pytorch };
 
 }  // namespace fluid

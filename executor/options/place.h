@@ -5,12 +5,12 @@
 
 namespace fluid {
 
-/// Where a program runs.
+/// The device on which a program runs: the CPU or one GPU.
 struct Place {
   enum class Kind : uint8_t { cpu, cuda };
   Kind kind = Kind::cpu;
-  int index = 0;            ///< of the GPU
-  std::string str() const;  ///< "cpu", "cuda:0"
+  int index = 0;            ///< index of the GPU; 0 for the CPU
+  std::string str() const;  ///< name: "cpu", "cuda:0"
   bool operator==(const Place&) const = default;
 };
 

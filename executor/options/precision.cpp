@@ -21,7 +21,7 @@ std::string amp_text(const std::optional<AmpOptions>& amp) {
                      s.growth, s.backoff, s.interval, s.floor, s.ceiling);
 }
 
-Precision precision_in(std::string_view amp_text) {
+Precision parse_precision(std::string_view amp_text) {
   if (amp_text == "off") return Precision::f32;
   return amp_text.starts_with(kO2) ? Precision::o2 : Precision::o1;
 }

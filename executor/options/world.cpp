@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kMaxPort = 65535;
 
-class Reader {
+class EnvironmentReader {
  public:
-  explicit Reader(const World::Variables& variables) : variables_(variables) {}
+  explicit EnvironmentReader(const World::Variables& variables) : variables_(variables) {}
 
-  /// Set, and not to nothing.
+  /// Whether the environment variable `name` is set and not empty.
   bool has(const std::string& name) const { return !text(name).empty(); }
 
   std::string text(const std::string& name) const {
@@ -51,14 +51,14 @@ class Reader {
   const World::Variables& variables_;
 };
 
-constexpr int kMany = std::numeric_limits<int>::max();
+constexpr int kMaxInt = std::numeric_limits<int>::max();
 
-/// Reads what the three variables say of this process.
-void read_ranks(const Reader& env, const std::string& rank, const std::string& size,
+/// Sets rank, size and local rank of `world` from the environment variables with the given names.
+void read_ranks(const EnvironmentReader& env, const std::string& rank, const std::string& size,
                 const std::string& local, World& world) {
-  world.size = env.number_or(size, 1, 1, kMany);
-  world.rank = env.number(rank, 0, kMany);
-  world.local_rank = env.number_or(local, 0, 0, kMany);
+  world.size = env.number_or(size, 1, 1, kMaxInt);
+  world.rank = env.number(rank, 0, kMaxInt);
+  world.local_rank = env.number_or(local, 0, 0, kMaxInt);
   for (const auto& [name, value] : {std::pair(rank, world.rank), {local, world.local_rank}}) {
     if (value >= world.size) {
       throw UserError(name + " is " + std::to_string(value) + ", but there are " +
@@ -68,26 +68,28 @@ void read_ranks(const Reader& env, const std::string& rank, const std::string& s
   }
 }
 
-/// Throws unless `name` is set, which every world of several processes needs.
-void need(const Reader& env, const World& world, const std::string& name, const char* what) {
+/// Throws UserError if the world has several processes and the environment variable `name` is not
+/// set. `what` describes the value of the variable in the message.
+void require_variable(const EnvironmentReader& env, const World& world, const std::string& name,
+                      const char* what) {
   if (world.size == 1 || env.has(name)) return;
   throw UserError("this is one of " + std::to_string(world.size) + " processes, but " + name +
                   " is not set: it names " + what);
 }
 
-World of_torchrun(const Reader& env) {
+World world_of_torchrun(const EnvironmentReader& env) {
   if (!env.has("RANK")) throw UserError("WORLD_SIZE is set, but RANK is not: set both or neither");
   if (!env.has("WORLD_SIZE")) {
     throw UserError("RANK is set, but WORLD_SIZE is not: set both or neither");
   }
   World world;
   read_ranks(env, "RANK", "WORLD_SIZE", "LOCAL_RANK", world);
-  need(env, world, "MASTER_ADDR", "the host of rank 0");
-  world.master = env.has("MASTER_ADDR") ? env.text("MASTER_ADDR") : world.master;
+  require_variable(env, world, "MASTER_ADDR", "the host of rank 0");
+  world.master_host = env.has("MASTER_ADDR") ? env.text("MASTER_ADDR") : world.master_host;
   bool agent = env.flag("TORCHELASTIC_USE_AGENT_STORE");
   world.port = env.number_or("FLUID_PORT", 0, 1, kMaxPort);
   if (world.port == 0) {
-    need(env, world, "MASTER_PORT", "the port on which rank 0 waits for the others");
+    require_variable(env, world, "MASTER_PORT", "the port on which rank 0 waits for the others");
     world.port = env.number_or("MASTER_PORT", 0, 1, kMaxPort);
     if (agent && world.port == kMaxPort) {
       throw UserError(
@@ -96,32 +98,33 @@ World of_torchrun(const Reader& env) {
     if (agent && world.port > 0) ++world.port;
   }
   world.job = env.text("TORCHELASTIC_RUN_ID");
-  world.restart = env.number_or("TORCHELASTIC_RESTART_COUNT", 0, 0, kMany);
+  world.restart = env.number_or("TORCHELASTIC_RESTART_COUNT", 0, 0, kMaxInt);
   return world;
 }
 
-World of_slurm(const Reader& env) {
+World world_of_slurm(const EnvironmentReader& env) {
   World world;
   read_ranks(env, "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", world);
   std::string master = env.has("MASTER_ADDR") ? "MASTER_ADDR" : "SLURM_LAUNCH_NODE_IPADDR";
-  need(env, world, master, "the host of rank 0 (MASTER_ADDR goes before it)");
-  world.master = env.has(master) ? env.text(master) : world.master;
-  int id = env.number_or("SLURM_JOB_ID", 0, 0, kMany);
-  // The ports lie below the ephemeral port range. Consecutive jobs get different ports.
-  int by_job = 20000 + id % 10000;
-  world.port =
-      env.number_or(env.has("FLUID_PORT") ? "FLUID_PORT" : "MASTER_PORT", by_job, 1, kMaxPort);
+  require_variable(env, world, master, "the host of rank 0 (MASTER_ADDR goes before it)");
+  world.master_host = env.has(master) ? env.text(master) : world.master_host;
+  int id = env.number_or("SLURM_JOB_ID", 0, 0, kMaxInt);
+  // The default port depends on the job id, so that consecutive jobs get different ports. It is
+  // below the ephemeral port range.
+  int default_port = 20000 + id % 10000;
+  world.port = env.number_or(env.has("FLUID_PORT") ? "FLUID_PORT" : "MASTER_PORT", default_port, 1,
+                             kMaxPort);
   world.job = env.text("SLURM_JOB_ID") + "." + env.text("SLURM_STEP_ID");
-  world.restart = env.number_or("SLURM_RESTART_COUNT", 0, 0, kMany);
+  world.restart = env.number_or("SLURM_RESTART_COUNT", 0, 0, kMaxInt);
   return world;
 }
 
 }  // namespace
 
-World World::from(const Variables& variables) {
-  Reader env(variables);
-  if (env.has("RANK") || env.has("WORLD_SIZE")) return of_torchrun(env);
-  if (env.has("SLURM_PROCID")) return of_slurm(env);
+World World::from_variables(const Variables& variables) {
+  EnvironmentReader env(variables);
+  if (env.has("RANK") || env.has("WORLD_SIZE")) return world_of_torchrun(env);
+  if (env.has("SLURM_PROCID")) return world_of_slurm(env);
   return {};
 }
 
@@ -135,6 +138,6 @@ World::Variables World::environment() {
   return variables;
 }
 
-World World::from_env() { return from(environment()); }
+World World::from_env() { return from_variables(environment()); }
 
 }  // namespace fluid

@@ -5,28 +5,30 @@
 
 namespace fluid {
 
-/// A group of processes that train one program, and this process's rank.
+/// The processes that train one program together, and the rank of this process among them.
 struct World {
   int rank = 0;
   int size = 1;
-  int local_rank = 0;                ///< among the processes of this host
-  std::string master = "127.0.0.1";  ///< the host of rank 0
-  int port = 0;                      ///< where rank 0 serves the store
-  std::string job;                   ///< prefix of keys, so that jobs can share a port
-  int restart = 0;                   ///< number of restarts of the job
+  int local_rank = 0;                     ///< rank among the processes of this host
+  std::string master_host = "127.0.0.1";  ///< host name or address of rank 0
+  int port = 0;                           ///< port on which rank 0 serves the key-value store
+  std::string job;                        ///< job id; prefixes the keys in the store
+  int restart = 0;                        ///< number of times that the job was restarted
 
+  /// Environment variables: name -> value.
   using Variables = std::map<std::string, std::string>;
 
-  /// This process's environment.
+  /// Returns the environment variables of this process.
   static Variables environment();
-  /// From the environment: see from().
+  /// Returns from_variables() of the environment of this process.
   static World from_env();
 
-  /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), else
-  /// Slurm's; else returns a world of one. The port is FLUID_PORT, by default MASTER_PORT, or
-  /// MASTER_PORT + 1 when torchrun itself listens there (TORCHELASTIC_USE_AGENT_STORE). Throws
-  /// UserError for a value that is malformed, missing or contradicts another.
-  static World from(const Variables& variables);
+  /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or else
+  /// Slurm's; returns a world of one if neither is set. The port is FLUID_PORT if set, else
+  /// MASTER_PORT. It is MASTER_PORT + 1 when torchrun itself listens on MASTER_PORT
+  /// (TORCHELASTIC_USE_AGENT_STORE). Throws UserError for a value that is malformed, missing or
+  /// contradicts another one.
+  static World from_variables(const Variables& variables);
 };
 
 }  // namespace fluid

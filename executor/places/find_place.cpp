@@ -10,25 +10,26 @@
 namespace fluid {
 namespace {
 
-/// Whether CUDA_VISIBLE_DEVICES leaves this process a single GPU. Other ranks of the host may see
-/// other ones, as under Slurm.
-bool sees_one(const std::vector<int>& gpus) {
+/// Whether CUDA_VISIBLE_DEVICES makes exactly one GPU visible to this process. Under Slurm each
+/// rank of a host may see a different GPU.
+bool has_one_visible_gpu(const std::vector<int>& gpus) {
   return gpus.size() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
 }
 
-/// The GPU of this process; nullopt when there are fewer GPUs than local ranks.
+/// Returns the GPU of local rank `local_rank`; nullopt when there are too few GPUs.
 std::optional<Place> gpu_of_local_rank(const std::vector<int>& gpus, int local_rank) {
-  if (sees_one(gpus)) return cuda(gpus.front());
+  if (has_one_visible_gpu(gpus)) return cuda(gpus.front());
   const auto rank = static_cast<size_t>(local_rank);
   return rank < gpus.size() ? std::optional(cuda(gpus[rank])) : std::nullopt;
 }
 
 }  // namespace
 
-Place place_named(std::string_view name, int local_rank) {
+Place parse_place(std::string_view name, int local_rank) {
   if (name == "auto") return best_place(local_rank);
   if (name == "cpu") return cpu();
-  if (name == "cuda") return gpu_of_local_rank(place_gpus(), local_rank).value_or(cuda(local_rank));
+  if (name == "cuda")
+    return gpu_of_local_rank(list_usable_gpus(), local_rank).value_or(cuda(local_rank));
   if (name.starts_with("cuda:")) {
     const int index = parse_number<int>(name.substr(5)).value_or(-1);
     if (index >= 0) return cuda(index);
@@ -38,12 +39,12 @@ Place place_named(std::string_view name, int local_rank) {
                   "; places are auto, cpu and cuda:N");
 }
 
-std::vector<int> place_gpus() {
+std::vector<int> list_usable_gpus() {
   return may_have_gpus() ? supported_gpus(gpu_backend()) : std::vector<int>();
 }
 
 Place best_place(int local_rank) {
-  const std::vector<int> gpus = place_gpus();
+  const std::vector<int> gpus = list_usable_gpus();
   if (gpus.empty()) return cpu();
   if (const std::optional<Place> own = gpu_of_local_rank(gpus, local_rank)) return *own;
   throw UserError(
@@ -57,8 +58,8 @@ Place best_place(int local_rank) {
 std::string why_no_gpu() {
   if (!may_have_gpus() || best_place() != cpu()) return "";
   const GpuBackend& found = gpu_backend();
-  if (found.devices == 0) return found.hidden ? "" : found.absence;
-  return cuda(0).str() + ": " + unsupported(describe_gpu(found, 0));
+  if (found.devices == 0) return found.hidden ? "" : found.unavailable_reason;
+  return cuda(0).str() + ": " + unsupported_reason(describe_gpu(found, 0));
 }
 
 }  // namespace fluid

@@ -8,20 +8,20 @@
 
 namespace fluid {
 
-/// Indices of the usable GPUs. A process uses the GPU of its local rank, or the only visible one.
-/// Throws DeviceError when a GPU does not respond.
-std::vector<int> place_gpus();
+/// Returns the indices of the usable GPUs. Throws DeviceError when a GPU does not respond.
+std::vector<int> list_usable_gpus();
 
-/// Parses "cpu", "auto", "cuda" (the GPU of this process) or "cuda:N", which need not exist. Throws
-/// UserError for any other name.
-Place place_named(std::string_view name, int local_rank = 0);
+/// Parses the name of a place: "cpu", "cuda:N", "cuda" (the GPU of this process), or "auto"
+/// (best_place()). The GPU need not exist. Throws UserError for any other name.
+Place parse_place(std::string_view name, int local_rank = 0);
 
-/// The GPU of this process, or the CPU if the machine has no usable GPU. Throws UserError when
-/// there are fewer GPUs than local ranks, and DeviceError when the GPU does not respond.
+/// Returns the GPU of this process, or the CPU if the machine has no usable GPU. The GPU is the
+/// only visible one, or the one at index `local_rank` of the usable GPUs. Throws UserError when
+/// there are too few GPUs for the local ranks, and DeviceError when the GPU does not respond.
 Place best_place(int local_rank = 0);
 
-/// Why best_place() is the CPU although the machine seems to have a GPU, in one line. "" when there
-/// is none, or CUDA_VISIBLE_DEVICES hides it.
+/// Returns in one line why no GPU can be used although the machine seems to have one. Returns ""
+/// when the machine has no GPU, when CUDA_VISIBLE_DEVICES hides it, or when best_place() is a GPU.
 std::string why_no_gpu();
 
 }  // namespace fluid

@@ -8,14 +8,14 @@
 #include "executor/device/bytes_text.h"
 #include "executor/gpu/gpu_target.h"
 #include "executor/gpu_driver/backend.h"
-#include "executor/gpu_libraries/choice_record.h"
+#include "executor/gpu_libraries/algorithm_record.h"
 #include "executor/host/parallel.h"
 
 namespace fluid {
 namespace {
 
 FluidGpuDescription usable(Place place) {
-  usable_gpu(gpu_backend(), place.index);
+  require_supported_gpu(gpu_backend(), place.index);
   return describe_gpu(gpu_backend(), place.index);
 }
 
@@ -25,16 +25,16 @@ std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& 
                                   const std::string& cache_dir) {
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = usable(place);
-    const ChoiceRecord record(
-        {.machine = machine_of(gpu, gpu_backend().versions), .workspace = libraries.most()},
-        {cache_dir, CompilerOptions().cache_limit});
+    const AlgorithmRecord record({.machine = gpu_fingerprint(gpu, gpu_backend().versions),
+                                  .workspace = libraries.max_workspace()},
+                                 {cache_dir, CompilerOptions().cache_limit});
     return std::make_unique<GpuTarget>(
-        gpu, libraries, [record](const GpuTask& task) { return record.refusal(task); });
+        gpu, libraries, [record](const GpuTask& task) { return record.rejection_reason(task); });
   }
   return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
 }
 
-std::string machine_text(Place place, int threads) {
+std::string describe_machine(Place place, int threads) {
   if (place.kind == Place::Kind::cpu) return to_json(describe_host(thread_count(threads)));
   const FluidGpuDescription gpu = usable(place);
   const FluidGpuVersions& v = gpu_backend().versions;
@@ -42,7 +42,7 @@ std::string machine_text(Place place, int threads) {
                      gpu.memory, v.driver, v.runtime, v.blas, v.dnn, v.linker);
 }
 
-MemoryLimit memory_of(Place place) {
+MemoryLimit memory_limit_of(Place place) {
   const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = usable(place);

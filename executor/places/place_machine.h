@@ -10,23 +10,25 @@
 
 namespace fluid {
 
-/// The target of `place` without a device, for planning. `threads`: CPU threads; 0: as many as an
-/// executor would use. `libraries`, `cache_dir`: see ExecutorOptions. The cache records the ops
-/// that the libraries cannot compute. Throws as an executor does when there is no such place.
+/// Creates the compilation target of `place` without opening the device, for planning. `threads`:
+/// CPU threads; 0: the executor's default. `libraries` and `cache_dir` are as in ExecutorOptions;
+/// the cache folder records which ops the libraries cannot compute. Throws UserError or DeviceError
+/// when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});
 
-/// Everything about a place that affects the times of steps, as text. `threads`: as in target_of().
-std::string machine_text(Place place, int threads);
+/// Describes, as text, the hardware and library versions of `place` that affect step times.
+/// `threads`: as in target_of().
+std::string describe_machine(Place place, int threads);
 
-/// The upper limit on a session's arena, and whether the user set it.
+/// The upper limit on the size of a session's arena: set by the user, or the memory of the place.
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string text;    ///< for messages: "the limit is 4.00 KiB"
-  bool asked = false;  ///< set by the user; otherwise the place's memory
+  std::string text;          ///< text for messages: "the limit is 4.00 KiB"
+  bool set_by_user = false;  ///< whether the user set the limit
 };
 
-/// The total memory of a place.
-MemoryLimit memory_of(Place place);
+/// Returns the total memory of `place` as a limit.
+MemoryLimit memory_limit_of(Place place);
 
 }  // namespace fluid

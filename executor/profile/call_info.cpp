@@ -13,7 +13,7 @@
 namespace fluid {
 namespace {
 
-std::vector<const ir::Op*> computed(const ir::Graph& body) {
+std::vector<const ir::Op*> computed_ops(const ir::Graph& body) {
   std::vector<const ir::Op*> ops;
   for (const auto& op : body.ops) {
     if (source_kind(*op) == SourceKind::none) ops.push_back(op.get());
@@ -45,13 +45,13 @@ std::string kernel_of(const ir::Op& op) {
   return is_collective(op) ? op.name : "copy";
 }
 
-/// Returns the bytes of operands and results, each counted once. Values inside a kernel cause no
-/// traffic.
+/// Returns the bytes of operands and results, each counted once. Values inside a fused kernel cause
+/// no memory traffic.
 double traffic_of(const ir::Op& op, int64_t batch) {
   int64_t bytes = 0;
   for (const Value& v : op.operands) bytes += v.type().bytes_at(batch);
   for (const ir::Result& r : op.results) bytes += r.type.bytes_at(batch);
-  // A store reads and writes its operand's size.
+  // An op without results is a `store`, which reads its operand and writes as many bytes.
   return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);
 }
 
@@ -75,8 +75,8 @@ std::string layer_of(const ir::Op& op) {
 }
 
 std::string ops_text(const ir::Graph& body) {
-  constexpr size_t kMost = 4;
-  std::vector<const ir::Op*> ops = computed(body);
+  constexpr size_t kMaxNames = 4;
+  std::vector<const ir::Op*> ops = computed_ops(body);
   const auto is_constant = [](const ir::Op* op) { return op->operands.empty(); };
   if (!std::ranges::all_of(ops, is_constant)) std::erase_if(ops, is_constant);
   std::vector<std::pair<std::string, int>> names;
@@ -89,17 +89,18 @@ std::string ops_text(const ir::Graph& body) {
     }
   }
   std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(names.size(), kMaxNames); ++i) {
     const auto& [name, times] = names[i];
     text +=
         fmt::format("{}{}{}", i > 0 ? ", " : "", name, times > 1 ? fmt::format(" x{}", times) : "");
   }
-  return names.size() > kMost ? fmt::format("{}, {} more", text, names.size() - kMost) : text;
+  return names.size() > kMaxNames ? fmt::format("{}, {} more", text, names.size() - kMaxNames)
+                                  : text;
 }
 
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
   const ir::Graph* body = body_of(op);
-  const auto ops = body == nullptr ? std::vector{&op} : computed(*body);
+  const auto ops = body == nullptr ? std::vector{&op} : computed_ops(*body);
   const auto flops = [&](const ir::Op* part) { return cost_of(*part, batch).flops; };
   const ir::Op& main_op = **std::ranges::max_element(ops, {}, flops);
   CallInfo info{.layer = layer_of(main_op),
@@ -109,8 +110,9 @@ CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
                 .role = main_op.role,
                 .dtype = limiting_dtype(main_op),
                 .predicted_ms = predicted_ms(op, main_op, batch, target),
-                .exchange = is_collective(op)};
-  info.bytes = info.exchange ? static_cast<double>(collective_bytes(op)) : traffic_of(op, batch);
+                .is_collective = is_collective(op)};
+  info.bytes =
+      info.is_collective ? static_cast<double>(collective_bytes(op)) : traffic_of(op, batch);
   for (const ir::Op* part : ops) info.flops += flops(part);
   return info;
 }

@@ -7,33 +7,35 @@
 
 namespace fluid {
 
-/// Describes one call of a step list for reports.
+/// Description of one call of a compiled program, for reports.
 struct CallInfo {
-  /// The scope of the op with the most FLOPs in the call, or of the parameter that it updates. An
-  /// op outside of layers gives its source line.
+  /// Scope (layer name) of the op with the most FLOPs in the call, or of the parameter that the op
+  /// updates. The source line of the op if there is no scope.
   std::string layer;
-  std::string ops;  ///< the first few op names: "conv2d, add"
-  /// Library kernel ("onednn.conv2d"), "generated", "copy", or the collective's op.
+  std::string ops;  ///< names of the first few ops, such as "conv2d, add"
+  /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
+  /// "generated" or "copy".
   std::string kernel;
-  std::string line;  ///< source line of the op with the most FLOPs: "mnist.cpp:13"; may be empty
+  /// Source line of the op with the most FLOPs, such as "mnist.cpp:13"; may be empty.
+  std::string line;
   ir::Role role = ir::Role::forward;
-  double flops = 0;          ///< arithmetic operations by the ops' cost functions
-  double bytes = 0;          ///< operands and results, each once; for a collective the bytes sent
-  DType dtype = DType::f32;  ///< dtype of the contraction, if any; else f32 or f64
-  /// Prediction of the cost model that chose between libraries and generated code. It covers the
-  /// contraction only. -1: there was no choice.
+  double flops = 0;  ///< floating-point operations, by the cost functions of the ops
+  double bytes = 0;  ///< bytes of operands and results, each once; of a collective, the bytes sent
+  DType dtype = DType::f32;  ///< dtype of the matmul or convolution, if any; otherwise f32 or f64
+  /// Time predicted by the cost model that chose between library and generated kernels. Covers only
+  /// the matmul or convolution of the call. -1 if there was no choice.
   double predicted_ms = -1;
-  bool exchange = false;  ///< a collective
+  bool is_collective = false;  ///< whether the call is a collective
 };
 
-/// Describes the call of `op`, an op in the main graph of a final program, for `batch` samples on
-/// `target`.
+/// Returns the description of the call of `op`, an op in the main graph of a final program, for
+/// `batch` samples on `target`.
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target);
 
 /// Returns CallInfo::layer for `op`.
 std::string layer_of(const ir::Op& op);
 
-/// Names the first few ops in a fused body.
+/// Returns a list of the names of the first few ops in `body`, the body of a fused op.
 std::string ops_text(const ir::Graph& body);
 
 }  // namespace fluid

@@ -9,8 +9,9 @@ StepRecorder::StepRecorder(const ProfileOptions& options, const std::vector<size
   times_.assign(static_cast<size_t>(options.steps), step);
 }
 
-StepTimes* StepRecorder::next() {
-  return begun_++ < warm_up_ || kept_ == times_.size() ? nullptr : &times_[kept_];
+StepTimes* StepRecorder::begin_step() {
+  return num_begun_++ < warm_up_ || num_recorded_ == times_.size() ? nullptr
+                                                                   : &times_[num_recorded_];
 }
 
 }  // namespace fluid

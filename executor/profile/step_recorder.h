@@ -9,22 +9,23 @@
 
 namespace fluid {
 
-/// Records the times of steps of one kind, in memory allocated beforehand.
+/// Records the times of steps of one mode and batch size in preallocated memory.
 class StepRecorder {
  public:
-  /// `calls` holds the number of calls of each run in a step.
+  /// `calls`: number of calls in each run of a step.
   StepRecorder(const ProfileOptions& options, const std::vector<size_t>& calls);
 
-  /// Returns where the step that begins now records its times; null if it is not recorded.
-  StepTimes* next();
-  /// Keeps the times of the last next(), whose step has ended.
-  void keep() { ++kept_; }
-  std::span<const StepTimes> times() const { return std::span(times_).first(kept_); }
-  int64_t begun() const { return begun_; }  ///< steps so far, recorded or not
+  /// Called when a step begins. Returns the record to write the step's times to; null if the step
+  /// is not recorded.
+  StepTimes* begin_step();
+  /// Called when a recorded step has ended. Adds the record that begin_step() returned to times().
+  void commit() { ++num_recorded_; }
+  std::span<const StepTimes> times() const { return std::span(times_).first(num_recorded_); }
+  int64_t num_begun() const { return num_begun_; }  ///< number of calls of begin_step()
 
  private:
-  int64_t warm_up_, begun_ = 0;
-  size_t kept_ = 0;
+  int64_t warm_up_, num_begun_ = 0;
+  size_t num_recorded_ = 0;
   std::vector<StepTimes> times_;
 };
 

@@ -9,13 +9,13 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMostRows = 40;  // rows for single calls
+constexpr size_t kMaxRows = 40;  // maximum number of rows of a table
 
-/// Sums over the calls of one key in a step.
+/// A table row: sums over the calls of a step that have the same key.
 struct Row {
   std::string key;
   double ms = 0, calls = 0, flops = 0, bytes = 0;
-  double flops_ms = 0;      ///< time that `flops` takes at the machine's peak
+  double flops_ms = 0;      ///< time of `flops` at the peak FLOP/s, in ms
   double predicted_ms = 0;  ///< predicted time of the calls that have a prediction
   double measured_ms = 0;   ///< measured time of the calls that have a prediction
   bool predicted = false;
@@ -32,14 +32,14 @@ struct Row {
   }
 };
 
-/// Mean times of a step, in ms.
-struct Parts {
+/// Mean time of a step by phase, in ms.
+struct StepBreakdown {
   double step = 0, feeds = 0, waits = 0, calls = 0;
-  double between() const { return step - feeds - waits - calls; }
+  double between_calls() const { return step - feeds - waits - calls; }
 };
 
 /// Returns the faster half of the steps.
-std::vector<const StepTimes*> fastest(const std::vector<StepTimes>& times) {
+std::vector<const StepTimes*> faster_half(const std::vector<StepTimes>& times) {
   std::vector<const StepTimes*> steps;
   for (const StepTimes& t : times) steps.push_back(&t);
   std::ranges::sort(steps, {}, [](const StepTimes* t) { return t->step.ns(); });
@@ -52,15 +52,15 @@ using CallKey = std::function<std::string(const CallInfo&)>;
 class Table {
  public:
   Table(const ProfiledStep& step, const Limits& limits)
-      : step_(step), limits_(limits), steps_(fastest(step.times)) {
+      : step_(step), limits_(limits), steps_(faster_half(step.times)) {
     for (const StepTimes* t : steps_) {
-      parts_.step += mean_ms(t->step);
+      breakdown_.step += mean_ms(t->step);
       for (const RunTimes& run : t->runs) {
-        parts_.feeds += mean_ms(run.feeds);
-        parts_.waits += mean_ms(run.last_wait);
+        breakdown_.feeds += mean_ms(run.feeds);
+        breakdown_.waits += mean_ms(run.final_wait);
         for (const CallTimes& c : run.calls) {
-          parts_.waits += mean_ms(c.wait);
-          parts_.calls += mean_ms(c.call);
+          breakdown_.waits += mean_ms(c.wait);
+          breakdown_.calls += mean_ms(c.call);
         }
       }
     }
@@ -68,21 +68,21 @@ class Table {
 
   std::string text(int64_t warm_up) {
     text_ = fmt::format("{}: {:.3f} ms (mean of the faster {} of {} steps, after {} unrecorded)\n",
-                        step_.name(), parts_.step, steps_.size(), step_.times.size(), warm_up);
+                        step_.name(), breakdown_.step, steps_.size(), step_.times.size(), warm_up);
     header("role      kernel                       layer            ops");
     const auto call = [](const CallInfo& c) {
       return fmt::format("{:<9} {:<28} {:<16} {}{}", ir::name_of(c.role), c.kernel, c.layer, c.ops,
                          c.line.empty() || c.line == c.layer ? "" : ", " + c.line);
     };
-    add_rows(call, kMostRows);
-    for (const auto& [what, ms] : {std::pair{"feeds: copied in", parts_.feeds},
-                                   {"waiting for other processes", parts_.waits},
-                                   {"between calls", parts_.between()}}) {
+    add_rows(call, kMaxRows);
+    for (const auto& [what, ms] : {std::pair{"feeds: copied in", breakdown_.feeds},
+                                   {"waiting for other processes", breakdown_.waits},
+                                   {"between calls", breakdown_.between_calls()}}) {
       if (ms > 0) add({.key = what, .ms = ms});
     }
     add_total();
-    add_collective_rows();
-    add_pause();
+    add_collective_row();
+    add_gap_between_steps();
     add_sums("layer", [](const CallInfo& c) { return c.layer; });
     add_sums("kernel", [](const CallInfo& c) { return c.kernel; });
     add_sums("role", [](const CallInfo& c) { return std::string(ir::name_of(c.role)); });
@@ -94,7 +94,7 @@ class Table {
     return static_cast<double>(span.ns()) / 1e6 / static_cast<double>(steps_.size());
   }
 
-  /// Groups the calls by key. The group that takes longest comes first.
+  /// Sums the calls that have the same key. Returns the rows in descending order of time.
   std::vector<Row> rows(const CallKey& key) const {
     std::vector<Row> rows;
     for (size_t r = 0; r < step_.runs.size(); ++r) {
@@ -116,7 +116,7 @@ class Table {
   Row row_of(const CallInfo& info, size_t run, size_t call) const {
     Row row{.calls = 1};
     for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
-    if (info.exchange) return row;  // collectives run beside the calls: see add_collective_rows()
+    if (info.is_collective) return row;  // collectives overlap with calls: see add_collective_row()
     row.flops = info.flops;
     row.bytes = info.bytes;
     row.flops_ms = 1e3 * info.flops / limits_.flops(info.dtype);
@@ -134,7 +134,7 @@ class Table {
   }
 
   void add(const Row& row) {
-    const auto percent = [](double part) {  // empty if the limit is unknown
+    const auto percent = [](double part) {  // returns "" if the limit is unknown
       return std::isfinite(part) ? fmt::format("{:.0f}", 100 * part) : "";
     };
     const double s = row.ms / 1e3;
@@ -142,7 +142,7 @@ class Table {
     const bool computed = worked && row.flops > 0, moved = worked && row.bytes > 0;
     text_ += fmt::format(
         "{:>5.1f} % {:>9.3f} {:>6} {:>8} {:>4} {:>7} {:>4} {:>9} {:>6}  {}\n",
-        100 * row.ms / parts_.step, row.ms, row.calls > 0 ? fmt::format("{:g}", row.calls) : "",
+        100 * row.ms / breakdown_.step, row.ms, row.calls > 0 ? fmt::format("{:g}", row.calls) : "",
         computed ? fmt::format("{:.1f}", row.flops / s / 1e9) : "",
         computed ? percent(row.flops_ms / row.ms) : "",
         moved ? fmt::format("{:.1f}", row.bytes / s / 1e9) : "",
@@ -167,19 +167,19 @@ class Table {
     Row total;
     for (const Row& row : rows([](const CallInfo&) { return std::string(); })) total += row;
     total.key = "total";
-    total.ms = parts_.step;
+    total.ms = breakdown_.step;
     total.predicted = false;
     add(total);
   }
 
-  /// Adds the collectives, which run concurrently with the calls.
-  void add_collective_rows() {
+  /// Adds a row for all collectives, which run concurrently with the calls.
+  void add_collective_row() {
     double ms = 0, bytes = 0;
     int64_t count = 0;
     for (size_t r = 0; r < step_.runs.size(); ++r) {
       for (size_t c = 0; c < step_.runs[r].size(); ++c) {
-        if (!step_.runs[r][c].exchange) continue;
-        for (const StepTimes* t : steps_) ms += mean_ms(t->runs[r].calls[c].exchange);
+        if (!step_.runs[r][c].is_collective) continue;
+        for (const StepTimes* t : steps_) ms += mean_ms(t->runs[r].calls[c].collective);
         bytes += step_.runs[r][c].bytes;
         ++count;
       }
@@ -189,29 +189,27 @@ class Table {
                          bytes / 1e6, ms, bytes / ms / 1e6);
   }
 
-  /// Adds the time between the end of a step and the start of the next.
-  void add_pause() {
-    std::vector<double> pauses;
+  /// Adds a row with the median time between the end of a step and the start of the next step.
+  void add_gap_between_steps() {
+    std::vector<double> gaps;
     for (size_t i = 1; i < step_.times.size(); ++i) {
-      pauses.push_back(
-          static_cast<double>(step_.times[i].step.begin - step_.times[i - 1].step.end));
+      gaps.push_back(static_cast<double>(step_.times[i].step.begin - step_.times[i - 1].step.end));
     }
-    if (pauses.empty()) return;
-    std::ranges::sort(pauses);
-    text_ +=
-        fmt::format("between two steps: {:.3f} ms (median)\n", pauses[pauses.size() / 2] / 1e6);
+    if (gaps.empty()) return;
+    std::ranges::sort(gaps);
+    text_ += fmt::format("between two steps: {:.3f} ms (median)\n", gaps[gaps.size() / 2] / 1e6);
   }
 
   void add_sums(const char* what, const CallKey& key) {
     text_ += "\n";
     header(fmt::format("by {}", what).c_str());
-    add_rows(key, kMostRows);
+    add_rows(key, kMaxRows);
   }
 
   const ProfiledStep& step_;
   const Limits& limits_;
   std::vector<const StepTimes*> steps_;
-  Parts parts_;
+  StepBreakdown breakdown_;
   std::string text_;
 };
 
@@ -222,7 +220,7 @@ std::string ProfiledStep::name() const {
   return fmt::format("{} step of {} samples", what, batch);
 }
 
-std::string Profile::where() const {
+std::string Profile::device_text() const {
   return threads > 0 ? fmt::format("on {} threads", threads) : "on a GPU";
 }
 
@@ -230,7 +228,7 @@ std::string Profile::table(const Limits& limits) const {
   std::string text = fmt::format(
       "profile of {} {}; at most {:.0f} GFLOP/s in {}, {:.0f} in bf16, and {:.1f} GB/s of "
       "memory\n",
-      program, where(), limits.flops_f32 / 1e9, limits.f32_name(), limits.flops_bf16 / 1e9,
+      program, device_text(), limits.flops_f32 / 1e9, limits.f32_name(), limits.flops_bf16 / 1e9,
       limits.bytes / 1e9);
   for (const ProfiledStep& step : steps) text += "\n" + Table(step, limits).text(warm_up);
   return text;

@@ -9,18 +9,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kComputes = 1, kCommunicates = 2;  // thread ids in the trace
+constexpr int kComputeThread = 1, kCommunicationThread = 2;  // IDs of the two threads in the trace
 
-/// Collects the events of one process.
+/// Collects the trace events of one process.
 class Trace {
  public:
   Trace(const Profile& profile, const Limits& limits) : limits_(limits), rank_(profile.rank) {
-    name("process_name", kComputes, fmt::format("rank {}: {}", rank_, profile.program));
-    name("thread_name", kComputes, "steps, " + profile.where());
+    name("process_name", kComputeThread, fmt::format("rank {}: {}", rank_, profile.program));
+    name("thread_name", kComputeThread, "steps, " + profile.device_text());
     for (const ProfiledStep& step : profile.steps) {
       for (size_t i = 0; i < step.times.size(); ++i) add(step, i);
     }
-    if (communicates_) name("thread_name", kCommunicates, "communication");
+    if (has_collectives_) name("thread_name", kCommunicationThread, "communication");
   }
   std::string text() const {
     Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
@@ -54,43 +54,44 @@ class Trace {
 
   void add(const ProfiledStep& step, size_t number) {
     const StepTimes& times = step.times[number];
-    add(step.name(), "step", kComputes, times.step, {{"recorded step", number}});
+    add(step.name(), "step", kComputeThread, times.step, {{"recorded step", number}});
     for (size_t i = 0; i < times.runs.size(); ++i) {
       const RunTimes& run = times.runs[i];
-      add("copy feeds", "feeds", kComputes, run.feeds, Json::object());
+      add("copy feeds", "feeds", kComputeThread, run.feeds, Json::object());
       for (size_t c = 0; c < run.calls.size(); ++c) add(step.runs[i][c], run.calls[c]);
-      add("wait for processes", "wait", kComputes, run.last_wait, Json::object());
+      add("wait for processes", "wait", kComputeThread, run.final_wait, Json::object());
     }
   }
 
   void add(const CallInfo& call, const CallTimes& times) {
     const std::string_view role = ir::name_of(call.role);
     Json args = {{"layer", call.layer}, {"kernel", call.kernel}, {"line", call.line}};
-    add("wait for processes", "wait", kComputes, times.wait, args);
-    const TimeSpan& work = call.exchange ? times.exchange : times.call;
-    add_rate(args, "bytes", "GB/s", call.bytes, work, call.exchange ? 0 : limits_.bytes);
+    add("wait for processes", "wait", kComputeThread, times.wait, args);
+    const TimeSpan& work = call.is_collective ? times.collective : times.call;
+    add_rate(args, "bytes", "GB/s", call.bytes, work, call.is_collective ? 0 : limits_.bytes);
     if (call.flops > 0) {
       add_rate(args, "flops", "GFLOP/s", call.flops, work, limits_.flops(call.dtype));
     }
     if (call.predicted_ms >= 0) args["predicted_ms"] = call.predicted_ms;
     const std::string name = call.layer + ": " + call.ops;
-    communicates_ |= call.exchange;
-    add(name, role, call.exchange ? kCommunicates : kComputes, work, std::move(args));
+    has_collectives_ |= call.is_collective;
+    add(name, role, call.is_collective ? kCommunicationThread : kComputeThread, work,
+        std::move(args));
   }
 
-  /// Adds `amount` and its rate over `span` to `args`. `most`: the machine's peak rate per second;
-  /// 0: unknown.
+  /// Adds `amount` and its rate over `span` to `args`. `peak`: peak rate of the place per second; 0
+  /// if unknown.
   static void add_rate(Json& args, const std::string& what, const std::string& unit, double amount,
-                       const TimeSpan& span, double most) {
+                       const TimeSpan& span, double peak) {
     const double rate = amount / static_cast<double>(span.ns());
     args[what] = amount;
     args[unit] = rate;
-    if (most > 0) args["% of " + unit] = 1e11 * rate / most;
+    if (peak > 0) args["% of " + unit] = 1e11 * rate / peak;
   }
 
   const Limits& limits_;
   int64_t rank_;
-  bool communicates_ = false;
+  bool has_collectives_ = false;
   Json events_ = Json::array();
 };
 

@@ -14,10 +14,10 @@
 namespace fluid {
 namespace {
 
-// Copies of fewer elements run on one thread: they cost less than starting a parallel region.
+// Smaller copies run on one thread, because starting a parallel region would take longer.
 constexpr int64_t kSerialElements = 32768;
 
-std::string listed(const Batch& batch) {
+std::string column_names(const Batch& batch) {
   std::string text;
   for (const auto& [name, tensor] : batch.columns)
     text += (text.empty() ? "'" : ", '") + name + "'";
@@ -25,12 +25,12 @@ std::string listed(const Batch& batch) {
 }
 
 bool is_double_for_float(const Feed& feed, const Tensor& column) {
-  return column.dtype() == DType::f64 && feed.recorded == DType::f32;
+  return column.dtype() == DType::f64 && feed.declared_dtype == DType::f32;
 }
 
-bool fits(const Feed& feed, const Tensor& column, int64_t samples) {
-  const bool raw = column.dtype() == DType::u8 && is_float(feed.recorded);
-  const bool same = column.dtype() == feed.recorded;
+bool matches_feed(const Feed& feed, const Tensor& column, int64_t samples) {
+  const bool raw = column.dtype() == DType::u8 && is_float(feed.declared_dtype);
+  const bool same = column.dtype() == feed.declared_dtype;
   if (!same && !raw && !is_double_for_float(feed, column)) return false;
   const Shape& shape = feed.type.shape;
   if (column.shape().size() != shape.size()) return false;
@@ -40,17 +40,18 @@ bool fits(const Feed& feed, const Tensor& column, int64_t samples) {
   return true;
 }
 
-void note_rounding(const std::string& feed) {
-  static std::atomic_flag said;
-  if (said.test_and_set()) return;
-  const std::string note =
+void warn_rounding_once(const std::string& feed) {
+  static std::atomic_flag warned;
+  if (warned.test_and_set()) return;
+  const std::string warning =
       fmt::format("feed '{}' is given as f64 and rounded to f32; others may be, too\n", feed);
-  std::fwrite(note.data(), 1, note.size(), stderr);  // a failed write to a closed stderr is ignored
+  std::fwrite(warning.data(), 1, warning.size(),
+              stderr);  // a failed write, for example to a closed stderr, is ignored
 }
 
-/// Throws UserError for a finite value that becomes infinite in f32.
+/// Throws UserError if a finite element of `column` becomes infinite in f32.
 void check_rounding(const Feed& feed, const Tensor& column, int64_t samples) {
-  const std::optional<int64_t> at = first_beyond(column, DType::f32);
+  const std::optional<int64_t> at = first_overflow(column, DType::f32);
   if (!at) return;
   throw UserError(
       feed.loc,
@@ -59,19 +60,19 @@ void check_rounding(const Feed& feed, const Tensor& column, int64_t samples) {
                   feed.name, *at / std::max<int64_t>(column.numel() / samples, 1), column.at(*at)));
 }
 
-struct Copy {
+struct FeedCopy {
   const void* from;
   void* to;
   double scale;
   DType from_type;
   DType to_type;
-  std::span<const Channel> channels;
-  int64_t inner;  ///< elements per channel of one sample
+  std::span<const ChannelNorm> channels;
+  int64_t inner;  ///< number of elements per channel in a sample
 };
 
-/// Calls `with` with a function that reads element i, converted to To.
+/// Calls `with(read)`, where `read(i)` returns element i of the source, converted to To.
 template <class To, class F>
-void with_reader(const Copy& c, F&& with) {
+void with_reader(const FeedCopy& c, F&& with) {
   auto as = [&]<class T>(T) {
     with([p = static_cast<const T*>(c.from)](int64_t i) { return static_cast<To>(p[i]); });
   };
@@ -96,9 +97,9 @@ void with_reader(const Copy& c, F&& with) {
   }
 }
 
-/// Calls `write(i, value)` for each element, scaled and normalised in type T.
+/// Scales and normalises the elements [begin, end) in type T. Calls `write(i, value)` for each.
 template <class T, class F>
-void convert_as(const Copy& c, int64_t begin, int64_t end, F&& write) {
+void convert_as(const FeedCopy& c, int64_t begin, int64_t end, F&& write) {
   with_reader<T>(c, [&](auto read) {
     const auto scale = static_cast<T>(c.scale);
     if (c.channels.empty()) {
@@ -106,7 +107,8 @@ void convert_as(const Copy& c, int64_t begin, int64_t end, F&& write) {
     }
     for (int64_t at = c.channels.empty() ? end : begin, stop; at < end; at = stop) {
       stop = std::min(end, (at / c.inner + 1) * c.inner);
-      const Channel& channel = c.channels[static_cast<size_t>(at / c.inner) % c.channels.size()];
+      const ChannelNorm& channel =
+          c.channels[static_cast<size_t>(at / c.inner) % c.channels.size()];
       const auto mean = static_cast<T>(channel.mean), std = static_cast<T>(channel.std);
       for (int64_t i = at; i < stop; ++i) write(i, (read(i) * scale - mean) / std);
     }
@@ -114,7 +116,7 @@ void convert_as(const Copy& c, int64_t begin, int64_t end, F&& write) {
 }
 
 void convert(void* context, int64_t begin, int64_t end) {
-  const Copy& c = *static_cast<const Copy*>(context);
+  const FeedCopy& c = *static_cast<const FeedCopy*>(context);
   if (c.to_type == DType::f64) {
     convert_as<double>(c, begin, end, [to = static_cast<double*>(c.to)](int64_t i, double value) {
       to[i] = value;
@@ -132,7 +134,7 @@ void convert(void* context, int64_t begin, int64_t end) {
 
 }  // namespace
 
-std::optional<int64_t> first_beyond(const Tensor& value, DType dtype) {
+std::optional<int64_t> first_overflow(const Tensor& value, DType dtype) {
   const bool widens = dtype == DType::f64 || (dtype == DType::f32 && value.dtype() != DType::f64);
   if (value.dtype() == dtype || !is_float(dtype) || widens) return std::nullopt;
   const auto rounded = [&](double x) {
@@ -146,17 +148,17 @@ std::optional<int64_t> first_beyond(const Tensor& value, DType dtype) {
   return std::nullopt;
 }
 
-void check_range(const Tensor& value, DType dtype, const std::string& what) {
-  const std::optional<int64_t> i = first_beyond(value, dtype);
+void check_no_overflow(const Tensor& value, DType dtype, const std::string& what) {
+  const std::optional<int64_t> i = first_overflow(value, dtype);
   if (!i) return;
   throw UserError(fmt::format("{}: element {} is {}, beyond the range of {}", what, *i,
                               value.at(*i), name_of(dtype)));
 }
 
-std::vector<Channel> channels_of(const ir::Op& data) {
+std::vector<ChannelNorm> channel_norms_of(const ir::Op& data) {
   const auto means = data.attrs.get_or("mean", std::vector<double>());
   const auto stds = data.attrs.get_or("std", std::vector<double>());
-  std::vector<Channel> channels(std::max(means.size(), stds.size()));
+  std::vector<ChannelNorm> channels(std::max(means.size(), stds.size()));
   for (size_t i = 0; i < channels.size(); ++i) {
     if (!means.empty()) channels[i].mean = means[means.size() == 1 ? 0 : i];
     if (!stds.empty()) channels[i].std = stds[stds.size() == 1 ? 0 : i];
@@ -165,30 +167,30 @@ std::vector<Channel> channels_of(const ir::Op& data) {
 }
 
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
-                 const std::vector<std::string>& known) {
+                 const std::vector<std::string>& feed_names) {
   for (const Feed& feed : feeds) {
     const Tensor* column = batch.find(feed.name);
     if (column == nullptr) {
       throw UserError(feed.loc,
-                      "feed '" + feed.name + "' is missing: the batch has " + listed(batch));
+                      "feed '" + feed.name + "' is missing: the batch has " + column_names(batch));
     }
-    if (fits(feed, *column, batch.size)) {
+    if (matches_feed(feed, *column, batch.size)) {
       if (is_double_for_float(feed, *column) && feed.type.dtype != DType::f64) {
-        note_rounding(feed.name);
+        warn_rounding_once(feed.name);
         check_rounding(feed, *column, batch.size);
       }
       continue;
     }
     Type wanted = feed.type;
-    wanted.dtype = feed.recorded;
+    wanted.dtype = feed.declared_dtype;
     wanted.layout.reset();
     throw UserError(feed.loc, "feed '" + feed.name + "' is " + column->str() + " in a batch of " +
                                   std::to_string(batch.size) + "; the program takes " +
                                   wanted.str());
   }
   for (const auto& [name, column] : batch.columns) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw UserError("the program has no feed '" + name + "'" + did_you_mean(name, known));
+    if (std::find(feed_names.begin(), feed_names.end(), name) == feed_names.end()) {
+      throw UserError("the program has no feed '" + name + "'" + did_you_mean(name, feed_names));
     }
   }
 }
@@ -199,13 +201,13 @@ void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t sa
   const int64_t n = elements.at(samples), skipped = elements.batch ? elements.at(first) : 0;
   const auto* from =
       static_cast<const std::byte*>(column.data()) + skipped * size_of(column.dtype());
-  Copy copy{from,
-            to,
-            feed.scale,
-            column.dtype(),
-            feed.type.dtype,
-            feed.channels,
-            std::max<int64_t>(n, 1)};
+  FeedCopy copy{from,
+                to,
+                feed.scale,
+                column.dtype(),
+                feed.type.dtype,
+                feed.channels,
+                std::max<int64_t>(n, 1)};
   for (size_t d = 0; d < 2 && feed.channels.size() > 1; ++d) {
     copy.inner /= feed.type.shape[d].at(samples);
   }
@@ -216,7 +218,7 @@ void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t sa
   parallel_for(
       n * size_of(column.dtype()), team,
       [](void* context, int64_t begin, int64_t end) {
-        const Copy& c = *static_cast<const Copy*>(context);
+        const FeedCopy& c = *static_cast<const FeedCopy*>(context);
         std::memcpy(static_cast<std::byte*>(c.to) + begin,
                     static_cast<const std::byte*>(c.from) + begin,
                     static_cast<size_t>(end - begin));

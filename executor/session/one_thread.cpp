@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-void ThreadOwner::enter() {
+void ConcurrentUseDetector::enter() {
   const std::thread::id self = std::this_thread::get_id();
   std::thread::id nobody;
   const bool entered = owner_.load(std::memory_order_relaxed) == self ||
@@ -17,7 +17,7 @@ void ThreadOwner::enter() {
   ++depth_;
 }
 
-void ThreadOwner::leave() {
+void ConcurrentUseDetector::leave() {
   if (--depth_ == 0) owner_.store({}, std::memory_order_release);
 }
 

@@ -7,43 +7,44 @@
 
 namespace fluid {
 
-/// Detects concurrent use of an object. Entering costs one atomic operation.
-class ThreadOwner {
+/// Detects concurrent use of an object by several threads. enter() costs one atomic operation.
+class ConcurrentUseDetector {
  public:
-  /// Makes the calling thread the owner. The owner may enter again. Throws UserError while another
-  /// thread is the owner.
+  /// Makes the calling thread the owner. Reentrant. Throws UserError while another thread is the
+  /// owner.
   void enter();
   void leave();
 
  private:
   std::atomic<std::thread::id> owner_ = {};
-  int depth_ = 0;  ///< nesting depth of the owner's enter() calls
+  int depth_ = 0;  ///< nesting depth of enter() calls
 };
 
-/// Owns an object that any thread may use, but only one at a time.
+/// Owns an object that is not thread-safe. Any thread may use it, but only one at a time;
+/// concurrent use throws UserError.
 template <class T>
-class OneThread {
+class SingleThreadAccess {
  public:
-  /// Holds the object for the calling thread until destroyed.
-  class Use {
+  /// Reserves the object for the calling thread for the lifetime of the guard.
+  class Guard {
    public:
-    Use(ThreadOwner& owner, T* value) : owner_(owner), value_(value) { owner_.enter(); }
-    ~Use() { owner_.leave(); }
-    Use(const Use&) = delete;
+    Guard(ConcurrentUseDetector& owner, T* value) : owner_(owner), value_(value) { owner_.enter(); }
+    ~Guard() { owner_.leave(); }
+    Guard(const Guard&) = delete;
     T* operator->() const { return value_; }
 
    private:
-    ThreadOwner& owner_;
+    ConcurrentUseDetector& owner_;
     T* value_;
   };
 
-  explicit OneThread(std::unique_ptr<T> value) : value_(std::move(value)) {}
-  Use use() const { return Use(*owner_, value_.get()); }
-  /// Holds the object until the end of the full expression.
-  Use operator->() const { return use(); }
+  explicit SingleThreadAccess(std::unique_ptr<T> value) : value_(std::move(value)) {}
+  Guard lock() const { return Guard(*owner_, value_.get()); }
+  /// Reserves the object until the end of the full expression.
+  Guard operator->() const { return lock(); }
 
  private:
-  std::unique_ptr<ThreadOwner> owner_ = std::make_unique<ThreadOwner>();
+  std::unique_ptr<ConcurrentUseDetector> owner_ = std::make_unique<ConcurrentUseDetector>();
   std::unique_ptr<T> value_;
 };
 

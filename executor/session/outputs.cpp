@@ -7,34 +7,36 @@
 
 namespace fluid {
 
-bool OutputViews::has(std::string_view name) const { return step_->number_of(name).has_value(); }
+bool OutputViews::has(std::string_view name) const {
+  return step_->index_of_output(name).has_value();
+}
 
-size_t OutputViews::size() const { return step_->outputs(); }
+size_t OutputViews::size() const { return step_->num_outputs(); }
 
 const OutputView& OutputViews::find(std::string_view name) const {
-  if (const auto found = step_->number_of(name)) {
-    steps_->fetch(slot_, number_, *found);
-    return arrived()[*found];
+  if (const auto found = step_->index_of_output(name)) {
+    steps_->fetch_output(slot_, step_number_, *found);
+    return completed_outputs()[*found];
   }
   throw UserError("no output '" + std::string(name) + "'" +
                   did_you_mean(name, step_->output_names()));
 }
 
-const std::vector<OutputView>& OutputViews::arrived() const {
-  return steps_->outputs(slot_, number_);
+const std::vector<OutputView>& OutputViews::completed_outputs() const {
+  return steps_->outputs(slot_, step_number_);
 }
 
-const std::vector<OutputView>& OutputViews::all() const {
-  for (size_t i = 0; i < size(); ++i) steps_->fetch(slot_, number_, i);
-  return arrived();
+const std::vector<OutputView>& OutputViews::fetched_outputs() const {
+  for (size_t i = 0; i < size(); ++i) steps_->fetch_output(slot_, step_number_, i);
+  return completed_outputs();
 }
 
 std::optional<LossScaling> OutputViews::loss_scaling() const {
-  return loss_scaling_in(steps_->report(slot_, number_), steps_->reported_variables());
+  return loss_scaling_in(steps_->step_report(slot_, step_number_), steps_->reported_variables());
 }
 
 std::optional<double> OutputViews::learning_rate() const {
-  return learning_rate_in(steps_->report(slot_, number_), steps_->reported_variables());
+  return learning_rate_in(steps_->step_report(slot_, step_number_), steps_->reported_variables());
 }
 
 }  // namespace fluid

@@ -21,8 +21,8 @@ const ir::Output* find_output(const ir::Program& program, const std::string& nam
 }  // namespace
 
 Options MicroBatch::options(Options step) const {
-  step.slice = slice;
-  // Shapes need a sample, although an empty micro-batch runs none.
+  step.micro_batch = kind;
+  // Shape inference needs at least one sample, although an empty micro-batch has no samples.
   step.batch = std::max<int64_t>(samples, 1);
   return step;
 }
@@ -30,16 +30,16 @@ Options MicroBatch::options(Options step) const {
 std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count) {
   count = std::min(count, batch);
   if (count <= 1) return {{batch == 0 ? MicroBatchKind::empty : MicroBatchKind::whole, 0, batch}};
-  std::vector<MicroBatch> slices;
+  std::vector<MicroBatch> micro_batches;
   for (int64_t i = 0, first = 0; i < count; ++i) {
     const int64_t samples = batch / count + (i < batch % count ? 1 : 0);
-    const MicroBatchKind slice = i == 0           ? MicroBatchKind::first
-                                 : i == count - 1 ? MicroBatchKind::last
-                                                  : MicroBatchKind::middle;
-    slices.push_back({slice, first, samples});
+    const MicroBatchKind kind = i == 0           ? MicroBatchKind::first
+                                : i == count - 1 ? MicroBatchKind::last
+                                                 : MicroBatchKind::middle;
+    micro_batches.push_back({kind, first, samples});
     first += samples;
   }
-  return slices;
+  return micro_batches;
 }
 
 std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
@@ -48,10 +48,10 @@ std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
   return dims;
 }
 
-int64_t gathered_bytes(const ir::Program& part, int64_t batch) {
+int64_t gathered_bytes(const ir::Program& program, int64_t batch) {
   int64_t bytes = 0;
-  for (const ir::Output& o : part.main().outputs) {
-    if (is_batched(o.value.shape())) bytes += aligned(o.value.type().bytes_at(batch));
+  for (const ir::Output& o : program.main().outputs) {
+    if (is_batched(o.value.shape())) bytes += align_up(o.value.type().bytes_at(batch));
   }
   return bytes;
 }
@@ -59,48 +59,48 @@ int64_t gathered_bytes(const ir::Program& part, int64_t batch) {
 PreparedStep::PreparedStep(Options options, std::vector<Run> runs, const ir::Program& recorded)
     : options_(std::move(options)), runs_(std::move(runs)), recorded_(recorded) {
   for (const Run& run : runs_) {
-    feed_bytes_ = std::max(feed_bytes_, aligned(run.part->plan.feeds));
-    output_bytes_ = std::max(output_bytes_, aligned(run.part->plan.outputs));
+    feed_bytes_ = std::max(feed_bytes_, align_up(run.compiled->plan.feeds));
+    output_bytes_ = std::max(output_bytes_, align_up(run.compiled->plan.outputs));
   }
   if (runs_.size() > 1) plan_gathering();
 }
 
 void PreparedStep::plan_gathering() {
   int64_t offset = output_bytes_;
-  output_bytes_ += gathered_bytes(*runs_.front().part->program, options_.batch);
-  for (const ir::Output& o : runs_.front().part->program->main().outputs) {
+  output_bytes_ += gathered_bytes(*runs_.front().compiled->program, options_.batch);
+  for (const ir::Output& o : runs_.front().compiled->program->main().outputs) {
     const Type type = o.value.type();
     if (!is_batched(type.shape)) continue;
-    Gathered g{.name = o.name, .offset = offset, .from = {}, .to = {}, .bytes = {}};
+    GatheredOutput g{.name = o.name, .offset = offset, .from = {}, .to = {}, .bytes = {}};
     for (const Run& run : runs_) {
-      const ir::Output* part = find_output(*run.part->program, o.name);
+      const ir::Output* part = find_output(*run.compiled->program, o.name);
       check(part != nullptr, [&] { return "output '" + o.name + "' is missing in a micro-batch"; });
-      g.from.push_back(run.part->plan.values.at(part->value).offset);
-      g.to.push_back(g.offset + type.bytes_at(run.slice.first));
-      g.bytes.push_back(type.bytes_at(run.slice.samples));
+      g.from.push_back(run.compiled->plan.values.at(part->value).offset);
+      g.to.push_back(g.offset + type.bytes_at(run.micro_batch.first));
+      g.bytes.push_back(type.bytes_at(run.micro_batch.samples));
     }
-    offset += aligned(type.bytes_at(options_.batch));
+    offset += align_up(type.bytes_at(options_.batch));
     gathered_.push_back(std::move(g));
   }
 }
 
-PreparedStep::Place PreparedStep::place_of(const ir::Output& output) const {
-  const Range& range = runs_.back().part->plan.values.at(output.value);
+PreparedStep::OutputLocation PreparedStep::location_of(const ir::Output& output) const {
+  const Range& range = runs_.back().compiled->plan.values.at(output.value);
   check(range.region == Region::outputs,
         [&] { return "output '" + output.name + "' has no slot"; });
-  const auto gathered = std::ranges::find(gathered_, output.name, &Gathered::name);
-  if (gathered != gathered_.end()) return {.offset = gathered->offset, .here = true};
+  const auto gathered = std::ranges::find(gathered_, output.name, &GatheredOutput::name);
+  if (gathered != gathered_.end()) return {.offset = gathered->offset, .on_host = true};
   return {.offset = range.offset, .bytes = output.value.type().bytes_at(options_.batch)};
 }
 
 Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
                           const std::shared_ptr<PlaceMemory>& memory) const {
   return Tensor::view(output.value.dtype(), extents(output.value.shape(), options_.batch),
-                      slot + place_of(output).offset, memory);
+                      slot + location_of(output).offset, memory);
 }
 
 void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
-  const ir::Program& program = *runs_.back().part->program;
+  const ir::Program& program = *runs_.back().compiled->program;
   for (size_t slot = 0; slot < 2; ++slot) {
     std::vector<OutputView>& bound = bound_[slot];
     const bool first = bound.empty();
@@ -109,48 +109,48 @@ void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
     const auto part_of = [&](const std::string& name, std::string_view part) {
       const ir::Output* found = find_output(program, name + std::string(part));
       check(found != nullptr, [&] { return "metric '" + name + "' lacks its parts"; });
-      return view(*found, memory->at().host_slots.outputs[slot], memory);
+      return view(*found, memory->addresses().host_slots.outputs[slot], memory);
     };
     for (const ir::Output& declared : recorded_.main().outputs) {
       const ir::Output* found = find_output(program, declared.name);
       if (found == nullptr) continue;
-      const bool is_figure = is_metric(declared.value);
-      if (is_figure) {
+      const bool is_metric_output = is_metric(declared.value);
+      if (is_metric_output) {
         metrics_[slot].push_back(
             {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
       }
       if (first) {
-        bound.push_back({.name = found->name, .value = {}, .metric = is_figure});
-        places_[slot].push_back(place_of(*found));
+        bound.push_back({.name = found->name, .value = {}, .metric = is_metric_output});
+        locations_[slot].push_back(location_of(*found));
       }
-      bound[number++].value = view(*found, memory->at().host_slots.outputs[slot], memory);
+      bound[number++].value = view(*found, memory->addresses().host_slots.outputs[slot], memory);
     }
   }
 }
 
-void PreparedStep::begin(size_t slot) {
-  for (size_t i = 0; i < places_[slot].size(); ++i) {
-    Place& place = places_[slot][i];
-    place.here = place.bytes == 0;
+void PreparedStep::mark_outputs_pending(size_t slot) {
+  for (size_t i = 0; i < locations_[slot].size(); ++i) {
+    OutputLocation& location = locations_[slot][i];
+    location.on_host = location.bytes == 0;
   }
 }
 
-void PreparedStep::gather(size_t run, size_t slot, const PlaceMemory& memory) const {
-  std::byte* begin = memory.at().host_slots.outputs[slot];
-  for (const Gathered& g : gathered_) {
+void PreparedStep::gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const {
+  std::byte* begin = memory.addresses().host_slots.outputs[slot];
+  for (const GatheredOutput& g : gathered_) {
     memory.fetch(static_cast<int>(slot), g.from[run], g.bytes[run]);
     std::memcpy(begin + g.to[run], begin + g.from[run], static_cast<size_t>(g.bytes[run]));
   }
 }
 
-void PreparedStep::fetch(size_t slot, size_t number, const PlaceMemory& memory) {
-  Place& place = places_[slot].at(number);
-  if (place.here) return;
-  memory.fetch(static_cast<int>(slot), place.offset, place.bytes);
-  place.here = true;
+void PreparedStep::fetch_output(size_t slot, size_t number, const PlaceMemory& memory) {
+  OutputLocation& location = locations_[slot].at(number);
+  if (location.on_host) return;
+  memory.fetch(static_cast<int>(slot), location.offset, location.bytes);
+  location.on_host = true;
 }
 
-std::optional<size_t> PreparedStep::number_of(std::string_view output) const {
+std::optional<size_t> PreparedStep::index_of_output(std::string_view output) const {
   const auto found = std::ranges::find(bound_[0], output, &OutputView::name);
   if (found == bound_[0].end()) return std::nullopt;
   return static_cast<size_t>(found - bound_[0].begin());
@@ -162,16 +162,16 @@ std::vector<std::string> PreparedStep::output_names() const {
   return names;
 }
 
-void PreparedStep::record(const ProfileOptions& options) {
+void PreparedStep::enable_profiling(const ProfileOptions& options) {
   std::vector<size_t> calls;
   for (const Run& run : runs_) {
-    run.part->executable->expect_times();
-    calls.push_back(run.part->executable->calls().size());
+    run.compiled->executable->enable_timing();
+    calls.push_back(run.compiled->executable->calls().size());
   }
   recorder_.emplace(options, calls);
 }
 
-const std::vector<OutputView>& PreparedStep::read(size_t slot) {
+const std::vector<OutputView>& PreparedStep::complete_outputs(size_t slot) {
   for (const MetricView& metric : metrics_[slot]) {
     OutputView& output = bound_[slot][metric.output];
     output.sum = metric.sum.item();

@@ -12,39 +12,43 @@
 
 namespace fluid {
 
-// send(), whole() and scatter() are collective. All ranks must pass the same variables in the same
-// order.
+// The following functions are collective. All ranks must pass the same variables in the same order.
 
-/// Broadcasts rank 0's values of `variables`. Skips sharded variables.
-void send(Session& session, const std::vector<Variable>& variables);
+/// Collective. Broadcasts rank 0's values of `variables` to all ranks. Skips sharded variables.
+void broadcast_variables(Session& session, const std::vector<Variable>& variables);
 
-/// The value of `variable`. A sharded variable is gathered on rank 0; other ranks get nullopt.
-std::optional<Tensor> whole(Session& session, const ProcessGroup& group, const Variable& variable);
+/// Collective. Returns the value of `variable`. A sharded variable is gathered on rank 0; other
+/// ranks get nullopt.
+std::optional<Tensor> gather_variable(Session& session, const ProcessGroup& group,
+                                      const Variable& variable);
 
-/// Scatters the values of all sharded variables from rank 0. `whole` returns a variable's full
-/// value by name on rank 0, and is empty on other ranks.
-void scatter(Session& session, const ProcessGroup& group,
-             const std::function<Tensor(const std::string&)>& whole);
+/// Collective. Scatters the values of all sharded variables from rank 0. On rank 0,
+/// `full_value(name)` returns the unsharded value of variable `name`. On other ranks, `full_value`
+/// is empty.
+void scatter_sharded_variables(Session& session, const ProcessGroup& group,
+                               const std::function<Tensor(const std::string&)>& full_value);
 
-/// Keeps tuning choices, such as a library's algorithms, equal on all ranks.
+/// Keeps tuning choices, such as the algorithms of a library, equal on all ranks.
 class TuningSync {
  public:
-  /// Collective; call it before the first step, which all ranks have prepared. Merges the ranks'
-  /// choices. For a key that several ranks hold, the lowest rank's choice wins.
-  void begin(const ProcessGroup& group, Session& session);
+  /// Collective. Merges the tuning choices of all ranks; for a key that several ranks hold, the
+  /// lowest rank's choice wins. Call it before the first step, after all ranks have prepared that
+  /// step.
+  void merge_choices(const ProcessGroup& group, Session& session);
 
-  /// Not collective; call it after preparing steps later than the first. Ranks may prepare
-  /// different steps, so each new choice is proposed to the store, and the first proposal for a key
-  /// wins on every rank. Does nothing before the first step.
-  void share(const ProcessGroup& group, Session& session);
+  /// Not collective. Writes new choices to the key-value store as proposals; the first proposal for
+  /// a key wins on every rank. Call it after preparing a step that the other ranks may not prepare.
+  /// Does nothing before the first step.
+  void propose_choices(const ProcessGroup& group, Session& session);
 
-  /// Not collective. Adopts choices that other ranks proposed, also for steps that this rank never
-  /// prepares. A checkpoint then holds the choices of all ranks, whichever rank writes it.
+  /// Not collective. Adopts all choices that other ranks have proposed, even for steps that this
+  /// rank never prepares. Called before a checkpoint is written, so that the checkpoint holds the
+  /// choices of all ranks.
   void poll_choices(const ProcessGroup& group, Session& session);
 
  private:
-  std::map<std::string, std::string> known_;  ///< choices that are equal on all ranks
-  int64_t proposals_read_ = 0;                ///< number of proposals read from the store
+  std::map<std::string, std::string> agreed_;  ///< tuning choices that are equal on all ranks
+  int64_t proposals_read_ = 0;  ///< number of proposals that this rank has read from the store
 };
 
 }  // namespace fluid

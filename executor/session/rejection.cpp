@@ -9,29 +9,31 @@
 namespace fluid {
 namespace {
 
-/// The operand of `fused` that its body reads as `v`; null when the body computes `v`.
+/// Returns the operand of `fused` that is passed as argument `v` to its body; null if the body
+/// computes `v`.
 Value operand_of(const ir::Op& fused, Value v) {
   if (source_kind(*v.op()) != SourceKind::argument) return {};
   return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
 }
 
-/// Locates `value` in the batch: ", in line 7 of 't.csv'", or ", in sample 3 of the batch". Gives
-/// the first sample that holds `value`; "" when none does.
-std::string sample_text(const ir::Op& feed, const RejectedFeeds& given, int64_t value) {
-  const std::string found = given.find_sample ? given.find_sample(feed.symbol, value) : "";
+/// Locates the first sample that holds `value`, as ", in line 7 of 't.csv'" or ", in sample 3 of
+/// the batch". Returns "" if no sample does.
+std::string sample_text(const ir::Op& feed, const RejectedFeeds& rejected, int64_t value) {
+  const std::string found = rejected.find_sample ? rejected.find_sample(feed.symbol, value) : "";
   if (!found.empty()) return ", in " + found;
-  const Tensor* fed = given.feeds.find(feed.symbol);
+  const Tensor* fed = rejected.feeds.find(feed.symbol);
   const Shape& shape = feed.results.at(0).type.shape;
   if (fed == nullptr || shape.empty() || !shape.front().batch) return "";
   for (int64_t i = 0; i < fed->numel(); ++i) {
     if (fed->at(i) != static_cast<double>(value)) continue;
     return fmt::format(", in sample {} of the batch",
-                       given.first + i / (fed->numel() / given.feeds.size));
+                       rejected.first + i / (fed->numel() / rejected.feeds.size));
   }
   return "";
 }
 
-/// "in the previous step: "; "" when the reporting call runs that step itself.
+/// Returns a prefix such as "in the previous step: ", or "" if the call that reports the error also
+/// ran the step.
 std::string step_text(const RejectedStep& step) {
   if (step.reported_by == step.number) return "";
   if (step.reported_by == step.number + 1) return "in the previous step: ";
@@ -41,7 +43,7 @@ std::string step_text(const RejectedStep& step) {
 
 }  // namespace
 
-UserError refusal(const Status& status, const RejectedFeeds& given) {
+UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejected) {
   const ir::Op& fused = *status.op;
   const Value read = fused.operands.at(static_cast<size_t>(status.argument));
   const ir::Op* op = &fused;
@@ -63,21 +65,22 @@ UserError refusal(const Status& status, const RejectedFeeds& given) {
     }
     if (!from || !index) continue;
     op = inner.get();
-    range = fmt::format(" [0, {})", from.shape()[dim].at(given.feeds.size));
+    range = fmt::format(" [0, {})", from.shape()[dim].at(rejected.feeds.size));
     const Value fed = operand_of(fused, index);
     if (!fed) continue;
     const ir::Op* root = root_of(fed).op();
     if (source_kind(*root) != SourceKind::feed) continue;
     what = fmt::format("value {} of feed '{}'", status.index, root->symbol);
-    sample = sample_text(*root, given, status.index);
+    sample = sample_text(*root, rejected, status.index);
   }
-  return UserError(op->loc, fmt::format("{}: {} is out of range{}{}; the step was not applied{}",
-                                        op->attrs.get_or("part_of", op->name), what, range, sample,
-                                        given.went_on ? ", nor was the step after it" : ""));
+  return UserError(op->loc,
+                   fmt::format("{}: {} is out of range{}{}; the step was not applied{}",
+                               op->attrs.get_or("part_of", op->name), what, range, sample,
+                               rejected.later_step_in_flight ? ", nor was the step after it" : ""));
 }
 
-UserError with_step_position(const UserError& refusal, const RejectedStep& step) {
-  return UserError(step_text(step) + refusal.what());
+UserError with_step_position(const UserError& error, const RejectedStep& step) {
+  return UserError(step_text(step) + error.what());
 }
 
 }  // namespace fluid

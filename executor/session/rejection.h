@@ -9,28 +9,30 @@
 
 namespace fluid {
 
-/// The feeds of a step whose data a kernel rejected.
+/// The feeds of a rejected step.
 struct RejectedFeeds {
-  const Batch& feeds;    ///< in the dtypes and scaling that the kernels read
-  int64_t first = 0;     ///< position of the first of these samples in the batch
-  bool went_on = false;  ///< a later step was already in flight; it was not applied either
-  const SampleFinder& find_sample;  ///< may be empty
+  const Batch& feeds;  ///< feeds as the kernels read them: converted, scaled and normalised
+  int64_t first = 0;   ///< index in the batch of the first sample of `feeds`
+  /// Whether a later step was in flight. The later step was not applied either.
+  bool later_step_in_flight = false;
+  const SampleFinder& find_sample;  ///< returns the location of a sample in its file; may be empty
 };
 
-/// The error for data that a kernel rejected. Its message names the recorded op, its source line,
-/// the index and its valid range. It names the feed that holds the index, unless the index is
-/// computed.
-UserError refusal(const Status& status, const RejectedFeeds& given);
+/// Builds the error for data that a kernel rejected. The message names the recorded op, its source
+/// line, the index and its valid range. It also names the feed that holds the index, unless the
+/// index is computed.
+UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejected);
 
-/// A rejected step and the call that reports its error, identified by step numbers.
+/// The numbers of a rejected step and of the call that reports its error.
 struct RejectedStep {
   uint64_t number = 0;
-  uint64_t reported_by =
-      0;              ///< the step whose run() reports the error; 0: a call that runs no step
-  uint64_t last = 0;  ///< number of the last started step
+  /// Number of the step whose run() reports the error; 0 if another function reports it.
+  uint64_t reported_by = 0;
+  uint64_t last = 0;  ///< number of the last step that was started
 };
 
-/// Prefixes `refusal` with the position of the rejected step, unless the reporting call runs it.
-UserError with_step_position(const UserError& refusal, const RejectedStep& step);
+/// Prefixes the message of `error` with the position of the rejected step, unless the reporting
+/// call ran that step itself.
+UserError with_step_position(const UserError& error, const RejectedStep& step);
 
 }  // namespace fluid

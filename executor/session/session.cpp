@@ -17,7 +17,7 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
       in_flight_(steps_),
       values_(steps_, in_flight_) {}
 
-/// Errors of the last steps are dropped: no later call can report them.
+/// Ignore the errors of the last steps: no later call can report them.
 Session::~Session() {
   try {
     in_flight_.wait_until_complete();
@@ -31,15 +31,16 @@ PreparedStep& Session::prepare(const Options& options) {
   return *steps_.find(options);
 }
 
-/// Retries when a library rejects an op that its kernel claimed. The op then gets generated code.
+/// Retry when a library rejects an op that was assigned to the library. The retry generates code
+/// for the op.
 void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {
     try {
-      return add(wanted);
+      return prepare_once(wanted);
     } catch (const LibraryRejection& refusal) {
       if (!steps_.is_bound()) throw;
-      if (refused.empty()) refused = refusal.refused();
+      if (refused.empty()) refused = refusal.reason();
     } catch (const OutOfMemory& failure) {
       if (refused.empty()) throw;
       throw OutOfMemory(
@@ -52,12 +53,12 @@ void Session::prepare(std::span<const Options> wanted) {
   }
 }
 
-void Session::add(std::span<const Options> wanted) {
+void Session::prepare_once(std::span<const Options> wanted) {
   steps_.require_runnable();
-  const auto is_there = [&](const Options& o) { return steps_.find(o) != nullptr; };
-  if (!wanted.empty() && std::ranges::all_of(wanted, is_there)) return;
+  const auto is_prepared = [&](const Options& o) { return steps_.find(o) != nullptr; };
+  if (!wanted.empty() && std::ranges::all_of(wanted, is_prepared)) return;
   in_flight_.wait_until_complete();
-  values_.register_variables(steps_.add(
+  values_.register_variables(steps_.add_steps(
       wanted, [&](const std::string& name) { return values_.has_value(name); },
       [&] { in_flight_.fetch_outputs(); }));
 }
@@ -67,57 +68,58 @@ PreparedStep* Session::find(Mode mode, int64_t batch, const std::set<std::string
 }
 
 void Session::initialise() {
-  if (!values_.exist()) prepare(std::span<const Options>());
+  if (!values_.are_created()) prepare(std::span<const Options>());
   values_.initialise();
 }
 
 OutputViews Session::run(PreparedStep& step, const Batch& batch) {
   steps_.require_runnable();
-  values_.complete();
+  values_.prepare_for_step();
   return in_flight_.run(step, batch);
 }
 
-void Session::adopt_tuning_record(const std::map<std::string, std::string>& decisions) {
+void Session::adopt_tuning_record(const std::map<std::string, std::string>& record) {
   in_flight_.wait_until_complete();
-  if (!steps_.device().adopt_tuning_record(decisions)) return;
+  if (!steps_.device().adopt_tuning_record(record)) return;
   in_flight_.fetch_outputs();
   steps_.rebind_steps();
 }
 
-void Session::rerun_watched(const PreparedStep& step, size_t last, const Batch& batch,
-                            const VariableValues::Controls& controls,
-                            const StepsInFlight::See& see) {
+void Session::rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+                             const VariableValues::ControlValues& controls,
+                             const StepsInFlight::RerunObserver& observer) {
   in_flight_.wait_until_complete();
   in_flight_.clear_rejection();
   std::vector<std::byte> after(static_cast<size_t>(memory().regions().state));
-  memory().read(after.data(), memory().at().state, memory().regions().state);
+  memory().read(after.data(), memory().addresses().state, memory().regions().state);
   try {
-    values_.restore(controls);
-    in_flight_.rerun_watched(step, last, batch, see);
+    values_.restore_control_variables(controls);
+    in_flight_.rerun_observed(step, last, batch, observer);
   } catch (...) {
-    end_rerun(step, after, std::current_exception());
+    restore_after_rerun(step, after, std::current_exception());
     throw;
   }
-  end_rerun(step, after, nullptr);
+  restore_after_rerun(step, after, nullptr);
 }
 
-/// Removes the watch callbacks and restores the state region from `state`. If restoring fails, the
-/// session gives up with `why`, or with the restore's own error when `why` is null.
-void Session::end_rerun(const PreparedStep& step, std::span<const std::byte> state,
-                        const std::exception_ptr& why) {
-  for (const PreparedStep::Run& run : step.runs()) run.part->executable->watch(nullptr);
+/// Removes the callbacks of the rerun from the executables, and restores the state region from
+/// `state`. If restoring fails, no step can run any more. In that case throws `why`, or the error
+/// of restoring if `why` is null.
+void Session::restore_after_rerun(const PreparedStep& step, std::span<const std::byte> state,
+                                  const std::exception_ptr& why) {
+  for (const PreparedStep::Run& run : step.runs()) run.compiled->executable->set_observer(nullptr);
   try {
-    // The flag stems from the rerun, or its error has been reported already.
-    steps_.memory().allow_updates();
-    values_.write(memory().at().state, state.data(), std::ssize(state));
+    // Clear the rejection flag: the rerun set it, or its error has been reported already.
+    steps_.memory().clear_rejection_flag();
+    values_.write(memory().addresses().state, state.data(), std::ssize(state));
   } catch (...) {
-    steps_.give_up(why ? why : std::current_exception());
+    steps_.fail_permanently(why ? why : std::current_exception());
   }
 }
 
 Profile Session::profile() const {
   const SessionOptions& options = steps_.options();
-  Profile profile{.program = recorded().name,
+  Profile profile{.program = recorded_program().name,
                   .rank = options.passes.rank,
                   .threads = memory().is_host() ? device().threads() : 0,
                   .warm_up = options.profile ? options.profile->warm_up : 0,
@@ -129,8 +131,8 @@ Profile Session::profile() const {
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {
       std::vector<CallInfo>& calls = profiled.runs.emplace_back();
-      for (const ir::Op* op : run.part->executable->calls()) {
-        calls.push_back(call_info(*op, run.slice.samples, device().target()));
+      for (const ir::Op* op : run.compiled->executable->calls()) {
+        calls.push_back(call_info(*op, run.micro_batch.samples, device().target()));
       }
     }
     profile.steps.push_back(std::move(profiled));

@@ -11,9 +11,9 @@ Options pass_options(const ExecutorOptions& options) {
   o.amp = options.precision.amp;
   o.world = options.distributed.world.size;
   o.force_collectives = options.distributed.force_collectives;
-  o.weighted = options.micro_batches > 1 || o.exchanges();
+  o.scale_partial_loss = options.micro_batches > 1 || o.uses_collectives();
   o.rank = options.distributed.world.rank;
-  o.shard_optimizer = options.distributed.zero > 0 && o.exchanges();
+  o.shard_optimizer = options.distributed.zero > 0 && o.uses_collectives();
   o.buckets = options.distributed.buckets;
   o.sync_bn = options.distributed.sync_bn;
   o.check_finite = options.debug.check_finite;
@@ -35,7 +35,8 @@ SessionOptions session_options(const ExecutorOptions& options, Place place) {
           .passes = pass_options(options),
           .prefetch = options.gpu.prefetch,
           .micro_batches = options.micro_batches,
-          .memory = options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_of(place),
+          .memory =
+              options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_limit_of(place),
           .profile = options.profile,
           .find_sample = options.find_sample};
 }

@@ -13,8 +13,8 @@ namespace fluid {
 
 struct SessionOptions {
   uint64_t seed = 0;
-  Options passes = {};        ///< options that all steps share
-  bool prefetch = true;       ///< use as many feed slots as the place supports, not only one
+  Options passes = {};        ///< pass options, common to all steps
+  bool prefetch = true;       ///< use two feed slots if the place supports two
   int64_t micro_batches = 1;  ///< micro-batches per training step
   MemoryLimit memory = {};    ///< upper limit on the size of the arena
   std::optional<ProfileOptions> profile = {};
@@ -22,7 +22,8 @@ struct SessionOptions {
   int feed_slots(const Target& target) const { return prefetch ? target.feed_slots() : 1; }
 };
 
-/// Derives a session's options on `place` from the user's options. `fluidrun plan` uses them too.
+/// Converts the user's options to those of a session on `place`. `fluidrun plan` uses the same
+/// options.
 SessionOptions session_options(const ExecutorOptions& options, Place place = cpu());
 
 }  // namespace fluid

@@ -25,22 +25,22 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
     const ir::Op* declared = recorded.main().find(op->name, op->symbol);
     check(declared != nullptr, [&] { return "feed '" + op->symbol + "' was not recorded"; });
     feeds.push_back({.name = op->symbol,
-                     .recorded = declared->results[0].type.dtype,
+                     .declared_dtype = declared->results[0].type.dtype,
                      .type = op->results[0].type,
                      .scale = declared->attrs.get_or("scale", 1.0),
-                     .channels = channels_of(*declared),
+                     .channels = channel_norms_of(*declared),
                      .offset = plan.values.at(op->result()).offset,
                      .loc = declared->loc});
   }
   return feeds;
 }
 
-/// `why`, with a message that says what is lost when no step can run any more.
-std::exception_ptr with_loss(const std::exception_ptr& why, bool memory_is_lost) {
+/// Returns error `why` with the consequence appended to its message: no step can run any more.
+std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);
   } catch (const LibraryRejection&) {
-    return why;  // its message already says what to do
+    return why;  // its message already tells the user to restart
   } catch (const DeviceError& e) {
     const char* lost =
         memory_is_lost
@@ -57,7 +57,7 @@ PreparedStep* find_among(const std::vector<std::unique_ptr<PreparedStep>>& steps
   for (const auto& step : steps) {
     const Options& o = step->options();
     if (o.mode == wanted.mode && o.batch == wanted.batch && o.feeds == wanted.feeds &&
-        o.fill == wanted.fill) {
+        o.init_variables == wanted.init_variables) {
       return step.get();
     }
   }
@@ -71,7 +71,7 @@ StepCache::StepCache(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Devi
     : recorded_(std::move(recorded)),
       device_(std::move(device)),
       options_(options),
-      memory_(device_->memory({.feed_slots = options.feed_slots(device_->target())})) {}
+      memory_(device_->allocate_memory({.feed_slots = options.feed_slots(device_->target())})) {}
 
 PreparedStep* StepCache::find(const Options& wanted) const { return find_among(steps_, wanted); }
 
@@ -86,17 +86,18 @@ PreparedStep* StepCache::find_predict(const Batch& batch) const {
     if (step->options().mode != Mode::predict || step->options().batch != batch.size) continue;
     const bool enough = std::ranges::all_of(
         step->feeds(), [&](const Feed& feed) { return batch.find(feed.name) != nullptr; });
-    if (enough && (best == nullptr || step->outputs() > best->outputs())) best = step.get();
+    if (enough && (best == nullptr || step->num_outputs() > best->num_outputs())) best = step.get();
   }
   return best;
 }
 
-PreparedStep* StepCache::find_predict(const Batch& batch, std::span<const std::string> all) const {
+PreparedStep* StepCache::find_predict(const Batch& batch,
+                                      std::span<const std::string> all_feeds) const {
   const auto is_given = [&](const std::string& feed) { return batch.find(feed) != nullptr; };
   for (const auto& step : steps_) {
     const Options& options = step->options();
     if (options.mode != Mode::predict || options.batch != batch.size) continue;
-    const bool fits = options.feeds.empty() ? std::ranges::all_of(all, is_given)
+    const bool fits = options.feeds.empty() ? std::ranges::all_of(all_feeds, is_given)
                                             : options.feeds.size() == batch.columns.size() &&
                                                   std::ranges::all_of(options.feeds, is_given);
     if (fits) return step.get();
@@ -104,12 +105,12 @@ PreparedStep* StepCache::find_predict(const Batch& batch, std::span<const std::s
   return nullptr;
 }
 
-Regions StepCache::regions_with(const MemoryPlan& plan) const {
+Regions StepCache::required_regions(const MemoryPlan& plan) const {
   const Regions& now = memory_->regions();
   return {.state = std::max(now.state, plan.state),
-          .feeds = std::max(now.feeds, aligned(plan.feeds)),
-          .outputs = std::max(now.outputs, aligned(plan.outputs)),
-          .transient = std::max(now.transient, aligned(plan.transient)),
+          .feeds = std::max(now.feeds, align_up(plan.feeds)),
+          .outputs = std::max(now.outputs, align_up(plan.outputs)),
+          .transient = std::max(now.transient, align_up(plan.transient)),
           .feed_slots = now.feed_slots};
 }
 
@@ -119,41 +120,42 @@ void StepCache::check_memory(const Regions& regions, int64_t batch) const {
   const std::string why = fmt::format(
       "a step of {} samples needs {}, {}; take a smaller batch, micro-batches or mixed precision",
       batch, bytes_text(static_cast<double>(regions.total())), limit.text);
-  if (limit.asked) throw UserError(why);
+  if (limit.set_by_user) throw UserError(why);
   throw OutOfMemory(why);
 }
 
-std::unique_ptr<Part> StepCache::compile(const Options& options, int64_t batch,
-                                         const ir::Program& program) {
-  auto part = std::make_unique<Part>();
-  part->options = options;
+std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int64_t batch,
+                                                    const ir::Program& program) {
+  auto entry = std::make_unique<CompiledProgram>();
+  entry->options = options;
   const std::vector<Pass> passes =
       options.mode == Mode::init ? startup_pipeline(options) : pipeline(options);
-  while (part->executable == nullptr) {
+  while (entry->executable == nullptr) {
     const Stopwatch watch;
-    part->program = program.clone();
-    run_passes(*part->program, passes, options, device_->target());
-    part->plan = memory_plan(*part->program, options);
-    if (options.guard_plan) verify_plan(part->plan, *part->program, options);
+    entry->program = program.clone();
+    run_passes(*entry->program, passes, options, device_->target());
+    entry->plan = memory_plan(*entry->program, options);
+    if (options.guard_plan) verify_plan(entry->plan, *entry->program, options);
     passes_ms_ += watch.ms();
-    check_memory(regions_with(part->plan), batch);
-    part->executable = device_->build(*part->program, part->plan, options);
+    check_memory(required_regions(entry->plan), batch);
+    entry->executable = device_->compile(*entry->program, entry->plan, options);
   }
-  part->feeds = feeds_of(*part->program, part->plan, *recorded_);
-  return part;
+  entry->feeds = feeds_of(*entry->program, entry->plan, *recorded_);
+  return entry;
 }
 
-/// Finds the part for a micro-batch among `parts_` and `compiled`. Compiles it into `compiled` if
-/// there is none.
-Part* StepCache::part_of(const MicroBatch& slice, const Options& step, const ir::Program& program,
-                         Parts& compiled) {
-  const Options options = slice.options(step);
-  for (const auto* parts : {&parts_, &compiled}) {
-    for (const auto& part : *parts) {
-      const Options& o = part->options;
-      if (o.mode == options.mode && o.batch == options.batch && o.slice == options.slice &&
-          o.feeds == options.feeds && o.fill == options.fill) {
-        return part.get();
+/// Finds the compiled program of a micro-batch in `programs_` or `compiled`. Otherwise compiles it
+/// and appends it to `compiled`.
+CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch, const Options& step,
+                                            const ir::Program& program, Programs& compiled) {
+  const Options options = micro_batch.options(step);
+  for (const auto* list : {&programs_, &compiled}) {
+    for (const auto& entry : *list) {
+      const Options& o = entry->options;
+      if (o.mode == options.mode && o.batch == options.batch &&
+          o.micro_batch == options.micro_batch && o.feeds == options.feeds &&
+          o.init_variables == options.init_variables) {
+        return entry.get();
       }
     }
   }
@@ -161,13 +163,13 @@ Part* StepCache::part_of(const MicroBatch& slice, const Options& step, const ir:
   return compiled.back().get();
 }
 
-/// Builds the startup program, which computes the initial values of variables. Skips variables that
-/// have a value and variables that a step fills.
-Startup StepCache::startup(const Variables& variables, const Parts& compiled,
-                           const std::function<bool(const std::string&)>& has_value) const {
+/// Selects the variables that the startup program has to initialise. Skips variables that have a
+/// value and variables that an existing startup step initialises.
+Startup StepCache::plan_startup(const Variables& variables, const Programs& compiled,
+                                const std::function<bool(const std::string&)>& has_value) const {
   const auto is_filled = [&](const std::string& name) {
     return has_value(name) || std::ranges::any_of(steps_, [&](const auto& step) {
-             return step->options().fill.contains(name);
+             return step->options().init_variables.contains(name);
            });
   };
   std::set<std::string> wanted;
@@ -175,31 +177,32 @@ Startup StepCache::startup(const Variables& variables, const Parts& compiled,
     if (is_initialised(v) && !is_filled(v.name)) wanted.insert(v.name);
   }
   std::vector<const ir::Program*> programs = {recorded_.get()};
-  for (const auto* parts : {&parts_, &compiled}) {
-    for (const auto& part : *parts) programs.push_back(part->program.get());
+  for (const auto* list : {&programs_, &compiled}) {
+    for (const auto& entry : *list) programs.push_back(entry->program.get());
   }
-  return startup_of(wanted, variables, programs);
+  return plan_startup_values(wanted, variables, programs);
 }
 
 std::unique_ptr<PreparedStep> StepCache::compile_step(const Options& options,
-                                                      const ir::Program& program, Parts& compiled) {
+                                                      const ir::Program& program,
+                                                      Programs& compiled) {
   std::vector<PreparedStep::Run> runs;
-  const int64_t slices = options.mode == Mode::train ? options_.micro_batches : 1;
-  for (const MicroBatch& slice : split_into_micro_batches(options.batch, slices)) {
-    runs.push_back({slice, part_of(slice, options, program, compiled)});
+  const int64_t micro_batches = options.mode == Mode::train ? options_.micro_batches : 1;
+  for (const MicroBatch& micro_batch : split_into_micro_batches(options.batch, micro_batches)) {
+    runs.push_back({micro_batch, find_or_compile(micro_batch, options, program, compiled)});
   }
   auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
-  if (options_.profile && options.mode != Mode::init) step->record(*options_.profile);
+  if (options_.profile && options.mode != Mode::init) step->enable_profiling(*options_.profile);
   return step;
 }
 
-AddedSteps StepCache::add(std::span<const Options> wanted,
-                          const std::function<bool(const std::string&)>& has_value,
-                          const std::function<void()>& before_binding) {
+AddedSteps StepCache::add_steps(std::span<const Options> wanted,
+                                const std::function<bool(const std::string&)>& has_value,
+                                const std::function<void()>& before_binding) {
   require_runnable();
-  Parts compiled;
+  Programs compiled;
   Steps steps;
-  // Compile and check the memory limit first, so that an error leaves nothing half-prepared.
+  // Compile and check the memory limit first, so that an error leaves the cache unchanged.
   for (const Options& options : wanted) {
     if (find(options) != nullptr || find_among(steps, options) != nullptr) continue;
     steps.push_back(compile_step(options, *recorded_, compiled));
@@ -212,39 +215,39 @@ AddedSteps StepCache::add(std::span<const Options> wanted,
   };
   add_from(0);
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
-  Startup first_values = startup(variables, compiled, has_value);
+  Startup first_values = plan_startup(variables, compiled, has_value);
   if (!first_values.filled.empty()) {
     Options fill = options_.passes;
     fill.mode = Mode::init;
     fill.batch = 1;
-    fill.fill = first_values.names_of_filled();
+    fill.init_variables = first_values.filled_names();
     const size_t known = compiled.size();
     const auto program = startup_program(recorded_->name, first_values.filled);
     steps.push_back(compile_step(fill, *program, compiled));
     add_from(known);
   }
-  const Regions regions = regions_with(compiled, steps, variables);
+  const Regions regions = required_regions(compiled, steps, variables);
   int64_t batch = 0;
   for (const auto& step : steps) batch = std::max(batch, step->options().batch);
   check_memory(regions, batch);
-  before_binding();  // binding may overwrite the slots, and growing may move them
+  before_binding();  // binding may overwrite the slots, and growing the arena may move them
   const bool grows = regions != memory_->regions();
-  if (grows) grow(regions);
+  if (grows) grow_memory(regions);
   AddedSteps added{.new_variables = variables.all().size() > variables_.all().size(),
-                   .fillers = {},
-                   .zeros = std::move(first_values.zeros)};
+                   .startup_steps = {},
+                   .zero_initialised = std::move(first_values.zeros)};
   for (const auto& step : steps) {
-    if (step->options().mode == Mode::init) added.fillers.push_back(step.get());
+    if (step->options().mode == Mode::init) added.startup_steps.push_back(step.get());
   }
-  adopt(std::move(compiled), std::move(steps), std::move(variables), grows);
+  add_and_bind(std::move(compiled), std::move(steps), std::move(variables), grows);
   return added;
 }
 
-Regions StepCache::regions_with(const Parts& parts, const Steps& steps,
-                                const Variables& variables) const {
+Regions StepCache::required_regions(const Programs& programs, const Steps& steps,
+                                    const Variables& variables) const {
   Regions regions = memory_->regions();
-  for (const auto& part : parts) {
-    regions.transient = std::max(regions.transient, aligned(part->plan.transient));
+  for (const auto& entry : programs) {
+    regions.transient = std::max(regions.transient, align_up(entry->plan.transient));
   }
   for (const auto& step : steps) {
     regions.feeds = std::max(regions.feeds, step->feed_bytes());
@@ -254,38 +257,39 @@ Regions StepCache::regions_with(const Parts& parts, const Steps& steps,
   return regions;
 }
 
-/// Adds the new steps and binds them. Rebinds all steps if the memory has `moved`.
-void StepCache::adopt(Parts parts, Steps steps, Variables variables, bool moved) {
+/// Adds the new steps and binds them. `moved`: whether the memory has new addresses, so all steps
+/// must be bound again.
+void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables, bool moved) {
   const Variables known = std::exchange(variables_, std::move(variables));
-  const size_t known_parts = parts_.size(), known_steps = steps_.size();
-  std::ranges::move(parts, std::back_inserter(parts_));
+  const size_t known_programs = programs_.size(), known_steps = steps_.size();
+  std::ranges::move(programs, std::back_inserter(programs_));
   std::ranges::move(steps, std::back_inserter(steps_));
-  or_rebind_steps([&] { bind(moved ? 0 : known_parts, moved ? 0 : known_steps); },
-                  [&] {
-                    steps_.resize(known_steps);
-                    parts_.resize(known_parts);
-                    variables_ = known;
-                  });
+  run_or_rebind([&] { bind(moved ? 0 : known_programs, moved ? 0 : known_steps); },
+                [&] {
+                  steps_.resize(known_steps);
+                  programs_.resize(known_programs);
+                  variables_ = known;
+                });
 }
 
-/// Moves to a larger memory. Binds the steps to the old memory again when the move fails.
-void StepCache::grow(const Regions& regions) {
-  or_rebind_steps([&] {
-    for (const auto& part : parts_) part->executable->unbind();
-    memory_ = memory_->grown(regions);
+/// Replaces the memory by a larger one. Rebinds the steps to the old memory if that fails.
+void StepCache::grow_memory(const Regions& regions) {
+  run_or_rebind([&] {
+    for (const auto& entry : programs_) entry->executable->unbind();
+    memory_ = memory_->reallocate(regions);
   });
 }
 
-/// Runs `change`, which rebinds steps or replaces their memory. If `change` fails, runs `undo` and
-/// binds the remaining steps again. If rebinding fails too, throws the first error.
-void StepCache::or_rebind_steps(const Change& change, const Change& undo) {
+/// Runs `change`, which rebinds steps or replaces their memory. If `change` fails, runs `undo`,
+/// rebinds the remaining steps and rethrows. If rebinding fails too, no step can run any more.
+void StepCache::run_or_rebind(const Change& change, const Change& undo) {
   try {
     change();
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
     undo();
     if (try_rebind_steps()) throw;
-    give_up(steps_.empty() ? why : with_loss(why, memory_->is_lost()));
+    fail_permanently(steps_.empty() ? why : with_consequence(why, memory_->is_lost()));
   }
 }
 
@@ -299,27 +303,27 @@ bool StepCache::try_rebind_steps() {
   }
 }
 
-void StepCache::bind(size_t first_part, size_t first_step) {
-  ++bindings_;
-  reported_ = reported(variables_);
-  for (size_t i = first_part; i < parts_.size(); ++i) {
-    parts_[i]->executable->bind(memory_->at(), variables_);
+void StepCache::bind(size_t first_program, size_t first_step) {
+  ++num_bindings_;
+  reported_ = variables_to_report(variables_);
+  for (size_t i = first_program; i < programs_.size(); ++i) {
+    programs_[i]->executable->bind(memory_->addresses(), variables_);
   }
   for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory_);
 }
 
 void StepCache::rebind_steps() {
-  or_rebind_steps([&] { bind(0, 0); });
+  run_or_rebind([&] { bind(0, 0); });
 }
 
 void StepCache::require_runnable() const {
   check_not_forked();
-  if (broken_) std::rethrow_exception(broken_);
+  if (failure_) std::rethrow_exception(failure_);
 }
 
-void StepCache::give_up(const std::exception_ptr& why) {
-  broken_ = why;
-  std::rethrow_exception(broken_);
+void StepCache::fail_permanently(const std::exception_ptr& why) {
+  failure_ = why;
+  std::rethrow_exception(failure_);
 }
 
 std::vector<Variable> StepCache::recorded_variables() const {
@@ -328,7 +332,7 @@ std::vector<Variable> StepCache::recorded_variables() const {
 
 std::byte* StepCache::address_of(const Variable& variable) const {
   if (memory_->is_lost()) require_runnable();
-  return memory_->at().state + variable.offset;
+  return memory_->addresses().state + variable.offset;
 }
 
 std::byte* StepCache::address_of(std::string_view name) const {

@@ -18,95 +18,100 @@
 
 namespace fluid {
 
-/// The result of StepCache::add().
+/// Result of StepCache::add_steps().
 struct AddedSteps {
   bool new_variables = false;
-  std::vector<PreparedStep*> fillers;  ///< startup steps, which fill new variables
-  std::set<std::string> zeros;         ///< new variables that start at zero, like the memory
+  std::vector<PreparedStep*> startup_steps;  ///< startup steps that initialise the new variables
+  /// Names of the new variables that are initialised with zeros. They need no startup step, because
+  /// the arena is zeroed.
+  std::set<std::string> zero_initialised;
 };
 
-/// The compiled steps of a program, the table of their variables, and the arena that holds both:
-/// [variables | feed slots | output slots | transient].
+/// The compiled steps of a program, and the arena that holds the variables and the buffers of all
+/// steps: [variables | feed slots | output slots | transient].
 ///
-/// Either all steps are bound to this arena, or no step can run: require_runnable() throws then.
+/// Either all steps are bound to this arena, or no step can run and require_runnable() throws.
 class StepCache {
  public:
   StepCache(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
             const SessionOptions& options);
 
-  /// Compiles the steps that are missing, and a startup step for new variables. A variable for
-  /// which `has_value` returns true needs no startup step. Then grows the arena if needed and binds
-  /// the steps. Calls `before_binding` after all compilation. Throws as Session::prepare() does,
-  /// and then adds nothing.
-  AddedSteps add(std::span<const Options> wanted,
-                 const std::function<bool(const std::string&)>& has_value,
-                 const std::function<void()>& before_binding);
+  /// Compiles the steps of `wanted` that are missing, and a startup step for new variables. Skips
+  /// variables for which `has_value` is true. Then calls `before_binding`, grows the arena if
+  /// needed, and binds the steps. Throws as Session::prepare() does, and adds nothing in that case.
+  AddedSteps add_steps(std::span<const Options> wanted,
+                       const std::function<bool(const std::string&)>& has_value,
+                       const std::function<void()>& before_binding);
 
-  /// The step for these options, or null.
+  /// Returns the step for these options, or null.
   PreparedStep* find(const Options& wanted) const;
-  /// The predict step with the most outputs among those whose feeds are all in `batch`, or null.
+  /// Returns the predict step with the most outputs among those whose feeds are all in `batch`, or
+  /// null.
   PreparedStep* find_predict(const Batch& batch) const;
-  /// The predict step that was prepared for exactly the batch's columns, or null. `all`: the
-  /// program's feeds. Does not allocate.
-  PreparedStep* find_predict(const Batch& batch, std::span<const std::string> all) const;
+  /// Returns the predict step whose feeds are exactly the columns of `batch`, or null. `all_feeds`:
+  /// feeds of the program. Does not allocate.
+  PreparedStep* find_predict(const Batch& batch, std::span<const std::string> all_feeds) const;
   bool has_step_for(Mode mode) const;
   const std::vector<std::unique_ptr<PreparedStep>>& all() const { return steps_; }
 
-  /// Throws in a forked process, and after give_up().
+  /// Throws in a forked process, and after fail_permanently().
   void require_runnable() const;
-  bool is_bound() const { return !broken_; }
-  /// Marks all steps as not runnable because of `why`, and throws `why`.
-  [[noreturn]] void give_up(const std::exception_ptr& why);
+  bool is_bound() const { return !failure_; }
+  /// Marks all steps as not runnable because of error `why`, and throws `why`.
+  [[noreturn]] void fail_permanently(const std::exception_ptr& why);
   /// Binds all steps again, for example after the device's tuning choices changed.
   void rebind_steps();
-  /// Incremented by each binding, which invalidates the content of the slots.
-  uint64_t bindings() const { return bindings_; }
+  /// Returns how many times steps were bound to the arena. Binding invalidates the content of the
+  /// slots.
+  uint64_t num_bindings() const { return num_bindings_; }
 
-  const ir::Program& recorded() const { return *recorded_; }
-  /// The variables that the user recorded, in order, with the types of all steps. Offsets are not
-  /// set.
+  const ir::Program& recorded_program() const { return *recorded_; }
+  /// The variables that the recorded program declares, in order, with their dtypes in all steps.
+  /// Offsets are not set.
   std::vector<Variable> recorded_variables() const;
   const Variables& variables() const { return variables_; }
   std::byte* address_of(const Variable& variable) const;
-  /// Null when the programs have no such variable.
+  /// Returns the address of variable `name`; null if the programs have no such variable.
   std::byte* address_of(std::string_view name) const;
-  const std::vector<Reported>& reported_variables() const { return reported_; }
+  const std::vector<ReportedVariable>& reported_variables() const { return reported_; }
   Device& device() const { return *device_; }
   PlaceMemory& memory() const { return *memory_; }
   const SessionOptions& options() const { return options_; }
   double passes_ms() const { return passes_ms_; }
 
  private:
-  using Parts = std::vector<std::unique_ptr<Part>>;
+  using Programs = std::vector<std::unique_ptr<CompiledProgram>>;
   using Steps = std::vector<std::unique_ptr<PreparedStep>>;
-  std::unique_ptr<Part> compile(const Options& options, int64_t batch, const ir::Program& program);
-  Part* part_of(const MicroBatch& slice, const Options& step, const ir::Program& program,
-                Parts& compiled);
+  std::unique_ptr<CompiledProgram> compile(const Options& options, int64_t batch,
+                                           const ir::Program& program);
+  CompiledProgram* find_or_compile(const MicroBatch& micro_batch, const Options& step,
+                                   const ir::Program& program, Programs& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
-                                             Parts& compiled);
-  Startup startup(const Variables& variables, const Parts& compiled,
-                  const std::function<bool(const std::string&)>& has_value) const;
+                                             Programs& compiled);
+  Startup plan_startup(const Variables& variables, const Programs& compiled,
+                       const std::function<bool(const std::string&)>& has_value) const;
   void check_memory(const Regions& regions, int64_t batch) const;
-  Regions regions_with(const MemoryPlan& plan) const;
-  Regions regions_with(const Parts& parts, const Steps& steps, const Variables& variables) const;
-  void grow(const Regions& regions);
-  void adopt(Parts parts, Steps steps, Variables variables, bool moved);
+  Regions required_regions(const MemoryPlan& plan) const;
+  Regions required_regions(const Programs& programs, const Steps& steps,
+                           const Variables& variables) const;
+  void grow_memory(const Regions& regions);
+  void add_and_bind(Programs programs, Steps steps, Variables variables, bool moved);
   using Change = std::function<void()>;
-  void or_rebind_steps(
+  void run_or_rebind(
       const Change& change, const Change& undo = [] {});
   bool try_rebind_steps();
-  void bind(size_t first_part, size_t first_step);
+  void bind(size_t first_program, size_t first_step);
 
   std::unique_ptr<ir::Program> recorded_;
   std::unique_ptr<Device> device_;
   SessionOptions options_;
   Variables variables_;
-  std::shared_ptr<PlaceMemory> memory_;  ///< shared with views of outputs
-  Parts parts_;
+  std::shared_ptr<PlaceMemory> memory_;  ///< shared with the output views that users hold
+  Programs programs_;
   Steps steps_;
-  std::vector<Reported> reported_;
-  uint64_t bindings_ = 0;
-  std::exception_ptr broken_;  ///< why no step can run; null while steps can run
+  std::vector<ReportedVariable> reported_;
+  uint64_t num_bindings_ = 0;
+  std::exception_ptr failure_;  ///< error after which no step can run; null while steps can run
   double passes_ms_ = 0;
 };
 

@@ -9,81 +9,85 @@
 
 namespace fluid {
 
-void VariableValues::give(const std::string& name, const Tensor& value) {
-  if (!exist_) {
-    given_.insert_or_assign(name, value);
+void VariableValues::set_value(const std::string& name, const Tensor& value) {
+  if (!created_) {
+    deferred_values_.insert_or_assign(name, value);
   } else {
     initialise();
     assign(steps_.variables().named(name), value);
   }
 }
 
-/// With several ranks, only rank 0 may have loaded values, so all ranks compile the same startup
-/// step.
+/// With several ranks, ignore values that were set before the first step: perhaps only rank 0 has
+/// loaded them, but all ranks must compile the same startup step.
 bool VariableValues::has_value(const std::string& name) const {
-  return filled_.contains(name) || (given_.contains(name) && !steps_.options().passes.exchanges());
+  return initialised_names_.contains(name) ||
+         (deferred_values_.contains(name) && !steps_.options().passes.uses_collectives());
 }
 
 void VariableValues::register_variables(AddedSteps added) {
-  filled_.merge(std::move(added.zeros));
-  std::ranges::move(added.fillers, std::back_inserter(fillers_));
+  initialised_names_.merge(std::move(added.zero_initialised));
+  std::ranges::move(added.startup_steps, std::back_inserter(startup_steps_));
   if (added.new_variables) {
-    half_weights_stale_ = true;
+    half_weights_are_stale_ = true;
     initialised_ = false;
-    seed_is_due_ = !filled_.contains(std::string(kRandomState)) &&
-                   steps_.variables().find(kRandomState) != nullptr;
+    needs_seed_ = !initialised_names_.contains(std::string(kRandomState)) &&
+                  steps_.variables().find(kRandomState) != nullptr;
   }
-  exist_ = true;
-  complete();
+  created_ = true;
+  prepare_for_step();
 }
 
 void VariableValues::initialise() {
   if (!initialised_) {
-    for (; !fillers_.empty(); fillers_.pop_back()) {
-      complete();
-      in_flight_.run(*fillers_.back(), Batch());
+    for (; !startup_steps_.empty(); startup_steps_.pop_back()) {
+      prepare_for_step();
+      in_flight_.run(*startup_steps_.back(), Batch());
       in_flight_.wait_until_complete();
-      for (const auto& op : fillers_.back()->runs().front().part->program->main().ops) {
-        if (is_store(*op)) filled_.insert(op->symbol);
+      for (const auto& op : startup_steps_.back()->runs().front().compiled->program->main().ops) {
+        if (is_store(*op)) initialised_names_.insert(op->symbol);
       }
     }
-    while (!given_.empty()) {
-      const auto& [name, value] = *given_.begin();
+    while (!deferred_values_.empty()) {
+      const auto& [name, value] = *deferred_values_.begin();
       assign(steps_.variables().named(name), value);
-      filled_.insert(name);
-      given_.erase(given_.begin());
+      initialised_names_.insert(name);
+      deferred_values_.erase(deferred_values_.begin());
     }
     initialised_ = true;
-    half_weights_stale_ = true;
+    half_weights_are_stale_ = true;
     in_flight_.invalidate_batch_position();
   }
-  complete();
+  prepare_for_step();
 }
 
-void VariableValues::complete() {
-  if (seed_is_due_) {
+void VariableValues::prepare_for_step() {
+  if (needs_seed_) {
     const uint64_t seed = steps_.options().seed;
     steps_.memory().write(steps_.address_of(kRandomState), &seed, sizeof seed);
-    filled_.emplace(kRandomState);
-    seed_is_due_ = false;
+    initialised_names_.emplace(kRandomState);
+    needs_seed_ = false;
   }
-  if (!initialised_ || !half_weights_stale_) return;
+  if (!initialised_ || !half_weights_are_stale_) return;
   refresh_half_weights();
-  half_weights_stale_ = false;
+  half_weights_are_stale_ = false;
 }
 
 void VariableValues::refresh_half_weights(std::string_view parameter) {
   for (const Variable& copy : steps_.variables().all()) {
-    const auto of = copied_parameter(copy.name);
-    if (!of || copy.saved() || (!parameter.empty() && *of != parameter)) continue;
-    if (const Variable* master = steps_.variables().find(*of)) assign(copy, value(*master));
+    const auto parameter_name = parameter_of_half_weight(copy.name);
+    if (!parameter_name || copy.is_recorded() ||
+        (!parameter.empty() && *parameter_name != parameter))
+      continue;
+    if (const Variable* master = steps_.variables().find(*parameter_name))
+      assign(copy, value(*master));
   }
 }
 
-std::vector<Variable> VariableValues::initialised() const {
+std::vector<Variable> VariableValues::initialised_variables() const {
   std::vector<Variable> filled;
   for (const Variable& v : steps_.variables().all()) {
-    if (filled_.contains(v.name)) filled.push_back(v);
+    if (initialised_names_.contains(v.name)) filled.push_back(v);
   }
   std::ranges::sort(filled, {}, &Variable::name);
   return filled;
@@ -102,10 +106,10 @@ Tensor VariableValues::value(const Variable& variable) {
 void VariableValues::assign(const Variable& variable, const Tensor& value) {
   const DType dtype = variable.type.dtype;
   const Tensor converted = value.dtype() == dtype ? value : value.cast(dtype);
-  const bool were_stale = std::exchange(half_weights_stale_, true);
+  const bool stale_before = std::exchange(half_weights_are_stale_, true);
   write(steps_.address_of(variable), converted.data(), converted.bytes());
   refresh_half_weights(variable.name);
-  half_weights_stale_ = were_stale;
+  half_weights_are_stale_ = stale_before;
 }
 
 void VariableValues::write(std::byte* to, const void* from, int64_t bytes) {
@@ -120,20 +124,20 @@ void VariableValues::broadcast(const Variable& variable) {
   steps_.device().broadcast(steps_.address_of(variable), variable.type.bytes_at(1));
 }
 
-void VariableValues::copy_controls(Controls& to) {
+void VariableValues::save_control_variables(ControlValues& to) {
   in_flight_.wait_until_complete();
   for (const Variable& v : steps_.variables().all()) {
     if (v.kind != VariableKind::control) continue;
-    auto kept = to.find(v.name);
-    if (kept == to.end()) {
-      kept = to.emplace(v.name, Tensor(v.type.dtype, extents(v.type.shape, 1))).first;
+    auto saved = to.find(v.name);
+    if (saved == to.end()) {
+      saved = to.emplace(v.name, Tensor(v.type.dtype, extents(v.type.shape, 1))).first;
     }
-    Tensor& copy = kept->second;
+    Tensor& copy = saved->second;
     steps_.memory().read(copy.data(), steps_.address_of(v), copy.bytes());
   }
 }
 
-void VariableValues::restore(const Controls& controls) {
+void VariableValues::restore_control_variables(const ControlValues& controls) {
   for (const auto& [name, value] : controls) assign(steps_.variables().named(name), value);
 }
 

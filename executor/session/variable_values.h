@@ -15,62 +15,67 @@
 
 namespace fluid {
 
-/// The values of a session's variables: initialises them, and lets the host read and write them.
-/// All accesses wait for the steps in flight.
+/// Initialises the variables of a session, and reads and writes their values from the host. Every
+/// access waits for the steps in flight.
 ///
-/// A half-precision weight (passes/half_weights.h) must equal its parameter before a step runs.
-/// complete() refreshes the ones that are stale.
+/// A half-precision weight (passes/half_weights.h) must equal its parameter when a step runs.
+/// prepare_for_step() refreshes stale half-precision weights.
 class VariableValues {
  public:
   VariableValues(StepCache& steps, StepsInFlight& in_flight)
       : steps_(steps), in_flight_(in_flight) {}
 
-  /// Sets a recorded variable to `value`, which the caller has checked, converted as by assign(). A
-  /// value set before the first step is prepared needs no compiled initialiser; it is kept until
-  /// then and must own its memory.
-  void give(const std::string& name, const Tensor& value);
-  /// Whether the variable needs no startup step.
+  /// Sets a recorded variable to `value`, converted as by assign(). The caller has checked the
+  /// shape. Before the first step is prepared, stores `value` as the initial value, so no
+  /// initialiser is compiled; `value` must own its memory.
+  void set_value(const std::string& name, const Tensor& value);
+  /// Whether the variable has an initial value. Then no startup step has to compute one.
   bool has_value(const std::string& name) const;
-  /// Registers the variables of new steps.
+  /// Registers the new variables of added steps.
   void register_variables(AddedSteps added);
-  /// Whether the session has created its variables.
-  bool exist() const { return exist_; }
-  /// Fills new variables with the values set by give(), or by their initialisers. May be called
-  /// again after a failure.
+  /// Whether the session has allocated its variables.
+  bool are_created() const { return created_; }
+  /// Initialises new variables with the values passed to set_value(), or with their initialisers.
+  /// May be called again after a failure.
   void initialise();
-  /// Before a step: seeds the random state and refreshes half-precision weights, if due.
-  void complete();
+  /// Called before each step. Seeds the random state and refreshes half-precision weights if
+  /// necessary.
+  void prepare_for_step();
 
-  /// The variables that have their initial values, sorted by name, without half-precision weights.
-  std::vector<Variable> initialised() const;
-  /// The value of a variable. On the CPU it is a view, valid until the next step.
+  /// Returns the initialised variables, sorted by name, without half-precision weights.
+  std::vector<Variable> initialised_variables() const;
+  /// Returns the value of a variable. On the CPU the tensor is a view, valid until the next step.
   Tensor value(const Variable& variable);
-  /// Sets a variable to a value of its shape, converted to its dtype. Also refreshes the
-  /// half-precision weight of a parameter.
+  /// Converts `value` to the dtype of `variable` and assigns it. `value` must have the shape of
+  /// `variable`. Also refreshes the half-precision weight of a parameter.
   void assign(const Variable& variable, const Tensor& value);
-  /// Writes `bytes` into the state region.
+  /// Copies `bytes` bytes from host address `from` to address `to` in the state region.
   void write(std::byte* to, const void* from, int64_t bytes);
-  /// Recomputes the half-precision weights from their parameters: all, or the one of `parameter`.
+  /// Recomputes half-precision weights from their parameters: all half-precision weights, or only
+  /// the one of `parameter`.
   void refresh_half_weights(std::string_view parameter = {});
-  /// Collective. Broadcasts rank 0's value of `variable`.
+  /// Collective. Broadcasts `variable` from rank 0.
   void broadcast(const Variable& variable);
 
-  /// Values of the control variables by name, such as counters and the loss scale. A step changes
-  /// some of them even if it is not applied.
-  using Controls = std::map<std::string, Tensor>;
-  /// Copies the control variables into tensors that later calls reuse without allocating.
-  void copy_controls(Controls& to);
-  void restore(const Controls& controls);
+  /// Values of the control variables, such as counters and the loss scale, by name. A step that is
+  /// not applied may still change some of them.
+  using ControlValues = std::map<std::string, Tensor>;
+  /// Copies the control variables to `to`. Later calls with the same map reuse its tensors and
+  /// allocate nothing.
+  void save_control_variables(ControlValues& to);
+  void restore_control_variables(const ControlValues& controls);
 
  private:
   StepCache& steps_;
   StepsInFlight& in_flight_;
-  std::vector<PreparedStep*> fillers_;   ///< startup steps that have not run
-  std::set<std::string> filled_;         ///< names of variables that have their initial values
-  std::map<std::string, Tensor> given_;  ///< initial values set before the variables exist
-  bool exist_ = false, initialised_ = false;
-  bool seed_is_due_ = false;         ///< the random state exists but has no seed
-  bool half_weights_stale_ = false;  ///< some half-precision weights differ from their parameters
+  std::vector<PreparedStep*> startup_steps_;  ///< startup steps that have not run yet
+  std::set<std::string> initialised_names_;   ///< names of initialised variables
+  /// Variable name -> value passed to set_value() before the variables were allocated.
+  std::map<std::string, Tensor> deferred_values_;
+  bool created_ = false, initialised_ = false;
+  bool needs_seed_ = false;  ///< whether the random state must still be seeded
+  /// Whether some half-precision weights differ from their parameters.
+  bool half_weights_are_stale_ = false;
 };
 
 }  // namespace fluid

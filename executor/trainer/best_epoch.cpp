@@ -10,8 +10,8 @@
 namespace fluid {
 namespace {
 
-/// The first option that makes no sense without validation data.
-const char* first_given(const FitOptions& options) {
+/// Returns the name of the first option that is set and needs validation data; null if none is.
+const char* first_validation_option(const FitOptions& options) {
   return !options.best.empty()        ? "best"
          : options.patience           ? "patience"
          : !options.save_best.empty() ? "save_best"
@@ -32,7 +32,7 @@ void check_scalar_output(const Program& program, const std::string& name) {
 
 BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const std::string& loss)
     : patience_(options.patience) {
-  const char* given = first_given(options);
+  const char* given = first_validation_option(options);
   if (options.validation == nullptr) {
     if (given != nullptr) throw UserError(fmt::format("{} needs validation data", given));
     return;
@@ -55,25 +55,24 @@ BestEpoch::BestEpoch(const FitOptions& options, const Program& program, const st
   }
 }
 
-bool BestEpoch::take(int64_t epoch, const NamedScalars& validation) {
+bool BestEpoch::update(int64_t epoch, const NamedScalars& validation) {
   if (output_.empty()) return false;
   const auto found = std::ranges::find(validation, output_, &std::pair<std::string, double>::first);
   check(found != validation.end(), "validation lacks the output that tells the best epoch");
   const double value = found->second;
-  // A nan is better than nothing in neither direction.
-  const bool better =
-      best_ ? (max_ ? value > best_->figure : value < best_->figure) : value == value;
-  if (better) best_ = {.figure = value, .epoch = epoch};
+  // The first value that is not NaN is the best so far. A NaN is never better.
+  const bool better = best_ ? (max_ ? value > best_->value : value < best_->value) : value == value;
+  if (better) best_ = {.value = value, .epoch = epoch};
   return better;
 }
 
-bool BestEpoch::patience_ends(int64_t epochs) const {
-  return patience_ && epochs - (best_ ? best_->epoch : 0) >= *patience_;
+bool BestEpoch::patience_exhausted(int64_t completed_epochs) const {
+  return patience_ && completed_epochs - (best_ ? best_->epoch : 0) >= *patience_;
 }
 
-std::string BestEpoch::text() const {
+std::string BestEpoch::description() const {
   if (!best_) return "";
-  return fmt::format("val_{} {} in epoch {}", output_, scalar_text(best_->figure), best_->epoch);
+  return fmt::format("val_{} {} in epoch {}", output_, format_scalar(best_->value), best_->epoch);
 }
 
 std::string BestEpoch::criterion() const {

@@ -9,32 +9,35 @@
 
 namespace fluid {
 
-/// The best epoch by an output over the validation data, and whether training should stop because
-/// no better one came for `patience` epochs.
+/// Tracks the epoch with the best value of a scalar output on the validation data, for early
+/// stopping.
 class BestEpoch {
  public:
-  /// `loss`: the output that training minimizes, or empty. Throws UserError for `best`, `patience`
-  /// or `save_best` without validation, and for a `best` that names no scalar output.
+  /// `loss`: name of the output that training minimizes; empty if the loss is not an output. Throws
+  /// UserError for the options best, patience and save_best without validation data, and for a
+  /// `best` that names no scalar output.
   BestEpoch(const FitOptions& options, const Program& program, const std::string& loss);
 
-  /// Takes the validation values of a complete epoch. Returns whether it is the best so far.
-  bool take(int64_t epoch, const NamedScalars& validation);
-  /// Whether the best epoch is at least `patience` epochs ago. `epochs`: number of completed
-  /// epochs.
-  bool patience_ends(int64_t epochs) const;
-  /// "val_loss 0.1234 in epoch 3"; empty before the first best epoch.
-  std::string text() const;
-  /// "accuracy:max", for checkpoints; empty when no output is watched.
+  /// Records the scalar outputs on the validation data after epoch `epoch`. Returns whether the
+  /// epoch is the best so far.
+  bool update(int64_t epoch, const NamedScalars& validation);
+  /// Whether early stopping ends training: the best epoch is at least FitOptions::patience epochs
+  /// before epoch `completed_epochs`.
+  bool patience_exhausted(int64_t completed_epochs) const;
+  /// Describes the best epoch: "val_loss 0.1234 in epoch 3"; empty if no epoch is the best yet.
+  std::string description() const;
+  /// The name of the monitored output, and whether its maximum or minimum is best: "accuracy:max".
+  /// Empty when no output is monitored.
   std::string criterion() const;
 
-  const std::optional<TrainingState::Best>& best() const { return best_; }
-  void resume(const std::optional<TrainingState::Best>& best) { best_ = best; }
+  const std::optional<TrainingState::BestValue>& best() const { return best_; }
+  void resume(const std::optional<TrainingState::BestValue>& best) { best_ = best; }
 
  private:
-  std::string output_;  ///< empty: none is watched
+  std::string output_;  ///< name of the monitored output; empty: none
   bool max_ = false;
   std::optional<int64_t> patience_;
-  std::optional<TrainingState::Best> best_;
+  std::optional<TrainingState::BestValue> best_;
 };
 
 }  // namespace fluid

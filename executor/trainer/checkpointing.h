@@ -17,41 +17,47 @@
 
 namespace fluid {
 
-/// The checkpoints of a training run: the one that it resumes, and when to write one. Rank 0 alone
-/// reads and writes files, and broadcasts what the other ranks need.
+/// Restores a training run from its newest checkpoint, and decides when to write checkpoints. Only
+/// rank 0 reads and writes files; it broadcasts the training state to the other ranks.
 class Checkpointing {
  public:
-  /// Reads the newest checkpoint on rank 0, with `resume` or after a restart of the job. Throws
-  /// UserError for options without a directory, and for the directory of another run.
+  /// On rank 0, reads the newest checkpoint if `options.resume` is set or the job was restarted.
+  /// Throws UserError for invalid options, and when the directory holds checkpoints but the run
+  /// does not resume.
   Checkpointing(const CheckpointingOptions& options, const World& world);
 
-  bool on() const { return on_; }
-  /// Collective. Broadcasts the state of the resumed run from rank 0.
+  bool enabled() const { return enabled_; }
+  /// Collective. Broadcasts the resumed training state from rank 0.
   void broadcast_state(ProcessGroup& group);
-  /// The state of the resumed run, after broadcast_state(); null for a new run.
+  /// The resumed training state, valid after broadcast_state(); null for a new run.
   const TrainingState* resumed() const { return state_ ? &*state_ : nullptr; }
-  /// The path of the resumed checkpoint, on rank 0.
-  std::string path() const { return from_ ? from_->path : ""; }
-  /// An option of the resumed run, on rank 0.
-  std::optional<std::string> option(const std::string& name) const;
-  /// The choices by timing of the resumed run, on rank 0.
-  std::map<std::string, std::string> decisions() const;
-  /// Messages of the constructor for the user, on rank 0.
+  /// The path of the resumed checkpoint on rank 0; "" on other ranks and for a new run.
+  std::string resumed_path() const { return resumed_ ? resumed_->path : ""; }
+  /// The value of option `name` in the snapshot of the resumed checkpoint; nullopt for a new run,
+  /// and on ranks other than 0.
+  std::optional<std::string> resumed_option(const std::string& name) const;
+  /// The tuning choices (Snapshot::tuning_record) of the resumed checkpoint; empty for a new run,
+  /// and on ranks other than 0.
+  std::map<std::string, std::string> resumed_tuning_choices() const;
+  /// The constructor's messages for the user; empty on ranks other than 0.
   const std::vector<std::string>& notices() const { return notices_; }
-  /// Collective. Restores the executor. `options`: the options of the training loop that change
-  /// results. Returns messages for the user: the place, and the options that differ.
+  /// Collective. Restores the executor from the resumed checkpoint. `options`: the training loop's
+  /// options that affect results. `epochs`: FitOptions::epochs. Returns messages for the user: the
+  /// step and epoch at which training continues, and the options that differ from the checkpoint's.
   std::vector<std::string> restore(Executor& executor,
                                    const std::map<std::string, std::string>& options,
                                    int64_t epochs);
 
-  /// Whether this rank wants a checkpoint after `steps` steps: because it is time, or `requested`.
-  bool wants(int64_t steps, bool requested) const;
-  /// All ranks agreed to write one: due() until save().
-  void set_due() { due_ = on(); }
+  /// Whether this rank requests a checkpoint after `steps` training steps: a checkpoint is due by
+  /// every_steps or every_minutes, or `requested` is true.
+  bool rank_requests_checkpoint(int64_t steps, bool requested) const;
+  /// Marks a checkpoint as due until save() writes it. All ranks must call it after the same step.
+  void set_due() { due_ = enabled_; }
   bool due() const { return due_; }
-  bool due_at_epoch() const { return on() && (each_epoch_ || due_); }
-  /// Collective. Writes a checkpoint, unless this state has one already. `on_failure` runs on rank
-  /// 0 before the error of a checkpoint that could not be written is thrown.
+  bool due_at_epoch_end() const { return enabled_ && (saves_each_epoch_ || due_); }
+  /// Collective. Writes a checkpoint, unless the last one is of the same step and epoch. When
+  /// writing fails, rank 0 calls `on_failure` and then throws the error. `best`: marks the
+  /// checkpoint as that of the best epoch.
   void save(Executor& executor, const TrainingState& state, bool best,
             const std::function<void(const UserError&)>& on_failure);
 
@@ -59,16 +65,19 @@ class Checkpointing {
   using Clock = std::chrono::steady_clock;
 
   CheckpointingOptions options_;
-  bool on_;
-  bool each_epoch_;
+  bool enabled_;
+  bool saves_each_epoch_;
   bool is_rank_0_;
-  std::unique_ptr<Checkpoints> checkpoints_;  ///< on rank 0
-  std::optional<Checkpoint> from_;            ///< on rank 0
-  std::optional<TrainingState> state_;        ///< of `from_`, on every rank
+  std::unique_ptr<CheckpointDirectory>
+      directory_;  ///< null without checkpoints, and on ranks other than 0
+  /// the checkpoint that the run resumes; absent for a new run, and on ranks other than 0
+  std::optional<Checkpoint> resumed_;
+  /// training state of the resumed checkpoint, on all ranks; absent for a new run
+  std::optional<TrainingState> state_;
   std::vector<std::string> notices_;
   bool due_ = false;
-  Clock::time_point written_ = Clock::now();
-  std::pair<int64_t, int64_t> last_ = {0, -1};  ///< steps and epochs of the last checkpoint
+  Clock::time_point last_save_time_ = Clock::now();
+  std::pair<int64_t, int64_t> last_saved_ = {0, -1};  ///< (steps, epochs) at the last checkpoint
 };
 
 }  // namespace fluid

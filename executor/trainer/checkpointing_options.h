@@ -5,15 +5,15 @@
 
 namespace fluid {
 
-/// Checkpoints of a training run: see Checkpoints for the files. By default one is written at the
-/// end of each epoch, and one at the end of training.
+/// Options for the checkpoints of a training run. By default a checkpoint is written after each
+/// epoch and at the end of training. CheckpointDirectory describes the files.
 struct CheckpointingOptions {
-  std::string directory = {};  ///< empty: no checkpoints
-  int64_t every_steps = 0;     ///< instead of each epoch's end
-  double every_minutes = 0;    ///< instead of each epoch's end
-  int64_t keep = 3;            ///< the newest so many are kept, and the best
-  /// Goes on from the newest checkpoint in `directory`; starts anew where there is none. Without it
-  /// a directory that holds checkpoints is a UserError.
+  std::string directory = {};  ///< where checkpoints are written; empty: no checkpoints
+  int64_t every_steps = 0;     ///< save after every N steps instead of after each epoch; 0: off
+  double every_minutes = 0;    ///< save every N minutes instead of after each epoch; 0: off
+  int64_t keep = 3;            ///< keeps the N newest checkpoints, and that of the best epoch
+  /// Resumes training from the newest checkpoint in `directory`, if there is one. If `resume` is
+  /// false, a directory that already holds checkpoints is rejected with a UserError.
   bool resume = false;
 };
 

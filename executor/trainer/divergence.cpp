@@ -10,18 +10,20 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kSkippedInARow = 100;  ///< after which a fixed loss scale is taken for too large
+/// With a fixed loss scale, training fails after this number of consecutive skipped steps.
+constexpr int64_t kMaxSkippedInARow = 100;
 
 }  // namespace
 
-Divergence::Divergence(Executor& executor, const LossScale& rule, std::string loss, double lr)
+DivergenceCheck::DivergenceCheck(Executor& executor, const LossScale& rule, std::string loss,
+                                 double lr)
     : executor_(executor),
       rule_(rule),
       loss_(std::move(loss)),
       lr_(lr),
       scaling_(executor.loss_scaling()) {}
 
-bool Divergence::was_skipped(const OutputViews& outputs, int64_t step) {
+bool DivergenceCheck::was_skipped(const OutputViews& outputs, int64_t step) {
   const std::optional<LossScaling> before = std::exchange(scaling_, outputs.loss_scaling());
   const bool skipped = scaling_ && scaling_->skipped > before->skipped;
   skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
@@ -29,34 +31,34 @@ bool Divergence::was_skipped(const OutputViews& outputs, int64_t step) {
   return skipped;
 }
 
-void Divergence::check_overflow(double scale, int64_t step) const {
+void DivergenceCheck::check_overflow(double scale, int64_t step) const {
   if (!rule_.dynamic || rule_.backoff == 1) {
-    if (skipped_in_a_row_ < kSkippedInARow) return;
+    if (skipped_in_a_row_ < kMaxSkippedInARow) return;
     throw UserError(
         fmt::format("gradients have overflowed in the {} steps up to step {}, with a loss scale "
                     "that stays at {:g}, and nothing is saved; try a smaller loss scale",
-                    kSkippedInARow, step, scale));
+                    kMaxSkippedInARow, step, scale));
   }
   if (scale > static_cast<float>(rule_.floor)) return;
-  diverged(fmt::format("gradients overflow with a loss scale of {:g}", scale), step);
+  throw_diverged(fmt::format("gradients overflow with a loss scale of {:g}", scale), step);
 }
 
-void Divergence::check_loss(const OutputViews& outputs, int64_t step) const {
+void DivergenceCheck::check_loss(const OutputViews& outputs, int64_t step) const {
   const bool bad = !loss_.empty() && std::isnan(outputs[loss_].item());
-  if (bad) diverged("'" + loss_ + "' is nan", step);
+  if (bad) throw_diverged("'" + loss_ + "' is nan", step);
 }
 
-std::string Divergence::explain(const Batch& batch, const OutputViews& outputs, int64_t step,
-                                bool skipped) {
+std::string DivergenceCheck::find_nonfinite_op(const Batch& batch, const OutputViews& outputs,
+                                               int64_t step, bool skipped) {
   const double loss = loss_.empty() ? 0 : outputs[loss_].item();
   if (!skipped && std::isfinite(loss)) return "";
   std::string where = executor_.first_nonfinite(batch);
   if (where.empty()) where = "what each rank computes is finite, the sum over ranks is not";
-  if (!skipped) diverged(fmt::format("'{}' is {} ({})", loss_, loss, where), step);
+  if (!skipped) throw_diverged(fmt::format("'{}' is {} ({})", loss_, loss, where), step);
   return where;
 }
 
-void Divergence::diverged(const std::string& what, int64_t step) const {
+void DivergenceCheck::throw_diverged(const std::string& what, int64_t step) const {
   throw UserError(fmt::format(
       "{} at step {}: training diverged, and nothing is saved; where the data is as it should "
       "be, try a smaller learning rate than {:g}",

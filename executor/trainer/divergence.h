@@ -8,30 +8,35 @@
 
 namespace fluid {
 
-/// Checks after each training step whether the step was skipped. Throws UserError when training has
-/// diverged.
-class Divergence {
+/// Checks after each training step whether the update was skipped and whether training has
+/// diverged. Throws UserError when training has diverged.
+class DivergenceCheck {
  public:
-  /// `loss`: the output that training minimizes, or empty. `lr`: the rate that messages advise to
-  /// reduce.
-  Divergence(Executor& executor, const LossScale& rule, std::string loss, double lr);
+  /// `loss`: name of the output that training minimizes; empty if the loss is not an output. `lr`:
+  /// the learning rate, for messages.
+  DivergenceCheck(Executor& executor, const LossScale& rule, std::string loss, double lr);
 
-  /// Whether step `step` was skipped because its gradients overflowed. Steps come in order. Throws
-  /// when a dynamic loss scale cannot fall any more, and for a fixed one after a hundred skipped
-  /// steps in a row.
+  /// Whether the update of step `step` was skipped because its gradients overflowed. Call it for
+  /// every step, in order. Throws when a dynamic loss scale has reached its lower limit, and after
+  /// 100 skipped steps in a row with a fixed loss scale.
   bool was_skipped(const OutputViews& outputs, int64_t step);
-  /// Throws when the loss is nan: all parameters are nan then, and stay so.
+  /// Throws when the loss is NaN, because its gradients have made the parameters NaN.
   void check_loss(const OutputViews& outputs, int64_t step) const;
-  /// With ExecutorOptions::check_finite: the first op of a skipped step whose result is not finite;
-  /// "" when the step was applied. Throws when the loss itself is not finite. Collective.
-  std::string explain(const Batch& batch, const OutputViews& outputs, int64_t step, bool skipped);
+  /// Collective. Returns the first op of a skipped step whose result is not finite, or "" when the
+  /// step was applied. Throws when an applied step has a loss that is not finite. Needs
+  /// DebugOptions::check_finite.
+  std::string find_nonfinite_op(const Batch& batch, const OutputViews& outputs, int64_t step,
+                                bool skipped);
 
-  /// The loss scale after the last step passed to was_skipped().
+  /// The loss scale and the number of skipped steps after the last step that was passed to
+  /// was_skipped(); absent when the loss is not scaled.
   const std::optional<LossScaling>& scaling() const { return scaling_; }
 
  private:
+  /// Call it when the gradients of step `step` overflowed with loss scale `scale`. Throws UserError
+  /// at the lowest loss scale, or after 100 consecutive skipped steps with a fixed loss scale.
   void check_overflow(double scale, int64_t step) const;
-  [[noreturn]] void diverged(const std::string& what, int64_t step) const;
+  [[noreturn]] void throw_diverged(const std::string& what, int64_t step) const;
 
   Executor& executor_;
   LossScale rule_;

@@ -13,7 +13,7 @@
 namespace fluid {
 namespace {
 
-ParameterSaves::Paths paths_on_rank_0(const FitOptions& options, const World& world) {
+ParameterSaver::Paths paths_on_rank_0(const FitOptions& options, const World& world) {
   if (world.rank != 0) return {};
   return {.save = options.save, .best = options.save_best};
 }
@@ -21,13 +21,13 @@ ParameterSaves::Paths paths_on_rank_0(const FitOptions& options, const World& wo
 }  // namespace
 
 FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& checkpointing,
-                 Progression& progression, Reader& train, const FitOptions& options,
+                 TrainingProgress& progress, Reader& train, const FitOptions& options,
                  const std::string& loss, double lr)
     : executor_(executor),
       group_(executor.process_group()),
       world_(group_.world()),
       checkpointing_(checkpointing),
-      at_(progression),
+      progress_(progress),
       train_(train),
       options_(options),
       loss_(loss),
@@ -35,47 +35,49 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       output_names_(output_names(program)),
       best_(options, program, loss),
       saves_(paths_on_rank_0(options, world_), [this](const std::string& text) { notice(text); }) {
-  if (executor_.follows_plateau() && loss_.empty()) {
+  if (executor_.uses_plateau_schedule() && loss_.empty()) {
     throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
   }
-  const bool first = at_.steps == 0 && at_.epochs == 0;
+  const bool first = progress_.steps == 0 && progress_.epochs == 0;
   if (first) {
     for (const std::string& text : checkpointing_.notices()) notice(text);
-    take_checkpoint();
+    restore_progress();
   }
-  prepare();
-  if (first) restore();
-  if (at_.best_criterion == best_.criterion()) best_.resume(at_.best);
-  done_ = at_.steps;
+  prepare_steps();
+  if (first) restore_checkpoint();
+  if (progress_.best_criterion == best_.criterion()) best_.resume(progress_.best);
+  last_read_step_ = progress_.steps;
   const auto& amp = executor_.amp();
   divergence_.emplace(executor_, amp ? amp->loss_scale : LossScale(), loss_, lr_);
   check_equal_options();
 }
 
-void FitLoop::take_checkpoint() {
+void FitLoop::restore_progress() {
   const TrainingState* from = checkpointing_.resumed();
   if (from == nullptr) return;
-  at_.steps = from->steps;
-  at_.epochs = from->epochs;
-  at_.in_epoch = from->position - from->epochs * from->samples;
-  at_.means.set_sums(from->figures);
+  progress_.steps = from->steps;
+  progress_.epochs = from->epochs;
+  progress_.samples_in_epoch = from->position - from->epochs * from->samples;
+  progress_.means.set_sums(from->output_sums);
   if (const auto best = from->options.find("best"); best != from->options.end()) {
-    at_.best = from->best;
-    at_.best_criterion = best->second;
+    progress_.best = from->best;
+    progress_.best_criterion = best->second;
   }
 }
 
-/// Compiles the steps of every size that will come, so that no step of the loop compiles.
-void FitLoop::prepare() {
+/// Compiles the steps for all batch sizes of the readers, so that nothing is compiled during
+/// training.
+void FitLoop::prepare_steps() {
   const int64_t samples = train_.samples();
-  const int64_t position = at_.epochs * samples + std::min(at_.in_epoch, samples);
+  const int64_t position =
+      progress_.epochs * samples + std::min(progress_.samples_in_epoch, samples);
   if (train_.position() != position) train_.seek(position);
-  Prepare sizes{.train = train_.batch_sizes()};
-  if (options_.validation != nullptr) sizes.eval = inference_sizes(*options_.validation);
+  BatchSizes sizes{.train = train_.batch_sizes()};
+  if (options_.validation != nullptr) sizes.eval = inference_batch_sizes(*options_.validation);
   executor_.prepare(sizes);
 }
 
-void FitLoop::restore() {
+void FitLoop::restore_checkpoint() {
   if (checkpointing_.resumed() == nullptr) return;
   for (const std::string& text :
        checkpointing_.restore(executor_, result_options(), options_.epochs)) {
@@ -83,14 +85,15 @@ void FitLoop::restore() {
   }
 }
 
-/// Throws UserError when ranks have different options, which would deadlock the collectives.
+/// Throws UserError when options differ between ranks: the ranks would then wait for each other in
+/// different collectives.
 void FitLoop::check_equal_options() {
   std::map<std::string, std::string> values = {
       {"epochs", std::to_string(options_.epochs)},
       {"max_steps", std::to_string(options_.max_steps)},
       {"best", best_.criterion()},
       {"patience", std::to_string(options_.patience.value_or(0))},
-      {"checkpoints", checkpointing_.on() ? "on" : "off"}};
+      {"checkpoints", checkpointing_.enabled() ? "on" : "off"}};
   group_.check_equal("number of samples", std::to_string(train_.samples()));
   group_.check_equal("set of training options", values);
 }
@@ -98,31 +101,33 @@ void FitLoop::check_equal_options() {
 History FitLoop::run() {
   try {
     run_epochs();
-    finish();
+    finish_training();
   } catch (const DeviceError& e) {
-    throw DeviceError(fmt::format("after step {}: {}", done_, e.what()));
+    throw DeviceError(fmt::format("after step {}: {}", last_read_step_, e.what()));
   }
-  at_.in_epoch = train_.position() - at_.epochs * train_.samples();
-  history_.steps = at_.steps;
-  history_.best = at_.best;
-  history_.reason = reason();
+  progress_.samples_in_epoch = train_.position() - progress_.epochs * train_.samples();
+  history_.steps = progress_.steps;
+  history_.best = progress_.best;
+  history_.reason = stop_reason();
   return std::move(history_);
 }
 
 void FitLoop::run_epochs() {
-  if (options_.on_begin) options_.on_begin({.steps = at_.steps, .epochs = at_.epochs});
-  if (at_.epochs >= options_.epochs || finished()) {
-    notice(fmt::format("nothing to train: {} epochs and {} steps are done", at_.epochs, at_.steps));
+  if (options_.on_begin) options_.on_begin({.steps = progress_.steps, .epochs = progress_.epochs});
+  if (progress_.epochs >= options_.epochs || should_stop()) {
+    notice(fmt::format("nothing to train: {} epochs and {} steps are done", progress_.epochs,
+                       progress_.steps));
   }
-  while (at_.epochs < options_.epochs && !finished() && !best_.patience_ends(at_.epochs)) {
-    EpochEvent epoch = run_epoch(at_.epochs + 1);
+  while (progress_.epochs < options_.epochs && !should_stop() &&
+         !best_.patience_exhausted(progress_.epochs)) {
+    EpochEvent epoch = run_epoch(progress_.epochs + 1);
     if (options_.on_epoch) options_.on_epoch(epoch);
     if (epoch.complete) {
       reduce_on_plateau(epoch);
-      close_epoch(epoch);
+      finish_epoch(epoch);
     }
     history_.epochs.push_back(std::move(epoch));
-    if (options_.on_epoch) poll_requests();  // on_epoch may have called stop()
+    if (options_.on_epoch) all_reduce_requests();  // on_epoch may have called Trainer::stop()
   }
 }
 
@@ -130,22 +135,23 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   EpochEvent epoch{.epoch = number, .epochs = options_.epochs, .rank = world_.rank};
   if (options_.on_epoch_begin) options_.on_epoch_begin(number);
   const Stopwatch watch;
-  const int64_t steps_before = at_.steps;
+  const int64_t steps_before = progress_.steps;
   run_steps(number);
-  const auto steps = static_cast<double>(std::max<int64_t>(1, at_.steps - steps_before));
+  const auto steps = static_cast<double>(std::max<int64_t>(1, progress_.steps - steps_before));
   epoch.ms_per_step = watch.ms() / steps;
-  epoch.steps = at_.steps;
-  epoch.training = at_.means.values();
+  epoch.steps = progress_.steps;
+  epoch.training = progress_.means.values();
   epoch.complete = epoch_ended(number) && !stopping_;
   if (options_.validation != nullptr && !stopping_) {
     epoch.validation = evaluate(executor_, *options_.validation, output_names_);
   }
-  epoch.best = epoch.complete && best_.take(number, epoch.validation);
+  epoch.best = epoch.complete && best_.update(number, epoch.validation);
   epoch.seconds = watch.ms() / 1e3;
   return epoch;
 }
 
-/// The outputs of the step before are read before an error of the next step ends training.
+/// Returns next(). If `next` throws UserError, reads the outputs of the pending step before
+/// rethrowing, so that callbacks get these outputs before the error ends training.
 template <class Next>
 auto FitLoop::read_outputs_on_error(Next next) {
   try {
@@ -158,59 +164,62 @@ auto FitLoop::read_outputs_on_error(Next next) {
 
 void FitLoop::run_steps(int64_t epoch) {
   if (epoch_ended(epoch)) return;
-  const int64_t before = train_.position() - at_.epochs * train_.samples();
-  int64_t in_epoch = before * train_.batches() / train_.samples();
+  const int64_t before = train_.position() - progress_.epochs * train_.samples();
+  int64_t step_in_epoch = before * train_.batches() / train_.samples();
   while (const Batch* batch = read_outputs_on_error([&] { return train_.next(); })) {
-    if (!unread_) since_ = Stopwatch();
+    if (!pending_step_) step_timer_ = Stopwatch();
     const OutputViews outputs = read_outputs_on_error([&] { return executor_.run(*batch); });
-    Signals::training_begins();
+    SignalHandlers::set_training_started();
     read_outputs();
-    unread_ = StartedStep{epoch, ++at_.steps, ++in_epoch, batch->global_size(), outputs, batch};
-    if (!reads_late()) read_outputs();
-    const bool save = poll_requests();
-    const bool checkpoint_due = checkpointing_.due() && !epoch_ended(epoch);  // else close_epoch()
-    if (save || checkpoint_due || finished()) read_outputs();
-    if (save) group_.run_on_rank_0([&] { saves_.try_to_save(executor_); });
-    if (finished()) return;
-    if (checkpoint_due) checkpoint();
+    pending_step_ = PendingStep{
+        epoch, ++progress_.steps, ++step_in_epoch, batch->global_size(), outputs, batch};
+    if (!defers_output_reads()) read_outputs();
+    const bool save = all_reduce_requests();
+    // At the end of an epoch, finish_epoch() writes the checkpoint.
+    const bool checkpoint_due = checkpointing_.due() && !epoch_ended(epoch);
+    if (save || checkpoint_due || should_stop()) read_outputs();
+    if (save) group_.run_on_rank_0([&] { saves_.save_or_warn(executor_); });
+    if (should_stop()) return;
+    if (checkpoint_due) save_checkpoint();
   }
   read_outputs();
 }
 
 void FitLoop::read_outputs() {
-  if (!unread_) return;
-  const StartedStep step = *std::exchange(unread_, std::nullopt);
+  if (!pending_step_) return;
+  const PendingStep step = *std::exchange(pending_step_, std::nullopt);
   const bool skipped = divergence_->was_skipped(step.outputs, step.number);
-  done_ = step.number;
-  if (!skipped) at_.means.add(step.outputs, step.samples);
+  last_read_step_ = step.number;
+  if (!skipped) progress_.means.add(step.outputs, step.samples);
   if (options_.on_step) {
     options_.on_step({.epoch = step.epoch,
                       .step = step.number,
-                      .step_in_epoch = step.in_epoch,
+                      .step_in_epoch = step.step_in_epoch,
                       .samples = step.samples,
                       .learning_rate = step.outputs.learning_rate().value_or(lr_),
                       .loss_scaling = divergence_->scaling(),
                       .skipped = skipped,
-                      .ms = since_.ms(),
+                      .ms = step_timer_.ms(),
                       .outputs = step.outputs,
-                      .means = at_.means});
+                      .means = progress_.means});
   }
-  since_ = Stopwatch();
-  explain_overflow(step, skipped);
+  step_timer_ = Stopwatch();
+  report_nonfinite_op(step, skipped);
   if (!skipped) divergence_->check_loss(step.outputs, step.number);
 }
 
-void FitLoop::explain_overflow(const StartedStep& step, bool skipped) {
+void FitLoop::report_nonfinite_op(const PendingStep& step, bool skipped) {
   if (!executor_.checks_finite()) return;
-  const std::string where = divergence_->explain(*step.batch, step.outputs, step.number, skipped);
+  const std::string where =
+      divergence_->find_nonfinite_op(*step.batch, step.outputs, step.number, skipped);
   if (skipped) notice(fmt::format("step {} skipped: {}", step.number, where));
 }
 
-bool FitLoop::poll_requests() {
-  const bool save = Signals::take_save_requested();
-  const bool stop = Signals::stop_requested() || at_.stop_called;
+bool FitLoop::all_reduce_requests() {
+  const bool save = SignalHandlers::consume_save_request();
+  const bool stop = SignalHandlers::stop_requested() || progress_.stop_called;
   FitRequests requests = {stop ? 1.0 : 0, save ? 1.0 : 0,
-                          checkpointing_.wants(at_.steps, save) ? 1.0 : 0};
+                          checkpointing_.rank_requests_checkpoint(progress_.steps, save) ? 1.0 : 0};
   group_.all_reduce(requests);
   stopping_ = requests[0] > 0;
   if (requests[2] > 0) checkpointing_.set_due();
@@ -226,19 +235,20 @@ void FitLoop::reduce_on_plateau(const EpochEvent& epoch) {
                      validates ? "val_" : "", loss_, epoch.epoch));
 }
 
-void FitLoop::close_epoch(const EpochEvent& epoch) {
-  at_.epochs = epoch.epoch;
-  at_.means.clear();
-  at_.best = best_.best();
-  at_.best_criterion = best_.criterion();
+void FitLoop::finish_epoch(const EpochEvent& epoch) {
+  progress_.epochs = epoch.epoch;
+  progress_.means.clear();
+  progress_.best = best_.best();
+  progress_.best_criterion = best_.criterion();
   if (epoch.best) group_.run_on_rank_0([&] { saves_.save_best(executor_); });
-  if (checkpointing_.due_at_epoch() || (epoch.best && checkpointing_.on())) checkpoint(epoch.best);
+  if (checkpointing_.due_at_epoch_end() || (epoch.best && checkpointing_.enabled()))
+    save_checkpoint(epoch.best);
 }
 
-/// Writes a checkpoint. If writing fails, saves the parameters and throws UserError, which ends the
-/// training.
-void FitLoop::checkpoint(bool best) {
-  checkpointing_.save(executor_, state(), best, [this](const UserError& failure) {
+/// Writes a checkpoint. If writing fails, saves the parameters to FitOptions::save and throws
+/// UserError, which ends training.
+void FitLoop::save_checkpoint(bool is_best) {
+  checkpointing_.save(executor_, training_state(), is_best, [this](const UserError& failure) {
     try {
       saves_.save(executor_);
     } catch (const UserError& e) {
@@ -247,30 +257,31 @@ void FitLoop::checkpoint(bool best) {
   });
 }
 
-void FitLoop::finish() {
-  Signals::training_begins();  // without a step, too: what follows is written whole
-  if (checkpointing_.on()) checkpoint();
+void FitLoop::finish_training() {
+  // Needed if no step ran: otherwise a stop signal would end the process during the saves below.
+  SignalHandlers::set_training_started();
+  if (checkpointing_.enabled()) save_checkpoint();
   if (is_rank_0()) {
-    if (stopping_) notice(fmt::format("stopped after step {}", at_.steps));
+    if (stopping_) notice(fmt::format("stopped after step {}", progress_.steps));
     if (const auto& scaling = divergence_->scaling()) {
       notice(fmt::format("loss scale {:g}; {} of {} steps skipped", scaling->scale,
-                         scaling->skipped, at_.steps));
+                         scaling->skipped, progress_.steps));
     }
     saves_.save(executor_);
-    report_best();
+    report_best_epoch();
   }
   if (options_.on_end) options_.on_end();
-  if (is_rank_0()) saves_.check(executor_);
+  if (is_rank_0()) saves_.throw_failures(executor_);
 }
 
-void FitLoop::report_best() {
-  if (best_.patience_ends(at_.epochs)) {
-    notice(fmt::format("stopped after epoch {}: {} without a better one", at_.epochs,
+void FitLoop::report_best_epoch() {
+  if (best_.patience_exhausted(progress_.epochs)) {
+    notice(fmt::format("stopped after epoch {}: {} without a better one", progress_.epochs,
                        *options_.patience));
   }
-  if (best_.best()) notice("best: " + best_.text());
-  if (!saves_.wants_best()) return;
-  notice(best_.best() ? saves_.best_text()
+  if (best_.best()) notice("best: " + best_.description());
+  if (!saves_.has_best_path()) return;
+  notice(best_.best() ? saves_.best_save_message()
                       : "no epoch came to its end: not saved " + saves_.best_path());
 }
 
@@ -278,7 +289,7 @@ void FitLoop::notice(const std::string& text) const {
   if (is_rank_0() && options_.notice) options_.notice(text);
 }
 
-bool FitLoop::reads_late() const {
+bool FitLoop::defers_output_reads() const {
   return executor_.place().kind == Place::Kind::cuda && !executor_.checks_finite();
 }
 
@@ -286,11 +297,11 @@ bool FitLoop::epoch_ended(int64_t epoch) const {
   return train_.position() >= epoch * train_.samples();
 }
 
-bool FitLoop::finished() const {
-  return stopping_ || (options_.max_steps > 0 && at_.steps >= options_.max_steps);
+bool FitLoop::should_stop() const {
+  return stopping_ || (options_.max_steps > 0 && progress_.steps >= options_.max_steps);
 }
 
-/// The options of the loop that change results.
+/// Returns the options of fit() that affect results: option name -> value as text.
 std::map<std::string, std::string> FitLoop::result_options() const {
   std::map<std::string, std::string> options = options_.labels;
   options["batch"] = std::to_string(train_.batch_sizes().front());
@@ -299,20 +310,20 @@ std::map<std::string, std::string> FitLoop::result_options() const {
   return options;
 }
 
-TrainingState FitLoop::state() const {
-  return {.steps = at_.steps,
+TrainingState FitLoop::training_state() const {
+  return {.steps = progress_.steps,
           .position = train_.position(),
           .samples = train_.samples(),
-          .epochs = at_.epochs,
-          .figures = at_.means.sums(),
+          .epochs = progress_.epochs,
+          .output_sums = progress_.means.sums(),
           .best = best_.best(),
           .options = result_options()};
 }
 
-StopReason FitLoop::reason() const {
+StopReason FitLoop::stop_reason() const {
   if (stopping_) return StopReason::stopped;
-  if (options_.max_steps > 0 && at_.steps >= options_.max_steps) return StopReason::max_steps;
-  return best_.patience_ends(at_.epochs) ? StopReason::patience : StopReason::epochs;
+  if (options_.max_steps > 0 && progress_.steps >= options_.max_steps) return StopReason::max_steps;
+  return best_.patience_exhausted(progress_.epochs) ? StopReason::patience : StopReason::epochs;
 }
 
 }  // namespace fluid

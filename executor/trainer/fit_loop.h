@@ -20,88 +20,91 @@
 
 namespace fluid {
 
-/// How far training is; fit() advances it, and a checkpoint holds it.
-struct Progression {
-  int64_t steps = 0;     ///< started
-  int64_t epochs = 0;    ///< completed
-  int64_t in_epoch = 0;  ///< samples of the next epoch that were used
-  RunningMeans means = {};
-  std::optional<TrainingState::Best> best = {};
-  std::string best_criterion = {};
-  bool stop_called = false;
+/// The progress of a training run. Trainer::fit() advances it, and a checkpoint stores it.
+struct TrainingProgress {
+  int64_t steps = 0;             ///< training steps started
+  int64_t epochs = 0;            ///< epochs completed
+  int64_t samples_in_epoch = 0;  ///< samples of the current epoch that steps have used
+  RunningMeans means = {};       ///< running means of scalar outputs in the current epoch
+  std::optional<TrainingState::BestValue> best = {};
+  std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`
+  bool stop_called = false;         ///< Trainer::stop() was called
 };
 
-/// Requests to stop, to save and to write a checkpoint, which ranks add up after each step.
+/// Three requests, each 0 or 1, in this order: stop training, save the parameters, write a
+/// checkpoint. The ranks all-reduce the requests after each step.
 using FitRequests = std::array<double, 3>;
 
-/// One call of Trainer::fit(): the loop over epochs and steps.
+/// The loop over epochs and steps of one call of Trainer::fit().
 class FitLoop {
  public:
-  /// Prepares the steps and restores a checkpoint, once. Throws UserError for options that do not
-  /// fit the program. `loss`: the output that training minimizes, or empty; `lr`: its recorded
-  /// learning rate.
+  /// Prepares the steps. The first FitLoop of a Trainer also restores the checkpoint. `loss`: name
+  /// of the output that training minimizes; empty if the loss is not an output. `lr`: the recorded
+  /// learning rate. Throws UserError for options that do not fit the program.
   FitLoop(const Program& program, Executor& executor, Checkpointing& checkpointing,
-          Progression& progression, Reader& train, const FitOptions& options,
+          TrainingProgress& progress, Reader& train, const FitOptions& options,
           const std::string& loss, double lr);
 
   History run();
 
  private:
-  /// A step that was started, and whose outputs have not been read.
-  struct StartedStep {
-    int64_t epoch = 0, number = 0, in_epoch = 0, samples = 0;
+  /// A training step that has started, and whose outputs have not been read yet.
+  struct PendingStep {
+    int64_t epoch = 0, number = 0, step_in_epoch = 0, samples = 0;
     OutputViews outputs;
-    const Batch* batch = nullptr;  ///< valid until the reader's next batch
+    const Batch* batch = nullptr;  ///< batch of the step; valid until the next Reader::next()
   };
 
-  void take_checkpoint();
-  void prepare();
-  void restore();
+  void restore_progress();
+  void prepare_steps();
+  void restore_checkpoint();
   void check_equal_options();
   void run_epochs();
   EpochEvent run_epoch(int64_t epoch);
   void run_steps(int64_t epoch);
-  /// Reads the outputs of the step started last, unless they have been read.
+  /// Reads the outputs of the pending step, if there is one.
   void read_outputs();
   template <class Next>
   auto read_outputs_on_error(Next next);
-  void explain_overflow(const StartedStep& step, bool skipped);
-  /// Collective. Merges the requests of all ranks to stop, to save and to write a checkpoint, so
-  /// that all of them act after the same step. Returns whether to save.
-  bool poll_requests();
-  void close_epoch(const EpochEvent& epoch);
+  void report_nonfinite_op(const PendingStep& step, bool skipped);
+  /// Collective. All-reduces the ranks' FitRequests, so that all ranks stop, save or write a
+  /// checkpoint after the same step. Returns whether to save the parameters.
+  bool all_reduce_requests();
+  void finish_epoch(const EpochEvent& epoch);
   void reduce_on_plateau(const EpochEvent& epoch);
-  void checkpoint(bool best = false);
-  void finish();
-  void report_best();
+  void save_checkpoint(bool is_best = false);
+  void finish_training();
+  void report_best_epoch();
   void notice(const std::string& text) const;
 
   bool is_rank_0() const { return world_.rank == 0; }
-  /// On a GPU a step's outputs are read once the next step has started.
-  bool reads_late() const;
+  /// Whether the outputs of a step are read after the next step has started, so that a GPU does not
+  /// wait for the host.
+  bool defers_output_reads() const;
   bool epoch_ended(int64_t epoch) const;
-  bool finished() const;
+  bool should_stop() const;
   std::map<std::string, std::string> result_options() const;
-  TrainingState state() const;
-  StopReason reason() const;
+  TrainingState training_state() const;
+  StopReason stop_reason() const;
 
   Executor& executor_;
   ProcessGroup& group_;
   const World& world_;
   Checkpointing& checkpointing_;
-  Progression& at_;
+  TrainingProgress& progress_;
   Reader& train_;
   const FitOptions& options_;
   std::string loss_;
   double lr_;
   std::vector<std::string> output_names_;
   BestEpoch best_;
-  ParameterSaves saves_;
-  std::optional<Divergence> divergence_;
-  std::optional<StartedStep> unread_;
-  Stopwatch since_;        ///< the last read outputs, or the start of the first step after them
-  int64_t done_ = 0;       ///< the last step whose outputs were read
-  bool stopping_ = false;  ///< a signal or stop(), on any rank
+  ParameterSaver saves_;
+  std::optional<DivergenceCheck> divergence_;
+  std::optional<PendingStep> pending_step_;
+  /// restarted when a step's outputs have been read, and when a step starts while none is pending
+  Stopwatch step_timer_;
+  int64_t last_read_step_ = 0;  ///< number of the last step whose outputs were read
+  bool stopping_ = false;       ///< a rank received a stop signal or called Trainer::stop()
   History history_;
 };
 

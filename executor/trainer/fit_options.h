@@ -14,83 +14,92 @@
 
 namespace fluid {
 
-/// How far training is when fit() begins: more than zero in a resumed run.
+/// The progress of the training run when fit() starts. The counts are 0 in a new run.
 struct BeginEvent {
-  int64_t steps = 0;
-  int64_t epochs = 0;  ///< completed
+  int64_t steps = 0;   ///< training steps run so far
+  int64_t epochs = 0;  ///< completed epochs
 };
 
 /// A training step whose outputs have been read.
 struct StepEvent {
-  int64_t epoch = 0;          ///< from 1
-  int64_t step = 0;           ///< from 1, over all epochs
-  int64_t step_in_epoch = 0;  ///< from 1
-  int64_t samples = 0;        ///< of all ranks
+  int64_t epoch = 0;          ///< epoch number, counted from 1
+  int64_t step = 0;           ///< step number, counted from 1 over all epochs
+  int64_t step_in_epoch = 0;  ///< step number, counted from 1 in each epoch
+  int64_t samples = 0;        ///< number of samples in the global batch
   double learning_rate = 0;
-  std::optional<LossScaling> loss_scaling;  ///< after the step; absent when the loss is not scaled
-  bool skipped = false;                     ///< not applied: its gradients overflowed
-  double ms = 0;                            ///< since the step before, or since this one started
+  std::optional<LossScaling> loss_scaling;  ///< after this step; absent: loss is not scaled
+  bool skipped = false;                     ///< no update was made, because gradients overflowed
+  double ms = 0;  ///< milliseconds since the previous StepEvent, or since this step started
   const OutputViews& outputs;
-  const RunningMeans& means;  ///< over the steps of the epoch so far
+  const RunningMeans& means;  ///< means of the scalar outputs over the epoch so far
 };
 
-/// An epoch, or the part of one that ran before training stopped.
+/// An epoch that has ended, or was cut off because training stopped.
 struct EpochEvent {
-  int64_t epoch = 0;        ///< from 1
-  int64_t epochs = 0;       ///< FitOptions::epochs
-  int64_t steps = 0;        ///< over all epochs
-  NamedScalars training;    ///< over the training samples
-  NamedScalars validation;  ///< over the validation samples, under the outputs' names
-  bool complete = true;     ///< all samples were seen
-  bool best = false;        ///< the best epoch so far
-  double ms_per_step = 0;   ///< mean, validation excluded
-  double seconds = 0;       ///< validation included
-  int rank = 0;             ///< of this process
+  int64_t epoch = 0;        ///< epoch number, counted from 1
+  int64_t epochs = 0;       ///< FitOptions::epochs, the last epoch to train
+  int64_t steps = 0;        ///< training steps so far, over all epochs
+  NamedScalars training;    ///< means of scalar outputs over the training samples
+  NamedScalars validation;  ///< means of scalar outputs over the validation samples
+  bool complete = true;     ///< false: training stopped within the epoch
+  bool best = false;        ///< this is the best epoch so far
+  double ms_per_step = 0;   ///< mean milliseconds per training step, without validation
+  double seconds = 0;       ///< duration of the epoch, including validation
+  int rank = 0;             ///< rank of this process
 };
 
-/// Prints an epoch as a line on stdout, on rank 0: "epoch 3/20  loss 0.1234  val_loss 0.2345 best".
+/// On rank 0, prints an epoch as a line on stdout: "epoch 3/20  loss 0.1234  val_loss 0.2345 best".
 void print_epoch(const EpochEvent& epoch);
 
 /// Writes `text` and a newline to stderr.
 void print_notice(const std::string& text);
 
-/// What Trainer::fit() does. All ranks give the same options.
+/// Options of Trainer::fit(). They must be equal on all ranks.
 struct FitOptions {
-  int64_t epochs = 1;     ///< in all; a resumed run goes on up to this epoch
-  int64_t max_steps = 0;  ///< in all; 0: no limit
-  /// Evaluated after each epoch. It outlives fit().
+  int64_t epochs = 1;  ///< epochs to train in total, including those before a resume
+  /// Maximum number of training steps in total, including those before a resume; 0: no limit.
+  int64_t max_steps = 0;
+  /// Reader of the validation data, which is evaluated after each epoch; null: no validation. The
+  /// reader must outlive fit().
   Reader* validation = nullptr;
-  /// The output over the validation data that tells the best epoch: "accuracy:max", "loss:min";
-  /// empty: the minimized loss.
+  /// The scalar output on the validation data that selects the best epoch, and whether its maximum
+  /// or minimum is best: "accuracy:max", "loss:min". Empty: the loss that training minimizes.
   std::string best = {};
-  std::optional<int64_t> patience = {};  ///< epochs without a better one after which fit() returns
-  std::string save = {};                 ///< where the parameters go at the end; empty: nowhere
-  std::string save_best = {};  ///< where the parameters of the best epoch go; empty: nowhere
-  /// During fit(), SIGINT, SIGTERM and SIGHUP stop training after the current step; a second signal
-  /// ends the process. SIGUSR1 writes `save` and a checkpoint.
+  /// Early stopping: fit() returns after this number of epochs without a new best epoch. Absent: no
+  /// early stopping.
+  std::optional<int64_t> patience = {};
+  std::string save = {};       ///< file for the final parameters; empty: none
+  std::string save_best = {};  ///< file for the parameters of the best epoch; empty: none
+  /// Handles signals during fit(). SIGINT, SIGTERM and SIGHUP stop training after the current step;
+  /// a second signal ends the process. SIGUSR1 saves the parameters to `save` and writes a
+  /// checkpoint.
   bool handle_signals = false;
-  /// Text that checkpoints keep: a resumed run whose text differs says so. `{{"data", "digits"}}`.
+  /// Names and values to store in checkpoints, such as {{"data", "digits"}}. A resumed run calls
+  /// `notice` if its labels differ from the checkpoint's.
   std::map<std::string, std::string> labels = {};
 
-  // Callbacks run on every rank, on the thread that called fit(). An exception from one ends fit().
-  std::function<void(const BeginEvent&)> on_begin = {};    ///< compiled, checkpoint restored
-  std::function<void(int64_t epoch)> on_epoch_begin = {};  ///< from 1
+  // Callbacks run on every rank, on the thread that called fit(). An exception from a callback ends
+  // fit().
+
+  /// Called once, after steps are compiled and a resumed checkpoint is restored.
+  std::function<void(const BeginEvent&)> on_begin = {};
+  std::function<void(int64_t epoch)> on_epoch_begin = {};  ///< `epoch` is counted from 1
   std::function<void(const StepEvent&)> on_step = {};
   std::function<void(const EpochEvent&)> on_epoch = {};
-  std::function<void()> on_end = {};  ///< parameters are saved
-  /// Receives messages for the user: files written, files that could not be written, why training
-  /// stopped. Called on rank 0.
+  std::function<void()> on_end = {};  ///< called after the final parameters are saved
+  /// Receives messages for the user on rank 0: which files were written or could not be written,
+  /// and why training stopped.
   std::function<void(const std::string&)> notice = print_notice;
 };
 
-/// Why fit() returned.
+/// The reason why Trainer::fit() returned.
 enum class StopReason : uint8_t { epochs, max_steps, patience, stopped };
 
-/// What fit() did.
+/// The result of Trainer::fit().
 struct History {
-  std::vector<EpochEvent> epochs;           ///< that this call ran, in part or whole
-  int64_t steps = 0;                        ///< those before a checkpoint included
-  std::optional<TrainingState::Best> best;  ///< over the validation data
+  std::vector<EpochEvent> epochs;  ///< epochs that this fit() ran; the last may be incomplete
+  int64_t steps = 0;               ///< total training steps, including those before a resume
+  std::optional<TrainingState::BestValue> best;  ///< the best epoch and its validation value
   StopReason reason = StopReason::epochs;
 };
 

@@ -14,13 +14,13 @@ std::vector<std::string> output_names(const Program& program) {
   return names;
 }
 
-std::vector<int64_t> inference_sizes(const Reader& data) {
+std::vector<int64_t> inference_batch_sizes(const Reader& data) {
   std::vector<int64_t> sizes = data.batch_sizes();
   std::erase(sizes, 0);
   return sizes;
 }
 
-std::vector<std::string> row_outputs(const Program& program) {
+std::vector<std::string> per_sample_outputs(const Program& program) {
   std::vector<std::string> names;
   for (const ir::Output& o : program.ir().main().outputs) {
     const Shape& shape = o.value.shape();
@@ -35,11 +35,11 @@ std::vector<std::string> column_names(const Dataset& data) {
   return names;
 }
 
-SampleFinder find_in(std::vector<const Reader*> readers) {
+SampleFinder make_sample_finder(std::vector<const Reader*> readers) {
   return [readers = std::move(readers)](const std::string& feed, int64_t value) {
     for (const Reader* reader : readers) {
-      std::string place = reader != nullptr ? reader->dataset().place_of(feed, value) : "";
-      if (!place.empty()) return place;
+      std::string location = reader != nullptr ? reader->dataset().find_location(feed, value) : "";
+      if (!location.empty()) return location;
     }
     return std::string();
   };
@@ -49,7 +49,7 @@ NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::s
   executor.broadcast(VariableSet::buffers);
   RunningMeans means;
   for (const Batch& batch : data) {
-    if (batch.size > 0) means.add_late(executor.eval(batch), batch.size);
+    if (batch.size > 0) means.add_deferred(executor.eval(batch), batch.size);
   }
   means.flush();
   if (executor.process_group().world().size > 1) {
@@ -59,13 +59,13 @@ NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::s
 }
 
 void predict(Executor& executor, Reader& data,
-             const std::function<bool(const Batch&, const OutputViews&)>& take) {
+             const std::function<bool(const Batch&, const OutputViews&)>& on_batch) {
   for (const Batch& batch : data) {
-    if (batch.size > 0 && !take(batch, executor.predict(batch))) return;
+    if (batch.size > 0 && !on_batch(batch, executor.predict(batch))) return;
   }
 }
 
-Dataset predicted_rows(Executor& executor, Reader& data, const std::vector<std::string>& outputs) {
+Dataset predict_rows(Executor& executor, Reader& data, const std::vector<std::string>& outputs) {
   std::vector<std::string> bytes(outputs.size());
   std::vector<std::pair<DType, std::vector<int64_t>>> types(outputs.size());
   int64_t rows = 0;

@@ -12,34 +12,35 @@
 
 namespace fluid {
 
-/// Names of the program's outputs.
+/// Returns the names of all outputs of the program.
 std::vector<std::string> output_names(const Program& program);
 
-/// Names of the program's outputs that hold one row a sample.
-std::vector<std::string> row_outputs(const Program& program);
+/// Returns the names of the outputs that have one row per sample.
+std::vector<std::string> per_sample_outputs(const Program& program);
 
-/// Names of the columns of `data`: the feeds that predict() gets.
+/// Returns the column names of `data`, which are the feeds of predict().
 std::vector<std::string> column_names(const Dataset& data);
 
-/// The batch sizes of `data` to prepare for evaluation and prediction. Leaves out 0, the last size
-/// of a rank whose shard of the last batch is empty.
-std::vector<int64_t> inference_sizes(const Reader& data);
+/// Returns the batch sizes of `data` for which to prepare eval and predict steps. Omits size 0,
+/// which occurs when this rank's shard of the last batch is empty.
+std::vector<int64_t> inference_batch_sizes(const Reader& data);
 
-/// Finds the sample that a step rejected in the data of `readers`, which must outlive it. Null
-/// readers are skipped.
-SampleFinder find_in(std::vector<const Reader*> readers);
+/// Returns a SampleFinder that searches the data of `readers`, in order. The readers must outlive
+/// the SampleFinder; null readers are skipped.
+SampleFinder make_sample_finder(std::vector<const Reader*> readers);
 
-/// Collective. The scalar outputs over the rest of the epoch of `data`, in inference mode. Running
-/// statistics of rank 0 are used, because they are the ones saved. `outputs`: names of the
-/// program's outputs.
+/// Collective. Returns the scalar outputs over the remaining batches of the epoch of `data`, in
+/// inference mode. All ranks use the running statistics of rank 0, because rank 0 saves them.
+/// `outputs`: names of the program's outputs.
 NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
 
-/// Predicts the batches of the rest of the epoch of `data`, in their order, until `take` returns
-/// false.
+/// Runs predict() on the remaining batches of the epoch of `data`, in order. Passes each batch and
+/// its outputs to `on_batch`, and stops when `on_batch` returns false.
 void predict(Executor& executor, Reader& data,
-             const std::function<bool(const Batch&, const OutputViews&)>& take);
+             const std::function<bool(const Batch&, const OutputViews&)>& on_batch);
 
-/// The rows of `outputs`, gathered over the rest of the epoch of `data`: a column an output.
-Dataset predicted_rows(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
+/// Runs predict() on the remaining batches of the epoch of `data`, and returns the concatenated
+/// rows of `outputs`: a column per output.
+Dataset predict_rows(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
 
 }  // namespace fluid

@@ -9,27 +9,27 @@
 
 namespace fluid {
 
-ParameterSaves::ParameterSaves(Paths paths, std::function<void(const std::string&)> notice)
+ParameterSaver::ParameterSaver(Paths paths, std::function<void(const std::string&)> notice)
     : paths_(std::move(paths)), notice_(std::move(notice)), written_best_(paths_.best) {}
 
-void ParameterSaves::warn_once(const std::string& why, bool& warned) const {
-  if (!std::exchange(warned, true)) notice_(why + "; training continues");
+void ParameterSaver::warn_once(const std::string& message, bool& warned) const {
+  if (!std::exchange(warned, true)) notice_(message + "; training continues");
 }
 
-/// Saves the parameters to `path`, or to `path` + ".nonfinite" if some are not finite, so that they
-/// do not replace a good file. Returns the path of the file.
-std::string ParameterSaves::save_finite(Executor& executor, const std::string& path) {
+/// Saves the parameters to `path`, or to `path` + ".nonfinite" if some are not finite, so that an
+/// older file at `path` is not overwritten. Returns the path of the written file.
+std::string ParameterSaver::save_marking_nonfinite(Executor& executor, const std::string& path) {
   nonfinite_ = executor.nonfinite_parameters();
   const std::string to = nonfinite_->empty() ? path : path + ".nonfinite";
   executor.save(to);
   return to;
 }
 
-void ParameterSaves::save(Executor& executor) {
-  if (!paths_.save.empty()) notice_("saved " + save_finite(executor, paths_.save));
+void ParameterSaver::save(Executor& executor) {
+  if (!paths_.save.empty()) notice_("saved " + save_marking_nonfinite(executor, paths_.save));
 }
 
-void ParameterSaves::try_to_save(Executor& executor) {
+void ParameterSaver::save_or_warn(Executor& executor) {
   try {
     save(executor);
   } catch (const UserError& e) {
@@ -37,10 +37,10 @@ void ParameterSaves::try_to_save(Executor& executor) {
   }
 }
 
-void ParameterSaves::save_best(Executor& executor) {
+void ParameterSaver::save_best(Executor& executor) {
   if (paths_.best.empty()) return;
   try {
-    written_best_ = save_finite(executor, paths_.best);
+    written_best_ = save_marking_nonfinite(executor, paths_.best);
     best_failure_.clear();
   } catch (const UserError& e) {
     best_failure_ = fmt::format("save_best: {}", e.what());
@@ -48,13 +48,14 @@ void ParameterSaves::save_best(Executor& executor) {
   }
 }
 
-std::string ParameterSaves::best_text() const {
+std::string ParameterSaver::best_save_message() const {
   return (best_failure_.empty() ? "saved " : "not saved ") + written_best_;
 }
 
-void ParameterSaves::check(Executor& executor) const {
+void ParameterSaver::throw_failures(Executor& executor) const {
   std::vector<std::string> faults;
-  const bool saved = !paths_.save.empty() && nonfinite_;  // at the end
+  // If there is a Paths::save, save() has just searched the final parameters for non-finite values.
+  const bool saved = !paths_.save.empty() && nonfinite_;
   const auto names = saved ? *nonfinite_ : executor.nonfinite_parameters();
   if (!names.empty()) {
     faults.push_back(fmt::format("training ended with {} of {} parameters not finite, '{}' first",

@@ -9,40 +9,46 @@
 
 namespace fluid {
 
-/// The parameter files that fit() writes on rank 0. A file that cannot be written while training
-/// goes on is named once by `notice`, and again by check() at the end.
-class ParameterSaves {
+/// Writes the parameter files of Trainer::fit() on rank 0: the final parameters and those of the
+/// best epoch. During training, a file that cannot be written is reported by `notice`, once per
+/// file. At the end, save() and throw_failures() throw UserError.
+class ParameterSaver {
  public:
   struct Paths {
-    std::string save, best;  ///< empty: not wanted
+    std::string save;  ///< file for the final parameters; empty: none
+    std::string best;  ///< file for the parameters of the best epoch; empty: none
   };
-  ParameterSaves(Paths paths, std::function<void(const std::string&)> notice);
+  ParameterSaver(Paths paths, std::function<void(const std::string&)> notice);
 
-  /// Writes the parameters. Parameters that are not finite go to PATH.nonfinite instead. Throws
-  /// UserError where the file cannot be written.
+  /// Writes the parameters to Paths::save, or to Paths::save + ".nonfinite" if some are not finite.
+  /// Throws UserError when the file cannot be written.
   void save(Executor& executor);
-  /// save() in the middle of training: only warns where the file cannot be written.
-  void try_to_save(Executor& executor);
-  /// Writes the parameters of the best epoch, as save() does. A later best epoch tries again.
+  /// Like save(), for use during training: when the file cannot be written, calls `notice` instead
+  /// of throwing.
+  void save_or_warn(Executor& executor);
+  /// Writes the parameters of the best epoch to Paths::best. When the file cannot be written, calls
+  /// `notice` instead of throwing; the next call tries again.
   void save_best(Executor& executor);
-  bool wants_best() const { return !paths_.best.empty(); }
+  bool has_best_path() const { return !paths_.best.empty(); }
   std::string best_path() const { return paths_.best; }
-  /// After a best epoch: "saved PATH", or "not saved PATH".
-  std::string best_text() const;
+  /// The outcome of the last save_best(), for the user: "saved PATH" or "not saved PATH".
+  std::string best_save_message() const;
 
-  /// At the end of training: throws UserError for parameters that are not finite, and for a best
-  /// epoch that could not be written.
-  void check(Executor& executor) const;
+  /// Throws UserError when final parameters are not finite, or the last save_best() failed.
+  /// Call it at the end of training.
+  void throw_failures(Executor& executor) const;
 
  private:
-  std::string save_finite(Executor& executor, const std::string& path);
-  void warn_once(const std::string& why, bool& warned) const;
+  std::string save_marking_nonfinite(Executor& executor, const std::string& path);
+  /// Calls `notice` with `message` if `warned` is false, then sets `warned`.
+  void warn_once(const std::string& message, bool& warned) const;
 
   Paths paths_;
   std::function<void(const std::string&)> notice_;
-  std::string written_best_;                           ///< the path that was written last
-  std::string best_failure_;                           ///< why the best epoch was not written
-  std::optional<std::vector<std::string>> nonfinite_;  ///< parameters, when they were last saved
+  std::string written_best_;  ///< path of the last file that save_best() wrote
+  std::string best_failure_;  ///< error message of the last save_best(); empty: success
+  /// names of the non-finite parameters in the last save; absent before a save
+  std::optional<std::vector<std::string>> nonfinite_;
   bool warned_of_best_ = false, warned_of_save_ = false;
 };
 

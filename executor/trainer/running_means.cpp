@@ -10,8 +10,8 @@
 namespace fluid {
 
 void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
-  outputs.each_scalar([&](const OutputView& o) {
-    auto sum = std::ranges::find(sums_, o.name, &Sum::name);
+  outputs.for_each_scalar([&](const OutputView& o) {
+    auto sum = std::ranges::find(sums_, o.name, &OutputSum::name);
     if (sum == sums_.end()) sum = sums_.insert(sums_.end(), {o.name});
     const auto weight = static_cast<double>(samples);
     sum->sum += o.metric ? o.sum : weight * o.value.item();
@@ -19,20 +19,20 @@ void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
   });
 }
 
-void RunningMeans::add_late(const OutputViews& outputs, int64_t samples) {
+void RunningMeans::add_deferred(const OutputViews& outputs, int64_t samples) {
   flush();
-  late_.emplace(outputs, samples);
+  deferred_.emplace(outputs, samples);
 }
 
 void RunningMeans::flush() {
-  if (late_) add(late_->first, late_->second);
-  late_.reset();
+  if (deferred_) add(deferred_->first, deferred_->second);
+  deferred_.reset();
 }
 
 void RunningMeans::all_reduce(ProcessGroup& group, const std::vector<std::string>& names) {
   std::vector<double> all;
   for (const std::string& name : names) {
-    const auto sum = std::ranges::find(sums_, name, &Sum::name);
+    const auto sum = std::ranges::find(sums_, name, &OutputSum::name);
     const bool known = sum != sums_.end();
     all.insert(all.end(), {known ? sum->sum : 0, known ? sum->weight : 0});
   }
@@ -45,21 +45,21 @@ void RunningMeans::all_reduce(ProcessGroup& group, const std::vector<std::string
 
 NamedScalars RunningMeans::values() const {
   NamedScalars values;
-  for (const Sum& s : sums_) values.emplace_back(s.name, s.sum / s.weight);
+  for (const OutputSum& s : sums_) values.emplace_back(s.name, s.sum / s.weight);
   return values;
 }
 
 std::string RunningMeans::text() const {
   std::string text;
   for (const auto& [name, value] : values()) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, scalar_text(value));
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, format_scalar(value));
   }
   return text;
 }
 
-double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
+double clear_nan_sign(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
-std::string scalar_text(double value) {
+std::string format_scalar(double value) {
   if (std::isnan(value)) return "nan";
   const double size = std::abs(value);
   const bool plain = size == 0 || (size >= 1e-3 && size < 1e5) || std::isinf(value);
@@ -68,7 +68,8 @@ std::string scalar_text(double value) {
 
 NamedScalars scalars(const OutputViews& outputs) {
   NamedScalars values;
-  outputs.each_scalar([&](const OutputView& o) { values.emplace_back(o.name, o.value.item()); });
+  outputs.for_each_scalar(
+      [&](const OutputView& o) { values.emplace_back(o.name, o.value.item()); });
   return values;
 }
 

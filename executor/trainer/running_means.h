@@ -13,43 +13,47 @@ namespace fluid {
 
 class ProcessGroup;
 
-/// Scalars by name: metrics, and means over samples.
+/// Scalar outputs as (name, value) pairs.
 using NamedScalars = std::vector<std::pair<std::string, double>>;
 
-/// The scalar outputs of a program, accumulated over steps. A metric adds its sums and weights, so
-/// its value is exact over all samples. Another scalar is averaged, and each step weighs as much as
-/// its samples: a mean over samples is exact as well, but a sum depends on the batch size. Outputs
-/// of more than one element are left out.
+/// Means of the scalar outputs of a program over several steps. For a metric, adds up its sums and
+/// weights, so its mean over all samples is exact. The value of another scalar is weighted by the
+/// number of samples in the step. The result is exact for a scalar that is a mean over samples; for
+/// a sum over samples it depends on the batch size. Outputs with more than one element are ignored.
 class RunningMeans {
  public:
-  using Sum = TrainingState::Sum;
+  using OutputSum = TrainingState::OutputSum;
 
+  /// Adds the scalar outputs of a step with `samples` samples.
   void add(const OutputViews& outputs, int64_t samples);
-  /// add(), delayed until the next call of add_late() or flush(): a GPU gets the next step before
-  /// the host waits for this one.
-  void add_late(const OutputViews& outputs, int64_t samples);
+  /// Like add(), but reads the outputs in the next call of add_deferred() or flush(). The caller
+  /// can thus start the next step before the host waits for this step.
+  void add_deferred(const OutputViews& outputs, int64_t samples);
   void flush();
   NamedScalars values() const;
-  std::string text() const;  ///< "loss 0.1234  accuracy 0.9876"
+  std::string text() const;  ///< formats values(): "loss 0.1234  accuracy 0.9876"
   void clear() { sums_.clear(); }
-  /// Collective. Sums over all ranks; `names` are the program's outputs, in the same order on each.
+  /// Collective. All-reduces the sums and weights of the outputs `names`, which must be equal on
+  /// all ranks.
   void all_reduce(ProcessGroup& group, const std::vector<std::string>& names);
 
-  const std::vector<Sum>& sums() const { return sums_; }  ///< for a checkpoint
-  void set_sums(std::vector<Sum> sums) { sums_ = std::move(sums); }
+  /// Sums and weights of the outputs, to store in TrainingState::output_sums.
+  const std::vector<OutputSum>& sums() const { return sums_; }
+  void set_sums(std::vector<OutputSum> sums) { sums_ = std::move(sums); }
 
  private:
-  std::vector<Sum> sums_;
-  std::optional<std::pair<OutputViews, int64_t>> late_;
+  std::vector<OutputSum> sums_;
+  std::optional<std::pair<OutputViews, int64_t>> deferred_;
 };
 
-/// "0.1234", or with an exponent for very small and very large values; "nan" without a sign.
-std::string scalar_text(double value);
+/// Formats a scalar: "0.1234", or "1.234e-05" for very small and very large values. A NaN of
+/// either sign gives "nan".
+std::string format_scalar(double value);
 
-/// `value`, with the sign of a nan cleared.
-double unsigned_nan(double value);
+/// Returns `value`, but a NaN without its sign bit.
+double clear_nan_sign(double value);
 
-/// The scalar outputs of one step.
+/// Returns the values of the scalar outputs of one step.
 NamedScalars scalars(const OutputViews& outputs);
 
 }  // namespace fluid

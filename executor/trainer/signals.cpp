@@ -15,8 +15,8 @@ volatile std::sig_atomic_t g_stop = 0;
 volatile std::sig_atomic_t g_save = 0;
 volatile std::sig_atomic_t g_training = 0;
 
-int g_living = 0;  ///< Signals objects
-std::array<std::pair<int, struct sigaction>, kStops.size() + 1> g_before = {};
+int g_instances = 0;  ///< number of existing SignalHandlers objects
+std::array<std::pair<int, struct sigaction>, kStops.size() + 1> g_previous_actions = {};
 
 extern "C" void on_stop(int number) {
   if (g_stop != 0) _exit(128 + number);
@@ -28,8 +28,9 @@ extern "C" void on_stop(int number) {
 }
 extern "C" void on_save(int) { g_save = 1; }
 
-/// Returns the action that was there before. As nohup leaves SIGHUP ignored, so it stays.
-struct sigaction handle(int number, void (*handler)(int)) {
+/// Installs a signal handler and returns the previous action. Does not replace an ignored SIGHUP:
+/// nohup relies on it.
+struct sigaction install_handler(int number, void (*handler)(int)) {
   struct sigaction before = {};
   sigaction(number, nullptr, &before);
   if (number == SIGHUP && before.sa_handler == SIG_IGN) return before;
@@ -42,24 +43,25 @@ struct sigaction handle(int number, void (*handler)(int)) {
 
 }  // namespace
 
-Signals::Signals() {
-  if (g_living++ > 0) return;
+SignalHandlers::SignalHandlers() {
+  if (g_instances++ > 0) return;
   g_stop = 0;
   g_save = 0;
   g_training = 0;
-  for (size_t i = 0; i < kStops.size(); ++i) g_before[i] = {kStops[i], handle(kStops[i], on_stop)};
-  g_before[kStops.size()] = {SIGUSR1, handle(SIGUSR1, on_save)};
+  for (size_t i = 0; i < kStops.size(); ++i)
+    g_previous_actions[i] = {kStops[i], install_handler(kStops[i], on_stop)};
+  g_previous_actions[kStops.size()] = {SIGUSR1, install_handler(SIGUSR1, on_save)};
   unblock();
 }
 
-Signals::~Signals() {
-  if (--g_living > 0) return;
+SignalHandlers::~SignalHandlers() {
+  if (--g_instances > 0) return;
   g_stop = 0;
   g_save = 0;
-  for (const auto& [number, action] : g_before) sigaction(number, &action, nullptr);
+  for (const auto& [number, action] : g_previous_actions) sigaction(number, &action, nullptr);
 }
 
-sigset_t Signals::blocked() {
+sigset_t SignalHandlers::handled_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : kStops) sigaddset(&signals, number);
@@ -67,21 +69,21 @@ sigset_t Signals::blocked() {
   return signals;
 }
 
-void Signals::block() {
-  const sigset_t signals = blocked();
+void SignalHandlers::block() {
+  const sigset_t signals = handled_signals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
 }
 
-void Signals::unblock() {
-  const sigset_t signals = blocked();
+void SignalHandlers::unblock() {
+  const sigset_t signals = handled_signals();
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-void Signals::training_begins() { g_training = 1; }
+void SignalHandlers::set_training_started() { g_training = 1; }
 
-int Signals::stop_signal() { return g_stop; }
+int SignalHandlers::stop_signal() { return g_stop; }
 
-bool Signals::take_save_requested() {
+bool SignalHandlers::consume_save_request() {
   const bool requested = g_save != 0;
   g_save = 0;
   return requested;

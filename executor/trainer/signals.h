@@ -4,31 +4,31 @@
 
 namespace fluid {
 
-/// Handles signals while it lives: SIGINT, SIGTERM and SIGHUP stop training, SIGUSR1 saves. SIGHUP
-/// stays ignored in a process that was started with it ignored (nohup).
-/// - Before training_begins() a stop signal ends the process with 128 + its number: there is
-///   nothing to save yet.
-/// - Afterwards the first stop signal sets a flag, and a second one ends the process.
+/// Installs signal handlers for its lifetime. SIGINT, SIGTERM and SIGHUP stop training; SIGUSR1
+/// requests a save. If the process was started with SIGHUP ignored (nohup), SIGHUP stays ignored.
+/// - Before set_training_started() a stop signal ends the process with exit code 128 + its number,
+///   because there is nothing to save yet.
+/// - After set_training_started() the first stop signal sets a flag. A second one ends the process.
 /// - SIGUSR1 sets a flag at any time.
 ///
-/// An object made while another one lives shares its handlers and flags. The last one to be
-/// destroyed restores the previous handlers.
-class Signals {
+/// Several objects share the handlers and flags. Destroying the last one restores the previous
+/// handlers.
+class SignalHandlers {
  public:
-  Signals();
-  ~Signals();
-  Signals(const Signals&) = delete;
+  SignalHandlers();
+  ~SignalHandlers();
+  SignalHandlers(const SignalHandlers&) = delete;
 
-  /// Blocks these signals, so that none takes its default action before a Signals object exists.
-  /// For a process that is going to train. The mask survives exec().
+  /// Blocks handled_signals() until a SignalHandlers object is created, so that their default
+  /// actions do not end a process that is about to train. The signal mask survives exec().
   static void block();
-  static void unblock();      ///< undoes block()
-  static sigset_t blocked();  ///< the signals that block() blocks
+  static void unblock();              ///< unblocks handled_signals()
+  static sigset_t handled_signals();  ///< SIGINT, SIGTERM, SIGHUP and SIGUSR1
 
-  static void training_begins();
+  static void set_training_started();
   static bool stop_requested() { return stop_signal() != 0; }
-  static int stop_signal();           ///< the first stop signal; 0: none came
-  static bool take_save_requested();  ///< true once for each request
+  static int stop_signal();            ///< number of the first stop signal received; 0: none
+  static bool consume_save_request();  ///< whether SIGUSR1 was received since the last call
 };
 
 }  // namespace fluid

@@ -20,7 +20,7 @@
 namespace fluid {
 namespace {
 
-/// The name of the output that training minimizes; empty when the loss is not an output.
+/// Returns the name of the output that training minimizes; empty if the loss is not an output.
 std::string loss_output(const Program& program) {
   const ir::Graph& graph = program.ir().main();
   const ir::Op* train = find_directive(graph);
@@ -52,9 +52,9 @@ class Trainer::Impl {
   History fit(Reader& train, const FitOptions& options) {
     const ir::Op& recipe = training_directive(program);
     const double lr = recipe.attrs.get_or("lr", 0.0);
-    std::optional<Signals> signals;
+    std::optional<SignalHandlers> signals;
     if (options.handle_signals) signals.emplace();
-    if (at.steps > 0) Signals::training_begins();
+    if (at.steps > 0) SignalHandlers::set_training_started();
     at.stop_called = false;
     readers = {&train, options.validation};
     return FitLoop(program, executor, checkpointing, at, train, options, loss_output(program), lr)
@@ -63,18 +63,20 @@ class Trainer::Impl {
 
   Program program;
   Checkpointing checkpointing;
-  std::vector<const Reader*> readers;  ///< of the current call, for messages about their samples
+  /// the readers that the current call uses; ExecutorOptions::find_sample searches their data
+  std::vector<const Reader*> readers;
   Executor executor;
-  Progression at;
+  TrainingProgress at;
 
  private:
   ExecutorOptions resumed_options(ExecutorOptions options) {
-    if (const auto amp = checkpointing.option("amp"))
-      options.precision.chosen_amp = precision_in(*amp);
-    if (options.decisions.empty()) options.decisions = checkpointing.decisions();
+    if (const auto amp = checkpointing.resumed_option("amp"))
+      options.precision.chosen_amp = parse_precision(*amp);
+    if (options.tuning_record.empty())
+      options.tuning_record = checkpointing.resumed_tuning_choices();
     if (!options.find_sample) {
       options.find_sample = [this](const std::string& feed, int64_t value) {
-        return find_in(readers)(feed, value);
+        return make_sample_finder(readers)(feed, value);
       };
     }
     return options;
@@ -95,20 +97,20 @@ void Trainer::stop() { impl_->at.stop_called = true; }
 
 NamedScalars Trainer::evaluate(Reader& data) {
   impl_->readers = {&data};
-  impl_->executor.prepare({.eval = inference_sizes(data)});
+  impl_->executor.prepare({.eval = inference_batch_sizes(data)});
   return fluid::evaluate(impl_->executor, data, output_names(impl_->program));
 }
 
 Dataset Trainer::predict(Reader& data) {
   impl_->readers = {&data};
   const std::vector<std::string> feeds = column_names(data.dataset());
-  std::vector<std::string> rows = row_outputs(impl_->program);
-  for (const std::string& name : impl_->executor.left_out(feeds)) std::erase(rows, name);
+  std::vector<std::string> rows = per_sample_outputs(impl_->program);
+  for (const std::string& name : impl_->executor.omitted_outputs(feeds)) std::erase(rows, name);
   if (rows.empty()) {
     throw UserError("predict() needs an output with one row a sample that the data's columns give");
   }
-  impl_->executor.prepare({.predict = inference_sizes(data), .predict_feeds = feeds});
-  return predicted_rows(impl_->executor, data, rows);
+  impl_->executor.prepare({.predict = inference_batch_sizes(data), .predict_feeds = feeds});
+  return predict_rows(impl_->executor, data, rows);
 }
 
 void Trainer::save(const std::string& path) {
@@ -123,7 +125,7 @@ void Trainer::load(const std::string& path, ParamsLayout layout) {
 
 bool Trainer::resumes() const { return impl_->checkpointing.resumed() != nullptr; }
 
-std::string Trainer::resumed_path() const { return impl_->checkpointing.path(); }
+std::string Trainer::resumed_path() const { return impl_->checkpointing.resumed_path(); }
 
 Executor& Trainer::executor() { return impl_->executor; }
 
@@ -136,10 +138,10 @@ void print_epoch(const EpochEvent& epoch) {
   if (epoch.rank != 0) return;
   std::string line = fmt::format("epoch {}/{}", epoch.epoch, epoch.epochs);
   for (const auto& [name, value] : epoch.training) {
-    line += fmt::format("  {} {}", name, scalar_text(value));
+    line += fmt::format("  {} {}", name, format_scalar(value));
   }
   for (const auto& [name, value] : epoch.validation) {
-    line += fmt::format("  val_{} {}", name, scalar_text(value));
+    line += fmt::format("  val_{} {}", name, format_scalar(value));
   }
   line += epoch.best ? "  best\n" : "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);

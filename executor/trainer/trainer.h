@@ -10,53 +10,57 @@
 
 namespace fluid {
 
-/// Trains, evaluates and applies a program: the loop over epochs and batches, with validation,
-/// early stopping, checkpoints and several ranks.
+/// Trains and evaluates a program and predicts with it. Implements the training loop over epochs
+/// and batches, with validation, early stopping, checkpoints and data parallelism.
 ///
 ///   fl::Trainer trainer(net, fl::cpu(), {.seed = 1}, {.directory = "run", .resume = true});
 ///   trainer.fit(train, {.epochs = 20, .validation = &test, .patience = 3});
 ///   trainer.save("mnist.safetensors");
 ///
-/// With several ranks (ExecutorOptions::world) every call is a collective: all ranks make the same
-/// calls in the same order, and each Reader gives its rank's share of every batch. One thread at a
-/// time may use a Trainer.
+/// With several ranks (DistributedOptions::world) every call is a collective: all ranks make the
+/// same calls in the same order, and each Reader returns its rank's shard of every batch. One
+/// thread at a time may use a Trainer.
 class Trainer {
  public:
-  /// Throws as Executor's constructor does, and UserError for a directory that holds the
-  /// checkpoints of another run. With `checkpoints.resume` it reads the newest checkpoint, which
-  /// fit() restores.
+  /// Creates the Executor, and throws its constructor's errors. With `checkpoints.resume` it reads
+  /// the newest checkpoint, which fit() restores. Without `resume`, throws UserError for a
+  /// directory that holds checkpoints.
   Trainer(const Program& program, Place place, ExecutorOptions options = {},
           const CheckpointingOptions& checkpoints = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;
 
-  /// Trains. A second call goes on with more epochs. Throws UserError for options that do not fit
-  /// the program, when training diverges (the loss is nan, or gradients overflow with the least
-  /// loss scale), and at the end for parameters that are not finite. Throws DeviceError, with the
-  /// step's number, when a library fails or a rank is lost.
+  /// Trains up to epoch `options.epochs`. A later call continues where the previous call stopped.
+  /// Throws UserError for options that do not fit the program, when training diverges (the loss is
+  /// NaN, or gradients overflow at the lowest loss scale), and for final parameters that are not
+  /// finite. Throws DeviceError, with the number of the step, when a library fails or a rank is
+  /// lost.
   History fit(Reader& train, const FitOptions& options = {});
-  /// Asks fit() to return after the current step: for callbacks. One rank's call stops all ranks.
+  /// Requests that fit() return after the current step. Call it from a callback. A call on one rank
+  /// stops all ranks.
   void stop();
 
-  /// The scalar outputs over one epoch of `data`, in inference mode: metrics exactly, others as
-  /// means weighted by the samples of each batch.
+  /// Returns the scalar outputs over one epoch of `data`, in inference mode. Metrics are exact;
+  /// other scalars are means over the batches, weighted by samples.
   NamedScalars evaluate(Reader& data);
-  /// The outputs for the samples of one epoch of `data`, in their order, in inference mode: a
-  /// column an output. Outputs without a dimension of samples are left out, and outputs that need a
-  /// feed that `data` lacks. Each rank gets the rows of its own share. Throws UserError when no
-  /// output is left.
+  /// Returns the outputs for the samples of one epoch of `data`, in order, in inference mode: a
+  /// column per output. Omits outputs without a batch dimension, and outputs that need a feed that
+  /// `data` lacks. Each rank returns the rows of its shards. Throws UserError when no output
+  /// remains.
   Dataset predict(Reader& data);
 
   /// Writes the parameters on rank 0, as Executor::save() does.
   void save(const std::string& path);
-  /// Reads the parameters on rank 0, as Executor::load() does. A checkpoint that fit() resumes
-  /// replaces them.
-  void load(const std::string& path, ParamsLayout layout = ParamsLayout::unsaid);
+  /// Reads the parameters on rank 0, as Executor::load() does, and broadcasts them. If fit()
+  /// then resumes a checkpoint, the checkpoint's parameters replace the loaded ones.
+  void load(const std::string& path, ParamsLayout layout = ParamsLayout::unspecified);
 
-  /// Whether fit() will resume a checkpoint.
+  /// Whether this run resumes a checkpoint.
   bool resumes() const;
-  /// The checkpoint that fit() resumes; empty when there is none, and on other ranks than 0.
+  /// The path of the checkpoint that this run resumes; empty for a new run, and on ranks other
+  /// than 0.
   std::string resumed_path() const;
+  /// The executor that runs the steps, for example to read parameters.
   Executor& executor();
 
  private:
@@ -64,7 +68,8 @@ class Trainer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Throws the UserError that Trainer::fit() would throw for these options, without compiling.
+/// Checks the options of a later Trainer::fit() without compiling anything. Throws UserError as
+/// fit() does.
 void check_fit_options(const Program& program, const FitOptions& options);
 
 }  // namespace fluid

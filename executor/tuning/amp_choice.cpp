@@ -28,23 +28,24 @@ namespace fluid {
 namespace {
 
 constexpr double kMargin = 0.95;
-constexpr double kLongEnough = 500;                         // ms
-constexpr std::string_view kNames[] = {"f32", "o1", "o2"};  // by Precision
+constexpr double kTimingBudgetMs = 500;  // time limit of the timed steps of each precision
+constexpr std::string_view kPrecisionNames[] = {"f32", "o1", "o2"};  // indexed by Precision
 
 using Precisions = std::vector<Precision>;
 
 size_t index_of(Precision p) { return static_cast<size_t>(p); }
 
 template <class Cost>
-Precisions least(const Precisions& among, const Cost& cost) {
-  const double lowest = cost(*std::ranges::min_element(among, {}, cost));
+Precisions within_margin(const Precisions& candidates, const Cost& cost) {
+  const double lowest = cost(*std::ranges::min_element(candidates, {}, cost));
   Precisions near;
-  std::ranges::copy_if(among, std::back_inserter(near),
+  std::ranges::copy_if(candidates, std::back_inserter(near),
                        [&](Precision p) { return kMargin * cost(p) <= lowest; });
   return near;
 }
 
-/// The candidates left after each criterion: they fit, are fastest, are smallest.
+/// Selects a precision by three criteria in turn: the step fits in memory, is among the fastest,
+/// and needs the least memory.
 struct Elimination {
   Precisions fit, fast, small;
 
@@ -53,8 +54,9 @@ struct Elimination {
       if (!std::isinf(costs[index_of(p)].ms)) fit.push_back(p);
     }
     check(!fit.empty(), "no precision fits");
-    fast = least(fit, [&](Precision p) { return costs[index_of(p)].ms; });
-    small = least(fast, [&](Precision p) { return static_cast<double>(costs[index_of(p)].bytes); });
+    fast = within_margin(fit, [&](Precision p) { return costs[index_of(p)].ms; });
+    small = within_margin(
+        fast, [&](Precision p) { return static_cast<double>(costs[index_of(p)].bytes); });
   }
 
   std::string_view reason() const {
@@ -66,20 +68,20 @@ struct Elimination {
 };
 
 StepCost cost_of(const Program& program, Place place, const ExecutorOptions& options) {
-  const SessionOptions how = session_options(options, place);
-  Session session(program.ir().clone(), device_of(place, options, nullptr), how);
-  Options train = how.passes;
+  const SessionOptions settings = session_options(options, place);
+  Session session(program.ir().clone(), device_of(place, options, nullptr), settings);
+  Options train = settings.passes;
   train.mode = find_directive(program.ir().main()) ? Mode::train : Mode::eval;
   train.batch = options.batch;
   PreparedStep& step = session.prepare(train);
   session.initialise();
   const Batch batch = trial_batch(program, options.batch);
   const auto run = [&] { session.run(step, batch).wait(); };
-  return {median(time_steps(run, kLongEnough)), session.memory().regions().total()};
+  return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total()};
 }
 
-/// The cost of a step; nullopt when it does not fit, with the reason in `why_not`. Other errors are
-/// thrown.
+/// Measures a step. Returns nullopt if it does not fit in memory, with the error in `why_not`.
+/// Throws other errors.
 std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
                                         const ExecutorOptions& options,
                                         std::exception_ptr& why_not) {
@@ -93,7 +95,7 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
   return std::nullopt;
 }
 
-/// The cache key: everything that the measured costs depend on.
+/// The cache key, a text of everything that affects the measurements.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
@@ -103,7 +105,7 @@ std::string key_of(const Program& program, Place place, const ExecutorOptions& o
                    o.memory_limit, o.gpu.prefetch, fluid::name_of(amp.dtype),
                    fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.debug.libraries,
                    o.debug.fuse, o.gpu.tf32, o.gpu.workspace, emit::code_version(),
-                   library_version(), machine_text(place, o.threads), ir::print(*recorded)));
+                   library_version(), describe_machine(place, o.threads), ir::print(*recorded)));
 }
 
 ObjectCache cache_of(const ExecutorOptions& options) {
@@ -111,9 +113,9 @@ ObjectCache cache_of(const ExecutorOptions& options) {
 }
 
 std::string record_of(const AmpChoice& choice) {
-  nlohmann::ordered_json record = {{"choice", kNames[index_of(choice.precision)]}};
+  nlohmann::ordered_json record = {{"choice", kPrecisionNames[index_of(choice.precision)]}};
   for (size_t i = 0; i < choice.costs.size(); ++i) {
-    record[std::string(kNames[i])] = {choice.costs[i].ms, choice.costs[i].bytes};
+    record[std::string(kPrecisionNames[i])] = {choice.costs[i].ms, choice.costs[i].bytes};
   }
   return record.dump();
 }
@@ -125,35 +127,35 @@ std::string AmpChoice::text() const {
   for (size_t i = 0; i < costs.size(); ++i) {
     const std::string size = bytes_text(static_cast<double>(costs[i].bytes));
     figures.push_back(std::isinf(costs[i].ms)
-                          ? fmt::format("{} does not fit", kNames[i])
-                          : fmt::format("{} {:.3g} ms{} in {}", kNames[i], costs[i].ms,
+                          ? fmt::format("{} does not fit", kPrecisionNames[i])
+                          : fmt::format("{} {:.3g} ms{} in {}", kPrecisionNames[i], costs[i].ms,
                                         i == 0 ? " a step" : "", size));
   }
   const std::string half =
       precision == Precision::f32 ? "" : fmt::format("{} ", fluid::name_of(dtype));
-  return fmt::format("{}{}, {}: {}{}", half, kNames[index_of(precision)],
+  return fmt::format("{}{}, {}: {}{}", half, kPrecisionNames[index_of(precision)],
                      Elimination(costs).reason(), fmt::join(figures, ", "),
-                     kept ? " (measured before)" : "");
+                     cached ? " (measured before)" : "");
 }
 
-Precision best_of(const StepCosts& costs) { return Elimination(costs).small.front(); }
+Precision choose_precision(const StepCosts& costs) { return Elimination(costs).small.front(); }
 
-std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
-                                         const ExecutorOptions& options) {
+std::optional<AmpChoice> cached_amp_choice(const Program& program, Place place,
+                                           const ExecutorOptions& options) {
   const auto text = cache_of(options).find(key_of(program, place, options));
   if (!text) return std::nullopt;
   const auto record = nlohmann::json::parse(*text);
-  AmpChoice choice{.dtype = options.precision.amp.value_or(AmpOptions()).dtype, .kept = true};
+  AmpChoice choice{.dtype = options.precision.amp.value_or(AmpOptions()).dtype, .cached = true};
   for (size_t i = 0; i < choice.costs.size(); ++i) {
-    const auto& cost = record.at(std::string(kNames[i]));
+    const auto& cost = record.at(std::string(kPrecisionNames[i]));
     choice.costs[i] = {cost.at(0).get<double>(), cost.at(1).get<int64_t>()};
-    if (record.at("choice") == kNames[i]) choice.precision = static_cast<Precision>(i);
+    if (record.at("choice") == kPrecisionNames[i]) choice.precision = static_cast<Precision>(i);
   }
   return choice;
 }
 
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& given) {
-  if (const auto kept = kept_amp_choice(program, place, given)) return *kept;
+  if (const auto kept = cached_amp_choice(program, place, given)) return *kept;
   ExecutorOptions options = given;
   options.precision.choose_amp = options.debug.verify_plan = options.debug.check_finite = false;
   options.distributed.world = {};
@@ -164,22 +166,23 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   std::exception_ptr why_not;
   for (size_t i = 0; i < choice.costs.size(); ++i) {
     choice.precision = static_cast<Precision>(i);
-    options.precision.amp = amp_of(choice, given.precision.amp);
+    options.precision.amp = amp_options_of(choice, given.precision.amp);
     const std::optional<StepCost> cost = cost_if_it_fits(program, place, options, why_not);
     choice.costs[i] = cost.value_or(StepCost{.ms = std::numeric_limits<double>::infinity()});
     if (cost) ++fit;
   }
   if (fit == 0) std::rethrow_exception(why_not);
-  choice.precision = best_of(choice.costs);
+  choice.precision = choose_precision(choice.costs);
   if (fit == choice.costs.size()) {
     cache_of(given).put(key_of(program, place, given), record_of(choice));
   }
   return choice;
 }
 
-std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried) {
+std::optional<AmpOptions> amp_options_of(const AmpChoice& choice,
+                                         const std::optional<AmpOptions>& base) {
   if (choice.precision == Precision::f32) return std::nullopt;
-  AmpOptions amp = tried.value_or(AmpOptions());
+  AmpOptions amp = base.value_or(AmpOptions());
   amp.level = choice.precision == Precision::o2 ? AmpLevel::o2 : AmpLevel::o1;
   return amp;
 }

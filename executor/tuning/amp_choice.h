@@ -12,44 +12,46 @@
 
 namespace fluid {
 
-/// Cost of a training step.
+/// Measured cost of a training step.
 struct StepCost {
-  double ms = 0;      ///< median of several steps; infinite if the step does not fit
+  double ms = 0;      ///< median time of several steps; infinite if the step does not fit in memory
   int64_t bytes = 0;  ///< size of the arena
   bool operator==(const StepCost&) const = default;
 };
 
 using StepCosts = std::array<StepCost, 3>;  ///< indexed by Precision
 
-/// The precision to train in, with the measurements behind the choice.
+/// The precision to train in, and the measurements that led to the choice.
 struct AmpChoice {
   Precision precision = Precision::f32;
-  DType dtype = DType::bf16;  ///< the half precision that was tried
-  StepCosts costs = {};       ///< zeros if the choice has no measurements
-  bool kept = false;          ///< from an earlier measurement
+  DType dtype = DType::bf16;  ///< half-precision dtype of o1 and o2
+  StepCosts costs = {};       ///< measurements; zeros if nothing was measured
+  bool cached = false;        ///< whether the choice comes from the cache
 
   bool measured() const { return costs.front().ms > 0; }
-  /// For example "bf16 o1, the fastest: f32 20.3 ms a step in 30.20 MiB, o1 12.1 ms in 20.10 MiB,
-  /// ...".
+  /// Summary, for example "bf16 o1, the fastest: f32 20.3 ms a step in 30.20 MiB, o1 12.1 ms in
+  /// 20.10 MiB, ...".
   std::string text() const;
 };
 
-/// Chooses among the precisions whose step is at most 5 % slower than the fastest one. Of these,
-/// chooses among the precisions whose memory is at most 5 % above the smallest. Returns the first
-/// of these.
-Precision best_of(const StepCosts& costs);
+/// Considers the precisions whose step is at most 5 % slower than the fastest. Of these, considers
+/// the precisions whose memory is at most 5 % above the smallest. Returns the first remaining
+/// precision, in the order f32, o1, o2.
+Precision choose_precision(const StepCosts& costs);
 
-/// Times steps of `options.batch` samples in f32 and in `options.amp` at both levels, in sessions
-/// of its own. Keeps the result in `options.cache_dir`, keyed by program, options, place and
-/// library versions, and returns an earlier result if there is one. Throws as an Executor does when
-/// no precision fits.
+/// Chooses the precision by timing. Times steps of `options.batch` samples in f32, o1 and o2, each
+/// in its own session. Caches the result in `options.cache_dir`, keyed by program, options, place
+/// and library versions. Returns the cached result if there is one. Throws as Executor does if no
+/// precision fits in memory.
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& options);
 
-/// The kept result of choose_amp(); nullopt when there is none.
-std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
-                                         const ExecutorOptions& options);
+/// Returns the cached result of choose_amp(); nullopt if there is none.
+std::optional<AmpChoice> cached_amp_choice(const Program& program, Place place,
+                                           const ExecutorOptions& options);
 
-/// The AmpOptions of a choice; other fields are copied from `tried`. Returns nullopt for f32.
-std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried);
+/// Returns `base`, or default options, with the AmpLevel of `choice`. Returns nullopt if the choice
+/// is f32.
+std::optional<AmpOptions> amp_options_of(const AmpChoice& choice,
+                                         const std::optional<AmpOptions>& base);
 
 }  // namespace fluid

@@ -15,40 +15,43 @@
 namespace fluid {
 namespace {
 
-constexpr double kEnoughMs = 1000;
+constexpr double kTrialBudgetMs = 1000;
 
-/// Assigns messages to collectives, and finds which calls wait for them.
-class Messages {
+/// Numbers the collectives of a step, and determines how many collectives each call waits for.
+class CollectiveTracker {
  public:
-  /// Must be called for the ops in execution order.
+  /// Returns the TimedCall of `op`, without the time. Must be called for all ops in execution
+  /// order.
   TimedCall call_of(const ir::Op& op) {
     TimedCall call;
     for (const Value& v : op.operands) {
-      const auto number = numbers_.find(root_of(v).op());
-      if (number != numbers_.end())
+      const auto number = collective_numbers_.find(root_of(v).op());
+      if (number != collective_numbers_.end())
         call.awaited_collectives = std::max(call.awaited_collectives, number->second);
     }
     if (is_collective(op)) {
-      call.sent = message_of(op);
-      numbers_[&op] = ++count_;
+      call.sent = traffic_of_collective(op);
+      collective_numbers_[&op] = ++count_;
     }
     return call;
   }
 
  private:
   size_t count_ = 0;
-  std::map<const ir::Op*, size_t> numbers_;
+  std::map<const ir::Op*, size_t> collective_numbers_;
 };
 
-/// The median without the warm-up steps.
-double middle(std::span<const double> times) { return median(times.subspan(kWarmUpSteps)); }
+/// Returns the median of `times` without the warm-up steps.
+double median_after_warm_up(std::span<const double> times) {
+  return median(times.subspan(kWarmUpSteps));
+}
 
-/// Times the calls of a step for each run.
+/// Records the time of each call in each run of a step.
 class CallClock {
  public:
   explicit CallClock(const PreparedStep& step) : step_(step) {
     for (const PreparedStep::Run& run : step_.runs()) {
-      run.part->executable->watch([this](const ir::Op& op, void* const*, bool done) {
+      run.compiled->executable->set_observer([this](const ir::Op& op, void* const*, bool done) {
         if (done) {
           end(op);
         } else {
@@ -59,24 +62,25 @@ class CallClock {
     }
   }
   ~CallClock() {
-    for (const PreparedStep::Run& run : step_.runs()) run.part->executable->watch(nullptr);
+    for (const PreparedStep::Run& run : step_.runs())
+      run.compiled->executable->set_observer(nullptr);
   }
   CallClock(const CallClock&) = delete;
 
-  /// Ends a run that took `ms` in total.
+  /// Ends a run. `ms`: its total time.
   void close_run(double ms) {
-    for (size_t i = 0; i < at_; ++i) ms -= times_[i].back();
-    between_.push_back(ms);
-    at_ = 0;
+    for (size_t i = 0; i < num_calls_; ++i) ms -= times_[i].back();
+    outside_calls_.push_back(ms);
+    num_calls_ = 0;
   }
 
   MeasuredStep result() {
-    MeasuredStep measured{.calls = {{.ms = middle(between_)}},
-                          .runs = static_cast<int64_t>(between_.size() - kWarmUpSteps)};
-    Messages messages;
+    MeasuredStep measured{.calls = {{.ms = median_after_warm_up(outside_calls_)}},
+                          .runs = static_cast<int64_t>(outside_calls_.size() - kWarmUpSteps)};
+    CollectiveTracker tracker;
     for (size_t i = 0; i < ops_.size(); ++i) {
-      measured.calls.push_back(messages.call_of(*ops_[i]));
-      measured.calls.back().ms = middle(times_[i]);
+      measured.calls.push_back(tracker.call_of(*ops_[i]));
+      measured.calls.back().ms = median_after_warm_up(times_[i]);
     }
     return measured;
   }
@@ -84,35 +88,36 @@ class CallClock {
  private:
   void end(const ir::Op& op) {
     const double ms = begin_.ms();
-    if (at_ == ops_.size()) {
+    if (num_calls_ == ops_.size()) {
       ops_.push_back(&op);
       times_.emplace_back();
     }
-    check(ops_[at_] == &op, "a step ran other kernels than before");
-    times_[at_++].push_back(ms);
+    check(ops_[num_calls_] == &op, "a step ran other kernels than before");
+    times_[num_calls_++].push_back(ms);
   }
 
   const PreparedStep& step_;
   Stopwatch begin_;
-  size_t at_ = 0;                           ///< calls in this run so far
-  std::vector<const ir::Op*> ops_;          ///< in execution order
-  std::vector<std::vector<double>> times_;  ///< ms, by call and run
-  std::vector<double> between_;             ///< ms of each run outside of its calls
+  size_t num_calls_ = 0;                    ///< number of completed calls of the current run
+  std::vector<const ir::Op*> ops_;          ///< ops of the calls, in execution order
+  std::vector<std::vector<double>> times_;  ///< times in ms, indexed by call and run
+  std::vector<double> outside_calls_;       ///< ms spent outside of calls, indexed by run
 };
 
-/// A training step in a session of its own.
-class Trial {
+/// A training step to be timed, with a session of its own.
+class TrialStep {
  public:
-  Trial(const Program& program, const ExecutorOptions& options, const SessionOptions& how)
-      : absent_peers_(make_communicator({}, options.distributed.comm_timeout)),
+  TrialStep(const Program& program, const ExecutorOptions& options, const SessionOptions& settings)
+      : no_op_communicator_(make_communicator({}, options.distributed.comm_timeout)),
         session_(program.ir().clone(),
                  cpu_device({.threads = options.threads,
                              .cache_dir = options.cache_dir,
-                             .communicator =
-                                 options.distributed.world.size > 1 ? absent_peers_.get() : nullptr,
-                             .trial = true}),
-                 how),
-        step_(prepared(how.passes, options.batch)),
+                             .communicator = options.distributed.world.size > 1
+                                                 ? no_op_communicator_.get()
+                                                 : nullptr,
+                             .collectives_are_local = true}),
+                 settings),
+        step_(prepared(settings.passes, options.batch)),
         input_(trial_batch(program, options.batch)),
         clock_(step_) {
     input_.whole = options.batch * options.distributed.world.size;
@@ -134,8 +139,8 @@ class Trial {
     return step;
   }
 
-  /// A communicator of one process, whose collectives do nothing.
-  std::unique_ptr<Communicator> absent_peers_;
+  /// Communicator whose collectives do nothing.
+  std::unique_ptr<Communicator> no_op_communicator_;
   Session session_;
   PreparedStep& step_;
   Batch input_;
@@ -144,26 +149,26 @@ class Trial {
 
 }  // namespace
 
-Message message_of(const ir::Op& exchange) {
-  Message message{.bytes = collective_bytes(exchange)};
-  if (collective_kind(exchange) != CollectiveKind::sum) message.rounds = 1;
-  return message;
+CollectiveTraffic traffic_of_collective(const ir::Op& collective) {
+  CollectiveTraffic traffic{.bytes = collective_bytes(collective)};
+  if (collective_kind(collective) != CollectiveKind::sum) traffic.rounds = 1;
+  return traffic;
 }
 
 std::vector<MeasuredStep> measure_steps(const Program& program,
                                         const std::vector<ExecutorOptions>& options) {
-  std::vector<std::unique_ptr<Trial>> trials;
-  int64_t taken = 0;
+  std::vector<std::unique_ptr<TrialStep>> trials;
+  int64_t reserved_bytes = 0;
   for (const ExecutorOptions& o : options) {
-    SessionOptions how = session_options(o);
-    how.memory.bytes -= taken;
-    trials.push_back(std::make_unique<Trial>(program, o, how));
-    taken += trials.back()->bytes();
+    SessionOptions settings = session_options(o);
+    settings.memory.bytes -= reserved_bytes;
+    trials.push_back(std::make_unique<TrialStep>(program, o, settings));
+    reserved_bytes += trials.back()->bytes();
   }
   const auto run_all = [&] {
     for (const auto& trial : trials) trial->run();
   };
-  time_steps(run_all, kEnoughMs * static_cast<double>(trials.size()));
+  time_steps(run_all, kTrialBudgetMs * static_cast<double>(trials.size()));
   std::vector<MeasuredStep> measured;
   for (const auto& trial : trials) measured.push_back(trial->result());
   return measured;

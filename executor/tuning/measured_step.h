@@ -9,21 +9,23 @@
 
 namespace fluid {
 
-/// The message of a collective op in a final program.
-Message message_of(const ir::Op& exchange);
+/// Returns the bytes and ring passes of op `collective` in a final program.
+CollectiveTraffic traffic_of_collective(const ir::Op& collective);
 
 struct MeasuredStep {
-  std::vector<TimedCall>
-      calls;         ///< the first entry is the time outside of kernels, such as copying feeds
-  int64_t runs = 0;  ///< number of runs behind the medians
+  /// Calls with median times. The first entry is the time outside of calls, such as copying feeds.
+  std::vector<TimedCall> calls;
+  int64_t runs = 0;  ///< number of timed runs
 };
 
-/// Times training steps on this machine. Each step is the one of a single rank in its options'
-/// world, with that rank's kernels, call order and memory. Collectives send nothing.
+/// Times training steps on this machine, one for each of `options`. Each step runs the program of
+/// one rank in the world of the step's options, with the kernels, call order and memory of the
+/// rank. Collectives do nothing.
 ///
-/// The steps alternate, so that disturbances affect all of them. Float inputs are noise, integer
-/// inputs are 0. Takes 1 s per step, or 5 runs if those take longer, besides compiling. Throws
-/// UserError as Executor does when memory does not suffice for all steps at once.
+/// The steps run alternately, so that other load on the machine affects all steps. Float feeds are
+/// noise, integer feeds are 0. After compilation, takes about 1 s per step. Each step runs at least
+/// 5 and at most 100 times. Throws UserError as Executor does if the memory for all steps exceeds
+/// the limit.
 std::vector<MeasuredStep> measure_steps(const Program& program,
                                         const std::vector<ExecutorOptions>& options);
 

@@ -6,23 +6,24 @@
 
 namespace fluid {
 
-double message_ms(const Message& message, const Link& link) {
+double collective_ms(const CollectiveTraffic& traffic, const Link& link) {
   const auto world = static_cast<double>(link.world);
-  const double part = static_cast<double>(message.bytes) / world / link.bytes_per_ms;
-  return message.rounds * (world - 1) * (link.latency_ms + part);
+  const double part = static_cast<double>(traffic.bytes) / world / link.bytes_per_ms;
+  return traffic.rounds * (world - 1) * (link.latency_ms + part);
 }
 
 Timeline timeline(std::span<const TimedCall> calls, const Link& link) {
   Timeline t;
-  double now = 0, sent = 0;  // end of the last work on each of the two threads
+  // When the compute thread and the communication thread become idle, in ms.
+  double now = 0, sent = 0;
   for (const TimedCall& call : calls) {
-    check(call.awaited_collectives <= t.messages.size(), "a call waits for a later collective");
+    check(call.awaited_collectives <= t.collectives.size(), "a call waits for a later collective");
     if (call.awaited_collectives > 0)
-      now = std::max(now, t.messages[call.awaited_collectives - 1].end);
+      now = std::max(now, t.collectives[call.awaited_collectives - 1].end);
     if (call.sent) {
-      const double ms = message_ms(*call.sent, link), begin = std::max(now, sent);
+      const double ms = collective_ms(*call.sent, link), begin = std::max(now, sent);
       sent = begin + ms;
-      t.messages.push_back({.complete = now, .begin = begin, .end = sent});
+      t.collectives.push_back({.ready = now, .begin = begin, .end = sent});
       t.communicating += ms;
     }
     now += call.ms;

@@ -8,55 +8,57 @@
 
 namespace fluid {
 
-/// The network between equal ranks in a ring. Each rank sends and receives at the same time.
+/// Network model: a ring of equal ranks with full-duplex links.
 struct Link {
   int64_t world = 1;        ///< number of ranks
   double bytes_per_ms = 1;  ///< send bandwidth per rank
-  double latency_ms = 0;    ///< per message, in addition to its bytes
+  double latency_ms = 0;    ///< latency per message
 };
 
-/// A collective's data.
-struct Message {
+/// What one collective sends around the ring.
+struct CollectiveTraffic {
   int64_t bytes = 0;
-  /// Passes around the ring: an all-reduce takes two, reduce-scatter and all-gather one each.
+  /// Number of passes around the ring: 2 for an all-reduce, 1 for a reduce-scatter or all-gather.
   int rounds = 2;
 };
 
-/// Time of a collective without contention. A pass of N ranks takes N - 1 messages of bytes / N
-/// each (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
-/// 2009).
-double message_ms(const Message& message, const Link& link);
+/// Returns the time of a ring collective without contention. A pass over N ranks takes N - 1
+/// messages of bytes / N each (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for
+/// clusters of workstations, 2009).
+double collective_ms(const CollectiveTraffic& traffic, const Link& link);
 
-/// A call of a step.
+/// A call of a compiled program, with its measured time.
 struct TimedCall {
-  double ms = 0;                     ///< on the compute thread
-  std::optional<Message> sent = {};  ///< the collective that the call starts
-  /// Number of collectives, from the first on, that must complete before the call.
+  double ms = 0;                               ///< time that the call takes on the compute thread
+  std::optional<CollectiveTraffic> sent = {};  ///< the collective that the call starts, if any
+  /// Number of collectives to wait for: the first `awaited_collectives` of the step must complete
+  /// before the call.
   size_t awaited_collectives = 0;
 };
 
-/// Times of a collective, in ms from the start of the step.
-struct MessageTimes {
-  double complete = 0;  ///< its input is computed
-  double begin = 0;     ///< the collectives before it are done
+/// Times of a collective, in ms since the start of the step.
+struct CollectiveTimes {
+  double ready = 0;  ///< when the input of the collective is computed
+  double begin = 0;  ///< when the collective starts: once all earlier collectives are complete
   double end = 0;
 };
 
-/// Predicted times of a step on one of several equally fast ranks.
+/// Predicted times of a step on one of several equally fast ranks, in ms.
 struct Timeline {
-  double computing = 0;      ///< ms of all computation, without waiting
-  double communicating = 0;  ///< ms of all collectives
-  double step = 0;           ///< ms
-  std::vector<MessageTimes> messages;
+  double computing = 0;      ///< total time of computation, without waits
+  double communicating = 0;  ///< total time of collectives
+  double step = 0;           ///< duration of the step
+  std::vector<CollectiveTimes> collectives;
 
-  /// Time that communication adds to the step.
+  /// Returns the part of the communication time that does not overlap with computation.
   double exposed() const { return step - computing; }
-  /// Fraction of the communication that overlaps with computation; 1 without collectives.
+  /// Returns the fraction of the communication time that overlaps with computation; 1 without
+  /// collectives.
   double overlap() const { return communicating > 0 ? 1 - exposed() / communicating : 1; }
 };
 
-/// Simulates `calls` in order, with collectives one at a time on a second thread. The step ends
-/// when both threads are done.
+/// Simulates a step that runs `calls` in order on one thread and collectives one at a time on a
+/// second thread. The step ends when both threads are idle.
 Timeline timeline(std::span<const TimedCall> calls, const Link& link);
 
 }  // namespace fluid

@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kFewest = 5, kMost = 100;  // timed calls
+constexpr size_t kMinCalls = 5, kMaxCalls = 100;  // minimum and maximum number of timed steps
 
 Tensor trial_input(const Type& type, int64_t samples) {
   const std::vector<int64_t> shape = extents(type.shape, samples);
@@ -32,14 +32,14 @@ Batch trial_batch(const Program& program, int64_t samples) {
   return batch;
 }
 
-std::vector<double> time_steps(const std::function<void()>& step, double enough) {
+std::vector<double> time_steps(const std::function<void()>& step, double budget_ms) {
   for (size_t i = 0; i < kWarmUpSteps; ++i) step();
   std::vector<double> times;
-  const Stopwatch all;
-  while (times.size() < kFewest || (times.size() < kMost && all.ms() < enough)) {
-    const Stopwatch one;
+  const Stopwatch total;
+  while (times.size() < kMinCalls || (times.size() < kMaxCalls && total.ms() < budget_ms)) {
+    const Stopwatch watch;
     step();
-    times.push_back(one.ms());
+    times.push_back(watch.ms());
   }
   return times;
 }

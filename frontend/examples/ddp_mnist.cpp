@@ -1,7 +1,6 @@
-// Data-parallel training of a digit network. The same program runs as a single process, with
-// `fluidrun launch --nproc 2 -- ddp_mnist --data digits`, or with torchrun or Slurm. The global
-// batch is 96 samples if the ranks divide it evenly, so the losses are the same for any number of
-// ranks.
+// Data-parallel training of a digit classifier. Run it as a single process, with `fluidrun launch
+// --nproc 2 -- ddp_mnist --data digits`, or with torchrun or Slurm. If the number of ranks divides
+// 96, the global batch is 96 samples and the losses do not depend on the number of ranks.
 
 #include "frontend/examples/classifier.h"
 

@@ -12,15 +12,16 @@
 
 /// Command line options shared by the examples.
 struct ExampleOptions {
-  std::string save;    ///< file to write the program to; empty: none
-  std::string data;    ///< SPEC of the training data; empty: only record the program
-  int64_t epochs = 0;  ///< 0: the example's default
-  int64_t steps = 0;   ///< most training steps; 0: no limit
+  std::string save;    ///< file to save the program to; empty: none
+  std::string data;    ///< data SPEC (see open_data()) to train on; empty: no training
+  int64_t epochs = 0;  ///< training epochs; 0: the default of the example
+  int64_t steps = 0;   ///< maximum number of training steps; 0: no limit
 
   int64_t epochs_or(int64_t otherwise) const { return epochs > 0 ? epochs : otherwise; }
 };
 
-inline int64_t example_count(std::string_view flag, std::string_view text) {
+/// Parses a positive integer. Throws UserError naming `flag` for anything else.
+inline int64_t parse_positive(std::string_view flag, std::string_view text) {
   const int64_t count = fluid::parse_number<int64_t>(text).value_or(0);
   if (count <= 0) {
     throw fluid::UserError(std::string(flag) + " " + std::string(text) +
@@ -29,7 +30,7 @@ inline int64_t example_count(std::string_view flag, std::string_view text) {
   return count;
 }
 
-/// Parses the command line, runs `body` and prints errors. Returns the exit code.
+/// Parses the command line, calls `body` and prints errors. Returns the exit code.
 inline int run_example(int argc, char** argv,
                        const std::function<void(const ExampleOptions&)>& body) {
   try {
@@ -45,9 +46,9 @@ inline int run_example(int argc, char** argv,
       } else if (flag == "--data") {
         options.data = argv[i + 1];
       } else if (flag == "--epochs") {
-        options.epochs = example_count(flag, argv[i + 1]);
+        options.epochs = parse_positive(flag, argv[i + 1]);
       } else if (flag == "--steps") {
-        options.steps = example_count(flag, argv[i + 1]);
+        options.steps = parse_positive(flag, argv[i + 1]);
       } else {
         throw fluid::UserError("no option '" + std::string(flag) + "'");
       }

@@ -1,5 +1,5 @@
-// A small digit network without padding, trained with Adam. Shows fit, evaluate, save, load,
-// predict.
+// Trains a small digit classifier with Adam. Shows Trainer::fit(), evaluate(), save(), load() and
+// predict().
 
 #include <algorithm>
 #include <cstdio>
@@ -28,7 +28,7 @@ void record(fl::Program& net) {
   fl::minimize(loss, fl::Adam{.lr = 0.02});
 }
 
-/// Classifies the first images of `data` from their pixels alone.
+/// Predicts the classes of the first images of `data`, and prints them beside the labels.
 void predict(fl::Trainer& trainer, const fl::Dataset& data) {
   constexpr int64_t kImages = 8, kClasses = 10;
   const fl::Dataset few = data.first(kImages);

@@ -1,4 +1,5 @@
-// The digit network of the PaddlePaddle Fluid tutorial: two convolutions with pooling, softmax.
+// Trains the digit classifier of the PaddlePaddle Fluid tutorial: two convolutions with pooling,
+// and a linear layer with softmax.
 
 #include "frontend/examples/classifier.h"
 

@@ -1,4 +1,4 @@
-// ResNet-18 on CIFAR-10 images: --data cifar10:DIR.
+// Trains ResNet-18 on CIFAR-10 images. Run it with --data cifar10:DIR.
 
 #include "frontend/examples/resnet18.h"
 

@@ -4,8 +4,8 @@
 
 #include "frontend/fluid.h"
 
-/// Convolution without bias and with "same" padding, then batch normalisation. Weights are
-/// initialised by fan out, as in He et al., "Delving deep into rectifiers", ICCV 2015.
+/// A convolution without bias and with "same" padding, followed by batch normalisation. Weights are
+/// initialised by their fan-out, as in He et al., "Delving deep into rectifiers", ICCV 2015.
 inline fluid::Value conv_bn(fluid::Value x, int64_t filters, int64_t kernel, int64_t stride,
                             fluid::Act act) {
   const double deviation = std::sqrt(2 / static_cast<double>(filters * kernel * kernel));
@@ -18,7 +18,8 @@ inline fluid::Value conv_bn(fluid::Value x, int64_t filters, int64_t kernel, int
   return fluid::batch_norm(h, {.act = act});
 }
 
-/// Two convolutions and a shortcut. If the shape changes, the shortcut is a 1x1 convolution.
+/// A residual block of two convolutions. The shortcut is the identity if the shape stays the same,
+/// else a 1x1 convolution.
 inline fluid::Value residual_block(fluid::Value x, int64_t filters, int64_t stride) {
   const fluid::Value h =
       conv_bn(conv_bn(x, filters, 3, stride, fluid::Act::relu), filters, 3, 1, fluid::Act::none);
@@ -26,8 +27,8 @@ inline fluid::Value residual_block(fluid::Value x, int64_t filters, int64_t stri
   return fluid::relu(h + (same ? x : conv_bn(x, filters, 1, stride, fluid::Act::none)));
 }
 
-/// The 18-layer network of He et al., "Deep residual learning for image recognition", CVPR 2016, in
-/// torchvision's variant. The stem is for small images: a 3x3 convolution of stride 1, without
+/// ResNet-18: He et al., "Deep residual learning for image recognition", CVPR 2016, in
+/// torchvision's variant. The stem suits small images: a 3x3 convolution of stride 1, without
 /// pooling. Images [N, 3, H, W] -> logits [N, 10].
 inline fluid::Value resnet18(fluid::Value images, int64_t width = 64) {
   fluid::Value h = conv_bn(images, width, 3, 1, fluid::Act::relu);

@@ -15,36 +15,38 @@
 namespace fluid {
 namespace {
 
-// Tensors of fewer bytes are read instead of mapped, because a mapping takes whole pages.
-constexpr int64_t kMapped = int64_t{1} << 18;
+// Minimum size of a memory-mapped tensor. Smaller tensors are read, because a mapping uses whole
+// pages.
+constexpr int64_t kMinMappedBytes = int64_t{1} << 18;
 
 }  // namespace
 
-Tensor ByteSource::tensor(DType dtype, const std::vector<int64_t>& shape, int64_t at) const {
+Tensor ByteSource::read_tensor(DType dtype, const std::vector<int64_t>& shape,
+                               int64_t offset) const {
   Tensor tensor(dtype, shape);
-  read(at, {static_cast<std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  read(offset, {static_cast<std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
   return tensor;
 }
 
-uint64_t ByteSource::hash(int64_t at) const {
+uint64_t ByteSource::hash(int64_t offset) const {
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
-  std::vector<std::byte> piece(static_cast<size_t>(std::min(kPiece, size() - at)));
-  for (; at < size(); at += kPiece) {
-    const std::span<std::byte> bytes(piece.data(),
-                                     static_cast<size_t>(std::min(kPiece, size() - at)));
-    read(at, bytes);
+  std::vector<std::byte> piece(static_cast<size_t>(std::min(kHashBufferBytes, size() - offset)));
+  for (; offset < size(); offset += kHashBufferBytes) {
+    const std::span<std::byte> bytes(
+        piece.data(), static_cast<size_t>(std::min(kHashBufferBytes, size() - offset)));
+    read(offset, bytes);
     XXH3_64bits_update(&state, bytes.data(), bytes.size());
   }
   return XXH3_64bits_digest(&state);
 }
 
-void MemoryBytes::read(int64_t at, std::span<std::byte> to) const {
-  if (!to.empty()) std::memcpy(to.data(), bytes_.data() + at, to.size());
+void MemoryBytes::read(int64_t offset, std::span<std::byte> to) const {
+  if (!to.empty()) std::memcpy(to.data(), bytes_.data() + offset, to.size());
 }
 
 FileBytes::FileBytes(const std::string& path) : path_(path) {
-  // O_NONBLOCK: opening a FIFO returns at once.
+  // O_NONBLOCK, so that opening a FIFO does not block.
   fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) fail(std::strerror(errno));
   struct stat info = {};
@@ -61,25 +63,27 @@ void FileBytes::fail(const std::string& why) const {
   throw UserError("cannot read '" + path_ + "': " + why);
 }
 
-void FileBytes::read(int64_t at, std::span<std::byte> to) const {
+void FileBytes::read(int64_t offset, std::span<std::byte> to) const {
   while (!to.empty()) {
-    const ssize_t n = pread(fd_, to.data(), to.size(), at);
+    const ssize_t n = pread(fd_, to.data(), to.size(), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(std::strerror(errno));
     if (n == 0) fail("it became shorter while it was read");
     to = to.subspan(static_cast<size_t>(n));
-    at += n;
+    offset += n;
   }
 }
 
-Tensor FileBytes::tensor(DType dtype, const std::vector<int64_t>& shape, int64_t at) const {
+Tensor FileBytes::read_tensor(DType dtype, const std::vector<int64_t>& shape,
+                              int64_t offset) const {
   int64_t bytes = size_of(dtype);
   for (const int64_t extent : shape) bytes *= extent;
-  if (bytes < kMapped || at % size_of(dtype) != 0) return ByteSource::tensor(dtype, shape, at);
-  const int64_t before = at % sysconf(_SC_PAGESIZE);
+  if (bytes < kMinMappedBytes || offset % size_of(dtype) != 0)
+    return ByteSource::read_tensor(dtype, shape, offset);
+  const int64_t before = offset % sysconf(_SC_PAGESIZE);
   const auto length = static_cast<size_t>(before + bytes);
-  void* pages = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, at - before);
-  if (pages == MAP_FAILED) return ByteSource::tensor(dtype, shape, at);
+  void* pages = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, offset - before);
+  if (pages == MAP_FAILED) return ByteSource::read_tensor(dtype, shape, offset);
   const std::shared_ptr<void> owner(pages, [length](void* p) { munmap(p, length); });
   return Tensor::view(dtype, shape, static_cast<std::byte*>(pages) + before, owner);
 }

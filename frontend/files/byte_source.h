@@ -11,45 +11,46 @@
 
 namespace fluid {
 
-/// Random access to bytes in pieces, so that memory need not hold both a file and its tensors.
+/// Random access to the bytes of a file or of memory. Reads byte ranges on demand, so that a file
+/// and its tensors need not be in memory at the same time.
 class ByteSource {
  public:
-  /// Size of hash()'s buffer in bytes.
-  static constexpr int64_t kPiece = int64_t{1} << 20;
+  /// Size in bytes of the buffer that hash() allocates.
+  static constexpr int64_t kHashBufferBytes = int64_t{1} << 20;
 
   virtual ~ByteSource() = default;
   virtual int64_t size() const = 0;
-  /// Copies bytes from offset `at` to `to`. The caller checks that the range is within size().
-  virtual void read(int64_t at, std::span<std::byte> to) const = 0;
-  /// Returns the tensor whose elements start at offset `at`.
-  virtual Tensor tensor(DType dtype, const std::vector<int64_t>& shape, int64_t at) const;
+  /// Copies to.size() bytes from `offset` to `to`. The range must be within size().
+  virtual void read(int64_t offset, std::span<std::byte> to) const = 0;
+  /// Reads the tensor whose elements start at `offset`. The range must be within size().
+  virtual Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const;
 
-  /// Returns the XXH3 hash of the bytes from offset `at` to the end.
-  uint64_t hash(int64_t at = 0) const;
+  /// Returns the XXH3 hash of the bytes from `offset` to the end.
+  uint64_t hash(int64_t offset = 0) const;
 };
 
-/// A view of bytes in memory, which must outlive it.
+/// A ByteSource over bytes in memory. The bytes must outlive the ByteSource.
 class MemoryBytes : public ByteSource {
  public:
   explicit MemoryBytes(std::string_view bytes) : bytes_(bytes) {}
   int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
-  void read(int64_t at, std::span<std::byte> to) const override;
+  void read(int64_t offset, std::span<std::byte> to) const override;
 
  private:
   std::string_view bytes_;
 };
 
-/// A regular file. Large tensors are mapped copy-on-write: their pages are loaded when read, and
-/// the system may evict unmodified pages. A mapping lives until the last copy of its Tensor is
-/// destroyed. All members throw UserError naming `path` on a system error.
+/// A ByteSource over a regular file. Large tensors are memory-mapped copy-on-write: pages are
+/// loaded on access, and the system may evict unmodified ones. A mapping is removed when the last
+/// copy of its Tensor is destroyed. All members throw UserError naming `path` on a system error.
 class FileBytes : public ByteSource {
  public:
   explicit FileBytes(const std::string& path);
   ~FileBytes() override;
   FileBytes(const FileBytes&) = delete;
   int64_t size() const override { return size_; }
-  void read(int64_t at, std::span<std::byte> to) const override;
-  Tensor tensor(DType dtype, const std::vector<int64_t>& shape, int64_t at) const override;
+  void read(int64_t offset, std::span<std::byte> to) const override;
+  Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const override;
 
  private:
   [[noreturn]] void fail(const std::string& why) const;

@@ -13,18 +13,20 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace
 
-CsvParser::CsvParser(std::string_view text, std::string what)
-    : text_(text), what_(std::move(what)) {
+CsvParser::CsvParser(std::string_view text, std::string source_name)
+    : text_(text), source_name_(std::move(source_name)) {
   if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) {
-    throw UserError(what_ + " is UTF-16: save it as UTF-8");
+    throw UserError(source_name_ + " is UTF-16: save it as UTF-8");
   }
 }
 
-std::string CsvParser::place() const { return what_ + ":" + std::to_string(record_line_); }
+std::string CsvParser::location() const {
+  return source_name_ + ":" + std::to_string(record_line_);
+}
 
 void CsvParser::fail(int64_t line, const std::string& message) const {
-  throw UserError(what_ + ":" + std::to_string(line) + ": " + message);
+  throw UserError(source_name_ + ":" + std::to_string(line) + ": " + message);
 }
 
 bool CsvParser::at_line_end() const {
@@ -49,7 +51,7 @@ bool CsvParser::next() {
   record_line_ = line_;
   if (at_end()) return false;
   for (;;) {
-    fields_.push_back(field());
+    fields_.push_back(parse_field());
     if (at_end()) return true;
     if (text_[at_++] == ',') continue;
     ++line_;
@@ -57,9 +59,9 @@ bool CsvParser::next() {
   }
 }
 
-std::string_view CsvParser::field() {
+std::string_view CsvParser::parse_field() {
   skip_blanks();
-  if (!at_end() && text_[at_] == '"') return quoted_field();
+  if (!at_end() && text_[at_] == '"') return parse_quoted_field();
   const size_t end = std::min(text_.find_first_of(",\n", at_), text_.size());
   std::string_view raw = text_.substr(at_, end - at_);
   at_ = end;
@@ -68,7 +70,7 @@ std::string_view CsvParser::field() {
   return raw;
 }
 
-std::string_view CsvParser::quoted_field() {
+std::string_view CsvParser::parse_quoted_field() {
   const int64_t opened = line_;
   std::string* unescaped = nullptr;
   size_t begin = ++at_;

@@ -16,8 +16,8 @@ namespace fluid {
 namespace {
 
 constexpr unsigned kBuffer = 1 << 18;
-constexpr size_t kRead = size_t{1} << 20;
-// deflate's largest compression ratio: zlib.net/zlib_tech.html.
+constexpr size_t kReadSize = size_t{1} << 20;
+// The largest compression ratio of deflate (zlib.net/zlib_tech.html).
 constexpr size_t kMaxCompressionRatio = 1032;
 
 struct GzCloser {
@@ -28,8 +28,8 @@ struct GzCloser {
   throw UserError("cannot read '" + path + "': " + why);
 }
 
-/// Estimates the size of the contents: the file's size, or the size stored at the end of a gzip
-/// file (RFC 1952, 2.3.1).
+/// Estimates the size of the decompressed contents of file `path`. A gzip file stores this size in
+/// its last 4 bytes (RFC 1952, 2.3.1). For another file, returns the file size.
 size_t estimated_size(const std::string& path) {
   std::error_code not_a_file;
   const uintmax_t size = std::filesystem::file_size(path, not_a_file);
@@ -40,8 +40,8 @@ size_t estimated_size(const std::string& path) {
   file.read(reinterpret_cast<char*>(magic.data()), magic.size());
   if (!file || magic != std::array<unsigned char, 2>{0x1f, 0x8b}) return size;
   file.seekg(-4, std::ios::end).read(reinterpret_cast<char*>(last.data()), last.size());
-  const uint32_t said = last[0] | last[1] << 8 | last[2] << 16 | uint32_t{last[3]} << 24;
-  return std::min(uintmax_t{said}, size * kMaxCompressionRatio);
+  const uint32_t stored_size = last[0] | last[1] << 8 | last[2] << 16 | uint32_t{last[3]} << 24;
+  return std::min(uintmax_t{stored_size}, size * kMaxCompressionRatio);
 }
 
 }  // namespace
@@ -53,12 +53,13 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
   gzbuffer(file.get(), kBuffer);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
-  text.reserve(std::min(most, estimated_size(path) + 1));  // one extra byte detects the end
+  // Reserves one extra byte, so that gzread() detects the end without growing the buffer.
+  text.reserve(std::min(most, estimated_size(path) + 1));
   size_t used = 0;
   for (;;) {
     if (used == text.size()) {
-      const size_t room = used < text.capacity() ? text.capacity() : used + kRead;
-      text.resize(std::min({most, room, used + kRead}));
+      const size_t room = used < text.capacity() ? text.capacity() : used + kReadSize;
+      text.resize(std::min({most, room, used + kReadSize}));
     }
     const int n = gzread(file.get(), text.data() + used, static_cast<unsigned>(text.size() - used));
     int code = Z_OK;

@@ -32,10 +32,12 @@ struct NpyHeader {
   std::optional<std::vector<int64_t>> shape;
 };
 
-/// Parses the header's Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+/// Parses the header, which is a Python dict literal:
+/// {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 class HeaderParser {
  public:
-  HeaderParser(std::string_view text, const std::string& what) : text_(text), what_(what) {}
+  HeaderParser(std::string_view text, const std::string& source_name)
+      : text_(text), source_name_(source_name) {}
 
   NpyHeader parse() {
     NpyHeader header;
@@ -46,7 +48,7 @@ class HeaderParser {
       if (key == "descr" && !header.dtype) {
         header.dtype = dtype();
       } else if (key == "fortran_order" && !header.fortran) {
-        header.fortran = truth();
+        header.fortran = boolean();
       } else if (key == "shape" && !header.shape) {
         header.shape = shape();
       } else {
@@ -66,7 +68,9 @@ class HeaderParser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& text) const { throw UserError(what_ + ": " + text); }
+  [[noreturn]] void fail(const std::string& text) const {
+    throw UserError(source_name_ + ": " + text);
+  }
 
   void skip_space() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
@@ -97,10 +101,10 @@ class HeaderParser {
     for (const auto& [dtype, name] : kDescrs) {
       if (descr == name) return dtype;
     }
-    fail("dtype '" + ir::one_line(descr) +
+    fail("dtype '" + ir::escape_control_characters(descr) +
          "' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
   }
-  bool truth() {
+  bool boolean() {
     skip_space();
     for (const auto& [word, value] : {std::pair("True", true), std::pair("False", false)}) {
       if (text_.substr(at_).starts_with(word)) {
@@ -137,11 +141,11 @@ class HeaderParser {
   }
 
   std::string_view text_;
-  const std::string& what_;
+  const std::string& source_name_;
   size_t at_ = 0;
 };
 
-/// Copies column-major `source` into row-major `target`.
+/// Copies the elements of a column-major (Fortran order) array into a row-major tensor.
 void copy_fortran(const char* source, Tensor& target) {
   const std::vector<int64_t>& shape = target.shape();
   const int64_t width = size_of(target.dtype());
@@ -165,8 +169,8 @@ void copy_fortran(const char* source, Tensor& target) {
 
 }  // namespace
 
-Tensor parse_npy(std::string_view bytes, const std::string& what) {
-  const auto fail = [&](const std::string& text) { throw UserError(what + ": " + text); };
+Tensor parse_npy(std::string_view bytes, const std::string& source_name) {
+  const auto fail = [&](const std::string& text) { throw UserError(source_name + ": " + text); };
   if (!bytes.starts_with(kMagic)) fail("not a .npy file");
   if (bytes.size() < kMagic.size() + 4) fail("cut off in the header");
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[kMagic.size() + i]); };
@@ -177,7 +181,7 @@ Tensor parse_npy(std::string_view bytes, const std::string& what) {
   size_t length = byte(2) | static_cast<size_t>(byte(3)) << 8;
   if (major > 1) length |= static_cast<size_t>(byte(4)) << 16 | static_cast<size_t>(byte(5)) << 24;
   if (length > bytes.size() - start) fail("cut off in the header");
-  const NpyHeader header = HeaderParser(bytes.substr(start, length), what).parse();
+  const NpyHeader header = HeaderParser(bytes.substr(start, length), source_name).parse();
 
   const std::string_view data = bytes.substr(start + length);
   const Tensor sized = Tensor::view(*header.dtype, *header.shape, nullptr);

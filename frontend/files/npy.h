@@ -11,11 +11,12 @@ namespace fluid {
 /// dtype must be little-endian and supported by Fluid. Throws UserError naming the file and the
 /// error.
 Tensor read_npy(const std::string& path);
-/// Parses a NumPy array file in memory, like read_npy(). `what` names the source in messages.
-Tensor parse_npy(std::string_view bytes, const std::string& what);
+/// Parses a NumPy array file in memory, like read_npy(). `source_name` names the source in
+/// messages.
+Tensor parse_npy(std::string_view bytes, const std::string& source_name);
 
-/// Writes a file of version 1.0 in C order, atomically. Throws UserError for bf16, which NumPy
-/// lacks.
+/// Writes a NumPy array file of version 1.0 in C order, atomically. Throws UserError for bf16,
+/// which NumPy does not have.
 void write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace fluid

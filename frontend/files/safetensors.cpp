@@ -15,11 +15,11 @@ namespace fluid {
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;
-constexpr uint64_t kMaxHeader = 100'000'000;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr const char* kChecksum = "fluid.checksum";
 static_assert(std::endian::native == std::endian::little, "the file's bytes are the memory's");
 
-/// Returns the byte size of the entry's shape; -1 when it overflows int64_t.
+/// Returns the size in bytes of a tensor with the entry's dtype and shape; -1 on int64_t overflow.
 int64_t bytes_of(const TensorEntry& entry) {
   int64_t n = size_of(entry.dtype);
   for (int64_t extent : entry.shape) {
@@ -28,10 +28,11 @@ int64_t bytes_of(const TensorEntry& entry) {
   return n;
 }
 
-void check_cover(const std::vector<TensorEntry>& entries, int64_t size, const std::string& what) {
+void check_contiguous(const std::vector<TensorEntry>& entries, int64_t size,
+                      const std::string& source_name) {
   int64_t at = 0;
   for (const TensorEntry& e : entries) {
-    const std::string tensor = what + ": tensor '" + e.name + "' ";
+    const std::string tensor = source_name + ": tensor '" + e.name + "' ";
     if (e.begin > e.end) throw UserError(tensor + "ends before it begins");
     if (e.begin > at) throw UserError(tensor + "leaves a hole before it");
     if (e.begin < at) throw UserError(tensor + "overlaps the one before");
@@ -43,18 +44,18 @@ void check_cover(const std::vector<TensorEntry>& entries, int64_t size, const st
     at = e.end;
   }
   if (at != size) {
-    throw UserError(what + ": " + std::to_string(size - at) + " bytes belong to no tensor");
+    throw UserError(source_name + ": " + std::to_string(size - at) + " bytes belong to no tensor");
   }
 }
 
-void check_bools(const Tensor& tensor, const std::string& name, const std::string& what) {
+void check_bools(const Tensor& tensor, const std::string& name, const std::string& source_name) {
   const auto* bytes = static_cast<const uint8_t*>(tensor.data());
   if (std::any_of(bytes, bytes + tensor.bytes(), [](uint8_t b) { return b > 1; })) {
-    throw UserError(what + ": tensor '" + name + "' holds a bool that is neither 0 nor 1");
+    throw UserError(source_name + ": tensor '" + name + "' holds a bool that is neither 0 nor 1");
   }
 }
 
-/// The XXH3 hash of bytes added piece by piece, in decimal.
+/// Computes the XXH3 hash of bytes that are added incrementally; str() returns it in decimal.
 class Checksum {
  public:
   Checksum() { XXH3_64bits_reset(&state_); }
@@ -65,14 +66,14 @@ class Checksum {
   XXH3_state_t state_;
 };
 
-/// Removes the checksum from the metadata and compares it with the bytes from `begin` on. Returns
-/// false for files without a checksum, which other programs wrote.
-bool check_sum(std::map<std::string, std::string>& metadata, const ByteSource& bytes, int64_t begin,
-               const std::string& what) {
+/// Removes Fluid's checksum from the metadata. Throws UserError if it differs from the hash of the
+/// bytes from `begin` on. Returns false if the metadata has no checksum.
+bool verify_checksum(std::map<std::string, std::string>& metadata, const ByteSource& bytes,
+                     int64_t begin, const std::string& source_name) {
   const auto recorded = metadata.extract(kChecksum);
   if (recorded.empty()) return false;
   if (recorded.mapped() != std::to_string(bytes.hash(begin))) {
-    throw UserError(what + ": damaged: its checksum differs");
+    throw UserError(source_name + ": damaged: its checksum differs");
   }
   return true;
 }
@@ -86,36 +87,37 @@ const Tensor* TensorFile::find(std::string_view name) const {
   return nullptr;
 }
 
-TensorFile parse_safetensors(const ByteSource& bytes, const std::string& what) {
+TensorFile parse_safetensors(const ByteSource& bytes, const std::string& source_name) {
   const auto room = static_cast<uint64_t>(bytes.size());
   uint64_t length = 0;
-  if (room < kLengthBytes) throw UserError(what + ": too short for a safetensors file");
+  if (room < kLengthBytes) throw UserError(source_name + ": too short for a safetensors file");
   bytes.read(0, std::as_writable_bytes(std::span(&length, 1)));
-  if (length > kMaxHeader) throw UserError(what + ": not a safetensors file (header over 100 MB)");
-  if (length > room - kLengthBytes) throw UserError(what + ": the header is cut off");
+  if (length > kMaxHeaderBytes)
+    throw UserError(source_name + ": not a safetensors file (header over 100 MB)");
+  if (length > room - kLengthBytes) throw UserError(source_name + ": the header is cut off");
   std::string text(length, ' ');
   bytes.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
-  TensorHeader header = parse_tensor_header(text, what);
+  TensorHeader header = parse_tensor_header(text, source_name);
 
   const auto data = static_cast<int64_t>(kLengthBytes + length);
   std::stable_sort(header.entries.begin(), header.entries.end(),
                    [](const TensorEntry& a, const TensorEntry& b) {
                      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
                    });
-  check_cover(header.entries, bytes.size() - data, what);
+  check_contiguous(header.entries, bytes.size() - data, source_name);
   TensorFile file;
-  file.by_fluid = check_sum(header.metadata, bytes, data, what);
+  file.written_by_fluid = verify_checksum(header.metadata, bytes, data, source_name);
   file.metadata = std::move(header.metadata);
   for (TensorEntry& e : header.entries) {
-    Tensor tensor = bytes.tensor(e.dtype, e.shape, data + e.begin);
-    if (e.dtype == DType::boolean) check_bools(tensor, e.name, what);
+    Tensor tensor = bytes.read_tensor(e.dtype, e.shape, data + e.begin);
+    if (e.dtype == DType::boolean) check_bools(tensor, e.name, source_name);
     file.tensors.emplace_back(std::move(e.name), std::move(tensor));
   }
   return file;
 }
 
-TensorFile parse_safetensors(std::string_view bytes, const std::string& what) {
-  return parse_safetensors(MemoryBytes(bytes), what);
+TensorFile parse_safetensors(std::string_view bytes, const std::string& source_name) {
+  return parse_safetensors(MemoryBytes(bytes), source_name);
 }
 
 TensorFile read_safetensors(const std::string& path) {
@@ -144,7 +146,7 @@ void write_safetensors(const std::string& path,
     if (name == "__metadata__" || header.contains(name)) {
       throw UserError(path + ": two tensors cannot both be named '" + name + "'");
     }
-    header[name] = {{"dtype", safetensors_name(tensor.dtype())},
+    header[name] = {{"dtype", safetensors_dtype_name(tensor.dtype())},
                     {"shape", tensor.shape()},
                     {"data_offsets", {at, at + tensor.bytes()}}};
     at += tensor.bytes();

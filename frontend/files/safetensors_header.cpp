@@ -18,11 +18,12 @@ constexpr std::array<std::pair<DType, std::string_view>, 8> kNames = {{{DType::f
                                                                        {DType::u8, "U8"},
                                                                        {DType::boolean, "BOOL"}}};
 
-/// Accepts exactly the structure that the format allows. nlohmann's DOM parser keeps the last of
-/// duplicate keys and wraps negative numbers, so it cannot be used.
+/// A SAX parser that accepts exactly the JSON that the format allows. nlohmann's DOM parser is not
+/// strict enough: it keeps the last of duplicate keys, and wraps negative numbers.
 class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
  public:
-  HeaderSax(TensorHeader& header, const std::string& what) : header_(header), what_(what) {}
+  HeaderSax(TensorHeader& header, const std::string& source_name)
+      : header_(header), source_name_(source_name) {}
 
   bool key(string_t& text) override {
     if (depth_ == 1) {
@@ -32,10 +33,10 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
       fields_.clear();
       return true;
     }
-    if (!fields_.insert(text).second) fail(place() + " has the key '" + text + "' twice");
+    if (!fields_.insert(text).second) fail(location() + " has the key '" + text + "' twice");
     field_ = text;
     if (!in_metadata_ && text != "dtype" && text != "shape" && text != "data_offsets") {
-      fail(place() + " has an unknown key '" + text + "'");
+      fail(location() + " has an unknown key '" + text + "'");
     }
     return true;
   }
@@ -47,7 +48,7 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override {
     --depth_;
     if (depth_ == 1 && !in_metadata_) {
-      if (fields_.size() != 3) fail(place() + " needs dtype, shape and data_offsets");
+      if (fields_.size() != 3) fail(location() + " needs dtype, shape and data_offsets");
     }
     return true;
   }
@@ -64,14 +65,14 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
       entry.shape = numbers_;
       return true;
     }
-    if (numbers_.size() != 2) fail(place() + " needs two data_offsets");
+    if (numbers_.size() != 2) fail(location() + " needs two data_offsets");
     entry.begin = numbers_[0];
     entry.end = numbers_[1];
     return true;
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (!list_) unexpected("a number");
-    if (value > INT64_MAX) fail(place() + " has a number over 2^63 in " + field_);
+    if (value > INT64_MAX) fail(location() + " has a number over 2^63 in " + field_);
     numbers_.push_back(static_cast<int64_t>(value));
     return true;
   }
@@ -87,7 +88,7 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
         return true;
       }
     }
-    fail(place() + " has dtype '" + value + "', which Fluid does not read");
+    fail(location() + " has dtype '" + value + "', which Fluid does not read");
   }
   bool null() override { unexpected("null"); }
   bool boolean(bool) override { unexpected("a bool"); }
@@ -101,17 +102,19 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& text) const { throw UserError(what_ + ": " + text); }
-  [[noreturn]] void unexpected(const std::string& value) const {
-    fail(place() + " has " + value + " where the format allows none");
+  [[noreturn]] void fail(const std::string& text) const {
+    throw UserError(source_name_ + ": " + text);
   }
-  std::string place() const {
+  [[noreturn]] void unexpected(const std::string& value) const {
+    fail(location() + " has " + value + " where the format allows none");
+  }
+  std::string location() const {
     if (depth_ == 0 || names_.empty()) return "the header";
     return in_metadata_ ? "__metadata__" : "tensor '" + header_.entries.back().name + "'";
   }
 
   TensorHeader& header_;
-  const std::string& what_;
+  const std::string& source_name_;
   int depth_ = 0;
   bool list_ = false;
   bool in_metadata_ = false;
@@ -123,14 +126,16 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-TensorHeader parse_tensor_header(std::string_view json, const std::string& what) {
-  if (!json.starts_with('{')) throw UserError(what + ": the header does not start with '{'");
+TensorHeader parse_tensor_header(std::string_view json, const std::string& source_name) {
+  if (!json.starts_with('{')) throw UserError(source_name + ": the header does not start with '{'");
   TensorHeader header;
-  HeaderSax sax(header, what);
+  HeaderSax sax(header, source_name);
   nlohmann::json::sax_parse(json.begin(), json.end(), &sax);
   return header;
 }
 
-std::string_view safetensors_name(DType dtype) { return kNames[static_cast<size_t>(dtype)].second; }
+std::string_view safetensors_dtype_name(DType dtype) {
+  return kNames[static_cast<size_t>(dtype)].second;
+}
 
 }  // namespace fluid

@@ -10,24 +10,28 @@
 
 namespace fluid {
 
-/// A tensor as described in the header of a safetensors file. It is not checked against the file.
+/// The description of a tensor in the header of a safetensors file, not yet checked against the
+/// file's bytes.
 struct TensorEntry {
   std::string name;
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
-  int64_t begin = 0;  ///< byte offsets, counted from the end of the header
-  int64_t end = 0;
+  int64_t begin = 0;  ///< offset of the first byte, relative to the end of the header
+  int64_t end = 0;    ///< offset past the last byte, relative to the end of the header
 };
 
+/// The parsed header of a safetensors file.
 struct TensorHeader {
-  std::vector<TensorEntry> entries;  ///< in the order of the header
+  std::vector<TensorEntry> entries;  ///< tensors in the order of the header
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses the JSON header. Throws UserError "<what>: ..." for anything that the format forbids:
-/// duplicate or unknown keys, numbers that are not unsigned integers, missing fields.
-TensorHeader parse_tensor_header(std::string_view json, const std::string& what);
+/// Parses the JSON header of a safetensors file. Throws UserError "<source_name>: ..." for anything
+/// that the format forbids: duplicate or unknown keys, missing keys, and numbers that are not
+/// unsigned integers.
+TensorHeader parse_tensor_header(std::string_view json, const std::string& source_name);
 
-std::string_view safetensors_name(DType dtype);  ///< "F32"
+/// Returns the name of a dtype in safetensors files, such as "F32".
+std::string_view safetensors_dtype_name(DType dtype);
 
 }  // namespace fluid

@@ -15,8 +15,8 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kCifarSide = 32, kImage = 3 * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
-/// Returns the paths of a split's files by their names without ".gz". A plain file takes precedence
-/// over a gzipped one.
+/// Returns the paths of the files of a split, by file name without ".gz". A plain file takes
+/// precedence over a gzipped one.
 std::map<std::string, std::string> find_files(const std::string& directory, bool test) {
   std::error_code error;
   const std::filesystem::directory_iterator entries(directory, error);
@@ -87,7 +87,7 @@ DataKind cifar10_kind() {
               "label i64",
           .options = {"split"},
           .load = [](const DataArgs& args) {
-            return read_cifar10(args.path(), args.choice("split", "train", {"train", "test"}));
+            return read_cifar10(args.path(), args.get_choice("split", "train", {"train", "test"}));
           }};
 }
 

@@ -7,7 +7,7 @@
 namespace fluid {
 
 /// Reads CIFAR-10's binary files in `directory`, gzipped or not: image u8[n, 3, 32, 32] and label
-/// i64[n]. A record is one label byte and 3072 image bytes: a plane each for red, green and blue
+/// i64[n]. A record is one label byte and 3072 image bytes: the red, green and blue planes
 /// (https://www.cs.toronto.edu/~kriz/cifar.html). `split` "train" reads all files data_batch_*.bin
 /// in the order of their names; "test" reads test_batch.bin. Throws UserError when a split has no
 /// file, and for damaged files and labels above 9.

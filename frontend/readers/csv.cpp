@@ -13,14 +13,14 @@
 namespace fluid {
 namespace {
 
-/// Indices of the file's columns that become x and y.
+/// Indices of the CSV columns that become the dataset columns x and y.
 struct Columns {
   std::vector<size_t> x;
   std::optional<size_t> y;
 };
 
-/// Splits "a,b" at commas.
-std::vector<std::string> listed(const std::string& text) {
+/// Splits a list of names such as "a,b" at its commas.
+std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
@@ -35,18 +35,19 @@ size_t column_named(const std::string& name, const std::vector<std::string>& nam
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
     const std::string near = did_you_mean(name, names);
-    const bool label = near.empty() && name == args.text("label", "");
+    const bool label = near.empty() && name == args.get_string("label", "");
     args.fail("no column '" + name + "'" + near +
               (label ? ": leave label out where the data has none" : ""));
   }
   return static_cast<size_t>(found - names.begin());
 }
 
-/// Returns the indices of the columns that `option` lists. Throws UserError if one is the label.
+/// Returns the indices of the columns whose names the value of option `option` lists. Throws
+/// UserError if a listed column is the label.
 std::vector<size_t> columns_in(const std::string& option, const std::vector<std::string>& names,
                                std::optional<size_t> label, const DataArgs& args) {
   std::vector<size_t> columns;
-  for (const std::string& name : listed(*args.find(option))) {
+  for (const std::string& name : split_at_commas(*args.find(option))) {
     const size_t column = column_named(name, names, args);
     if (column == label) args.fail("column '" + name + "' is the label: " + option + " names it");
     if (std::ranges::find(columns, column) != columns.end()) {
@@ -75,19 +76,20 @@ Columns chosen_columns(const std::vector<std::string>& names, const DataArgs& ar
   return columns;
 }
 
-/// Whether `field` is a common marker for a missing value.
+/// Whether `field` is empty or a common marker for a missing value, such as "NaN".
 bool is_missing(std::string_view field) {
   static const std::set<std::string> kNames = {"", "na", "n/a", "#n/a", "nan", "null", "none"};
   return kNames.contains(ir::lowercase(field));
 }
 
-/// Returns text of a file for a message: on one line, truncated if long.
-std::string shown(std::string_view text) {
-  constexpr size_t kMost = 40;
-  return ir::one_line(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+/// Formats `text` for an error message: on one line, truncated to 40 characters.
+std::string excerpt(std::string_view text) {
+  constexpr size_t kMaxLength = 40;
+  return ir::escape_control_characters(text.substr(0, kMaxLength)) +
+         (text.size() > kMaxLength ? "..." : "");
 }
 
-/// Reads the chosen columns of a file as numbers, row by row.
+/// Reads the x and y columns of a CSV file into a dataset, row by row.
 class TableReader {
  public:
   TableReader(const DataArgs& args, const std::string& text)
@@ -99,7 +101,7 @@ class TableReader {
   }
 
   Dataset read() {
-    const bool classes = args_.flag("classes", false);
+    const bool classes = args_.get_flag("classes", false);
     while (csv_.next()) {
       if (csv_.fields().size() != names_.size()) {
         fail(std::to_string(csv_.fields().size()) + " fields, but the first line has " +
@@ -115,13 +117,13 @@ class TableReader {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw UserError(csv_.place() + ": " + message);
+    throw UserError(csv_.location() + ": " + message);
   }
 
   void check_distinct() const {
     std::set<std::string> seen;
     for (const std::string& name : names_) {
-      if (!seen.insert(name).second) fail("two columns are named '" + shown(name) + "'");
+      if (!seen.insert(name).second) fail("two columns are named '" + excerpt(name) + "'");
     }
   }
 
@@ -129,20 +131,20 @@ class TableReader {
     const std::string_view field = csv_.fields()[column];
     const bool signed_plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
     const std::optional<double> value = parse_number<double>(field.substr(signed_plus ? 1 : 0));
-    if (!value || !std::isfinite(*value)) reject(field, "column '" + shown(names_[column]) + "'");
+    if (!value || !std::isfinite(*value)) reject(field, "column '" + excerpt(names_[column]) + "'");
     return *value;
   }
 
   [[noreturn]] void reject(std::string_view field, const std::string& where) const {
-    if (!is_missing(field)) fail(where + ": '" + shown(field) + "' is not a finite number");
-    fail(where + " has no value" + (field.empty() ? "" : " ('" + shown(field) + "')") +
+    if (!is_missing(field)) fail(where + ": '" + excerpt(field) + "' is not a finite number");
+    fail(where + " has no value" + (field.empty() ? "" : " ('" + excerpt(field) + "')") +
          ": fill it in, or leave the row or the column out");
   }
 
   float f32_of(size_t column) const {
     const auto value = static_cast<float>(number(column));
     if (!std::isfinite(value)) {
-      fail("column '" + shown(names_[column]) + "': " + shown(csv_.fields()[column]) +
+      fail("column '" + excerpt(names_[column]) + "': " + excerpt(csv_.fields()[column]) +
            " is beyond the range of f32");
     }
     return value;
@@ -151,13 +153,13 @@ class TableReader {
   int64_t class_of(size_t column) const {
     const double v = number(column);
     if (v != std::floor(v) || v < 0 || v > 0x1p53) {
-      fail("column '" + shown(names_[column]) + "': " + shown(csv_.fields()[column]) +
+      fail("column '" + excerpt(names_[column]) + "': " + excerpt(csv_.fields()[column]) +
            " is not a class number");
     }
     return static_cast<int64_t>(v);
   }
 
-  /// Whether every row is one line, without empty lines between rows.
+  /// Whether every row is on a single line and there are no empty lines between rows.
   bool one_line_per_row() const {
     return lines_.empty() ||
            lines_.back() - lines_.front() + 1 == static_cast<int64_t>(lines_.size());

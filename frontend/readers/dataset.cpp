@@ -44,7 +44,7 @@ int64_t Dataset::row(int64_t sample) const {
   return rows.empty() ? sample : rows.at(static_cast<size_t>(sample));
 }
 
-std::string Dataset::place(int64_t sample) const {
+std::string Dataset::location(int64_t sample) const {
   const std::string of = source.empty() ? "" : " of '" + source + "'";
   const int64_t line = !lines.empty()   ? lines.at(static_cast<size_t>(sample))
                        : first_line > 0 ? first_line + row(sample)
@@ -53,11 +53,11 @@ std::string Dataset::place(int64_t sample) const {
                   : "sample " + std::to_string(row(sample)) + of;
 }
 
-std::string Dataset::place_of(const std::string& name, int64_t value) const {
+std::string Dataset::find_location(const std::string& name, int64_t value) const {
   const Tensor* column = find(name);
   if (column == nullptr || is_float(column->dtype()) || column->shape().empty()) return "";
   for (int64_t i = 0; i < column->numel(); ++i) {
-    if (column->integer(i) == value) return place(i / (column->numel() / column->shape()[0]));
+    if (column->integer(i) == value) return location(i / (column->numel() / column->shape()[0]));
   }
   return "";
 }

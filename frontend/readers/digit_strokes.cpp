@@ -117,7 +117,7 @@ const StrokeVariants kNine = {
 
 }  // namespace
 
-const std::vector<std::vector<Stroke>>& digit_variants(int digit) {
+const std::vector<std::vector<Stroke>>& digit_stroke_variants(int digit) {
   static const std::array<const StrokeVariants*, 10> all = {
       &kZero, &kOne, &kTwo, &kThree, &kFour, &kFive, &kSix, &kSeven, &kEight, &kNine};
   return *all.at(static_cast<size_t>(digit));

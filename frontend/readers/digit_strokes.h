@@ -4,16 +4,16 @@
 
 namespace fluid {
 
-/// A point in the unit square in which a digit is drawn: x to the right, y down.
+/// A point of a digit's shape, in the unit square: x points right, y points down.
 struct Point {
   double x = 0;
   double y = 0;
 };
 
-/// A smooth curve through its points, in drawing order.
+/// A stroke of the pen: a smooth curve through these points.
 using Stroke = std::vector<Point>;
 
-/// Returns the variants of `digit` (0 to 9), each a list of strokes.
-const std::vector<std::vector<Stroke>>& digit_variants(int digit);
+/// Returns the handwriting variants of `digit` (0 to 9). A variant is a list of strokes.
+const std::vector<std::vector<Stroke>>& digit_stroke_variants(int digit);
 
 }  // namespace fluid

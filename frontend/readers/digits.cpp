@@ -19,23 +19,27 @@ namespace {
 
 constexpr int kDigitSide = 28;
 constexpr int kDigitPixels = kDigitSide * kDigitSide;
-constexpr int kStepsPerSpan = 4;  // line segments between two points of a stroke
-constexpr double kWobble = 0.04;  // standard deviation of a point's offset, relative to the box
-constexpr double kMaxTurn = 0.25, kMaxShear = 0.4;
-constexpr double kMaxShift = 2.25;  // pixels
-constexpr double kSoftness = 1.1;   // width of a stroke's soft edge, in pixels
+constexpr int kStepsPerSpan = 4;  // number of line segments between two control points
+/// Standard deviation of the jitter of control points, relative to the height of a digit.
+constexpr double kJitter = 0.04;
+constexpr double kMaxRotation = 0.25;  // largest rotation of a digit, in radians
+constexpr double kMaxShear = 0.4;
+constexpr double kMaxShift = 2.25;  // largest offset of the digit from the centre, in pixels
+constexpr double kEdgeWidth = 1.1;  // width of the anti-aliased edge of a stroke, in pixels
 constexpr size_t kMaxThreads = 8;
-constexpr size_t kPiece = 256;  // samples that a thread generates at a time
+constexpr size_t kSamplesPerTask = 256;  // number of samples per task of a thread
 
 struct Segment {
   Point a, b;
 };
 
-/// Catmull-Rom spline (1974): interpolates between b (t = 0) and c (t = 1).
+/// Evaluates the Catmull-Rom spline (1974) with the control points a, b, c, d at `t`: from b at
+/// t = 0 to c at t = 1.
 double catmull_rom(double a, double b, double c, double d, double t) {
   return b + t / 2 * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
 }
 
+/// Appends line segments that approximate the spline of a stroke.
 void flatten(const Stroke& stroke, std::vector<Segment>& segments) {
   const auto point = [&](int64_t i) {
     return stroke[static_cast<size_t>(std::clamp<int64_t>(i, 0, std::ssize(stroke) - 1))];
@@ -52,18 +56,20 @@ void flatten(const Stroke& stroke, std::vector<Segment>& segments) {
   }
 }
 
-/// Draws a random variant of a digit: points jittered, rotated, sheared and stretched.
-std::vector<Segment> write(int digit, SplitMix64& random) {
-  const auto& ways = digit_variants(digit);
-  std::vector<Stroke> strokes = ways[random.below(ways.size())];
-  const double turn = random.uniform(-kMaxTurn, kMaxTurn);
-  const double shear = random.uniform(-0.15, kMaxShear);  // handwriting leans to the right
+/// Returns the line segments of a random variant of `digit`, with its control points randomly
+/// jittered, rotated, sheared and stretched.
+std::vector<Segment> random_segments(int digit, SplitMix64& random) {
+  const auto& variants = digit_stroke_variants(digit);
+  std::vector<Stroke> strokes = variants[random.below(variants.size())];
+  const double turn = random.uniform(-kMaxRotation, kMaxRotation);
+  // Mostly positive, because handwriting mostly leans right.
+  const double shear = random.uniform(-0.15, kMaxShear);
   const double width = random.uniform(0.45, 1.0);
   std::vector<Segment> segments;
   for (Stroke& stroke : strokes) {
     for (Point& p : stroke) {
-      const double y = p.y - 0.5 + kWobble * random.normal();
-      const double x = width * (p.x - 0.5 + kWobble * random.normal()) - shear * y;
+      const double y = p.y - 0.5 + kJitter * random.normal();
+      const double x = width * (p.x - 0.5 + kJitter * random.normal()) - shear * y;
       p = {std::cos(turn) * x - std::sin(turn) * y, std::sin(turn) * x + std::cos(turn) * y};
     }
     flatten(stroke, segments);
@@ -71,8 +77,9 @@ std::vector<Segment> write(int digit, SplitMix64& random) {
   return segments;
 }
 
-/// Scales to pixels, so that the longer side is `size`, and moves the centre of mass to `centre`.
-void place(std::vector<Segment>& segments, double size, Point centre) {
+/// Scales the segments so that the longer side of their bounding box is `size` pixels, and moves
+/// their centre of mass to `centre`.
+void scale_and_centre(std::vector<Segment>& segments, double size, Point centre) {
   Point low = segments[0].a, high = low, mass;
   double length = 0;
   for (const auto& [a, b] : segments) {
@@ -99,9 +106,10 @@ double distance(Point p, const Segment& s) {
   return std::sqrt(ex * ex + ey * ey);
 }
 
-/// Draws a segment into `image`: 1 on the line, falling to 0 over its soft edge.
-void ink(const Segment& s, double radius, std::span<float> image) {
-  const double reach = radius + kSoftness / 2;
+/// Draws a line segment of the given radius into `image`. Pixel values are 1 on the line and fall
+/// to 0 over an edge of width kEdgeWidth.
+void rasterize(const Segment& s, double radius, std::span<float> image) {
+  const double reach = radius + kEdgeWidth / 2;
   const auto first = [&](double v) { return std::max(0, static_cast<int>(std::ceil(v - reach))); };
   const auto last = [&](double v) {
     return std::min(kDigitSide - 1, static_cast<int>(std::floor(v + reach)));
@@ -109,15 +117,15 @@ void ink(const Segment& s, double radius, std::span<float> image) {
   for (int y = first(std::min(s.a.y, s.b.y)); y <= last(std::max(s.a.y, s.b.y)); ++y) {
     for (int x = first(std::min(s.a.x, s.b.x)); x <= last(std::max(s.a.x, s.b.x)); ++x) {
       const double d = distance({static_cast<double>(x), static_cast<double>(y)}, s);
-      const double value = std::clamp((reach - d) / kSoftness, 0.0, 1.0);
+      const double value = std::clamp((reach - d) / kEdgeWidth, 0.0, 1.0);
       float& pixel = image[static_cast<size_t>(y * kDigitSide + x)];
       pixel = std::max(pixel, static_cast<float>(value));
     }
   }
 }
 
-/// Returns an approximately normal number (mean 0, variance 1): a scaled sum of four uniform
-/// numbers.
+/// Returns an approximately normal random number with mean 0 and variance 1: the scaled sum of four
+/// uniform numbers.
 double approximate_normal(SplitMix64& random) {
   const uint64_t bits = random.next();
   const auto sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +
@@ -126,15 +134,15 @@ double approximate_normal(SplitMix64& random) {
 }
 
 void draw(int digit, SplitMix64& random, std::span<uint8_t> out) {
-  std::vector<Segment> segments = write(digit, random);
+  std::vector<Segment> segments = random_segments(digit, random);
   const double centre = (kDigitSide - 1) / 2.0;
   const double size = random.uniform(14, 20);
   const Point at = {centre + random.uniform(-kMaxShift, kMaxShift),
                     centre + random.uniform(-kMaxShift, kMaxShift)};
-  place(segments, size, at);
+  scale_and_centre(segments, size, at);
   const double radius = random.uniform(0.5, 1.7);
   std::array<float, kDigitPixels> image = {};
-  for (const Segment& s : segments) ink(s, radius, image);
+  for (const Segment& s : segments) rasterize(s, radius, image);
   const double strength = random.uniform(200, 255), noise = random.uniform(0, 16);
   for (size_t i = 0; i < out.size(); ++i) {
     const double value =
@@ -151,8 +159,8 @@ Dataset generate_digits(int64_t samples, uint64_t seed) {
   const size_t all = classes.size();
   std::atomic<size_t> next = 0;
   const auto generate = [&] {
-    for (size_t first; (first = next.fetch_add(kPiece)) < all;) {
-      for (size_t i = first; i < std::min(first + kPiece, all); ++i) {
+    for (size_t first; (first = next.fetch_add(kSamplesPerTask)) < all;) {
+      for (size_t i = first; i < std::min(first + kSamplesPerTask, all); ++i) {
         SplitMix64 random(seed, i);
         classes[i] = static_cast<uint8_t>(random.below(10));
         draw(classes[i], random, pixels.subspan(i * kDigitPixels, kDigitPixels));
@@ -172,11 +180,11 @@ DataKind digits_kind() {
           .needs_path = false,
           .options = {"n", "seed", "split"},
           .load = [](const DataArgs& args) {
-            constexpr int64_t kMost = 1'000'000;
-            const bool test = args.choice("split", "train", {"train", "test"}) == "test";
-            const int64_t n = args.integer("n", test ? kTestDigits : kTrainDigits, 1);
-            if (n > kMost) args.fail("n is over 1000000");
-            const auto seed = static_cast<uint64_t>(args.integer("seed", 0, 0));
+            constexpr int64_t kMaxSamples = 1'000'000;
+            const bool test = args.get_choice("split", "train", {"train", "test"}) == "test";
+            const int64_t n = args.get_integer("n", test ? kTestDigits : kTrainDigits, 1);
+            if (n > kMaxSamples) args.fail("n is over 1000000");
+            const auto seed = static_cast<uint64_t>(args.get_integer("seed", 0, 0));
             return generate_digits(n, 2 * seed + (test ? 1 : 0));
           }};
 }

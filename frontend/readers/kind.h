@@ -11,22 +11,23 @@
 
 namespace fluid {
 
-/// The options that a SPEC gives to its kind of data, with typed access. Errors name the SPEC.
+/// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
 class DataArgs {
  public:
   DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options)
       : spec_(std::move(spec)), path_(std::move(path)), options_(std::move(options)) {}
 
-  const std::string& path() const { return path_; }  ///< the text after the colon
-  const std::string* find(const std::string& name) const;
-  std::string text(const std::string& name, const std::string& fallback) const;
-  int64_t integer(const std::string& name, int64_t fallback, int64_t lowest) const;
-  bool flag(const std::string& name, bool fallback) const;  ///< option with the value 0 or 1
-  /// Returns an option that must be one of `allowed`. Otherwise throws UserError, which suggests
-  /// the most similar allowed value.
-  std::string choice(const std::string& name, const std::string& fallback,
-                     const std::vector<std::string>& allowed) const;
-  [[noreturn]] void fail(const std::string& what) const;
+  const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
+  const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
+  std::string get_string(const std::string& name, const std::string& fallback) const;
+  int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;
+  bool get_flag(const std::string& name, bool fallback) const;  ///< value must be 0 or 1
+  /// Returns the value of an option. Throws UserError, with the most similar allowed value, if it
+  /// is not one of `allowed`.
+  std::string get_choice(const std::string& name, const std::string& fallback,
+                         const std::vector<std::string>& allowed) const;
+  /// Throws a UserError that names the SPEC.
+  [[noreturn]] void fail(const std::string& message) const;
 
  private:
   std::string spec_;
@@ -34,16 +35,17 @@ class DataArgs {
   std::map<std::string, std::string> options_;
 };
 
-/// A kind of data that a SPEC can name. Each kind has its own file; spec.cpp lists them.
+/// A data format or source that a data SPEC can name, such as "mnist" or "csv". data_kinds() lists
+/// all kinds.
 struct DataKind {
-  std::string name;   ///< "mnist"
-  std::string usage;  ///< "mnist:DIR"
-  std::string doc;    ///< one sentence that names the columns
+  std::string name;   ///< name in a SPEC: "mnist"
+  std::string usage;  ///< form of a SPEC, for messages: "mnist:DIR"
+  std::string doc;    ///< help text, which names the columns of the dataset
   bool needs_path = true;
-  bool full_batch = false;   ///< many small samples: the default batch is all of them
-  bool splits_rows = false;  ///< no split of its own: `val=0.2` holds out rows, chosen by `seed`
-  std::vector<std::string> options;  ///< options besides those that every kind has
-  std::function<Dataset(const DataArgs&)> load;
+  bool full_batch = false;           ///< the default batch is the whole dataset
+  bool splits_rows = false;          ///< no splits in the data; options val and seed hold out rows
+  std::vector<std::string> options;  ///< options besides those common to all kinds
+  std::function<Dataset(const DataArgs&)> load;  ///< reads or generates the dataset
 };
 
 DataKind mnist_kind();

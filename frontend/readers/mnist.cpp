@@ -13,7 +13,7 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kMnistSide = 28;
 
-/// Finds a file under any of the names that MNIST is distributed with.
+/// Returns the path of an MNIST file, under any of the names with which MNIST is distributed.
 std::string find_file(const std::string& directory, const std::string& stem, int rank) {
   for (const char* separator : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {
@@ -30,16 +30,16 @@ std::string find_file(const std::string& directory, const std::string& stem, int
 
 }  // namespace
 
-Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& what) {
+Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& source_name) {
   const int64_t n = images.shape().at(0);
   if (n != labels.numel()) {
-    throw UserError(what + " has " + std::to_string(n) + " images but " +
+    throw UserError(source_name + " has " + std::to_string(n) + " images but " +
                     std::to_string(labels.numel()) + " labels");
   }
   const std::span<const uint8_t> raw = labels.as<uint8_t>();
   const auto bad = std::find_if(raw.begin(), raw.end(), [](uint8_t l) { return l >= kClasses; });
   if (bad != raw.end()) {
-    throw UserError(what + ": label " + std::to_string(*bad) + " of sample " +
+    throw UserError(source_name + ": label " + std::to_string(*bad) + " of sample " +
                     std::to_string(bad - raw.begin()) + " is not a digit");
   }
   Dataset data;
@@ -68,7 +68,7 @@ DataKind mnist_kind() {
       .doc = "the original MNIST files, gzipped or not: columns image u8[1, 28, 28] and label i64",
       .options = {"split"},
       .load = [](const DataArgs& args) {
-        return read_mnist(args.path(), args.choice("split", "train", {"train", "test"}));
+        return read_mnist(args.path(), args.get_choice("split", "train", {"train", "test"}));
       }};
 }
 

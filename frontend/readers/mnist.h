@@ -12,15 +12,16 @@ namespace fluid {
 /// digit.
 Dataset read_mnist(const std::string& directory, const std::string& split = "train");
 
-/// Batches of MNIST's training samples: `for (const Batch& batch : Mnist(dir, {.batch = 100}))`.
+/// A reader of MNIST's training split: `for (const Batch& batch : Mnist(dir, {.batch = 100}))`.
 class Mnist : public Reader {
  public:
   explicit Mnist(const std::string& directory, const ReaderOptions& options = {})
       : Reader(read_mnist(directory), options) {}
 };
 
-/// Makes a dataset with columns image and label of 28x28 u8 images and u8 labels. Throws UserError
-/// when their counts differ or a label is above 9. `what` names the source in messages.
-Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& what);
+/// Creates a dataset with the columns image and label from 28x28 u8 images and u8 labels. Throws
+/// UserError when their counts differ or a label is above 9. `source_name` names the source in
+/// messages.
+Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& source_name);
 
 }  // namespace fluid

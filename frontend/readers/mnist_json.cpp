@@ -12,8 +12,9 @@ namespace {
 constexpr size_t kPixels = 784;
 constexpr double kWhite = 255;
 
-/// Extracts one split from [[images, labels], [images, labels], [images, labels]]. An image is a
-/// list of 784 numbers in [0, 1].
+/// A SAX parser for MNIST as JSON: a list of the splits train, val and test, each as [images,
+/// labels]. An image is a list of 784 numbers in [0, 1]. Collects the pixels and labels of one
+/// split.
 class SplitSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   SplitSax(int split, const std::string& path) : split_(split), path_(path) {}
@@ -24,16 +25,16 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool start_array(size_t) override {
     ++depth_;
-    if (depth_ > 4 || (depth_ == 4 && part_ != 1)) fail("the nesting of the lists is wrong");
+    if (depth_ > 4 || (depth_ == 4 && list_ != 1)) fail("the nesting of the lists is wrong");
     if (depth_ == 2) {
       ++splits;
-      part_ = 0;
+      list_ = 0;
     }
-    if (depth_ == 3) ++part_;
+    if (depth_ == 3) ++list_;
     return true;
   }
   bool end_array() override {
-    if (depth_ == 2 && part_ != 2) fail("a split is not [images, labels]");
+    if (depth_ == 2 && list_ != 2) fail("a split is not [images, labels]");
     if (depth_ == 4 && wanted() && pixels.size() % kPixels != 0) {
       fail("an image does not have 784 numbers");
     }
@@ -67,7 +68,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 4) {
       if (!(value >= 0 && value <= 1)) fail("a pixel is not in [0, 1]");
       if (wanted()) pixels.push_back(static_cast<uint8_t>(std::lround(value * kWhite)));
-    } else if (depth_ == 3 && part_ == 2) {
+    } else if (depth_ == 3 && list_ == 2) {
       if (!(value >= 0 && value <= kWhite) || value != std::floor(value)) {
         fail("a label is not a digit");
       }
@@ -81,7 +82,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
   int split_;
   const std::string& path_;
   int depth_ = 0;
-  int part_ = 0;  // position in the split: 1 images, 2 labels
+  int list_ = 0;  // list of the current split that is being parsed: 1 images, 2 labels
 };
 
 Dataset read_mnist_json(const std::string& path, int split) {
@@ -106,7 +107,7 @@ DataKind mnist_json_kind() {
           .options = {"split"},
           .load = [](const DataArgs& args) {
             const std::vector<std::string> splits = {"train", "val", "test"};
-            const std::string split = args.choice("split", "train", splits);
+            const std::string split = args.get_choice("split", "train", splits);
             const auto at = std::find(splits.begin(), splits.end(), split) - splits.begin();
             return read_mnist_json(args.path(), static_cast<int>(at));
           }};

@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// Batches held at once: one in use, the others ready or being gathered.
+/// Number of batch buffers: one is in use, the others are prefetched.
 constexpr size_t kSlots = 3;
 
 uint64_t fresh_batch_id() {
@@ -55,11 +55,11 @@ class Reader::Impl {
     }
     samples_ = options_.drop_last ? all / batch_ * batch_ : all;
     batch_ = std::min(batch_, samples_);
-    rest_ = seek_remainder_ = samples_ % batch_;
+    last_batch_ = seek_remainder_ = samples_ % batch_;
     single_batch_ = batch_ == all && !options_.shuffle_seed;
     if (single_batch_) {
-      for (auto& [name, tensor] : data_.columns) store_[0].push_back(tensor);
-      full_[0] = part_of(0, batch_, shard_of(batch_).first);
+      for (auto& [name, tensor] : data_.columns) slots_[0].push_back(tensor);
+      full_[0] = batch_view(0, batch_, shard_of(batch_).first);
       full_[0].id = fresh_batch_id();
     }
   }
@@ -67,13 +67,13 @@ class Reader::Impl {
   ~Impl() { stop(); }
 
   const Batch* next() {
-    if (at_ == end_of(epoch_)) {
-      at_ = 0;
+    if (position_in_epoch_ == end_of(epoch_)) {
+      position_in_epoch_ = 0;
       ++epoch_;
       return nullptr;
     }
-    const int64_t begin = at_, size = size_at(epoch_, at_);
-    at_ += size;
+    const int64_t begin = position_in_epoch_, size = size_at(epoch_, position_in_epoch_);
+    position_in_epoch_ += size;
     if (single_batch_) return size == batch_ ? &full_[0] : &seek_last_[0];
     if (!thread_.joinable()) start(begin);
     std::unique_lock lock(mutex_);
@@ -88,7 +88,10 @@ class Reader::Impl {
     return epoch_ == seek_epoch_ ? &seek_last_[slot] : &last_[slot];
   }
 
-  int64_t position() const { return epoch_ * samples_ + (at_ == end_of(epoch_) ? samples_ : at_); }
+  int64_t position() const {
+    return epoch_ * samples_ +
+           (position_in_epoch_ == end_of(epoch_) ? samples_ : position_in_epoch_);
+  }
 
   void seek(int64_t position) {
     if (position < 0) {
@@ -96,24 +99,25 @@ class Reader::Impl {
     }
     stop();
     epoch_ = seek_epoch_ = position / samples_;
-    at_ = position % samples_;
-    seek_remainder_ = (samples_ - at_) % batch_;
-    // With a single batch per epoch, only the batch after seek() can be smaller.
-    if (single_batch_ && at_ > 0) {
-      seek_last_[0] = part_of(0, seek_remainder_, at_ + shard_of(seek_remainder_).first);
+    position_in_epoch_ = position % samples_;
+    seek_remainder_ = (samples_ - position_in_epoch_) % batch_;
+    // With a single batch per epoch, only the first batch after seek() can be smaller than batch_.
+    if (single_batch_ && position_in_epoch_ > 0) {
+      seek_last_[0] =
+          batch_view(0, seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
     }
   }
 
   std::vector<int64_t> batch_sizes() const {
     std::vector<int64_t> sizes;
-    for (const int64_t whole : {batch_, rest_, options_.drop_last ? 0 : seek_remainder_}) {
+    for (const int64_t whole : {batch_, last_batch_, options_.drop_last ? 0 : seek_remainder_}) {
       const int64_t size = shard_of(whole).size;
       if (whole > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
     }
     return sizes;
   }
 
-  int64_t batches() const { return samples_ / batch_ + (rest_ > 0); }
+  int64_t batches() const { return samples_ / batch_ + (last_batch_ > 0); }
 
   int64_t buffer_bytes() const {
     if (single_batch_) return 0;
@@ -136,23 +140,23 @@ class Reader::Impl {
     return fluid::shard_of(samples, options_.rank, options_.world);
   }
 
-  /// The position at which an epoch ends; at_ never exceeds it.
+  /// Returns the position within `epoch`, in samples, at which the epoch ends.
   int64_t end_of(int64_t epoch) const {
-    const bool short_of_one = options_.drop_last && epoch == seek_epoch_;
-    return samples_ - (short_of_one ? seek_remainder_ : 0);
+    const bool drops_remainder = options_.drop_last && epoch == seek_epoch_;
+    return samples_ - (drops_remainder ? seek_remainder_ : 0);
   }
 
-  /// Returns the samples of the global batch that starts at `at`.
+  /// Returns the size of the global batch that starts at sample `at` of `epoch`.
   int64_t size_at(int64_t epoch, int64_t at) const { return std::min(batch_, end_of(epoch) - at); }
 
   void start(int64_t at) {
-    if (store_[0].empty()) allocate();
+    if (slots_[0].empty()) allocate();
     for (size_t slot = 0; slot < kSlots && seek_remainder_ > 0; ++slot) {
-      seek_last_[slot] = part_of(slot, seek_remainder_, 0);
+      seek_last_[slot] = batch_view(slot, seek_remainder_, 0);
     }
     filled_ = released_ = 0;
     in_use_ = stopping_ = false;
-    thread_ = start_thread([this, epoch = epoch_, at] { fill(epoch, at); });
+    thread_ = start_thread([this, epoch = epoch_, at] { prefetch_batches(epoch, at); });
   }
 
   void stop() {
@@ -170,28 +174,28 @@ class Reader::Impl {
       for (const auto& [name, tensor] : data_.columns) {
         std::vector<int64_t> shape = tensor.shape();
         shape[0] = shard_of(batch_).size;
-        store_[slot].emplace_back(tensor.dtype(), shape);
+        slots_[slot].emplace_back(tensor.dtype(), shape);
       }
-      full_[slot] = part_of(slot, batch_, 0);
-      if (rest_ > 0) last_[slot] = part_of(slot, rest_, 0);
+      full_[slot] = batch_view(slot, batch_, 0);
+      if (last_batch_ > 0) last_[slot] = batch_view(slot, last_batch_, 0);
     }
     order_.resize(static_cast<size_t>(data_.samples()));
   }
 
-  /// Returns this rank's shard of a global batch of `whole` samples. The shard starts at sample
-  /// `from` of `slot`.
-  Batch part_of(size_t slot, int64_t whole, int64_t from) {
-    const RankShard share = shard_of(whole);
+  /// Returns a batch with this rank's shard of a global batch of `whole` samples. The columns of
+  /// the batch are views into buffer `slot` that begin at its sample `from`.
+  Batch batch_view(size_t slot, int64_t whole, int64_t from) {
+    const RankShard shard = shard_of(whole);
     Batch batch;
-    batch.size = share.size;
+    batch.size = shard.size;
     if (options_.world > 1) {
-      batch.first = share.first;
+      batch.first = shard.first;
       batch.whole = whole;
     }
-    for (size_t c = 0; c < store_[slot].size(); ++c) {
-      Tensor& column = store_[slot][c];
+    for (size_t c = 0; c < slots_[slot].size(); ++c) {
+      Tensor& column = slots_[slot][c];
       std::vector<int64_t> shape = column.shape();
-      shape[0] = share.size;
+      shape[0] = shard.size;
       auto* data = static_cast<std::byte*>(column.data()) + from * sample_bytes(c);
       batch.columns.emplace_back(data_.columns[c].first, Tensor::view(column.dtype(), shape, data));
     }
@@ -202,13 +206,14 @@ class Reader::Impl {
     return data_.columns[column].second.bytes() / data_.samples();
   }
 
-  /// Body of the thread: gathers batches, starting at sample `at` of `epoch`, until it is stopped.
-  void fill(int64_t epoch, int64_t at) {
-    arrange(epoch);
+  /// Main function of the prefetch thread: fills the buffers with successive batches, beginning at
+  /// sample `at` of `epoch`, until stop() is called.
+  void prefetch_batches(int64_t epoch, int64_t at) {
+    set_order(epoch);
     for (int64_t n = 0;; ++n) {
       if (at == end_of(epoch)) {
         at = 0;
-        arrange(++epoch);
+        set_order(++epoch);
       }
       {
         std::unique_lock lock(mutex_);
@@ -224,40 +229,45 @@ class Reader::Impl {
     }
   }
 
-  /// Sets the order of the samples in `epoch` (Fisher-Yates shuffle).
-  void arrange(int64_t epoch) {
+  /// Sets order_ for `epoch`: a Fisher-Yates shuffle, or the order of the dataset.
+  void set_order(int64_t epoch) {
     std::iota(order_.begin(), order_.end(), int64_t{0});
     if (!options_.shuffle_seed) return;
     SplitMix64 random(*options_.shuffle_seed, static_cast<uint64_t>(epoch));
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
   }
 
-  void gather(size_t slot, int64_t at, const RankShard& share) {
+  /// Copies the samples of a shard into buffer `slot`. The global batch starts at sample `at`.
+  void gather(size_t slot, int64_t at, const RankShard& shard) {
     for (size_t c = 0; c < data_.columns.size(); ++c) {
       const auto size = static_cast<size_t>(sample_bytes(c));
       const auto* from = static_cast<const std::byte*>(data_.columns[c].second.data());
-      auto* to = static_cast<std::byte*>(store_[slot][c].data());
-      for (int64_t i = at + share.first; i < at + share.first + share.size; ++i, to += size) {
+      auto* to = static_cast<std::byte*>(slots_[slot][c].data());
+      for (int64_t i = at + shard.first; i < at + shard.first + shard.size; ++i, to += size) {
         std::memcpy(to, from + static_cast<size_t>(order_[static_cast<size_t>(i)]) * size, size);
       }
     }
   }
 
   ReaderOptions options_;
-  int64_t batch_ = 0;                            // samples of a global batch
-  int64_t rest_ = 0;                             // samples of an epoch's last, smaller batch
-  int64_t seek_epoch_ = 0, seek_remainder_ = 0;  // epoch after seek(), and its last batch
-  int64_t epoch_ = 0, at_ = 0;                   // at_ counts samples within the epoch
-  bool single_batch_ = false;  // one unshuffled batch of all samples: nothing to gather
+  int64_t batch_ = 0;           // number of samples in a full global batch
+  int64_t last_batch_ = 0;      // number of samples in an epoch's last batch; 0 if it is full
+  int64_t seek_epoch_ = 0;      // the epoch of the position that seek() set
+  int64_t seek_remainder_ = 0;  // number of samples in the last batch of seek_epoch_; 0 if full
+  int64_t epoch_ = 0;
+  int64_t position_in_epoch_ = 0;  // number of samples in epoch_ before the next batch
+  bool single_batch_ = false;      // the only batch is the unshuffled dataset, which is not copied
 
-  std::vector<Tensor> store_[kSlots];
+  std::vector<Tensor> slots_[kSlots];
   Batch full_[kSlots], last_[kSlots], seek_last_[kSlots];
-  std::vector<int64_t> order_;  // used only by the thread while it runs
+  // sample indices in the order of the epoch; only the prefetch thread uses it while it runs
+  std::vector<int64_t> order_;
 
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable free_, ready_;
-  int64_t filled_ = 0, released_ = 0;  // batches since start(); slots are used in turn
+  int64_t filled_ = 0;    // number of buffers that the prefetch thread has filled since start()
+  int64_t released_ = 0;  // number of buffers that next() has released for refilling since start()
   bool in_use_ = false, stopping_ = false;
 };
 

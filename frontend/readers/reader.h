@@ -10,58 +10,62 @@
 
 namespace fluid {
 
+/// Options of a Reader.
 struct ReaderOptions {
-  int64_t batch = 1;                          ///< samples per batch and rank; 0: the whole dataset
-  std::optional<uint64_t> shuffle_seed = {};  ///< absent: samples keep their order
-  bool drop_last = false;                     ///< skip the smaller batch at the end of an epoch
-  int rank = 0;  ///< this process, of `world`; it reads its shard of every batch
-  int world = 1;
+  int64_t batch = 1;                          ///< batch size per rank; 0: the whole dataset
+  std::optional<uint64_t> shuffle_seed = {};  ///< seed of the shuffle; absent: no shuffle
+  bool drop_last = false;                     ///< drop the smaller batch at the end of an epoch
+  int rank = 0;                               ///< rank of this process in the world
+  int world = 1;                              ///< number of ranks
 };
 
-/// A rank's shard of a global batch: index of its first sample, and number of samples.
+/// A rank's shard of a global batch: the index of its first sample, and its number of samples.
 struct RankShard {
   int64_t first = 0;
   int64_t size = 0;
 };
 
-/// Returns rank `rank`'s shard of `samples` samples among `world` ranks. Shards are contiguous in
-/// rank order; the first ranks take one sample more if they cannot be equal.
+/// Returns the shard of rank `rank` when `samples` samples are divided among `world` ranks. Shards
+/// are contiguous, in rank order. If they cannot be equal, the first ranks get one sample more.
 RankShard shard_of(int64_t samples, int rank, int world);
 
-/// Hands out the batches of a dataset, epoch after epoch. A thread prefetches batches into reused
-/// memory, so a step allocates nothing. The order depends only on the seed and the epoch. A reader
-/// of one unshuffled batch returns the same memory, with the same Batch::id, every time.
+/// A data loader: iterates over the batches of a dataset, epoch after epoch. A thread prefetches
+/// batches into reused buffers, so next() does not allocate. The order of the samples depends only
+/// on the seed and the epoch. If one unshuffled batch is the whole dataset, next() always returns
+/// the same memory with the same Batch::id.
 ///
-/// The readers of several ranks hand out shards of the same global batches of `batch` samples per
-/// rank. Every sample appears once per epoch. All ranks get the same number of batches, although a
-/// rank's shard of the last one may be empty.
+/// The readers of several ranks return shards of the same global batches. Every sample appears once
+/// per epoch. All ranks get the same number of batches, but a rank's shard of the last batch may be
+/// empty.
 ///
 ///     for (const Batch& batch : reader) exe.run(batch);   // one epoch
 class Reader {
  public:
-  /// Throws UserError when there is no sample, or no full batch although `drop_last` is set.
+  /// Throws UserError when the dataset is empty or its columns differ in length, for invalid
+  /// options, and with `drop_last` when there is no full batch.
   Reader(Dataset data, ReaderOptions options);
   ~Reader();
   Reader(Reader&&) noexcept;
 
   const Dataset& dataset() const;
-  int64_t samples() const;  ///< samples that an epoch hands out to all ranks together
-  int64_t batches() const;  ///< batches per epoch
-  /// Returns the sizes of this rank's batches: of a full batch and of the last batch of an epoch.
-  /// After seek() the last batch of the current epoch may have yet another size.
+  int64_t samples() const;  ///< number of samples per epoch, over all ranks
+  int64_t batches() const;  ///< number of batches per epoch
+  /// Returns the distinct sizes of this rank's batches: a full batch, the last batch of an epoch,
+  /// and the last batch of the epoch to which seek() moved.
   std::vector<int64_t> batch_sizes() const;
-  /// Size of the batch memory, which next() allocates at its first call and keeps.
+  /// Returns the size in bytes of the prefetch buffers, which the first next() allocates.
   int64_t buffer_bytes() const;
 
-  /// Returns the next batch of the epoch, or null at its end; the next call then starts a new
-  /// epoch. The batch is valid until the next call.
+  /// Returns the next batch of the epoch, or null at the end of the epoch; the call after null
+  /// starts a new epoch. The batch is valid until the next call.
   const Batch* next();
-  /// Samples handed out to all ranks since construction, over all epochs.
+  /// Returns the number of samples that all ranks have read, over all epochs.
   int64_t position() const;
-  /// Continues as if `position` samples had been handed out, possibly with another batch size or
-  /// world size. Throws UserError for a negative position.
+  /// Continues at a position() of an earlier reader, whose batch size and world size may differ.
+  /// Throws UserError for a negative position.
   void seek(int64_t position);
 
+  /// An input iterator over the remaining batches of an epoch.
   class Iterator {
    public:
     explicit Iterator(Reader* reader) : reader_(reader) { ++*this; }
@@ -77,7 +81,7 @@ class Reader {
     Reader* reader_ = nullptr;
     const Batch* batch_ = nullptr;
   };
-  Iterator begin() { return Iterator(this); }  ///< the rest of the epoch
+  Iterator begin() { return Iterator(this); }  ///< the next batch of the epoch
   Iterator end() { return {}; }
 
  private:

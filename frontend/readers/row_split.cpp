@@ -10,7 +10,8 @@
 namespace fluid {
 namespace {
 
-constexpr uint64_t kStream = 0x73706c6974;  // a stream that epoch shuffles do not use
+/// SplitMix64 stream of the split. The shuffles of epochs use the streams 0, 1, 2...
+constexpr uint64_t kSplitStream = 0x73706c6974;
 
 double fraction_in(const std::string& text, const DataArgs& args) {
   const double fraction = parse_number<double>(text).value_or(0);
@@ -20,11 +21,12 @@ double fraction_in(const std::string& text, const DataArgs& args) {
   return fraction;
 }
 
-/// Returns a flag per row that marks the `held` rows held out, chosen by a Fisher-Yates shuffle.
-std::vector<bool> held_out(int64_t rows, int64_t held, uint64_t seed) {
+/// Returns a mask of the rows that are held out: `held` of `rows` rows, chosen by a Fisher-Yates
+/// shuffle.
+std::vector<bool> held_out_mask(int64_t rows, int64_t held, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});
-  SplitMix64 random(seed, kStream);
+  SplitMix64 random(seed, kSplitStream);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   std::vector<bool> out(order.size());
   for (int64_t i = 0; i < held; ++i) {
@@ -50,12 +52,12 @@ Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split)
     return data;
   }
   const double fraction = fraction_in(*val, args);
-  const bool trains = args.choice("split", split, {"train", "val", "test"}) == "train";
-  const auto seed = static_cast<uint64_t>(args.integer("seed", 0, 0));
+  const bool trains = args.get_choice("split", split, {"train", "val", "test"}) == "train";
+  const auto seed = static_cast<uint64_t>(args.get_integer("seed", 0, 0));
   const int64_t rows = data.samples();
   if (rows < 2) args.fail("a single row cannot be split");
   const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
-  const std::vector<bool> out = held_out(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
+  const std::vector<bool> out = held_out_mask(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
   std::vector<int64_t> wanted;
   for (int64_t i = 0; i < rows; ++i) {
     if (out[static_cast<size_t>(i)] != trains) wanted.push_back(i);

@@ -16,14 +16,14 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// Returns " (did you mean 'mnist'?)", or " (did you mean 'csv:rows.csv?label=y'?)" when `spec` is
-/// a path without a kind.
+/// Suggests a correction of an unknown kind: " (did you mean 'mnist'?)". If `spec` is a path
+/// without a kind, suggests a SPEC: " (did you mean 'csv:rows.csv?label=y'?)".
 std::string did_you_mean_kind(const std::string& name, const std::string& spec,
                               const std::vector<std::string>& kinds) {
   const std::string near = did_you_mean(name, kinds);
   if (spec.starts_with(name + ":") && !near.empty()) return near;
   const size_t mark = std::min(spec.find('?'), spec.size());
-  std::string guess = guessed_spec(spec.substr(0, mark));
+  std::string guess = guess_spec(spec.substr(0, mark));
   if (guess.empty()) return near;
   if (mark < spec.size()) guess = guess.substr(0, guess.find('?')) + spec.substr(mark);
   return " (did you mean '" + guess + "'?)";
@@ -39,7 +39,7 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
                   did_you_mean_kind(name, spec, names));
 }
 
-/// Returns the options of a kind besides those common to all kinds.
+/// Returns the names of the options of `kind`, without the options common to all kinds.
 std::vector<std::string> options_of(const DataKind& kind) {
   std::vector<std::string> options = kind.options;
   if (!kind.splits_rows) return options;
@@ -64,7 +64,8 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
   return options;
 }
 
-/// Applies <column>=<feed>. Throws UserError for an option that names no column.
+/// Renames columns by the options <column>=<feed>. Throws UserError for an option that names no
+/// column.
 void rename_columns(Dataset& data, std::map<std::string, std::string> renames, const DataKind& kind,
                     const DataArgs& args) {
   std::vector<std::string> known = options_of(kind);
@@ -92,12 +93,12 @@ const std::string* DataArgs::find(const std::string& name) const {
   return entry == options_.end() ? nullptr : &entry->second;
 }
 
-std::string DataArgs::text(const std::string& name, const std::string& fallback) const {
+std::string DataArgs::get_string(const std::string& name, const std::string& fallback) const {
   const std::string* value = find(name);
   return value != nullptr ? *value : fallback;
 }
 
-int64_t DataArgs::integer(const std::string& name, int64_t fallback, int64_t lowest) const {
+int64_t DataArgs::get_integer(const std::string& name, int64_t fallback, int64_t lowest) const {
   const std::string* value = find(name);
   if (value == nullptr) return fallback;
   const std::optional<int64_t> number = parse_number<int64_t>(*value);
@@ -108,21 +109,21 @@ int64_t DataArgs::integer(const std::string& name, int64_t fallback, int64_t low
   return *number;
 }
 
-bool DataArgs::flag(const std::string& name, bool fallback) const {
-  return choice(name, fallback ? "1" : "0", {"0", "1"}) == "1";
+bool DataArgs::get_flag(const std::string& name, bool fallback) const {
+  return get_choice(name, fallback ? "1" : "0", {"0", "1"}) == "1";
 }
 
-std::string DataArgs::choice(const std::string& name, const std::string& fallback,
-                             const std::vector<std::string>& allowed) const {
-  const std::string value = text(name, fallback);
+std::string DataArgs::get_choice(const std::string& name, const std::string& fallback,
+                                 const std::vector<std::string>& allowed) const {
+  const std::string value = get_string(name, fallback);
   if (contains(allowed, value)) return value;
   std::string list;
   for (const std::string& a : allowed) list += (list.empty() ? "" : ", ") + a;
   fail("option " + name + "=" + value + " must be one of " + list + did_you_mean(value, allowed));
 }
 
-void DataArgs::fail(const std::string& what) const {
-  throw UserError("data '" + spec_ + "': " + what);
+void DataArgs::fail(const std::string& message) const {
+  throw UserError("data '" + spec_ + "': " + message);
 }
 
 const std::vector<DataKind>& data_kinds() {
@@ -158,9 +159,9 @@ DataSource open_data(const std::string& spec, const std::string& split) {
   DataSource source;
   source.usage = kind.usage;
   source.full_batch = kind.full_batch;
-  if (args.find("shuffle") != nullptr) source.shuffle = args.flag("shuffle", false);
-  if (args.find("drop_last") != nullptr) source.drop_last = args.flag("drop_last", false);
-  const int64_t limit = args.integer("limit", -1, 1);
+  if (args.find("shuffle") != nullptr) source.shuffle = args.get_flag("shuffle", false);
+  if (args.find("drop_last") != nullptr) source.drop_last = args.get_flag("drop_last", false);
+  const int64_t limit = args.get_integer("limit", -1, 1);
   source.dataset = kind.load(args);
   if (source.dataset.source.empty()) {
     source.dataset.source =

@@ -8,25 +8,28 @@
 
 namespace fluid {
 
-/// The samples that a data SPEC names, and its options for reading them.
+/// The dataset that a data SPEC names, and the SPEC's options for reading it.
 struct DataSource {
   Dataset dataset;
-  std::string usage = {};  ///< usage of the kind: "csv:FILE?label=COLUMN"
-  std::optional<bool> shuffle;
-  std::optional<bool> drop_last;
-  bool full_batch = false;  ///< the default batch is all samples
+  std::string usage = {};         ///< DataKind::usage, such as "csv:FILE?label=COLUMN"
+  std::optional<bool> shuffle;    ///< value of the option shuffle; absent: not given
+  std::optional<bool> drop_last;  ///< value of the option drop_last; absent: not given
+  bool full_batch = false;        ///< the default batch is the whole dataset
 };
 
-/// Opens `KIND[:PATH][?option=value&...]`, for example "mnist:DIR?split=test". Every kind has the
-/// options shuffle=0|1, drop_last=0|1, limit=N (the first N samples), and <column>=<feed> to rename
-/// a column. `split` is the default of the SPEC's split option. A file without splits is split by
-/// val=FRACTION, the share of rows held out, and seed=N, which chooses them. split=val and
-/// split=test select the rows held out, split=train the others, each in the file's order. Throws
-/// UserError, with near misses, for an unknown kind, option or column, and for missing or damaged
-/// data.
+/// Loads the data of a SPEC `KIND[:PATH][?option=value&...]`, for example "mnist:DIR?split=test".
+/// All kinds have the options shuffle=0|1, drop_last=0|1, limit=N (only the first N samples), and
+/// <column>=<feed> to rename a column. `split` is the default of the option split.
+///
+/// Kinds without splits have the options val=FRACTION, the fraction of rows to hold out, and
+/// seed=N, which selects the rows. split=val and split=test return the held-out rows, split=train
+/// the others. Rows keep their order.
+///
+/// Throws UserError for missing or damaged data, and for an unknown kind, option or column, with a
+/// suggestion.
 DataSource open_data(const std::string& spec, const std::string& split = "train");
 
-/// The kinds of data, for help texts.
+/// Returns all kinds of data, in the order of help texts.
 const std::vector<DataKind>& data_kinds();
 
 }  // namespace fluid

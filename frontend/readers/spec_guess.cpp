@@ -31,7 +31,7 @@ std::string spec_of_directory(const std::string& path) {
 
 }  // namespace
 
-std::string guessed_spec(const std::string& path) {
+std::string guess_spec(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return spec_of_directory(path);
   std::string name = ir::lowercase(path);

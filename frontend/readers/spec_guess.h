@@ -4,9 +4,9 @@
 
 namespace fluid {
 
-/// Guesses the SPEC meant by a bare path, from its extension or the directory's contents. For
-/// "rows.csv" it is "csv:rows.csv?label=COLUMN", for a directory of MNIST's files "mnist:d".
-/// Returns "" without a guess.
-std::string guessed_spec(const std::string& path);
+/// Guesses the data SPEC for a path without a kind, from the file extension or the contents of the
+/// directory. "rows.csv" gives "csv:rows.csv?label=COLUMN", a directory `d` with MNIST files gives
+/// "mnist:d". Returns "" if there is no guess.
+std::string guess_spec(const std::string& path);
 
 }  // namespace fluid

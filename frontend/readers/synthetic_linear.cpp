@@ -6,8 +6,8 @@ namespace {
 
 constexpr int64_t kRows = 1'000'000;
 
-/// y = x . (2, -3) + 10 + noise. x is uniform in [-5, 5]^2; the noise is normal with standard
-/// deviation 2.
+/// Generates a linear regression dataset: y = x . (2, -3) + 10 + noise. x is uniform in [-5, 5]^2;
+/// the noise is normal with standard deviation 2.
 Dataset synthetic_linear(int64_t rows, uint64_t seed) {
   Tensor x(DType::f32, {rows, 2}), y(DType::f32, {rows, 1});
   SplitMix64 random(seed);
@@ -37,9 +37,9 @@ DataKind synthetic_linear_kind() {
           .full_batch = true,
           .options = {"n", "seed"},
           .load = [](const DataArgs& args) {
-            const int64_t rows = args.integer("n", kRows, 1);
+            const int64_t rows = args.get_integer("n", kRows, 1);
             if (rows > 1000 * kRows) args.fail("n is over 1e9");
-            return synthetic_linear(rows, static_cast<uint64_t>(args.integer("seed", 0, 0)));
+            return synthetic_linear(rows, static_cast<uint64_t>(args.get_integer("seed", 0, 0)));
           }};
 }
 

@@ -4,8 +4,8 @@
 namespace fluid {
 namespace {
 
-/// The gradient of a sum over processes is an all_reduce of the gradients. Only operands whose
-/// result has a gradient take part.
+/// Gradient of all_reduce: an all_reduce of the gradients of the results. Operands whose result has
+/// no gradient are left out.
 Values all_reduce_grad(const GradCtx& c) {
   Values gradients(c.arity()), given;
   for (size_t i = 0; i < c.arity(); ++i) {

@@ -7,17 +7,18 @@
 
 namespace fluid {
 
-/// The collective that an CollectiveOp op runs on its bucket.
+/// Collective operation that a CollectiveOp runs.
 enum class CollectiveKind : uint8_t {
-  sum,      ///< all_reduce
-  scatter,  ///< reduce_scatter
-  gather,   ///< all_gather
+  sum,      ///< all_reduce: sum over the ranks
+  scatter,  ///< reduce_scatter: each rank gets its shard of the sum
+  gather,   ///< all_gather: concatenates the shards of the ranks
 };
+/// Returns the kind of a collective op.
 CollectiveKind collective_kind(const ir::Op& op);
 
-/// OpDef of a collective on a bucket of float tensors that have one dtype and no batch dimension.
-/// `result` describes the result of each operand. The op has no gradient; the caller may set
-/// `grad`.
+/// OpDef of a collective op on a bucket of float tensors. The tensors have one dtype and no batch
+/// dimension. `result` is the port definition of the results; there is one result per operand. The
+/// op has no gradient; the caller may set `grad`.
 OpDef collective_op(const std::string& name, const std::string& doc, const PortDef& result);
 
 }  // namespace fluid

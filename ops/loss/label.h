@@ -4,10 +4,12 @@
 
 namespace fluid {
 
-/// Fails unless operand 0 is float [..., C] and operand 1 holds one integer class per row.
+/// Throws UserError unless operand 0 holds float rows [..., C] and operand 1 holds one integer
+/// class index per row.
 void require_labels(const InferCtx& c);
 
-/// Reshapes `x`, one value per row, to [..., 1], so that it broadcasts with rows [..., C].
+/// Appends a dimension of extent 1 to `x`, which holds one value per row. The result broadcasts
+/// with the rows [..., C].
 Value unsqueeze_last(Value x);
 
 }  // namespace fluid

@@ -35,7 +35,7 @@ OpDef one_hot_op() {
         std::vector<Expr> row = c.out_vars();
         const Expr column = row.back();
         row.pop_back();
-        const Expr hit = scalar::compare(Scalar::eq, scalar::cast(c.read(0, row), i64), column);
+        const Expr hit = scalar::compare(ScalarOp::eq, scalar::cast(c.read(0, row), i64), column);
         const DType dtype = compute_dtype(c.out_type().dtype);
         return std::vector{scalar::select(hit, Expr::constant(dtype, 1), Expr::constant(dtype, 0))};
       }},

@@ -10,7 +10,7 @@ OpDef abs_op() {
       .inputs = {{"x", "numeric tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},
-      .infer = infer_number_unary,
+      .infer = infer_numeric_unary,
       .grad = GradFn([](const GradCtx& c) {
         Value x = c.in(0), dy = c.dout(0), zero = scalar_like(dy, 0);
         return Values{where(greater(x, zero), dy, where(less(x, zero), -dy, zero))};
@@ -19,7 +19,7 @@ OpDef abs_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::abs),
+      .lower = map_unary(ScalarOp::abs),
       .kernels = {},
       .version = 1,
   };

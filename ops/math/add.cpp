@@ -10,7 +10,7 @@ OpDef add_op() {
       .inputs = {{"a", "numeric tensor"}, {"b", "same dtype as a; shape broadcasts with a's"}},
       .attrs = {},
       .outputs = {{"y", "the broadcast shape"}},
-      .infer = infer_number_broadcast,
+      .infer = infer_numeric_broadcast,
       .grad = GradFn([](const GradCtx& c) {
         Value dy = c.dout(0);
         return Values{sum_to(dy, c.in(0).shape()), sum_to(dy, c.in(1).shape())};

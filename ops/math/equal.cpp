@@ -2,6 +2,6 @@
 
 namespace fluid {
 
-OpDef equal_op() { return comparison("equal", "Whether a == b.", Scalar::eq); }
+OpDef equal_op() { return comparison_def("equal", "Whether a == b.", ScalarOp::eq); }
 
 }  // namespace fluid

@@ -14,7 +14,7 @@ OpDef erf_op() {
       .outputs = {{"y", "like x"}},
       .infer = infer_float_unary,
       .grad = GradFn([](const GradCtx& c) {
-        // erf'(x) = 2 / sqrt(pi) exp(-x^2)
+        // erf'(x) = 2 / sqrt(pi) * exp(-x^2)
         constexpr double kSlope = 2 * std::numbers::inv_sqrtpi;
         return Values{c.dout(0) * kSlope * exp(-square(c.in(0)))};
       }),
@@ -22,7 +22,7 @@ OpDef erf_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(10),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::erf),
+      .lower = map_unary(ScalarOp::erf),
       .kernels = {},
       .version = 1,
   };

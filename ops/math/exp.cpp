@@ -16,7 +16,7 @@ OpDef exp_op() {
       .amp = Amp::kF32,
       .cost = cost_per_element(10),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::exp),
+      .lower = map_unary(ScalarOp::exp),
       .kernels = {},
       .version = 1,
   };

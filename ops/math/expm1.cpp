@@ -16,7 +16,7 @@ OpDef expm1_op() {
       .amp = Amp::kF32,
       .cost = cost_per_element(10),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::expm1),
+      .lower = map_unary(ScalarOp::expm1),
       .kernels = {},
       .version = 1,
   };

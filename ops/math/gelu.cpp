@@ -6,10 +6,12 @@
 namespace fluid {
 namespace {
 
-// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016: x times the cumulative distribution
-// function of the normal distribution, exact or approximated by tanh.
+// GELU of Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016: x times the cumulative
+// distribution function of the standard normal distribution, computed by erf or approximated by
+// tanh.
 constexpr double kHalfRoot = 1 / std::numbers::sqrt2;
-constexpr double kDensity = std::numbers::inv_sqrtpi * kHalfRoot;  // 1 / sqrt(2 pi)
+// Density of the standard normal distribution at 0: 1 / sqrt(2 * pi).
+constexpr double kDensity = std::numbers::inv_sqrtpi * kHalfRoot;
 constexpr double kTanhScale = std::numbers::inv_sqrtpi * std::numbers::sqrt2;
 constexpr double kTanhCubic = 0.044715;
 
@@ -55,8 +57,8 @@ OpDef gelu_op() {
         const Expr x = c.in(0);
         const Expr inner =
             by_tanh(c.attrs())
-                ? scalar::unary(Scalar::tanh, kTanhScale * (x + kTanhCubic * (x * x * x)))
-                : scalar::unary(Scalar::erf, x * kHalfRoot);
+                ? scalar::unary(ScalarOp::tanh, kTanhScale * (x + kTanhCubic * (x * x * x)))
+                : scalar::unary(ScalarOp::erf, x * kHalfRoot);
         return std::vector{0.5 * x * (1.0 + inner)};
       }},
       .kernels = {},

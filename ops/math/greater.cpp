@@ -2,6 +2,6 @@
 
 namespace fluid {
 
-OpDef greater_op() { return comparison("greater", "Whether a > b.", Scalar::gt); }
+OpDef greater_op() { return comparison_def("greater", "Whether a > b.", ScalarOp::gt); }
 
 }  // namespace fluid

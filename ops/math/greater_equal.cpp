@@ -2,6 +2,8 @@
 
 namespace fluid {
 
-OpDef greater_equal_op() { return comparison("greater_equal", "Whether a >= b.", Scalar::ge); }
+OpDef greater_equal_op() {
+  return comparison_def("greater_equal", "Whether a >= b.", ScalarOp::ge);
+}
 
 }  // namespace fluid

@@ -15,7 +15,7 @@ OpDef is_finite_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),
       .in_place = {},
-      .lower = map_unary(Scalar::isfinite),
+      .lower = map_unary(ScalarOp::isfinite),
       .kernels = {},
       .version = 1,
   };

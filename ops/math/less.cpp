@@ -2,6 +2,6 @@
 
 namespace fluid {
 
-OpDef less_op() { return comparison("less", "Whether a < b.", Scalar::lt); }
+OpDef less_op() { return comparison_def("less", "Whether a < b.", ScalarOp::lt); }
 
 }  // namespace fluid

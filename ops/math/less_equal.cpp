@@ -2,6 +2,6 @@
 
 namespace fluid {
 
-OpDef less_equal_op() { return comparison("less_equal", "Whether a <= b.", Scalar::le); }
+OpDef less_equal_op() { return comparison_def("less_equal", "Whether a <= b.", ScalarOp::le); }
 
 }  // namespace fluid

@@ -16,7 +16,7 @@ OpDef log_op() {
       .amp = Amp::kF32,
       .cost = cost_per_element(10),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::log),
+      .lower = map_unary(ScalarOp::log),
       .kernels = {},
       .version = 1,
   };

@@ -16,7 +16,7 @@ OpDef log1p_op() {
       .amp = Amp::kF32,
       .cost = cost_per_element(10),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::log1p),
+      .lower = map_unary(ScalarOp::log1p),
       .kernels = {},
       .version = 1,
   };

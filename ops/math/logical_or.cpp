@@ -3,7 +3,7 @@
 namespace fluid {
 
 OpDef logical_or_op() {
-  return logical_binary("logical_or", "Elementwise logical or.", scalar::logical_or);
+  return logical_binary_def("logical_or", "Elementwise logical or.", scalar::logical_or);
 }
 
 }  // namespace fluid

@@ -4,7 +4,8 @@
 namespace fluid {
 namespace {
 
-/// Rows and columns of a matrix, transposed if `transpose`.
+/// Returns the extents (rows, columns) of the last two dimensions of `type`, swapped if
+/// `transpose`.
 std::pair<Dim, Dim> matrix_of(const Type& type, bool transpose) {
   const size_t rank = type.shape.size();
   const Dim rows = type.shape[rank - 2];
@@ -22,7 +23,7 @@ std::vector<Type> infer_matmul(const InferCtx& c) {
     c.require(c.in(i).shape.size() >= 2,
               "operands must be matrices, of rank 2 or more: " + c.in(i).str());
   }
-  require_one_dtype(c);
+  require_same_dtype(c);
   const auto [m, k] = matrix_of(c.in(0), c.attr<bool>("transpose_a"));
   const auto [k_too, n] = matrix_of(c.in(1), c.attr<bool>("transpose_b"));
   c.require(k == k_too, "cannot multiply " + c.in(0).str() + " by " + c.in(1).str() +
@@ -44,8 +45,8 @@ Values matmul_grad(const GradCtx& c) {
   return {sum_to(da, a.shape()), sum_to(db, b.shape())};
 }
 
-/// Reads operand `i` at (row, column) of the result's batch index, with broadcasting of batch
-/// dimensions.
+/// Reads the element at (row, column) of operand `i`, or of its transpose if `transpose`. The batch
+/// dimensions are indexed as in the result, with broadcasting.
 Expr element(const LowerCtx& c, size_t i, bool transpose, const Expr& row, const Expr& column) {
   const Shape& shape = c.in_type(i).shape;
   const size_t skip = c.out_type().shape.size() - shape.size();
@@ -88,7 +89,7 @@ OpDef matmul_op() {
           },
       .in_place = {},
       .lower = Reduce{Combine::sum, matmul_body},
-      .kernels = {{On::cpu, "onednn.matmul"}, {On::cuda, "cublaslt.matmul"}},
+      .kernels = {{KernelDevice::cpu, "onednn.matmul"}, {KernelDevice::cuda, "cublaslt.matmul"}},
       .version = 1,
   };
 }

@@ -3,10 +3,11 @@
 namespace fluid {
 
 OpDef maximum_op() {
-  return elementwise_extremum("maximum",
-                              "Elementwise maximum; NaN if either operand is NaN. Equal operands "
-                              "share the gradient evenly.",
-                              Scalar::max);
+  return elementwise_extremum_def(
+      "maximum",
+      "Elementwise maximum; NaN if either operand is NaN. Equal operands "
+      "share the gradient evenly.",
+      ScalarOp::max);
 }
 
 }  // namespace fluid

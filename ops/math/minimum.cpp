@@ -3,10 +3,11 @@
 namespace fluid {
 
 OpDef minimum_op() {
-  return elementwise_extremum("minimum",
-                              "Elementwise minimum; NaN if either operand is NaN. Equal operands "
-                              "share the gradient evenly.",
-                              Scalar::min);
+  return elementwise_extremum_def(
+      "minimum",
+      "Elementwise minimum; NaN if either operand is NaN. Equal operands "
+      "share the gradient evenly.",
+      ScalarOp::min);
 }
 
 }  // namespace fluid

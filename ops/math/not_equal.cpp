@@ -2,6 +2,6 @@
 
 namespace fluid {
 
-OpDef not_equal_op() { return comparison("not_equal", "Whether a != b.", Scalar::ne); }
+OpDef not_equal_op() { return comparison_def("not_equal", "Whether a != b.", ScalarOp::ne); }
 
 }  // namespace fluid

@@ -17,7 +17,7 @@ OpDef rsqrt_op() {
       .amp = Amp::kF32,
       .cost = cost_per_element(1),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::rsqrt),
+      .lower = map_unary(ScalarOp::rsqrt),
       .kernels = {},
       .version = 1,
   };

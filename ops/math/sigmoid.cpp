@@ -19,7 +19,7 @@ OpDef sigmoid_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(10),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::sigmoid),
+      .lower = map_unary(ScalarOp::sigmoid),
       .kernels = {},
       .version = 1,
   };

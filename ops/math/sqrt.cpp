@@ -16,7 +16,7 @@ OpDef sqrt_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::sqrt),
+      .lower = map_unary(ScalarOp::sqrt),
       .kernels = {},
       .version = 1,
   };

@@ -10,7 +10,7 @@ OpDef square_op() {
       .inputs = {{"x", "numeric tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},
-      .infer = infer_number_unary,
+      .infer = infer_numeric_unary,
       .grad = GradFn([](const GradCtx& c) { return Values{c.dout(0) * c.in(0) * 2.0}; }),
       .effects = Pure{},
       .amp = Amp::kF32,

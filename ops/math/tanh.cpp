@@ -16,7 +16,7 @@ OpDef tanh_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(10),
       .in_place = {{0, 0}},
-      .lower = map_unary(Scalar::tanh),
+      .lower = map_unary(ScalarOp::tanh),
       .kernels = {},
       .version = 1,
   };

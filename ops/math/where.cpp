@@ -5,8 +5,8 @@ namespace fluid {
 namespace {
 
 std::vector<Type> infer_where(const InferCtx& c) {
-  require_boolean(c, 0);
-  require_one_dtype(c, 1);
+  require_bool(c, 0);
+  require_same_dtype(c, 1);
   return {{c.in(1).dtype, broadcast_shape(c)}};
 }
 

@@ -5,8 +5,10 @@
 namespace fluid {
 
 Expr adaptive_avg_pool2d_divisor(const Adaptive2d& w, const Expr& y, const Expr& x, DType dtype) {
-  const Expr height = w.y.uniform() ? Expr::index(w.y.widest()) : w.y.end(y) - w.y.begin(y);
-  const Expr width = w.x.uniform() ? Expr::index(w.x.widest()) : w.x.end(x) - w.x.begin(x);
+  const Expr height =
+      w.y.is_uniform() ? Expr::index(w.y.max_window_size()) : w.y.end(y) - w.y.begin(y);
+  const Expr width =
+      w.x.is_uniform() ? Expr::index(w.x.max_window_size()) : w.x.end(x) - w.x.begin(x);
   return scalar::cast(height * width, compute_dtype(dtype));
 }
 
@@ -20,7 +22,7 @@ OpDef adaptive_avg_pool2d_op() {
       .attrs = {{"output", std::vector<int64_t>{}, "output size: one number, or height and width",
                  true}},
       .outputs = {{"y", "[N, C, OH, OW]"}},
-      .infer = [](const InferCtx& c) { return std::vector{adaptive_type(c, c.in(0))}; },
+      .infer = [](const InferCtx& c) { return std::vector{infer_adaptive(c, c.in(0))}; },
       .grad = GradFn([](const GradCtx& c) {
         return record(*c.op().graph(), "adaptive_avg_pool2d_grad", {c.dout(0)},
                       {{"input", c.in(0).type()}}, c.op().loc);
@@ -29,22 +31,24 @@ OpDef adaptive_avg_pool2d_op() {
       .amp = {Amp::kFollow},
       .cost =
           [](const CostCtx& c) {
-            const Adaptive2d w = adaptive_of(c.in[0].shape, c.out[0].shape);
-            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.widest() * w.x.widest())};
+            const Adaptive2d w = adaptive_windows(c.in[0].shape, c.out[0].shape);
+            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.max_window_size() *
+                                                                     w.x.max_window_size())};
           },
       .in_place = {},
       .lower =
           Reduce{Combine::sum,
                  [](const LowerCtx& c) {
-                   const Adaptive2d w = adaptive_of(c.in_type(0).shape, c.out_type().shape);
+                   const Adaptive2d w = adaptive_windows(c.in_type(0).shape, c.out_type().shape);
                    const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0),
                               kx = c.reduce_var(1);
-                   const Expr inside = both(w.y.inside(oy, ky), w.x.inside(ox, kx));
+                   const Expr inside = and_conditions(w.y.contains(oy, ky), w.x.contains(ox, kx));
                    const std::vector<Expr> at = {c.out_var(0), c.out_var(1), w.y.begin(oy) + ky,
                                                  w.x.begin(ox) + kx};
                    const Expr x = inside ? c.read_or(0, at, 0) : c.read(0, at);
                    const Expr divisor = adaptive_avg_pool2d_divisor(w, oy, ox, c.out_type().dtype);
-                   return ReduceBody{{w.y.widest(), w.x.widest()}, guard(inside, x / divisor, 0)};
+                   return ReduceBody{{w.y.max_window_size(), w.x.max_window_size()},
+                                     select_if(inside, x / divisor, 0)};
                  }},
       .kernels = {},
       .version = 1,

@@ -4,7 +4,8 @@
 
 namespace fluid {
 
-/// Number of elements of adaptive window (y, x), in compute_dtype(dtype).
+/// Returns the number of elements of window (y, x) of an adaptive pooling, as a constant or
+/// expression of compute_dtype(dtype).
 Expr adaptive_avg_pool2d_divisor(const Adaptive2d& w, const Expr& y, const Expr& x, DType dtype);
 
 }  // namespace fluid

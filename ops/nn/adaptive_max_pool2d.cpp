@@ -21,9 +21,10 @@ OpDef adaptive_max_pool2d_op() {
                    .auxiliary = true}},
       .infer =
           [](const InferCtx& c) {
-            const Type y = adaptive_type(c, c.in(0));
-            const Adaptive2d w = adaptive_of(c.in(0).shape, y.shape);
-            return std::vector{y, Type{position_dtype(w.y.widest() * w.x.widest()), y.shape, {}}};
+            const Type y = infer_adaptive(c, c.in(0));
+            const Adaptive2d w = adaptive_windows(c.in(0).shape, y.shape);
+            return std::vector{
+                y, Type{argmax_dtype(w.y.max_window_size() * w.x.max_window_size()), y.shape, {}}};
           },
       .grad = GradFn([](const GradCtx& c) {
         return record(*c.op().graph(), "adaptive_max_pool2d_grad", {c.dout(0), c.out(1)},
@@ -33,22 +34,25 @@ OpDef adaptive_max_pool2d_op() {
       .amp = {Amp::kFollow},
       .cost =
           [](const CostCtx& c) {
-            const Adaptive2d w = adaptive_of(c.in[0].shape, c.out[0].shape);
-            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.widest() * w.x.widest())};
+            const Adaptive2d w = adaptive_windows(c.in[0].shape, c.out[0].shape);
+            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.max_window_size() *
+                                                                     w.x.max_window_size())};
           },
       .in_place = {},
-      .lower = Reduce{Combine::argmax,
-                      [](const LowerCtx& c) {
-                        constexpr double kLowest = -std::numeric_limits<double>::infinity();
-                        const Adaptive2d w = adaptive_of(c.in_type(0).shape, c.out_type().shape);
-                        const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0),
-                                   kx = c.reduce_var(1);
-                        const Expr inside = both(w.y.inside(oy, ky), w.x.inside(ox, kx));
-                        const std::vector<Expr> at = {c.out_var(0), c.out_var(1),
-                                                      w.y.begin(oy) + ky, w.x.begin(ox) + kx};
-                        const Expr x = inside ? c.read_or(0, at, kLowest) : c.read(0, at);
-                        return ReduceBody{{w.y.widest(), w.x.widest()}, guard(inside, x, kLowest)};
-                      }},
+      .lower =
+          Reduce{Combine::argmax,
+                 [](const LowerCtx& c) {
+                   constexpr double kLowest = -std::numeric_limits<double>::infinity();
+                   const Adaptive2d w = adaptive_windows(c.in_type(0).shape, c.out_type().shape);
+                   const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0),
+                              kx = c.reduce_var(1);
+                   const Expr inside = and_conditions(w.y.contains(oy, ky), w.x.contains(ox, kx));
+                   const std::vector<Expr> at = {c.out_var(0), c.out_var(1), w.y.begin(oy) + ky,
+                                                 w.x.begin(ox) + kx};
+                   const Expr x = inside ? c.read_or(0, at, kLowest) : c.read(0, at);
+                   return ReduceBody{{w.y.max_window_size(), w.x.max_window_size()},
+                                     select_if(inside, x, kLowest)};
+                 }},
       .kernels = {},
       .version = 1,
   };

@@ -28,12 +28,12 @@ OpDef avg_pool2d_op() {
       .outputs = {{"y", "[N, C, OH, OW]"}},
       .infer =
           [](const InferCtx& c) {
-            require_images(c, c.in(0));
-            require_window(c);
+            require_nchw(c, c.in(0));
+            require_window_attrs(c);
             const Shape& x = c.in(0).shape;
             const Window2d w = window_of(c.attrs());
             require_padding_below_window(c, w);
-            return std::vector{Type{c.in(0).dtype, window_shape(c, x, w, x[1]), {}}};
+            return std::vector{Type{c.in(0).dtype, window_output_shape(c, x, w, x[1]), {}}};
           },
       .grad = GradFn([](const GradCtx& c) {
         Attrs attrs = c.attrs();

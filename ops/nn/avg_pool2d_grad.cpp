@@ -17,10 +17,11 @@ OpDef avg_pool2d_grad_op() {
       .infer =
           [](const InferCtx& c) {
             const Type& input = c.attr<Type>("input");
-            require_images(c, input);
-            require_window(c);
+            require_nchw(c, input);
+            require_window_attrs(c);
             const Window2d w = window_of(c.attrs());
-            const Type y = {input.dtype, window_shape(c, input.shape, w, input.shape[1]), {}};
+            const Type y = {
+                input.dtype, window_output_shape(c, input.shape, w, input.shape[1]), {}};
             c.require(c.in(0) == y, "expects a gradient " + y.str() + ", got " + c.in(0).str());
             return std::vector{input};
           },
@@ -34,8 +35,9 @@ OpDef avg_pool2d_grad_op() {
       .cost =
           [](const CostCtx& c) {
             const Window2d w = window_of(c.attrs);
-            return Cost{.flops =
-                            2 * c.numel_out() * static_cast<double>(w.y.covers() * w.x.covers())};
+            return Cost{.flops = 2 * c.numel_out() *
+                                 static_cast<double>(w.y.max_covering_windows() *
+                                                     w.x.max_covering_windows())};
           },
       .in_place = {},
       .lower =
@@ -43,13 +45,15 @@ OpDef avg_pool2d_grad_op() {
               Combine::sum,
               [](const LowerCtx& c) {
                 const Window2d w = window_of(c.attrs());
-                const WindowAxis::Cover y = w.y.cover(c.out_var(2), c.reduce_var(0));
-                const WindowAxis::Cover x = w.x.cover(c.out_var(3), c.reduce_var(1));
+                const WindowAxis::CoveringWindow y =
+                    w.y.covering_window(c.out_var(2), c.reduce_var(0));
+                const WindowAxis::CoveringWindow x =
+                    w.x.covering_window(c.out_var(3), c.reduce_var(1));
                 const Expr dy = c.read_or(0, {c.out_var(0), c.out_var(1), y.window, x.window}, 0);
                 return ReduceBody{
-                    {w.y.covers(), w.x.covers()},
-                    guard(both(y.valid, x.valid),
-                          dy / avg_pool2d_divisor(c, c.out_type(), y.window, x.window), 0)};
+                    {w.y.max_covering_windows(), w.x.max_covering_windows()},
+                    select_if(and_conditions(y.valid, x.valid),
+                              dy / avg_pool2d_divisor(c, c.out_type(), y.window, x.window), 0)};
               }},
       .kernels = {},
       .version = 1,

@@ -4,10 +4,12 @@
 
 namespace fluid {
 
-/// Attribute `axis` made non-negative, for a tensor of `rank` dimensions.
+/// Returns the value of attribute `axis` as a non-negative index of a dimension of a tensor of
+/// `rank` dimensions.
 int64_t axis_of(const Attrs& attrs, int64_t rank);
 
-/// Infers one result of operand 0's type. Fails unless it is a float tensor with dimension `axis`.
+/// Type inference of an op along attribute `axis`. The one result has the type of operand 0. Throws
+/// UserError unless operand 0 is a float tensor and `axis` is one of its dimensions.
 std::vector<Type> infer_along_axis(const InferCtx& c);
 
 /// Whether operand 0 has extent 0 along attribute `axis`.

@@ -4,21 +4,21 @@
 namespace fluid {
 namespace {
 
-/// The axes of x [N, C, ...] over which the statistics of a channel are computed: all but axis 1.
+/// Returns the axes of x [N, C, ...] that the statistics of a channel reduce: all axes but 1.
 std::vector<int64_t> channel_axes(const Shape& x) {
   std::vector<int64_t> axes = {0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   return axes;
 }
 
-/// Casts `v` [C] and reshapes it to broadcast with x [N, C, ...].
+/// Casts a vector `v` [C] to `dtype` and reshapes it, so that it broadcasts with x [N, C, ...].
 Value per_channel(Value v, Value x, DType dtype) {
   Shape shape(x.shape().size() - 1, Dim(1));
   shape[0] = x.shape()[1];
   return reshape(cast(v, dtype), shape);
 }
 
-/// Operands of the normalisation in compute dtype: f32 for half-precision inputs.
+/// Operands of the normalisation, cast to the compute dtype (f32 if x is f16 or bf16).
 struct Normalisation {
   Value x, gamma, beta;
 };
@@ -53,7 +53,8 @@ Values batch_norm_training(const ExpandCtx& c) {
   return {cast(centred * scale + beta, c.in(0).dtype()), mean, var};
 }
 
-/// Inference: normalises by the running statistics, and returns them in place of batch statistics.
+/// Inference: normalises x by the running statistics, and returns the running statistics in place
+/// of the batch statistics.
 Values batch_norm_inference(const ExpandCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const Value centred = x - per_channel(c.in(3), x, x.dtype());
@@ -62,7 +63,8 @@ Values batch_norm_inference(const ExpandCtx& c) {
   return {cast(centred * scale + beta, c.in(0).dtype()), cast(c.in(3), c.out_type(1).dtype), var};
 }
 
-/// Number of elements of a channel of `x`, the batch included.
+/// Returns the number of elements of one channel of `x` as a scalar. The number depends on the
+/// batch size, so it is computed at run time.
 Value channel_size(Value x) {
   Type channel{x.dtype(), {}, {}};
   for (const int64_t axis : channel_axes(x.shape())) {
@@ -71,9 +73,9 @@ Value channel_size(Value x) {
   return internal::numel(*x.op()->graph(), {.of = channel});
 }
 
-/// Gradient by Ioffe and Szegedy, "Batch normalization", ICML 2015, section 3, with the channel
-/// sums factored out: dx = gamma rstd (dy - (sum(dy) + xhat sum(dy xhat)) / N), where xhat = (x -
-/// mean) rstd.
+/// Gradient of batch normalization (Ioffe and Szegedy, "Batch normalization", ICML 2015, section
+/// 3), with the channel sums factored out: dx = gamma * rstd * (dy - (sum(dy) + xhat * sum(dy *
+/// xhat)) / N), where xhat = (x - mean) * rstd, and N is the number of elements of a channel.
 Values batch_norm_grad(const GradCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const DType wide = x.dtype();

@@ -15,7 +15,7 @@ std::vector<Type> infer_bn_update(const InferCtx& c) {
   c.require(c.in(1).dtype == running.dtype, "the running statistics must be of one dtype");
   c.require(is_float(c.in(4).dtype) && c.in(4).shape.empty(),
             "the count must be a float scalar, got " + c.in(4).str());
-  require_setting(c, "momentum", 0);
+  require_in_range(c, "momentum", 0);
   return {running, running};
 }
 

@@ -42,10 +42,10 @@ OpDef conv2d_op() {
                                                  0);
                         return ReduceBody{{w[1], w[2], w[3]}, x * c.read(1, {o, i, ky, kx})};
                       }},
-      .kernels = {{On::cpu, "onednn.conv2d"},
-                  {On::cpu, "winograd.conv2d"},
-                  {On::cpu, "winograd.conv2d_across"},
-                  {On::cuda, "cudnn.conv2d"}},
+      .kernels = {{KernelDevice::cpu, "onednn.conv2d"},
+                  {KernelDevice::cpu, "winograd.conv2d"},
+                  {KernelDevice::cpu, "winograd.conv2d_across"},
+                  {KernelDevice::cuda, "cudnn.conv2d"}},
       .version = 1,
   };
 }

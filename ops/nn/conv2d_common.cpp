@@ -11,7 +11,7 @@ Type conv2d_type(const InferCtx& c, const Type& input, const Type& filter) {
   const int64_t groups = c.attr<int64_t>("groups");
   const Shape& x = input.shape;
   const Shape& w = filter.shape;
-  require_images(c, input);
+  require_nchw(c, input);
   c.require(filter.dtype == input.dtype && w.rank() == 4 && !w.has_batch(),
             "expects a filter [O, C / groups, KH, KW] of the input's dtype, got " + filter.str());
   c.require(groups >= 1, "attribute 'groups' must be 1 or more");
@@ -25,8 +25,9 @@ Type conv2d_type(const InferCtx& c, const Type& input, const Type& filter) {
   c.require(w[2].size >= 1 && w[2].size <= kMaxWindow && w[3].size >= 1 && w[3].size <= kMaxWindow,
             "the filter " + filter.str() + " must have between 1 and " +
                 std::to_string(kMaxWindow) + " taps per side");
-  require_window(c);
-  return {input.dtype, window_shape(c, x, window_of(c.attrs(), w[2].size, w[3].size), w[0]), {}};
+  require_window_attrs(c);
+  return {
+      input.dtype, window_output_shape(c, x, window_of(c.attrs(), w[2].size, w[3].size), w[0]), {}};
 }
 
 Cost conv2d_cost(const Type& filter, const Type& output) {

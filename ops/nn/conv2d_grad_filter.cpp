@@ -45,9 +45,9 @@ OpDef conv2d_grad_filter_op() {
                                                  0);
                         return ReduceBody{{y[0], y[2], y[3]}, x * c.read(1, {n, o, oy, ox})};
                       }},
-      .kernels = {{On::cpu, "onednn.conv2d_grad_filter"},
-                  {On::cpu, "winograd.conv2d_grad_filter"},
-                  {On::cuda, "cudnn.conv2d_grad_filter"}},
+      .kernels = {{KernelDevice::cpu, "onednn.conv2d_grad_filter"},
+                  {KernelDevice::cpu, "winograd.conv2d_grad_filter"},
+                  {KernelDevice::cuda, "cudnn.conv2d_grad_filter"}},
       .version = 1,
       .internal = true,
   };

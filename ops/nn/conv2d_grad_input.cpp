@@ -36,21 +36,24 @@ OpDef conv2d_grad_input_op() {
                    const Window2d window = window_of(c.attrs(), w[2].size, w[3].size);
                    const int64_t groups = c.attr<int64_t>("groups"), outputs = w[0].size / groups;
                    const Expr channel = c.out_var(1), o = c.reduce_var(0);
-                   const WindowAxis::Cover y = window.y.cover(c.out_var(2), c.reduce_var(1));
-                   const WindowAxis::Cover x = window.x.cover(c.out_var(3), c.reduce_var(2));
+                   const WindowAxis::CoveringWindow y =
+                       window.y.covering_window(c.out_var(2), c.reduce_var(1));
+                   const WindowAxis::CoveringWindow x =
+                       window.x.covering_window(c.out_var(3), c.reduce_var(2));
                    const Expr output = channel_in_group(channel, w[1].size, o, outputs, groups);
                    const Expr input =
                        groups == 1 ? channel : scalar::mod(channel, Expr::index(w[1].size));
-                   const Expr valid = both(y.valid, x.valid);
+                   const Expr valid = and_conditions(y.valid, x.valid);
                    const std::vector<Expr> tap = {output, input, y.tap, x.tap};
                    const Expr dy = c.read_or(0, {c.out_var(0), output, y.window, x.window}, 0);
                    const Expr product = dy * (valid ? c.read_or(1, tap, 0) : c.read(1, tap));
-                   return ReduceBody{{outputs, window.y.covers(), window.x.covers()},
-                                     guard(valid, product, 0)};
+                   return ReduceBody{
+                       {outputs, window.y.max_covering_windows(), window.x.max_covering_windows()},
+                       select_if(valid, product, 0)};
                  }},
-      .kernels = {{On::cpu, "onednn.conv2d_grad_input"},
-                  {On::cpu, "winograd.conv2d_grad_input"},
-                  {On::cuda, "cudnn.conv2d_grad_input"}},
+      .kernels = {{KernelDevice::cpu, "onednn.conv2d_grad_input"},
+                  {KernelDevice::cpu, "winograd.conv2d_grad_input"},
+                  {KernelDevice::cuda, "cudnn.conv2d_grad_input"}},
       .version = 1,
       .internal = true,
   };

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-constexpr double kFlopsPerDraw = 58;  // Philox4x32-10 and a comparison
+constexpr double kFlopsPerDraw = 58;  // one Philox4x32-10 call and a comparison
 
 Expr dropped(const LowerCtx& c, size_t dims) {
   const Shape& x = c.in_type(0).shape;
@@ -16,17 +16,17 @@ Expr dropped(const LowerCtx& c, size_t dims) {
   std::vector<Expr> unit = c.out_vars();
   unit.resize(dims);
   const Expr kept = c.in(0) * (p < 1 ? 1 / (1 - p) : 0);
-  return scalar::select(survives(step_bits(c, 1, units, unit), p), kept,
+  return scalar::select(dropout_keep_condition(step_random_bits(c, 1, units, unit), p), kept,
                         Expr::constant(kept.dtype(), 0));
 }
 
 }  // namespace
 
-OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims) {
+OpDef dropout_def(std::string name, std::string doc, std::string x_doc, size_t dims) {
   return OpDef{
       .name = name,
       .doc = doc + " Identity in eval and predict.",
-      .inputs = {{"x", x}, {"rng", "i64[3]: seed, run counter, index of the first sample"}},
+      .inputs = {{"x", x_doc}, {"rng", "i64[3]: seed, run counter, index of the first sample"}},
       .attrs = {{"p", 0.5, "probability that an element or channel is dropped"},
                 {"stream", int64_t{-1}, "identifies the Philox random stream"}},
       .outputs = {{"y", "same type as x"}},
@@ -37,7 +37,7 @@ OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims)
                       "expects a float tensor of " + std::to_string(dims) +
                           " or more dimensions, got " + c.in(0).str());
             c.require(p >= 0 && p <= 1, "attribute 'p' must lie between 0 and 1");
-            require_rng(c, 1);
+            require_random_state(c, 1);
             return std::vector{c.in(0)};
           },
       .grad = GradFn([name](const GradCtx& c) {

@@ -4,8 +4,9 @@
 
 namespace fluid {
 
-/// OpDef of dropout and dropout2d. One random draw decides for each index of the first `dims`
-/// dimensions; 0 means one draw per element. `x` documents the operand.
-OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims);
+/// OpDef of dropout (dims = 0) or dropout2d. Draws one random number per index of the first `dims`
+/// dimensions of the operand, or per element if `dims` is 0. `x_doc` is the documentation of the
+/// operand.
+OpDef dropout_def(std::string name, std::string doc, std::string x_doc, size_t dims);
 
 }  // namespace fluid

@@ -24,14 +24,14 @@ OpDef max_pool2d_op() {
                    .auxiliary = true}},
       .infer =
           [](const InferCtx& c) {
-            require_images(c, c.in(0));
-            require_window(c);
+            require_nchw(c, c.in(0));
+            require_window_attrs(c);
             const Window2d w = window_of(c.attrs());
             const Shape& x = c.in(0).shape;
-            const Shape y = window_shape(c, x, w, x[1]);
+            const Shape y = window_output_shape(c, x, w, x[1]);
             require_padding_below_window(c, w);
             return std::vector{Type{c.in(0).dtype, y, {}},
-                               Type{position_dtype(w.y.kernel * w.x.kernel), y, {}}};
+                               Type{argmax_dtype(w.y.kernel * w.x.kernel), y, {}}};
           },
       .grad = GradFn([](const GradCtx& c) {
         Attrs attrs = c.attrs();

@@ -3,14 +3,15 @@
 namespace fluid {
 namespace {
 
-Expr is(const Expr& a, const Expr& b) { return scalar::compare(Scalar::eq, a, b); }
+Expr is(const Expr& a, const Expr& b) { return scalar::compare(ScalarOp::eq, a, b); }
 
-/// Whether `tap`, which lies on `element`, is the first tap of its window that is outside the
-/// padding. If all elements of a window are minus infinity, max_pool2d records tap 0, which may lie
-/// in the padding. The gradient then goes to the first tap inside the input.
+/// Condition along one axis that `tap`, which reads `element`, is the first tap of its window that
+/// is not in the padding. Needed when all elements of a window are minus infinity: max_pool2d then
+/// records tap 0, which may lie in the padding, and the gradient goes to the first tap inside the
+/// input.
 Expr first_inside(const WindowAxis& axis, const Expr& element, const Expr& tap) {
   return scalar::logical_or(is(tap, Expr::index(0)),
-                            scalar::compare(Scalar::lt, element, Expr::index(axis.dilation)));
+                            scalar::compare(ScalarOp::lt, element, Expr::index(axis.dilation)));
 }
 
 }  // namespace
@@ -30,14 +31,14 @@ OpDef max_pool2d_grad_op() {
       .infer =
           [](const InferCtx& c) {
             const Type& input = c.attr<Type>("input");
-            require_images(c, input);
-            require_window(c);
+            require_nchw(c, input);
+            require_window_attrs(c);
             const Window2d w = window_of(c.attrs());
-            const Shape y = window_shape(c, input.shape, w, input.shape[1]);
+            const Shape y = window_output_shape(c, input.shape, w, input.shape[1]);
             c.require(
                 c.in(0) == Type{input.dtype, y, {}},
                 "the gradient " + c.in(0).str() + " does not fit to the input " + input.str());
-            c.require(c.in(1) == Type{position_dtype(w.y.kernel * w.x.kernel), y, {}},
+            c.require(c.in(1) == Type{argmax_dtype(w.y.kernel * w.x.kernel), y, {}},
                       "the positions " + c.in(1).str() + " do not fit to the input " + input.str());
             return std::vector{input};
           },
@@ -47,15 +48,18 @@ OpDef max_pool2d_grad_op() {
       .cost =
           [](const CostCtx& c) {
             const Window2d w = window_of(c.attrs);
-            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.covers() * w.x.covers())};
+            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.max_covering_windows() *
+                                                                     w.x.max_covering_windows())};
           },
       .in_place = {},
       .lower =
           Reduce{Combine::sum,
                  [](const LowerCtx& c) {
                    const Window2d w = window_of(c.attrs());
-                   const WindowAxis::Cover y = w.y.cover(c.out_var(2), c.reduce_var(0));
-                   const WindowAxis::Cover x = w.x.cover(c.out_var(3), c.reduce_var(1));
+                   const WindowAxis::CoveringWindow y =
+                       w.y.covering_window(c.out_var(2), c.reduce_var(0));
+                   const WindowAxis::CoveringWindow x =
+                       w.x.covering_window(c.out_var(3), c.reduce_var(1));
                    const std::vector<Expr> at = {c.out_var(0), c.out_var(1), y.window, x.window};
                    const Expr tap = y.tap * static_cast<double>(w.x.kernel) + x.tap;
                    const Expr position = scalar::cast(c.read_or(1, at, 0), DType::i64);
@@ -68,8 +72,9 @@ OpDef max_pool2d_grad_op() {
                      largest = scalar::logical_or(largest, all_lowest);
                    }
                    return ReduceBody{
-                       {w.y.covers(), w.x.covers()},
-                       guard(both(both(y.valid, x.valid), largest), c.read_or(0, at, 0), 0)};
+                       {w.y.max_covering_windows(), w.x.max_covering_windows()},
+                       select_if(and_conditions(and_conditions(y.valid, x.valid), largest),
+                                 c.read_or(0, at, 0), 0)};
                  }},
       .kernels = {},
       .version = 1,

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-void require_mode(const InferCtx& c) {
+void require_resize_mode(const InferCtx& c) {
   const auto& mode = c.attr<std::string>("mode");
   c.require(mode == "nearest" || mode == "bilinear",
             "mode must be \"nearest\" or \"bilinear\", not \"" + mode + "\"");
@@ -15,42 +15,43 @@ Resize2d resize_of(const Attrs& attrs, const Shape& input, const Shape& output) 
   return {{input[2].size, output[2].size, linear}, {input[3].size, output[3].size, linear}};
 }
 
-Expr ResizeAxis::numerator(const Expr& i) const {
-  const Expr place = i * Expr::index(2 * in) + Expr::index(in - out);
+Expr ResizeAxis::source_numerator(const Expr& output) const {
+  const Expr place = output * Expr::index(2 * in) + Expr::index(in - out);
   return scalar::min(scalar::max(place, Expr::index(0)), Expr::index(2 * out * (in - 1)));
 }
 
-Expr ResizeAxis::lower(const Expr& i) const {
-  if (linear) return scalar::floordiv(numerator(i), Expr::index(2 * out));
-  return scalar::floordiv(i * Expr::index(in), Expr::index(out));
+Expr ResizeAxis::lower_element(const Expr& output) const {
+  if (linear) return scalar::floordiv(source_numerator(output), Expr::index(2 * out));
+  return scalar::floordiv(output * Expr::index(in), Expr::index(out));
 }
 
-Expr ResizeAxis::upper(const Expr& i) const {
-  return scalar::min(lower(i) + Expr::index(1), Expr::index(in - 1));
+Expr ResizeAxis::upper_element(const Expr& output) const {
+  return scalar::min(lower_element(output) + Expr::index(1), Expr::index(in - 1));
 }
 
-Expr ResizeAxis::fraction(const Expr& i, DType dtype) const {
-  const Expr rest = numerator(i) - lower(i) * Expr::index(2 * out);
+Expr ResizeAxis::upper_weight(const Expr& output, DType dtype) const {
+  const Expr rest = source_numerator(output) - lower_element(output) * Expr::index(2 * out);
   return scalar::cast(rest, dtype) / static_cast<double>(2 * out);
 }
 
-int64_t ResizeAxis::reach() const { return ((linear ? 2 : 1) * out + in - 1) / in; }
+int64_t ResizeAxis::max_outputs() const { return ((linear ? 2 : 1) * out + in - 1) / in; }
 
-Expr ResizeAxis::first(const Expr& e) const {
+Expr ResizeAxis::first_output(const Expr& element) const {
   if (!linear) {
-    return scalar::floordiv(e * Expr::index(out) + Expr::index(in - 1), Expr::index(in));
+    return scalar::floordiv(element * Expr::index(out) + Expr::index(in - 1), Expr::index(in));
   }
-  // The first output whose source coordinate is above e - 1.
-  const Expr before = e * Expr::index(2 * out) + Expr::index(-out - in);
+  // First output whose source coordinate is greater than e - 1: outputs before it do not read
+  // element e.
+  const Expr before = element * Expr::index(2 * out) + Expr::index(-out - in);
   return scalar::floordiv(before, Expr::index(2 * in)) + Expr::index(1);
 }
 
-Expr ResizeAxis::weight(const Expr& i, const Expr& e, DType dtype) const {
+Expr ResizeAxis::weight(const Expr& output, const Expr& element, DType dtype) const {
   if (!linear) {
-    const Expr reads = scalar::compare(Scalar::eq, lower(i), e);
+    const Expr reads = scalar::compare(ScalarOp::eq, lower_element(output), element);
     return scalar::select(reads, Expr::constant(dtype, 1), Expr::constant(dtype, 0));
   }
-  const Expr away = numerator(i) - e * Expr::index(2 * out);
+  const Expr away = source_numerator(output) - element * Expr::index(2 * out);
   const Expr near = Expr::index(2 * out) - scalar::max(away, -away);
   return scalar::cast(scalar::max(near, Expr::index(0)), dtype) / static_cast<double>(2 * out);
 }
@@ -63,11 +64,11 @@ std::vector<Expr> resize_body(const LowerCtx& c) {
   const auto read = [&](const Expr& y, const Expr& x) {
     return c.read(0, {c.out_var(0), c.out_var(1), y, x});
   };
-  const Expr top = r.y.lower(oy), left = r.x.lower(ox);
+  const Expr top = r.y.lower_element(oy), left = r.x.lower_element(ox);
   if (!r.y.linear) return {read(top, left)};
-  const Expr bottom = r.y.upper(oy), right = r.x.upper(ox);
+  const Expr bottom = r.y.upper_element(oy), right = r.x.upper_element(ox);
   const DType dtype = compute_dtype(c.out_type().dtype);
-  const Expr fy = r.y.fraction(oy, dtype), fx = r.x.fraction(ox, dtype);
+  const Expr fy = r.y.upper_weight(oy, dtype), fx = r.x.upper_weight(ox, dtype);
   const Expr above = (1.0 - fx) * read(top, left) + fx * read(top, right);
   const Expr below = (1.0 - fx) * read(bottom, left) + fx * read(bottom, right);
   return {(1.0 - fy) * above + fy * below};
@@ -88,8 +89,8 @@ OpDef resize2d_op() {
       .outputs = {{"y", "[N, C, OH, OW]"}},
       .infer =
           [](const InferCtx& c) {
-            require_mode(c);
-            return std::vector{adaptive_type(c, c.in(0))};
+            require_resize_mode(c);
+            return std::vector{infer_adaptive(c, c.in(0))};
           },
       .grad = GradFn([](const GradCtx& c) {
         return record(*c.op().graph(), "resize2d_grad", {c.dout(0)},

@@ -4,35 +4,38 @@
 
 namespace fluid {
 
-/// Resizing of one axis from `in` to `out` elements. Nearest: output i reads element floor(i in /
-/// out). Linear: output i samples at (i + 1/2) in / out - 1/2, clamped to [0, in - 1], between two
-/// elements. These are "nearest" and "bilinear" without align_corners of
-/// torch.nn.functional.interpolate. Source coordinates are exact integer arithmetic.
+/// Resizing of one axis from `in` to `out` elements, as in torch.nn.functional.interpolate with
+/// mode "nearest" or "bilinear" without align_corners. Nearest: output i reads element floor(i * in
+/// / out). Linear: output i interpolates at source coordinate (i + 1/2) * in / out - 1/2, clamped
+/// to [0, in - 1]. Source coordinates are computed in exact integer arithmetic.
 struct ResizeAxis {
   int64_t in = 1, out = 1;
   bool linear = false;
 
-  Expr lower(const Expr& i) const;  ///< the element at or before the source coordinate
-  Expr upper(const Expr& i) const;  ///< the next element, clamped to the last
-  Expr fraction(const Expr& i, DType dtype) const;  ///< interpolation weight of upper(i), in [0, 1)
+  Expr lower_element(const Expr& output) const;  ///< element at or below the source coordinate
+  Expr upper_element(const Expr& output) const;  ///< lower_element() + 1, at most in - 1
+  /// Interpolation weight of upper_element(output), in [0, 1).
+  Expr upper_weight(const Expr& output, DType dtype) const;
 
-  /// The outputs i that read element e are among first(e) + [0, reach()). Some candidates may be
-  /// out of range or have weight 0.
-  int64_t reach() const;
-  Expr first(const Expr& e) const;
-  Expr weight(const Expr& i, const Expr& e, DType dtype) const;  ///< of element e in output i
+  /// The outputs that read element e lie in [first_output(e), first_output(e) + max_outputs()).
+  /// Other outputs in this range have weight 0 or are out of range.
+  int64_t max_outputs() const;
+  Expr first_output(const Expr& element) const;
+  /// Interpolation weight of element `element` in output `output`.
+  Expr weight(const Expr& output, const Expr& element, DType dtype) const;
 
  private:
-  Expr numerator(const Expr& i) const;  ///< source coordinate of output i, times 2 out; linear only
+  /// Linear mode: source coordinate of output `output`, multiplied by 2 * out.
+  Expr source_numerator(const Expr& output) const;
 };
 
 struct Resize2d {
   ResizeAxis y, x;
 };
-/// The axes of a resize from `input` to `output`, both [N, C, H, W]. Attribute `mode` selects
-/// nearest or linear.
+/// Returns the resizing of axes H and W from shape `input` to shape `output`, both [N, C, H, W].
+/// Attribute `mode` selects nearest or linear interpolation.
 Resize2d resize_of(const Attrs& attrs, const Shape& input, const Shape& output);
-/// Fails unless attribute `mode` is "nearest" or "bilinear".
-void require_mode(const InferCtx& c);
+/// Throws UserError unless attribute `mode` is "nearest" or "bilinear".
+void require_resize_mode(const InferCtx& c);
 
 }  // namespace fluid

@@ -13,8 +13,8 @@ OpDef resize2d_grad_op() {
       .outputs = {{"dx", "of type `input`"}},
       .infer =
           [](const InferCtx& c) {
-            require_mode(c);
-            return std::vector{adaptive_input(c)};
+            require_resize_mode(c);
+            return std::vector{infer_adaptive_grad(c)};
           },
       .grad = GradFn([](const GradCtx& c) {
         const Shape& y = c.in(0).shape();
@@ -28,23 +28,25 @@ OpDef resize2d_grad_op() {
       .cost =
           [](const CostCtx& c) {
             const Resize2d r = resize_of(c.attrs, c.out[0].shape, c.in[0].shape);
-            return Cost{.flops =
-                            3 * c.numel_out() * static_cast<double>(r.y.reach() * r.x.reach())};
+            return Cost{.flops = 3 * c.numel_out() *
+                                 static_cast<double>(r.y.max_outputs() * r.x.max_outputs())};
           },
       .in_place = {},
-      .lower =
-          Reduce{Combine::sum,
-                 [](const LowerCtx& c) {
-                   const Resize2d r = resize_of(c.attrs(), c.out_type().shape, c.in_type(0).shape);
-                   const Expr y = c.out_var(2), x = c.out_var(3);
-                   const Expr oy = r.y.first(y) + c.reduce_var(0),
-                              ox = r.x.first(x) + c.reduce_var(1);
-                   const DType dtype = compute_dtype(c.out_type().dtype);
-                   const Expr weight = r.y.weight(oy, y, dtype) * r.x.weight(ox, x, dtype);
-                   const Expr dy = c.read_or(0, {c.out_var(0), c.out_var(1), oy, ox}, 0);
-                   const Expr reads = scalar::compare(Scalar::gt, weight, Expr::constant(dtype, 0));
-                   return ReduceBody{{r.y.reach(), r.x.reach()}, guard(reads, weight * dy, 0)};
-                 }},
+      .lower = Reduce{Combine::sum,
+                      [](const LowerCtx& c) {
+                        const Resize2d r =
+                            resize_of(c.attrs(), c.out_type().shape, c.in_type(0).shape);
+                        const Expr y = c.out_var(2), x = c.out_var(3);
+                        const Expr oy = r.y.first_output(y) + c.reduce_var(0),
+                                   ox = r.x.first_output(x) + c.reduce_var(1);
+                        const DType dtype = compute_dtype(c.out_type().dtype);
+                        const Expr weight = r.y.weight(oy, y, dtype) * r.x.weight(ox, x, dtype);
+                        const Expr dy = c.read_or(0, {c.out_var(0), c.out_var(1), oy, ox}, 0);
+                        const Expr reads =
+                            scalar::compare(ScalarOp::gt, weight, Expr::constant(dtype, 0));
+                        return ReduceBody{{r.y.max_outputs(), r.x.max_outputs()},
+                                          select_if(reads, weight * dy, 0)};
+                      }},
       .kernels = {},
       .version = 1,
       .internal = true,

@@ -26,7 +26,7 @@ void require_pair(const InferCtx& c, std::string_view name, int64_t least, bool 
 }  // namespace
 
 int64_t WindowAxis::windows(int64_t in) const {
-  const int64_t room = in + before + after - reach();
+  const int64_t room = in + before + after - effective_kernel();
   return room < 0 ? 0 : room / stride + 1;
 }
 
@@ -41,20 +41,24 @@ Expr WindowAxis::taps_inside(const Expr& window, int64_t in) const {
          scalar::max(begin, Expr::index(0));
 }
 
-int64_t WindowAxis::covers() const { return dilation == 1 ? ceil_div(kernel, stride) : kernel; }
+int64_t WindowAxis::max_covering_windows() const {
+  return dilation == 1 ? ceil_div(kernel, stride) : kernel;
+}
 
-WindowAxis::Cover WindowAxis::cover(const Expr& element, const Expr& candidate) const {
+WindowAxis::CoveringWindow WindowAxis::covering_window(const Expr& element,
+                                                       const Expr& candidate) const {
   const Expr position = element + static_cast<double>(before);
   const Expr step = Expr::index(stride);
   if (dilation == 1) {
     const Expr window = scalar::floordiv(position, step) - candidate;
     const Expr tap = scalar::mod(position, step) + candidate * static_cast<double>(stride);
-    const bool exact = covers() * stride == kernel;
-    return {window, tap, exact ? Expr() : scalar::compare(Scalar::lt, tap, Expr::index(kernel))};
+    const bool exact = max_covering_windows() * stride == kernel;
+    return {window, tap, exact ? Expr() : scalar::compare(ScalarOp::lt, tap, Expr::index(kernel))};
   }
   const Expr first = position - candidate * static_cast<double>(dilation);
-  const Expr valid =
-      stride == 1 ? Expr() : scalar::compare(Scalar::eq, scalar::mod(first, step), Expr::index(0));
+  const Expr valid = stride == 1
+                         ? Expr()
+                         : scalar::compare(ScalarOp::eq, scalar::mod(first, step), Expr::index(0));
   return {scalar::floordiv(first, step), candidate, valid};
 }
 
@@ -77,7 +81,7 @@ Window2d window_of(const Attrs& attrs) {
   return window_of(attrs, pick(kernel, 0), pick(kernel, 1));
 }
 
-int64_t AdaptiveAxis::widest() const {
+int64_t AdaptiveAxis::max_window_size() const {
   int64_t widest = 0;
   for (int64_t i = 0; i < out; ++i) {
     widest = std::max(widest, ceil_div((i + 1) * in, out) - i * in / out);
@@ -94,17 +98,17 @@ Expr AdaptiveAxis::end(const Expr& window) const {
                           Expr::index(out));
 }
 
-Expr AdaptiveAxis::inside(const Expr& window, const Expr& i) const {
-  if (uniform()) return {};
-  return scalar::compare(Scalar::lt, begin(window) + i, end(window));
+Expr AdaptiveAxis::contains(const Expr& window, const Expr& i) const {
+  if (is_uniform()) return {};
+  return scalar::compare(ScalarOp::lt, begin(window) + i, end(window));
 }
 
-Adaptive2d adaptive_of(const Shape& input, const Shape& output) {
+Adaptive2d adaptive_windows(const Shape& input, const Shape& output) {
   return {{input[2].size, output[2].size}, {input[3].size, output[3].size}};
 }
 
-Type adaptive_type(const InferCtx& c, const Type& input) {
-  require_images(c, input);
+Type infer_adaptive(const InferCtx& c, const Type& input) {
+  require_nchw(c, input);
   require_pair(c, "output", 1, false);
   const auto& output = c.attr<List>("output");
   const Shape& x = input.shape;
@@ -112,11 +116,11 @@ Type adaptive_type(const InferCtx& c, const Type& input) {
   return {input.dtype, {x[0], x[1], pick(output, 0), pick(output, 1)}, {}};
 }
 
-Type adaptive_input(const InferCtx& c) {
+Type infer_adaptive_grad(const InferCtx& c) {
   const Type& input = c.attr<Type>("input");
   const Type& dy = c.in(0);
-  require_images(c, input);
-  require_images(c, dy);
+  require_nchw(c, input);
+  require_nchw(c, dy);
   const Shape &x = input.shape, &y = dy.shape;
   c.require(dy.dtype == input.dtype && y[0] == x[0] && y[1] == x[1] && x[2].size > 0 &&
                 x[3].size > 0 && y[2].size > 0 && y[3].size > 0,
@@ -124,24 +128,24 @@ Type adaptive_input(const InferCtx& c) {
   return input;
 }
 
-Expr both(const Expr& a, const Expr& b) {
+Expr and_conditions(const Expr& a, const Expr& b) {
   if (!a) return b;
   return b ? scalar::logical_and(a, b) : a;
 }
 
-Expr guard(const Expr& condition, const Expr& value, double otherwise) {
+Expr select_if(const Expr& condition, const Expr& value, double otherwise) {
   if (!condition) return value;
   return scalar::select(condition, value, Expr::constant(value.dtype(), otherwise));
 }
 
-void require_images(const InferCtx& c, const Type& type) {
+void require_nchw(const InferCtx& c, const Type& type) {
   const Shape& s = type.shape;
   c.require(is_float(type.dtype) && s.rank() == 4 &&
                 std::none_of(s.begin() + 1, s.end(), [](const Dim& d) { return d.batch; }),
             "expects a float tensor [N, C, H, W], got " + type.str());
 }
 
-void require_window(const InferCtx& c) {
+void require_window_attrs(const InferCtx& c) {
   require_pair(c, "kernel", 1, false);
   require_pair(c, "stride", 1, c.attrs().has("kernel"));
   require_pair(c, "dilation", 1, false);
@@ -154,21 +158,23 @@ void require_window(const InferCtx& c) {
             "attribute 'padding' must lie between 0 and " + std::to_string(kMaxWindow));
 }
 
-Shape window_shape(const InferCtx& c, const Shape& in, const Window2d& w, Dim channels) {
+Shape window_output_shape(const InferCtx& c, const Shape& in, const Window2d& w, Dim channels) {
   const int64_t height = w.y.windows(in[2].size), width = w.x.windows(in[3].size);
-  c.require(height > 0 && width > 0, "a window that reaches over " + std::to_string(w.y.reach()) +
-                                         " x " + std::to_string(w.x.reach()) +
-                                         " elements does not fit into the padded input " +
-                                         in.str());
+  c.require(height > 0 && width > 0,
+            "a window that reaches over " + std::to_string(w.y.effective_kernel()) + " x " +
+                std::to_string(w.x.effective_kernel()) +
+                " elements does not fit into the padded input " + in.str());
   return {in[0], channels, height, width};
 }
 
 void require_padding_below_window(const InferCtx& c, const Window2d& w) {
-  auto fits = [](const WindowAxis& a) { return std::max(a.before, a.after) < a.reach(); };
+  auto fits = [](const WindowAxis& a) {
+    return std::max(a.before, a.after) < a.effective_kernel();
+  };
   c.require(fits(w.y) && fits(w.x),
             "the padding must be smaller than the window, or some windows hold no element");
 }
 
-DType position_dtype(int64_t size) { return size <= 256 ? u8 : i32; }
+DType argmax_dtype(int64_t size) { return size <= 256 ? u8 : i32; }
 
 }  // namespace fluid

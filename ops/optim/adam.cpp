@@ -7,23 +7,23 @@
 namespace fluid {
 namespace {
 
-// 1 - beta^t. Uses expm1: beta^t is close to 1 in the first steps, where the difference would
-// cancel in f32.
+// Returns 1 - beta^t, computed by expm1. In the first steps beta^t is close to 1, so the f32
+// subtraction would lose precision by cancellation.
 Expr bias_correction(double beta, const Expr& t) {
   if (beta == 0) return Expr::constant(t.dtype(), 1);
-  return -scalar::unary(Scalar::expm1, t * std::log(beta));
+  return -scalar::unary(ScalarOp::expm1, t * std::log(beta));
 }
 
-/// Returns the new parameter, m and v.
+/// Returns the new parameter and the new moments m and v.
 std::vector<Expr> adam_step(const LowerCtx& c, bool decoupled) {
-  const OptimizerStep s = optimizer_step(c, /*decayed_gradient=*/!decoupled);
+  const OptimizerOperands s = optimizer_operands(c, /*l2_decay=*/!decoupled);
   const double beta1 = c.attr<double>("beta1"), beta2 = c.attr<double>("beta2");
   const Expr t = scalar::cast(c.in(3) + 1.0, s.param.dtype());
   const Expr m = c.in(4) + (s.grad - c.in(4)) * (1 - beta1);
   const Expr v = c.in(5) * beta2 + s.grad * s.grad * (1 - beta2);
   const Expr step = s.lr / bias_correction(beta1, t);
-  const Expr scale = scalar::unary(Scalar::sqrt, bias_correction(beta2, t));
-  const Expr denominator = scalar::unary(Scalar::sqrt, v) / scale + c.attr<double>("eps");
+  const Expr scale = scalar::unary(ScalarOp::sqrt, bias_correction(beta2, t));
+  const Expr denominator = scalar::unary(ScalarOp::sqrt, v) / scale + c.attr<double>("eps");
   const double decay = decoupled ? c.attr<double>("weight_decay") : 0;
   const Expr param = decay == 0 ? s.param : s.param * (1.0 - s.lr * decay);
   return {param - step * (m / denominator), m, v};
@@ -48,10 +48,10 @@ OpDef adam_def(std::string name, std::string doc, bool decoupled) {
                   {"new_v", "same type as param"}},
       .infer =
           [](const InferCtx& c) {
-            require_setting(c, "beta1", 0, 1);
-            require_setting(c, "beta2", 0, 1);
-            require_setting(c, "eps", 0);
-            require_setting(c, "weight_decay", 0);
+            require_in_range(c, "beta1", 0, 1);
+            require_in_range(c, "beta2", 0, 1);
+            require_in_range(c, "eps", 0);
+            require_in_range(c, "weight_decay", 0);
             return infer_optimizer(c);
           },
       .grad = NoGrad{},

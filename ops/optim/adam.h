@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// OpDef of Adam or AdamW. `decoupled` (AdamW) applies weight decay to the parameter itself;
-/// otherwise decay is added to the gradient.
+/// OpDef of Adam or AdamW. With `decoupled` (AdamW), weight decay is applied to the parameter
+/// itself; otherwise it is added to the gradient.
 OpDef adam_def(std::string name, std::string doc, bool decoupled);
 
 }  // namespace fluid

@@ -20,7 +20,7 @@ OpDef cosine_schedule_op() {
             c.require(warmup >= 0, "attribute 'warmup' must not be negative");
             c.require(c.attr<int64_t>("steps") > warmup,
                       "attribute 'steps' must be above 'warmup', " + std::to_string(warmup));
-            require_setting(c, "end", 0);
+            require_in_range(c, "end", 0);
           },
       .rate =
           [](const LowerCtx& c, const Expr& update) {
@@ -29,11 +29,11 @@ OpDef cosine_schedule_op() {
             const auto steps = static_cast<double>(c.attr<int64_t>("steps"));
             const Expr done =
                 scalar::min((update - warmup) / (steps - warmup), Expr::constant(f64, 1));
-            const Expr cosine = scalar::unary(Scalar::cos, done * std::numbers::pi);
+            const Expr cosine = scalar::unary(ScalarOp::cos, done * std::numbers::pi);
             const Expr falling = (cosine + 1.0) * (0.5 * (lr - end)) + end;
             const Expr rising = (update + 1.0) * (lr / std::max(warmup, 1.0));
             const Expr warm = Expr::constant(f64, warmup);
-            return scalar::select(scalar::compare(Scalar::lt, update, warm), rising, falling);
+            return scalar::select(scalar::compare(ScalarOp::lt, update, warm), rising, falling);
           },
   });
 }

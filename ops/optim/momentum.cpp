@@ -15,8 +15,8 @@ OpDef momentum_op() {
       .outputs = {{"new_param", "same type as param"}, {"new_velocity", "same type as param"}},
       .infer =
           [](const InferCtx& c) {
-            require_setting(c, "mu", 0);
-            require_setting(c, "weight_decay", 0);
+            require_in_range(c, "mu", 0);
+            require_in_range(c, "weight_decay", 0);
             return infer_optimizer(c);
           },
       .grad = NoGrad{},
@@ -25,7 +25,7 @@ OpDef momentum_op() {
       .cost = [](const CostCtx& c) { return Cost{.flops = 4 * c.numel_out()}; },
       .in_place = {{.out = 0, .in = 0}, {.out = 1, .in = 4}},
       .lower = Map{[](const LowerCtx& c) {
-        const OptimizerStep s = optimizer_step(c);
+        const OptimizerOperands s = optimizer_operands(c);
         const double mu = c.attr<double>("mu");
         const Expr velocity = c.in(4) * mu + s.grad;
         const Expr step = c.attr<bool>("nesterov") ? s.grad + velocity * mu : velocity;

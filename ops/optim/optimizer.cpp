@@ -40,23 +40,23 @@ std::vector<Type> infer_optimizer(const InferCtx& c) {
   return std::vector<Type>(c.arity() - 3, param);
 }
 
-void require_setting(const InferCtx& c, std::string_view name, double low) {
+void require_in_range(const InferCtx& c, std::string_view name, double low) {
   const double value = c.attr<double>(name);
   c.require(std::isfinite(value) && value >= low,
             "attribute '" + std::string(name) + "' must be a number of " + ir::float_text(low) +
                 " or more, not " + ir::float_text(value));
 }
 
-void require_setting(const InferCtx& c, std::string_view name, double low, double high) {
+void require_in_range(const InferCtx& c, std::string_view name, double low, double high) {
   const double value = c.attr<double>(name);
   c.require(value >= low && value < high, "attribute '" + std::string(name) + "' must lie in [" +
                                               ir::float_text(low) + ", " + ir::float_text(high) +
                                               "), not be " + ir::float_text(value));
 }
 
-OptimizerStep optimizer_step(const LowerCtx& c, bool decayed_gradient) {
+OptimizerOperands optimizer_operands(const LowerCtx& c, bool l2_decay) {
   const DType dtype = compute_dtype(c.in_type(0).dtype);
-  const double weight_decay = decayed_gradient ? c.attr<double>("weight_decay") : 0;
+  const double weight_decay = l2_decay ? c.attr<double>("weight_decay") : 0;
   const Expr param = c.in(0);
   const Expr grad = weight_decay == 0 ? c.in(1) : c.in(1) + param * weight_decay;
   return {param, grad, scalar::cast(c.in(2), dtype)};

@@ -8,18 +8,19 @@
 
 namespace fluid {
 
-/// Name of the state of schedules "plateau" and "manual": f64[5], initially all ones. PlateauRule
-/// updates it after each epoch; Executor::set_learning_rate() sets element kFactor.
+/// Name of the state variable of schedules "plateau" and "manual": f64[5], initially all ones.
+/// PlateauRule::update() updates it after each epoch; Executor::set_learning_rate() sets element
+/// kFactor.
 inline constexpr std::string_view kPlateau = "plateau";
-/// Name of the schedule whose rate Executor::set_learning_rate() sets.
+/// Name of the schedule whose learning rate Executor::set_learning_rate() sets.
 inline constexpr std::string_view kManual = "manual";
-/// Elements of the state kPlateau. kFactor: factor of the recipe's learning rate. kUnseen: 1 before
-/// the first epoch's metric. kBest: the best metric. kBadEpochs: 1 + epochs since the best metric.
-/// kCooldown: 1 + remaining cooldown epochs.
-enum PlateauElement { kFactor, kUnseen, kBest, kBadEpochs, kCooldown, kPlateauElements };
+/// Indices into the state variable kPlateau. kFactor: factor of the initial learning rate.
+/// kNoMetricYet: 1 before the first epoch's metric. kBest: the best metric. kBadEpochs: 1 + number
+/// of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs.
+enum PlateauElement { kFactor, kNoMetricYet, kBest, kBadEpochs, kCooldown, kPlateauElements };
 
-/// Settings of schedule "plateau", which follows PyTorch's ReduceLROnPlateau with mode "min" and
-/// threshold mode "rel". A decrease of the learning rate by less than 1e-8 is skipped.
+/// Settings of schedule "plateau", which works like PyTorch's ReduceLROnPlateau with mode "min" and
+/// threshold mode "rel". The learning rate is not reduced by less than 1e-8.
 struct PlateauRule {
   double lr = 0;
   double factor = 0;
@@ -28,12 +29,13 @@ struct PlateauRule {
   int64_t cooldown = 0;
   double min_lr = 0;
 
-  /// Updates the state with an epoch's metric (smaller is better). Returns whether the learning
-  /// rate falls.
-  bool take(double figure, std::span<double> state) const;
+  /// Updates `state` after an epoch with metric `metric` (smaller is better). Returns whether the
+  /// learning rate was reduced.
+  bool update(double metric, std::span<double> state) const;
 };
 
-/// Returns nullopt when the `train` op with these attributes has another schedule or none.
-std::optional<PlateauRule> plateau_rule(const Attrs& train);
+/// Reads the settings from the attributes of a `train` op. Returns nullopt when the op has no
+/// schedule or another schedule.
+std::optional<PlateauRule> plateau_rule(const Attrs& train_attrs);
 
 }  // namespace fluid

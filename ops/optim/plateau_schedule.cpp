@@ -9,16 +9,16 @@
 namespace fluid {
 namespace {
 
-constexpr double kLeastFall = 1e-8;  // PyTorch's eps
+constexpr double kMinDecay = 1e-8;  // `eps` of PyTorch's ReduceLROnPlateau
 
 }  // namespace
 
-bool PlateauRule::take(double figure, std::span<double> state) const {
+bool PlateauRule::update(double metric, std::span<double> state) const {
   const double infinity = std::numeric_limits<double>::infinity();
-  const double best = state[kUnseen] != 0 ? infinity : state[kBest];
-  if (figure < best * (1 - threshold)) {
-    state[kUnseen] = 0;
-    state[kBest] = figure;
+  const double best = state[kNoMetricYet] != 0 ? infinity : state[kBest];
+  if (metric < best * (1 - threshold)) {
+    state[kNoMetricYet] = 0;
+    state[kBest] = metric;
     state[kBadEpochs] = 1;
   } else {
     state[kBadEpochs] += 1;
@@ -31,15 +31,15 @@ bool PlateauRule::take(double figure, std::span<double> state) const {
   state[kCooldown] = 1 + static_cast<double>(cooldown);
   state[kBadEpochs] = 1;
   const double before = lr * state[kFactor], after = std::max(before * factor, min_lr);
-  const bool falls = before - after > kLeastFall;
+  const bool falls = before - after > kMinDecay;
   if (falls) state[kFactor] = after / lr;
   return falls;
 }
 
-std::optional<PlateauRule> plateau_rule(const Attrs& train) {
-  if (train.get_or("schedule", std::string()) != kPlateau) return std::nullopt;
+std::optional<PlateauRule> plateau_rule(const Attrs& train_attrs) {
+  if (train_attrs.get_or("schedule", std::string()) != kPlateau) return std::nullopt;
   const Attrs settings =
-      complete_attrs(*find_schedule(std::string(kPlateau)), schedule_settings(train), Loc());
+      complete_attrs(*find_schedule(std::string(kPlateau)), schedule_settings(train_attrs), Loc());
   return PlateauRule{.lr = settings.get<double>("lr"),
                      .factor = settings.get<double>("factor"),
                      .patience = settings.get<int64_t>("patience"),
@@ -63,9 +63,9 @@ OpDef plateau_schedule_op() {
       .operands = {{"lr_factor", "float scalar: factor of lr"}},
       .check =
           [](const InferCtx& c) {
-            require_setting(c, "factor", 0, 1);
-            require_setting(c, "threshold", 0, 1);
-            require_setting(c, "min_lr", 0);
+            require_in_range(c, "factor", 0, 1);
+            require_in_range(c, "threshold", 0, 1);
+            require_in_range(c, "min_lr", 0);
             for (const char* epochs : {"patience", "cooldown"}) {
               c.require(c.attr<int64_t>(epochs) >= 0,
                         "attribute '" + std::string(epochs) + "' must not be negative");

@@ -31,7 +31,7 @@ OpDef schedule_op(ScheduleDef schedule) {
               c.require(is_float(c.in(i).dtype) && c.in(i).shape.empty(),
                         "the factor must be a float scalar, got " + c.in(i).str());
             }
-            require_setting(c, "lr", 0);
+            require_in_range(c, "lr", 0);
             check(c);
             return std::vector{Type{f64, {}, {}}};
           },
@@ -60,9 +60,9 @@ std::vector<std::string> schedule_names() {
   return names;
 }
 
-Attrs schedule_settings(const Attrs& train) {
-  Attrs settings = {{"lr", train.get<double>("lr")}};
-  for (const auto& [name, value] : train) {
+Attrs schedule_settings(const Attrs& train_attrs) {
+  Attrs settings = {{"lr", train_attrs.get<double>("lr")}};
+  for (const auto& [name, value] : train_attrs) {
     if (name.starts_with(kSchedulePrefix)) settings.set(name.substr(kSchedulePrefix.size()), value);
   }
   return settings;

@@ -1,34 +1,36 @@
 #pragma once
 
-// A schedule is an op (update) -> learning rate in f64. `update` is the i64 number of previous
-// updates. The op is named "<schedule>_schedule"; its attribute `lr` is the recipe's learning rate.
-// A schedule that the host changes between steps also takes element kFactor of the state kPlateau.
+// A learning rate schedule is an op (update) -> learning rate in f64. `update` is an i64 scalar,
+// the number of previous updates. The op is named "<schedule>_schedule"; its attribute `lr` is the
+// initial learning rate. A schedule that the host changes between steps has a second operand:
+// element kFactor of the state variable kPlateau.
 
 #include "ops/op_def.h"
 
 namespace fluid {
 
-/// Prefix of the schedule's settings among the attributes of a `train` op.
+/// Prefix of the names of the schedule's settings among the attributes of a `train` op.
 inline constexpr std::string_view kSchedulePrefix = "schedule_";
 
-/// Definition of a schedule. `check` checks the settings beyond `update` and `lr`. `rate` computes
-/// the learning rate from the number of updates in f64.
+/// Definition of a learning rate schedule. `check` validates the settings other than `lr`. `rate`
+/// returns the f64 learning rate after `update` updates.
 struct ScheduleDef {
   std::string name;
   std::string doc;
   std::vector<AttrDef> settings;
-  std::vector<PortDef> operands = {};  ///< after `update`, float scalars
+  std::vector<PortDef> operands = {};  ///< float scalars that follow operand `update`
   std::function<void(const InferCtx&)> check;
   std::function<Expr(const LowerCtx&, const Expr& update)> rate;
 };
 OpDef schedule_op(ScheduleDef schedule);
 
-/// The op of schedule `name`; null for an unknown name.
+/// Returns the op of schedule `name`, or null for an unknown name.
 const OpDef* find_schedule(const std::string& name);
-/// Names of all schedules, without the suffix "_schedule".
+/// Returns the names of all schedules, without "_schedule".
 std::vector<std::string> schedule_names();
 
-/// The attributes of a `train` op that belong to its schedule, without kSchedulePrefix, and `lr`.
-Attrs schedule_settings(const Attrs& train);
+/// Returns `lr` and the schedule settings among the attributes of a `train` op. The names of the
+/// settings are without kSchedulePrefix.
+Attrs schedule_settings(const Attrs& train_attrs);
 
 }  // namespace fluid

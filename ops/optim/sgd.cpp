@@ -11,7 +11,7 @@ OpDef sgd_op() {
       .outputs = {{"new_param", "same type as param"}},
       .infer =
           [](const InferCtx& c) {
-            require_setting(c, "weight_decay", 0);
+            require_in_range(c, "weight_decay", 0);
             return infer_optimizer(c);
           },
       .grad = NoGrad{},
@@ -20,7 +20,7 @@ OpDef sgd_op() {
       .cost = [](const CostCtx& c) { return Cost{.flops = 2 * c.numel_out()}; },
       .in_place = {{.out = 0, .in = 0}},
       .lower = Map{[](const LowerCtx& c) {
-        const OptimizerStep s = optimizer_step(c);
+        const OptimizerOperands s = optimizer_operands(c);
         return std::vector{s.param - s.lr * s.grad};
       }},
       .kernels = {},

@@ -12,12 +12,12 @@ OpDef step_schedule_op() {
       .check =
           [](const InferCtx& c) {
             c.require(c.attr<int64_t>("every") > 0, "attribute 'every' must be above 0");
-            require_setting(c, "factor", 0);
+            require_in_range(c, "factor", 0);
           },
       .rate =
           [](const LowerCtx& c, const Expr& update) {
             const Expr times = scalar::unary(
-                Scalar::floor, update / static_cast<double>(c.attr<int64_t>("every")));
+                ScalarOp::floor, update / static_cast<double>(c.attr<int64_t>("every")));
             const Expr factor = Expr::constant(f64, c.attr<double>("factor"));
             return scalar::pow(factor, times) * c.attr<double>("lr");
           },

@@ -36,8 +36,8 @@ void check_schedule(const InferCtx& c) {
   (*def->infer)(InferCtx(*def->name, operands, complete, c.loc()));
 }
 
-/// Checks `waits`, `cuts`, `bucket` and `rank`. `cuts` holds an equal number of entries for each
-/// parameter; the last entry is the number of elements.
+/// Checks the lengths of attributes `waits`, `cuts` and `bucket`, and the range of `rank`. `cuts`
+/// holds one entry per rank and the number of elements, for each parameter in turn.
 void check_parameters(const InferCtx& c, size_t parameters) {
   const auto waits = c.attrs().get_or("waits", std::vector<int64_t>()).size();
   const auto cuts = c.attrs().get_or("cuts", std::vector<int64_t>()).size();
@@ -59,9 +59,9 @@ std::vector<Type> infer_train(const InferCtx& c) {
   c.require(c.arity() == 1 + (gradients > 0 ? 1 + gradients : 0) + (predicated ? 1 : 0),
             "needs a seed, and one gradient for each of its parameters");
   check_parameters(c, gradients);
-  require_setting(c, "lr", 0);
+  require_in_range(c, "lr", 0);
   for (const char* clip : {"clip_value", "clip_norm", "clip_global_norm"}) {
-    if (c.attrs().has(clip)) require_setting(c, clip, 0);
+    if (c.attrs().has(clip)) require_in_range(c, clip, 0);
   }
   check_schedule(c);
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
@@ -75,10 +75,10 @@ std::vector<Type> infer_train(const InferCtx& c) {
 
 }  // namespace
 
-Attrs optimizer_settings(const Attrs& train) {
-  Attrs settings = train;
+Attrs optimizer_settings(const Attrs& train_attrs) {
+  Attrs settings = train_attrs;
   for (const AttrDef& own : *find_op("train")->attrs) settings.erase(own.name);
-  for (const auto& [name, value] : train) {
+  for (const auto& [name, value] : train_attrs) {
     if (name.starts_with(kSchedulePrefix)) settings.erase(name);
   }
   return settings;

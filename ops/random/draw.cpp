@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-Expr stream_bits(const LowerCtx& c, const Expr& seed, const Expr& index) {
+Expr stream_random_bits(const LowerCtx& c, const Expr& seed, const Expr& index) {
   const int64_t stream = c.attr<int64_t>("stream");
   return scalar::philox(seed, Expr::index(stream >> 32), Expr::index(stream & 0xffffffff), index);
 }
@@ -19,7 +19,8 @@ Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>
   return linear;
 }
 
-Expr step_bits(const LowerCtx& c, size_t rng, const Shape& shape, const std::vector<Expr>& index) {
+Expr step_random_bits(const LowerCtx& c, size_t rng, const Shape& shape,
+                      const std::vector<Expr>& index) {
   auto key = [&](int64_t i) { return c.read(rng, {Expr::index(i)}); };
   Shape sample = shape;
   std::vector<Expr> within = index;
@@ -36,14 +37,14 @@ Expr step_bits(const LowerCtx& c, size_t rng, const Shape& shape, const std::vec
                         first * per_sample + linear_index(c, sample, within));
 }
 
-void require_rng(const InferCtx& c, size_t i) {
+void require_random_state(const InferCtx& c, size_t i) {
   c.require(c.in(i) == Type{i64, {3}, {}},
             "the random state must be i64[3] = {seed, run, first sample}, got " + c.in(i).str());
 }
 
-Expr survives(const Expr& bits, double p) {
+Expr dropout_keep_condition(const Expr& bits, double p) {
   const auto threshold = static_cast<int64_t>(std::ceil(std::ldexp(p, 32)));
-  return scalar::compare(Scalar::ge, bits, Expr::index(threshold));
+  return scalar::compare(ScalarOp::ge, bits, Expr::index(threshold));
 }
 
 }  // namespace fluid

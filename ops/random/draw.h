@@ -4,27 +4,31 @@
 
 namespace fluid {
 
-/// Random bits in [0, 2^32) of the element at logical `index` (i64). Philox with key `seed`; high
-/// and low word of attribute `stream` are its counter and stream.
-Expr stream_bits(const LowerCtx& c, const Expr& seed, const Expr& index);
+/// Returns 32 random bits as an i64 in [0, 2^32), for the element at linear index `index` (i64).
+/// Uses Philox with key `seed`. The high word of attribute `stream` is the counter, the low word is
+/// the stream.
+Expr stream_random_bits(const LowerCtx& c, const Expr& seed, const Expr& index);
 
-/// Uniform number in [0, 1) from 32 random bits: a multiple of 2^-24, so f32 and f64 give equal
-/// values.
+/// Converts 32 random bits to a uniform number in [0, 1). The number is a multiple of 2^-24, so f32
+/// and f64 give equal values.
 Expr uniform_from_bits(const Expr& bits, DType dtype);
 
-/// Row-major linear index of the result's element.
+/// Returns the row-major linear index of the element at `index` in a tensor of `shape`.
 Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>& index);
 
-/// Random bits of element `index` of a tensor of `shape`, for ops of the training step. Operand
-/// `rng` is i64[3] = {seed, run counter, first global sample}. Bits are keyed by (seed, run,
-/// attribute `stream`, global sample, index within the sample). So they do not depend on how the
-/// batch is split.
-Expr step_bits(const LowerCtx& c, size_t rng, const Shape& shape, const std::vector<Expr>& index);
+/// Returns random bits for the element at `index` of a tensor of `shape`, for ops of the training
+/// step. Operand number `rng` is i64[3] = {seed, run counter, first sample of this batch in the
+/// global batch}. The bits depend on the seed, the run counter, attribute `stream`, the number of
+/// the sample in the global batch, and the index within the sample. They do not depend on how the
+/// global batch is split into micro-batches and ranks.
+Expr step_random_bits(const LowerCtx& c, size_t rng, const Shape& shape,
+                      const std::vector<Expr>& index);
 
-/// Fails unless operand `i` is i64[3].
-void require_rng(const InferCtx& c, size_t i);
+/// Throws UserError unless operand `i` has the type of the random state, i64[3].
+void require_random_state(const InferCtx& c, size_t i);
 
-/// Whether dropout of probability `p` keeps the element with random bits `bits`.
-Expr survives(const Expr& bits, double p);
+/// Returns the condition that dropout with probability `p` keeps the element whose random bits are
+/// `bits`.
+Expr dropout_keep_condition(const Expr& bits, double p);
 
 }  // namespace fluid

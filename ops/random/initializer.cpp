@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,14 +12,14 @@
 namespace fluid {
 namespace {
 
-/// Reads a number that may be written as a float or an int.
+/// Returns the value of a numeric attribute, which may be a float or an int.
 double number(const Attrs& attrs, std::string_view name, double fallback, const Loc& loc) {
   const Attr* attr = attrs.find(name);
   if (attr == nullptr) return fallback;
   if (const auto* value = std::get_if<double>(attr)) return *value;
   if (const auto* value = std::get_if<int64_t>(attr)) return static_cast<double>(*value);
   throw UserError(loc, "initialiser setting '" + std::string(name) + "' must be a number, not a " +
-                           std::string(kind_of(*attr)));
+                           std::string(attr_type_name(*attr)));
 }
 
 std::string text(const Attrs& attrs, std::string_view name, const char* fallback, const Loc& loc) {
@@ -26,17 +27,17 @@ std::string text(const Attrs& attrs, std::string_view name, const char* fallback
   if (attr == nullptr) return fallback;
   if (const auto* value = std::get_if<std::string>(attr)) return *value;
   throw UserError(loc, "initialiser setting '" + std::string(name) +
-                           "' must be of kind string, not " + std::string(kind_of(*attr)));
+                           "' must be of kind string, not " + std::string(attr_type_name(*attr)));
 }
 
-struct Request {
+struct InitializerContext {
   ir::Graph& graph;
   Value seed;
   const std::string& name;
   const Type& type;
   const Attrs& attrs;
   const Loc& loc;
-  std::vector<std::string>& settings;  ///< attributes that the initialiser reads
+  std::vector<std::string>& settings;  ///< names of the attributes that the initialiser reads
 
   double number(std::string_view setting, double fallback) const {
     settings.emplace_back(setting);
@@ -59,11 +60,11 @@ struct Request {
     return uniform(-bound, bound);
   }
   double xavier() const {
-    const Fan fan = fan_of(type.shape, loc);
+    const Fan fan = calculate_fan(type.shape, loc);
     return number("gain", 1) * std::sqrt(2.0 / static_cast<double>(fan.in + fan.out));
   }
   double kaiming() const {
-    const Fan fan = fan_of(type.shape, loc);
+    const Fan fan = calculate_fan(type.shape, loc);
     settings.emplace_back("mode");
     const auto mode = text(attrs, "mode", "fan_in", loc);
     if (mode != "fan_in" && mode != "fan_out") {
@@ -81,39 +82,43 @@ struct Request {
 
 struct Initializer {
   std::string_view name;
-  Value (*record)(const Request&);
+  Value (*record)(const InitializerContext&);
 };
 
-constexpr const char* kZeros = "zeros";  ///< the default
+constexpr const char* kZeros = "zeros";  ///< name of the default initialiser
 
 constexpr Initializer kInitializers[] = {
-    {kZeros, [](const Request& r) { return r.constant(0); }},
-    {"ones", [](const Request& r) { return r.constant(1); }},
-    {"constant", [](const Request& r) { return r.constant(r.number("value", 0)); }},
+    {kZeros, [](const InitializerContext& r) { return r.constant(0); }},
+    {"ones", [](const InitializerContext& r) { return r.constant(1); }},
+    {"constant", [](const InitializerContext& r) { return r.constant(r.number("value", 0)); }},
     {"uniform",
-     [](const Request& r) { return r.uniform(r.number("low", 0), r.number("high", 1)); }},
-    {"normal", [](const Request& r) { return r.normal(r.number("mean", 0), r.number("std", 1)); }},
-    {"xavier_uniform", [](const Request& r) { return r.uniform_of(r.xavier()); }},
-    {"xavier_normal", [](const Request& r) { return r.normal(0, r.xavier()); }},
-    {"kaiming_uniform", [](const Request& r) { return r.uniform_of(r.kaiming()); }},
-    {"kaiming_normal", [](const Request& r) { return r.normal(0, r.kaiming()); }},
+     [](const InitializerContext& r) {
+       return r.uniform(r.number("low", 0), r.number("high", 1));
+     }},
+    {"normal",
+     [](const InitializerContext& r) { return r.normal(r.number("mean", 0), r.number("std", 1)); }},
+    {"xavier_uniform", [](const InitializerContext& r) { return r.uniform_of(r.xavier()); }},
+    {"xavier_normal", [](const InitializerContext& r) { return r.normal(0, r.xavier()); }},
+    {"kaiming_uniform", [](const InitializerContext& r) { return r.uniform_of(r.kaiming()); }},
+    {"kaiming_normal", [](const InitializerContext& r) { return r.normal(0, r.kaiming()); }},
 };
 
-/// Throws UserError for an attribute that neither the initialiser nor a pass reads.
-void require_known(const Request& request, const std::string& init) {
-  std::vector<std::string> known = request.settings;
-  known.insert(known.end(),
-               {"init", "trainable", "lr_scale", "weight_decay", kScratch, kWhole, kCuts});
-  for (const auto& [name, attr] : request.attrs) {
+/// Throws UserError for an attribute that is neither a setting of initialiser `init` nor used by a
+/// compiler pass.
+void require_known(const InitializerContext& context, const std::string& init) {
+  std::vector<std::string> known = context.settings;
+  known.insert(known.end(), {"init", "trainable", "lr_scale", "weight_decay", kScratch, kFullShape,
+                             kShardBounds});
+  for (const auto& [name, attr] : context.attrs) {
     if (is_pass_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
-    throw UserError(request.loc, "initialiser '" + init + "' of '" + request.name +
+    throw UserError(context.loc, "initialiser '" + init + "' of '" + context.name +
                                      "' has no setting '" + name + "'" + did_you_mean(name, known));
   }
 }
 
 }  // namespace
 
-Fan fan_of(const Shape& shape, const Loc& loc) {
+Fan calculate_fan(const Shape& shape, const Loc& loc) {
   if (shape.rank() < 2 || shape.has_batch()) {
     throw UserError(
         loc, "this initialiser needs a weight of two or more dimensions, not " + shape.str());
@@ -131,9 +136,9 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
   for (const Initializer& i : kInitializers) {
     known.emplace_back(i.name);
     if (i.name != init) continue;
-    const Request request{graph, seed, name, type, attrs, loc, settings};
-    const Value initial = i.record(request);
-    require_known(request, init);
+    const InitializerContext context{graph, seed, name, type, attrs, loc, settings};
+    const Value initial = i.record(context);
+    require_known(context, init);
     return initial;
   }
   throw UserError(loc, "'" + name + "' asks for an unknown initialiser '" + init + "'" +
@@ -151,7 +156,7 @@ void check_initializer(const std::string& name, const Type& type, const Attrs& a
   record_initializer(scratch.main(), seed, name, type, attrs, loc);
 }
 
-Type random_result_type(const InferCtx& c) {
+Type infer_random(const InferCtx& c) {
   const Type& type = c.attr<Type>("type");
   c.require(is_float(type.dtype), "draws floats, not " + type.str());
   c.require(c.in(0) == Type{i64, {}, {}}, "the seed must be an i64 scalar, got " + c.in(0).str());

@@ -6,43 +6,47 @@
 
 namespace fluid {
 
-/// Bool attribute of a `state`: the state has no meaning between steps, so checkpoints omit it.
+/// Name of a bool attribute of a `state` op: no later step reads the value of the state.
+/// Checkpoints omit the state.
 inline constexpr const char* kScratch = "scratch";
-/// Attributes of a `state` that holds one process's shard of a tensor. kWhole: the tensor's shape.
-/// kCuts: the first element of each process's shard, then the number of elements.
-inline constexpr const char* kWhole = "whole";
-inline constexpr const char* kCuts = "cuts";
+/// Names of the attributes of a `state` op that holds one rank's shard of a tensor. kFullShape: the
+/// shape of the full tensor. kShardBounds: the index of the first element of each rank's shard,
+/// then the number of elements of the tensor.
+inline constexpr const char* kFullShape = "whole";
+inline constexpr const char* kShardBounds = "cuts";
 
-/// Inputs per output of a weight, and outputs per input. A matrix is [in, out], a filter [out, in,
-/// taps...], as in Glorot and Bengio (2010) and He et al. (2015).
+/// Fan-in and fan-out of a weight (Glorot and Bengio, 2010; He et al., 2015). A matrix has shape
+/// [in, out], a convolution filter [out, in, taps...].
 struct Fan {
   int64_t in = 1, out = 1;
 };
-/// Computes the fan of a weight of rank 2 or more. Throws UserError naming `loc` for other shapes.
-Fan fan_of(const Shape& shape, const Loc& loc);
+/// Computes fan-in and fan-out of a weight of rank 2 or more. Throws UserError naming `loc` for
+/// other shapes.
+Fan calculate_fan(const Shape& shape, const Loc& loc);
 
-/// Records the initial value of variable `name` in `graph` and returns it. `attrs` selects it:
+/// Records ops in `graph` that compute the initial value of variable `name`, and returns the value.
+/// `attrs` selects an initialiser, with its settings in braces:
 ///   init = "zeros" | "ones" | "constant" {value} | "uniform" {low, high} | "normal" {mean, std}
 ///        | "xavier_uniform" | "xavier_normal" {gain = 1}
 ///        | "kaiming_uniform" | "kaiming_normal" {slope = 0, mode = "fan_in" | "fan_out"}
-/// Formulas are PyTorch's. Xavier: std = gain * sqrt(2 / (in + out)). Kaiming: std =
-/// sqrt(2 / (1 + slope^2) / fan). Uniform initialisers have the bound sqrt(3) * std. PyTorch's
-/// default for linear and convolution layers is kaiming_uniform with slope sqrt(5). Ignores the
-/// attributes of ParameterOptions and attributes that passes set. `seed` is an i64 scalar. Random
-/// numbers are keyed by (seed, name, logical index). Throws UserError naming `loc` for an unknown
-/// initialiser, setting or mode.
+/// The formulas are PyTorch's. Xavier: std = gain * sqrt(2 / (fan_in + fan_out)). Kaiming: std =
+/// sqrt(2 / (1 + slope^2) / fan). The bound of xavier_uniform and kaiming_uniform is sqrt(3) * std.
+/// PyTorch's default for linear and convolution layers is kaiming_uniform with slope sqrt(5).
+/// Ignores the attributes of ParameterOptions and attributes that compiler passes set. `seed` is an
+/// i64 scalar. A random number depends only on the seed, the name and the linear index of the
+/// element. Throws UserError naming `loc` for an unknown initialiser, setting or mode.
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc);
 
-/// Whether record_initializer() records zeros for these attributes.
+/// Whether the initialiser that `attrs` selects is "zeros".
 bool is_zero_initialized(const Attrs& attrs, const Loc& loc);
 
-/// Throws the errors of record_initializer(), without recording anything.
+/// Throws the UserErrors of record_initializer(), but records nothing.
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);
 
-/// Result type of a random op: attribute `type`. Fails unless it is a float type and operand 0, the
-/// seed, is an i64 scalar.
-Type random_result_type(const InferCtx& c);
+/// Type inference of a random op: returns the value of attribute `type`. Throws UserError unless
+/// this is a float type and operand 0, the seed, is an i64 scalar.
+Type infer_random(const InferCtx& c);
 
 }  // namespace fluid

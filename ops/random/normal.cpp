@@ -7,13 +7,13 @@
 namespace fluid {
 namespace {
 
-// Box and Muller, "A note on the generation of random normal deviates" (1958). The argument of the
-// logarithm lies in (0, 1].
+// Box-Muller transform (Box and Muller, "A note on the generation of random normal deviates",
+// 1958). The argument of the logarithm lies in (0, 1].
 Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dtype) {
   const Expr u = uniform_from_bits(radius_bits, dtype) + std::ldexp(1.0, -24);
   const Expr angle = uniform_from_bits(angle_bits, dtype) * (2 * std::numbers::pi);
-  return scalar::unary(Scalar::sqrt, scalar::unary(Scalar::log, u) * -2.0) *
-         scalar::unary(Scalar::cos, angle);
+  return scalar::unary(ScalarOp::sqrt, scalar::unary(ScalarOp::log, u) * -2.0) *
+         scalar::unary(ScalarOp::cos, angle);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ OpDef normal_op() {
       .infer =
           [](const InferCtx& c) {
             c.require(c.attr<double>("std") >= 0, "attribute 'std' must not be negative");
-            return std::vector{random_result_type(c)};
+            return std::vector{infer_random(c)};
           },
       .grad = NoGrad{},
       .effects = Random{},
@@ -43,8 +43,8 @@ OpDef normal_op() {
       .lower = Map{[](const LowerCtx& c) {
         const Type& type = c.out_type();
         const Expr pair = linear_index(c, type.shape, c.out_vars()) * 2.0;
-        const Expr z = normal_from_bits(stream_bits(c, c.in(0), pair),
-                                        stream_bits(c, c.in(0), pair + 1.0), type.dtype);
+        const Expr z = normal_from_bits(stream_random_bits(c, c.in(0), pair),
+                                        stream_random_bits(c, c.in(0), pair + 1.0), type.dtype);
         return std::vector{z * c.attr<double>("std") + c.attr<double>("mean")};
       }},
       .kernels = {},

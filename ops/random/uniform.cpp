@@ -19,7 +19,7 @@ OpDef uniform_op() {
           [](const InferCtx& c) {
             c.require(c.attr<double>("low") <= c.attr<double>("high"),
                       "attribute 'low' must not exceed 'high'");
-            return std::vector{random_result_type(c)};
+            return std::vector{infer_random(c)};
           },
       .grad = NoGrad{},
       .effects = Random{},
@@ -29,7 +29,7 @@ OpDef uniform_op() {
       .lower = Map{[](const LowerCtx& c) {
         const Type& type = c.out_type();
         const double low = c.attr<double>("low"), high = c.attr<double>("high");
-        const Expr bits = stream_bits(c, c.in(0), linear_index(c, type.shape, c.out_vars()));
+        const Expr bits = stream_random_bits(c, c.in(0), linear_index(c, type.shape, c.out_vars()));
         return std::vector{uniform_from_bits(bits, type.dtype) * (high - low) + low};
       }},
       .kernels = {},

@@ -6,7 +6,7 @@ namespace fluid {
 namespace {
 
 std::vector<Type> infer_argmax(const InferCtx& c) {
-  require_number(c, 0);
+  require_numeric(c, 0);
   const Shape& shape = c.in(0).shape;
   const int64_t axis = normalized_axis(c, c.attr<int64_t>("axis"), shape.size());
   c.require(shape[static_cast<size_t>(axis)].size != 0,

@@ -23,7 +23,7 @@ OpDef count_nonfinite_op() {
       .in_place = {},
       .lower = reduce_along(Combine::sum,
                             [](const Expr& x) {
-                              return scalar::select(scalar::unary(Scalar::isfinite, x),
+                              return scalar::select(scalar::unary(ScalarOp::isfinite, x),
                                                     Expr::constant(f32, 0), Expr::constant(f32, 1));
                             }),
       .kernels = {},

@@ -3,7 +3,7 @@
 namespace fluid {
 
 OpDef max_op() {
-  return reduced_extremum(
+  return reduction_extremum_def(
       "max",
       "Maximum along `axes`; NaN if any element is NaN. Equal maxima share the gradient evenly.",
       Combine::max);

@@ -11,8 +11,8 @@ std::vector<Type> infer_mean(const InferCtx& c) {
   return infer_reduction(c);
 }
 
-/// Number of elements of `x` that one mean averages, as a scalar of `dtype`. A run-time value when
-/// the batch is a reduced axis.
+/// Returns the number of elements that one mean reduces, as a scalar of `dtype`. The number is
+/// computed at run time when the batch dimension is reduced.
 Value count(Value x, const Attrs& attrs, DType dtype) {
   Type reduced{dtype, {}, {}};
   for (const int64_t axis :
@@ -23,7 +23,7 @@ Value count(Value x, const Attrs& attrs, DType dtype) {
 }
 
 Values expand_mean(const ExpandCtx& c) {
-  // In half precision the sum would overflow long before the mean does.
+  // A half-precision sum could overflow although the mean does not.
   const DType wide = compute_dtype(c.in(0).dtype());
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"),
                        .keep_dims = c.attr<bool>("keep_dims")};
@@ -33,7 +33,7 @@ Values expand_mean(const ExpandCtx& c) {
 
 Values mean_grad(const GradCtx& c) {
   const Value x = c.in(0);
-  const DType wide = compute_dtype(x.dtype());  // f16 holds no count above 65,504
+  const DType wide = compute_dtype(x.dtype());  // f16 cannot represent counts above 65,504
   const Value share = cast(cast(c.dout(0), wide) / count(x, c.attrs(), wide), x.dtype());
   return {broadcast_to(unsqueeze_axes(share, x.shape(), c.attrs()), x.shape())};
 }

@@ -3,7 +3,7 @@
 namespace fluid {
 
 OpDef min_op() {
-  return reduced_extremum(
+  return reduction_extremum_def(
       "min",
       "Minimum along `axes`; NaN if any element is NaN. Equal minima share the gradient evenly.",
       Combine::min);

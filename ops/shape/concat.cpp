@@ -6,7 +6,7 @@ namespace fluid {
 namespace {
 
 std::vector<Type> infer_concat(const InferCtx& c) {
-  require_one_dtype(c);
+  require_same_dtype(c);
   Type joined = c.in(0);
   const auto axis =
       static_cast<size_t>(normalized_axis(c, c.attr<int64_t>("axis"), joined.shape.size()));
@@ -55,7 +55,7 @@ std::vector<Expr> concat_body(const LowerCtx& c) {
     std::vector<Expr> index = c.out_vars();
     index[axis] = at - Expr::index(begin);
     const Expr element = c.read_or(i, index, 0);
-    body = body ? scalar::select(scalar::compare(Scalar::lt, at, end), element, body) : element;
+    body = body ? scalar::select(scalar::compare(ScalarOp::lt, at, end), element, body) : element;
   }
   return {body};
 }

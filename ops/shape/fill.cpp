@@ -13,7 +13,7 @@ OpDef fill_op() {
       .infer =
           [](const InferCtx& c) {
             const Type& type = c.attr<Type>("type");
-            require_value(c, "value", type.dtype);
+            require_representable(c, "value", type.dtype);
             return std::vector{type};
           },
       .grad = GradFn([](const GradCtx&) { return Values{}; }),

@@ -20,7 +20,7 @@ std::vector<Type> infer_pad(const InferCtx& c) {
       c.require(n <= INT32_MAX, std::string(name) + " must not be above 2147483647");
     }
   }
-  require_value(c, "value", type.dtype);
+  require_representable(c, "value", type.dtype);
   for (size_t d = 0; d < type.shape.size(); ++d) {
     const int64_t low = entry(c.attrs(), "low", d), high = entry(c.attrs(), "high", d);
     const int64_t interior = entry(c.attrs(), "interior", d);
@@ -55,14 +55,14 @@ Values pad_grad(const GradCtx& c) {
 
 std::vector<Expr> pad_body(const LowerCtx& c) {
   std::vector<Expr> index = c.out_vars();
-  Expr between;  // whether the index is between two elements
+  Expr between;  // condition that the index is in interior padding, between two elements of x
   for (size_t d = 0; d < index.size(); ++d) {
     index[d] = index[d] - Expr::index(entry(c.attrs(), "low", d));
     const Expr step = Expr::index(entry(c.attrs(), "interior", d) + 1);
     const Expr rest = scalar::mod(index[d], step);
     index[d] = scalar::floordiv(index[d], step);
     if (is_constant(rest, 0)) continue;
-    const Expr off = scalar::compare(Scalar::ne, rest, Expr::index(0));
+    const Expr off = scalar::compare(ScalarOp::ne, rest, Expr::index(0));
     between = between ? scalar::logical_or(between, off) : off;
   }
   const double value = c.attr<double>("value");

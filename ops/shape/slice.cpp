@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-/// A slice of one dimension: elements start, start + step, ..., `count` in all.
+/// A slice along one dimension: the `count` elements at start, start + step, start + 2 * step, ...
 struct Range {
   int64_t start = 0;
   int64_t step = 1;
@@ -18,7 +18,7 @@ int64_t clamped(int64_t position, int64_t extent) {
   return std::clamp<int64_t>(position < 0 ? position + extent : position, 0, extent);
 }
 
-/// The slice of each dimension of `shape`. Step 0 marks a dimension that is not sliced.
+/// Returns the slice along each dimension of `shape`. Step 0 marks a dimension that is not sliced.
 std::vector<Range> ranges_of(const Attrs& attrs, const Shape& shape) {
   const auto& starts = attrs.get<std::vector<int64_t>>("starts");
   const auto& stops = attrs.get<std::vector<int64_t>>("stops");
@@ -31,7 +31,8 @@ std::vector<Range> ranges_of(const Attrs& attrs, const Shape& shape) {
     const int64_t extent = shape[static_cast<size_t>(axis)].size;
     Range& r = ranges[static_cast<size_t>(axis)];
     r.start = clamped(starts[i], extent);
-    // Clamps the step: a longer one selects no other elements and could overflow the sums below.
+    // The step is clamped to the extent. A larger step selects the same elements, but the sums
+    // below could overflow.
     r.step = steps.empty() ? 1 : std::min(steps[i], std::max<int64_t>(extent, 1));
     r.count = (std::max(clamped(stops[i], extent) - r.start, int64_t{0}) + r.step - 1) / r.step;
   }

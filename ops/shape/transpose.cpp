@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-/// The permutation: dimension d of the result is dimension perm[d] of the operand.
+/// Returns the permutation `perm`: dimension d of the result is dimension perm[d] of the operand.
 Ints permutation(const Attrs& attrs, size_t rank) {
   Ints perm = attrs.get<std::vector<int64_t>>("perm");
   if (perm.empty()) {

@@ -3,7 +3,7 @@
 namespace fluid {
 
 OpDef carried_op() {
-  return source(
+  return source_def(
       "carried",
       "Reads the value that the previous micro-batch saved with `carry` under this symbol. The "
       "value has the same offset in the transient region in all micro-batches.",

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kPerChannel = ": one number, or one per channel (dimension 1)";
 
-/// Checks attribute `mean` or `std`, if present.
+/// Checks the values of attribute `name` (`mean` or `std`), if present.
 void check_channels(const InferCtx& c, const std::string& name, bool positive) {
   const Attr* given = c.attrs().find(name);
   const auto* numbers = given == nullptr ? nullptr : std::get_if<std::vector<double>>(given);
@@ -46,14 +46,14 @@ std::vector<Type> infer(const InferCtx& c) {
 
 OpDef data_op() {
   OpDef def =
-      source("data",
-             "A feed, named by its symbol. Its first dimension is usually the batch. The fed "
-             "values are read as (x * scale - mean) / std.",
-             {{"scale", 1.0, "factor of the fed values"},
-              {"mean", std::vector<double>{},
-               std::string("subtracted from the scaled values") + kPerChannel + "; none: 0"},
-              {"std", std::vector<double>{},
-               std::string("divisor of the centred values") + kPerChannel + "; none: 1"}});
+      source_def("data",
+                 "A feed, named by its symbol. Its first dimension is usually the batch. The fed "
+                 "values are read as (x * scale - mean) / std.",
+                 {{"scale", 1.0, "factor of the fed values"},
+                  {"mean", std::vector<double>{},
+                   std::string("subtracted from the scaled values") + kPerChannel + "; none: 0"},
+                  {"std", std::vector<double>{},
+                   std::string("divisor of the centred values") + kPerChannel + "; none: 1"}});
   def.infer = infer;
   def.open_attrs = true;
   return def;

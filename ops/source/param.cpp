@@ -6,7 +6,7 @@
 namespace fluid {
 
 OpDef param_op() {
-  OpDef def = variable("param", "A trainable variable, named by its symbol.");
+  OpDef def = variable_def("param", "A trainable variable, named by its symbol.");
   def.attrs.value.insert(
       def.attrs.value.end(),
       {{"trainable", true, "false: frozen, without gradient, optimizer state and update"},

@@ -2,7 +2,7 @@
 
 namespace fluid {
 
-OpDef source(std::string name, std::string doc, std::vector<AttrDef> attrs) {
+OpDef source_def(std::string name, std::string doc, std::vector<AttrDef> attrs) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
@@ -21,19 +21,20 @@ OpDef source(std::string name, std::string doc, std::vector<AttrDef> attrs) {
   };
 }
 
-OpDef variable(std::string name, std::string doc) {
-  OpDef def = source(std::move(name), std::move(doc),
-                     {{"init", std::string("zeros"),
-                       "name of the initialiser, whose settings are further attributes"}});
+OpDef variable_def(std::string name, std::string doc) {
+  OpDef def = source_def(std::move(name), std::move(doc),
+                         {{"init", std::string("zeros"),
+                           "name of the initialiser, whose settings are further attributes"}});
   def.open_attrs = true;
   return def;
 }
 
-OpDef sink(std::string name, std::string doc, std::string operand, std::vector<AttrDef> attrs) {
+OpDef store_def(std::string name, std::string doc, std::string operand_doc,
+                std::vector<AttrDef> attrs) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
-      .inputs = {{"value", std::move(operand)}},
+      .inputs = {{"value", std::move(operand_doc)}},
       .attrs = std::move(attrs),
       .outputs = {},
       .infer = [](const InferCtx&) { return std::vector<Type>{}; },

@@ -3,9 +3,10 @@
 namespace fluid {
 
 OpDef state_op() {
-  return variable("state",
-                  "A variable that is not a parameter, named by its symbol: a moment, a counter or "
-                  "a running statistic.");
+  return variable_def(
+      "state",
+      "A variable that is not a parameter, named by its symbol: a moment, a counter or "
+      "a running statistic.");
 }
 
 }  // namespace fluid

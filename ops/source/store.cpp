@@ -3,9 +3,9 @@
 namespace fluid {
 
 OpDef store_op() {
-  return sink("store",
-              "Assigns the operand to the variable named by the symbol, at the end of the step.",
-              "new value, of the variable's type", {});
+  return store_def(
+      "store", "Assigns the operand to the variable named by the symbol, at the end of the step.",
+      "new value, of the variable's type", {});
 }
 
 }  // namespace fluid

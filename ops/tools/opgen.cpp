@@ -22,7 +22,7 @@ std::string number_text(double value) {
   return s.find_first_of(".en") == std::string::npos ? s + ".0" : s;
 }
 
-/// C++ spelling of an attribute: its type and its default initialiser.
+/// C++ type of an attribute and its default initialiser, as text.
 struct Spelling {
   std::string type;
   std::string initial;
@@ -60,7 +60,7 @@ Spelling spelling_of(const Attr& attr) {
   }
 }
 
-/// The default value as shown in OPS.md.
+/// Returns the default value of an attribute as OPS.md shows it.
 std::string default_text(const AttrDef& a) {
   return a.required ? "required" : "`" + spelling_of(a.fallback).initial + "`";
 }
@@ -70,7 +70,8 @@ bool has_function(const OpDef& def) {
          std::holds_alternative<Expand>(*def.lower) || std::holds_alternative<Alias>(*def.lower);
 }
 
-/// The attributes that a caller may pass. record() sets the `stream` of a random op.
+/// Returns the attributes that a caller of the generated function may pass. record() sets the
+/// `stream` of a random op.
 std::vector<AttrDef> shown_attrs(const OpDef& def) {
   std::vector<AttrDef> shown;
   for (const AttrDef& a : *def.attrs) {
@@ -89,8 +90,8 @@ std::string camel(const std::string& name) {
   return s;
 }
 
-/// Whether the generated function returns one Value: the op has one result, or the others are
-/// auxiliary.
+/// Whether the generated function returns one Value: the op has one result, or all its other
+/// results are auxiliary.
 bool gives_one_value(const OpDef& def) {
   return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
                      [](const PortDef& p) { return p.auxiliary; });
@@ -115,7 +116,7 @@ std::string signature(const OpDef& def, size_t operands, bool defaults) {
   return s + ")";
 }
 
-/// The numbers of operands for which overloads are generated: optional operands may be omitted.
+/// Returns the operand counts for which overloads are generated. Optional operands may be omitted.
 std::vector<size_t> operand_counts(const OpDef& def) {
   std::vector<size_t> counts;
   size_t needed = 0;
@@ -126,7 +127,8 @@ std::vector<size_t> operand_counts(const OpDef& def) {
 
 std::string_view name_space(bool internal) { return internal ? "fluid::internal" : "fluid"; }
 
-// Each struct and function is one line, so that branches which add ops merge without conflicts.
+// Writes the header of the generated functions. Each struct and function is one line, so that
+// branches that add ops merge without conflicts.
 void write_header(std::ostream& out, bool internal) {
   out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n";
   if (internal) out << "// Functions of the ops that are not for users.\n\n";
@@ -243,20 +245,21 @@ void write_markdown(std::ostream& out) {
     out << "\n## " << *def.name << "\n" << *def.doc << "\n\n";
     write_ports(out, "operand", *def.inputs);
     for (const AttrDef& a : *def.attrs) {
-      out << "- attribute `" << a.name << "` (" << kind_of(a.fallback) << ", " << default_text(a)
-          << "): " << a.doc << "\n";
+      out << "- attribute `" << a.name << "` (" << attr_type_name(a.fallback) << ", "
+          << default_text(a) << "): " << a.doc << "\n";
     }
     write_ports(out, "result", *def.outputs);
     out << "- " << lower_text(*def.lower) << "; " << effects_text(*def.effects) << "; "
         << (std::holds_alternative<NoGrad>(*def.grad) ? "no gradient" : "differentiable")
-        << "; mixed precision: " << kAmp[def.amp.klass] << "; version " << *def.version;
+        << "; mixed precision: " << kAmp[def.amp.amp_class] << "; version " << *def.version;
     for (const LibraryKernel& k : *def.kernels) out << "; `" << k.name << "`";
     if (def.internal) out << "; not for users";
     out << "\n";
   }
 }
 
-/// Keeps a file with equal contents, so that nothing is rebuilt.
+/// Writes `text` to `path`. Leaves a file with the same contents untouched, so that nothing is
+/// rebuilt.
 void write_file(const std::string& path, const std::string& text) {
   std::stringstream old;
   old << std::ifstream(path).rdbuf();
@@ -287,8 +290,8 @@ int main(int argc, char** argv) {
     std::fputs("usage: fluid_opgen DIRECTORY\n", stderr);
     return 1;
   }
-  for (const std::string& fault : fluid::table_faults(fluid::op_table())) {
-    std::fprintf(stderr, "%s\n", fault.c_str());
+  for (const std::string& error : fluid::op_table_errors(fluid::op_table())) {
+    std::fprintf(stderr, "%s\n", error.c_str());
     return 2;
   }
   try {

@@ -241,7 +241,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   double seen = 0;  // a result that is no number is waited for and stays where it is
   auto step = [&] {
     const fl::OutputViews outputs = w.infer ? exe.predict(w.batch) : exe.run(w.batch);
-    outputs.each_scalar([&](const fl::OutputView& o) { seen += o.value.item(); });
+    outputs.for_each_scalar([&](const fl::OutputView& o) { seen += o.value.item(); });
   };
   step();
   const double first = seconds_since(start);
@@ -278,7 +278,7 @@ int main(int argc, char** argv) {
       work_named(argv[1]).program.save(argv[3]);
       return 0;
     }
-    serve(argv[1], argc > 2 ? argv[2] : "", fl::place_named(argc > 3 ? argv[3] : "cpu"), start);
+    serve(argv[1], argc > 2 ? argv[2] : "", fl::parse_place(argc > 3 ? argv[3] : "cpu"), start);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "fluid_bench: %s\n", e.what());
     return 1;

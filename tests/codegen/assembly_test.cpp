@@ -33,8 +33,8 @@ kir::Kernel vector_kernel(int64_t n, Expr value) {
 TEST(Assembly, UsesWholeRegisters) {
   if (!host_has_avx512()) GTEST_SKIP() << "this CPU has no AVX-512";
   const Expr x = load(0, f32, Expr::var(0));
-  for (Scalar op : {Scalar::exp, Scalar::log, Scalar::tanh, Scalar::erf, Scalar::sigmoid,
-                    Scalar::expm1, Scalar::log1p, Scalar::sqrt}) {
+  for (ScalarOp op : {ScalarOp::exp, ScalarOp::log, ScalarOp::tanh, ScalarOp::erf,
+                      ScalarOp::sigmoid, ScalarOp::expm1, ScalarOp::log1p, ScalarOp::sqrt}) {
     const std::string text = emit_assembly(vector_kernel(1024, scalar::unary(op, x)));
     EXPECT_NE(text.find("zmm"), std::string::npos) << text;
     EXPECT_FALSE(std::regex_search(text, std::regex(R"(v(add|sub|mul|div|sqrt|fn?m\w+)ss\s)")))
@@ -51,7 +51,7 @@ TEST(Assembly, MultiplesOfTheWidthNeedNoMask) {
 
 TEST(Assembly, GuardsOnTheLaneAreConstants) {
   const Expr i = Expr::var(0);
-  const Expr inside = scalar::compare(Scalar::ge, i - Expr::index(2), Expr::index(0));
+  const Expr inside = scalar::compare(ScalarOp::ge, i - Expr::index(2), Expr::index(0));
   const std::string text = emit_llvm(vector_kernel(16, load(0, f32, i - Expr::index(2), inside)));
   EXPECT_EQ(text.find("icmp sge"), std::string::npos) << text;
   EXPECT_NE(text.find("<16 x i1> <i1 false, i1 false, i1 true"), std::string::npos) << text;
@@ -63,7 +63,7 @@ TEST(Assembly, ErrorWordsAreStoredWhole) {
   kernel.buffers = {input("x", i64, 1024), {"error", i64, 1, kir::Buffer::Role::error}};
   kernel.body = {
       loop(kir::For::Kind::vector, 0, Expr::index(0), Expr::index(1024),
-           {store(1, Expr::index(0), x, scalar::compare(Scalar::lt, x, Expr::index(0)))})};
+           {store(1, Expr::index(0), x, scalar::compare(ScalarOp::lt, x, Expr::index(0)))})};
   const std::string text = emit_llvm(kernel);
   EXPECT_NE(text.find("store atomic i64"), std::string::npos) << text;
   EXPECT_EQ(text.find("scatter"), std::string::npos) << text;
@@ -86,7 +86,7 @@ TEST(Assembly, NothingIsCalled) {
 TEST(Assembly, LlvmContractsNothing) {
   const Expr x = load(0, f32, Expr::var(0));
   const kir::Kernel apart = vector_kernel(64, x * x + x);
-  const kir::Kernel fused = vector_kernel(64, Expr::make(Scalar::fma, f32, {x, x, x}));
+  const kir::Kernel fused = vector_kernel(64, Expr::make(ScalarOp::fma, f32, {x, x, x}));
   const std::string text = emit_llvm(apart);
   for (const char* flag :
        {"contract", "fmuladd", "nnan", "ninf", "afn", "reassoc", "nsz", "arcp", " fast "}) {

@@ -55,7 +55,7 @@ TEST(Cache, SecondCompilerFindsEverything) {
   EXPECT_EQ(compile_in(dir.path()).compiled, 3);
   const CompileStats second = compile_in(dir.path());
   EXPECT_EQ(second.compiled, 0);
-  EXPECT_EQ(second.from_cache, 3);
+  EXPECT_EQ(second.cache_hits, 3);
 }
 
 TEST(Cache, SameKernelsGiveTheSameBytes) {
@@ -101,7 +101,7 @@ TEST(Cache, ManyWritersLeaveWholeEntries) {
   std::vector<std::thread> writers;
   for (int i = 0; i < 4; ++i) writers.emplace_back([&] { compile_in(dir.path()); });
   for (std::thread& writer : writers) writer.join();
-  EXPECT_EQ(compile_in(dir.path()).from_cache, 3);
+  EXPECT_EQ(compile_in(dir.path()).cache_hits, 3);
   EXPECT_EQ(files_of(dir.path()).size(), 3u);
 }
 

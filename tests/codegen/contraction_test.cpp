@@ -58,13 +58,13 @@ class FirstStores {
   /// Of `a < b` and `a >= b`.
   bool holds(const Expr& e) const {
     const bool less = kir::evaluate(value(e.args()[0]), 1) < kir::evaluate(value(e.args()[1]), 1);
-    return less == (e.op() == Scalar::lt);
+    return less == (e.op() == ScalarOp::lt);
   }
 
   Expr value(const Expr& e) const {
     return rewrite(e, [&](const Expr& leaf) {
-      if (leaf.op() == Scalar::var) return vars_.at(leaf.node().ivalue);
-      if (leaf.op() == Scalar::let) return lets_.at(leaf.node().ivalue);
+      if (leaf.op() == ScalarOp::var) return vars_.at(leaf.node().ivalue);
+      if (leaf.op() == ScalarOp::let) return lets_.at(leaf.node().ivalue);
       return Expr();
     });
   }

@@ -49,7 +49,7 @@ TEST(Emission, EveryScalarAndStatement) {
   for (const kir::Kernel& kernel : every_scalar_kernels()) {
     for (int64_t batch : {0, 1, 3}) {
       expect_as_interpreted(kernel, memory_for(kernel, batch), batch, 5);
-      if (kernel.blocks.op() == Scalar::constant) break;
+      if (kernel.blocks.op() == ScalarOp::constant) break;
     }
   }
 }
@@ -73,7 +73,7 @@ TEST(Emission, SumsLaneByLaneThenInAFixedTree) {
         dtype == f64 ? x.as<double>()[static_cast<size_t>(i)] = v
                      : x.as<float>()[static_cast<size_t>(i)] = static_cast<float>(v);
       }
-      const Expr sum = named(Scalar::acc, dtype, 1);
+      const Expr sum = named(ScalarOp::acc, dtype, 1);
       const kir::Kernel kernel =
           one_block({input("x", dtype, n), output("y", dtype, 1)},
                     {kir::Stmt{kir::Acc{1, dtype, Combine::sum, {}, true}},
@@ -125,7 +125,7 @@ TEST(Emission, RejectsWhatIsNotKernelIr) {
   expect_error({store(0, i, Expr::constant(f32, 1))});                         // no such variable
   expect_error({store(1, Expr::index(0), Expr::constant(f32, 1))});            // no such buffer
   expect_error({vector({vector({store(0, i, Expr::constant(f32, 1))}, 1)})});  // nested
-  expect_error({store(0, Expr::index(0), named(Scalar::let, f32, 5))});        // no such name
+  expect_error({store(0, Expr::index(0), named(ScalarOp::let, f32, 5))});      // no such name
   expect_error({kir::Stmt{kir::Acc{1, f32, Combine::sum, {}, false}},          // not of lanes
                 vector({kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}})});
   expect_error({kir::Stmt{kir::Acc{1, f64, Combine::sum, {}, false}},  // another dtype

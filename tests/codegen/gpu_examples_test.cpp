@@ -76,7 +76,7 @@ void add_kernels_beside_libraries(std::vector<kir::Kernel>& kernels, const std::
     if (op->name != "fused" || op->attrs.has("kernel")) continue;
     const std::string body = op->attrs.get<GraphRef>("body").name;
     for (kir::Kernel& k : schedule_gpu(*program->find(body), body)) {
-      if (op->role == ir::Role::optimize) kernels.push_back(unless_rejected(k));
+      if (op->role == ir::Role::optimize) kernels.push_back(skip_if_rejected(k));
       kernels.push_back(std::move(k));
     }
   }
@@ -93,7 +93,7 @@ TEST_P(GpuNetworks, AssembleBesideLibraries) {
   wanted[3].mode = Mode::predict;
   wanted[3].amp = amp(AmpLevel::o1, f16);
   wanted[4].world = 2;
-  wanted[4].shard_optimizer = wanted[4].weighted = true;
+  wanted[4].shard_optimizer = wanted[4].scale_partial_loss = true;
   std::vector<kir::Kernel> kernels;
   for (const Options& o : wanted) add_kernels_beside_libraries(kernels, GetParam(), o);
   EXPECT_GT(kernels.size(), 50U);
@@ -104,19 +104,19 @@ TEST_P(GpuNetworks, AssembleBesideLibraries) {
 TEST_P(GpuNetworks, AssembleInPartsAndBetweenProcesses) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
-  std::vector<Options> wanted(5, Options{.batch = 64, .weighted = true, .world = 2});
-  wanted[0].slice = MicroBatchKind::first;
+  std::vector<Options> wanted(5, Options{.batch = 64, .scale_partial_loss = true, .world = 2});
+  wanted[0].micro_batch = MicroBatchKind::first;
   wanted[0].world = 1;
   wanted[0].check_finite = true;
-  wanted[1].slice = MicroBatchKind::middle;
+  wanted[1].micro_batch = MicroBatchKind::middle;
   wanted[1].amp = amp(AmpLevel::o1, bf16);
-  wanted[2].slice = MicroBatchKind::last;
+  wanted[2].micro_batch = MicroBatchKind::last;
   wanted[2].check_finite = true;
   wanted[2].buckets.dtype = bf16;
   wanted[3].sync_bn = true;
   wanted[3].buckets.dtype = f16;
   wanted[3].amp = amp(AmpLevel::o2, f16);
-  wanted[4].slice = MicroBatchKind::empty;
+  wanted[4].micro_batch = MicroBatchKind::empty;
   std::vector<kir::Kernel> kernels;
   for (const Options& o : wanted) add_kernels_beside_libraries(kernels, GetParam(), o);
   EXPECT_GT(kernels.size(), 50U);

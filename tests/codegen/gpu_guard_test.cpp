@@ -30,7 +30,7 @@ kir::Kernel increments(int64_t n, int64_t team) {
 TEST(GpuGuard, WhatIsGuardedDoesNothingOnceDataWasRejected) {
   constexpr int64_t kElements = 70;
   for (const int64_t team : {1, 32, 256}) {
-    const kir::Kernel guarded = unless_rejected(increments(kElements, team));
+    const kir::Kernel guarded = skip_if_rejected(increments(kElements, team));
     for (const int64_t refused : {0, 1, 5}) {
       std::vector<float> x(kElements, 2), y(kElements, 9), between(kElements);
       int64_t word = refused;
@@ -49,7 +49,7 @@ TEST(GpuGuard, OneRejectionIsEnoughAndStays) {
       if (bad >= 0) errors[static_cast<size_t>(2 * bad)] = 1;
       for (const int64_t before : {0, 3}) {
         int64_t word = before;
-        const kir::Kernel pass = error_flag_pass(count);
+        const kir::Kernel pass = error_flag_kernel(count);
         const std::vector<void*> buffers = {errors.data(), &word};
         GpuEmulator().run({&pass, 1}, buffers, 1);
         EXPECT_EQ(word != 0, bad >= 0 || before != 0) << bad << " of " << count;
@@ -62,7 +62,7 @@ TEST(GpuGuard, CopiesAllBytesAndNoOther) {
   for (const size_t bytes : {1, 2, 3, 4, 7, 12, 64, 4100, 8192, 20'001}) {
     std::vector<uint8_t> from(bytes), to(bytes);
     std::iota(from.begin(), from.end(), uint8_t{1});
-    const kir::Kernel pass = copy_pass(static_cast<int64_t>(bytes));
+    const kir::Kernel pass = copy_kernel(static_cast<int64_t>(bytes));
     const std::vector<void*> buffers = {from.data(), to.data()};
     GpuEmulator().run({&pass, 1}, buffers, 1);
     EXPECT_EQ(to, from) << bytes;
@@ -73,8 +73,8 @@ TEST(GpuGuard, Assembles) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   expect_assembles(assembler,
-                   {unless_rejected(increments(70, 32)), unless_rejected(increments(70, 256)),
-                    error_flag_pass(3), copy_pass(20'001), copy_pass(64)},
+                   {skip_if_rejected(increments(70, 32)), skip_if_rejected(increments(70, 256)),
+                    error_flag_kernel(3), copy_kernel(20'001), copy_kernel(64)},
                    gpu_architectures());
 }
 

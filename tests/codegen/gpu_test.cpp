@@ -75,7 +75,7 @@ TEST(Gpu, AWarpARowNeedsNoSharedMemory) {
   EXPECT_FALSE(has(p, ".shared") || has(p, "bar.sync")) << p.ptx;
   EXPECT_EQ(p.launches.size(), 1U);
   EXPECT_EQ(p.launches[0].threads, 128);  // four rows
-  EXPECT_EQ(p.launches[0].groups(10), 3);
+  EXPECT_EQ(p.launches[0].grid_size(10), 3);
   EXPECT_EQ(p.launches[0].shared_bytes, 0);
 }
 
@@ -84,7 +84,7 @@ TEST(Gpu, LongRowsAreSharedByAGroup) {
     return Values{softmax(source(g, "x", {kBatch, 4000}))};
   });
   EXPECT_TRUE(has(p, "shfl.sync.bfly.b32") && has(p, ".shared") && has(p, "bar.sync")) << p.ptx;
-  EXPECT_EQ(p.launches[0].groups(10), 10);
+  EXPECT_EQ(p.launches[0].grid_size(10), 10);
   EXPECT_GT(p.launches[0].shared_bytes, 0);
 }
 
@@ -94,8 +94,8 @@ TEST(Gpu, SumsOverEverythingTakeTwoPassesWithoutAtomics) {
   });
   ASSERT_EQ(p.launches.size(), 2U);
   EXPECT_EQ(p.launches[0].entry, "k");
-  EXPECT_EQ(p.launches[0].groups(1000), 489);  // blocks of two times 1024 elements
-  EXPECT_EQ(p.launches[1].groups(1000), 1);
+  EXPECT_EQ(p.launches[0].grid_size(1000), 489);  // blocks of two times 1024 elements
+  EXPECT_EQ(p.launches[1].grid_size(1000), 1);
   EXPECT_FALSE(has(p, "atom") || has(p, "red.global")) << p.ptx;
 }
 
@@ -114,7 +114,7 @@ TEST(Gpu, FewResultsOfManyTermsTakeTwoPasses) {
         matmul(source(g, "x", {50'000, 20}), source(g, "dy", {50'000, 10}), {.transpose_a = true})};
   });
   ASSERT_EQ(p.launches.size(), 2U);
-  EXPECT_GE(p.launches[0].groups(1) * p.launches[0].threads, 16 * 1024);
+  EXPECT_GE(p.launches[0].grid_size(1) * p.launches[0].threads, 16 * 1024);
   EXPECT_FALSE(has(p, "atom")) << p.ptx;
 }
 
@@ -130,7 +130,7 @@ TEST(Gpu, BatchesThatIndicesDoNotCountAreKnown) {
 TEST(Gpu, LanesThatAreMaskedOneByOneAreWrittenWhereTheyLie) {
   const Expr i = Expr::var(0);
   const auto store_lane = [&](int64_t lane) {
-    return store(1, i, load(0, f32, i), Expr::make(Scalar::eq, boolean, {i, Expr::index(lane)}));
+    return store(1, i, load(0, f32, i), Expr::make(ScalarOp::eq, boolean, {i, Expr::index(lane)}));
   };
   kir::Kernel k = one_block(
       {input("x", f32, 4), output("y", f32, 4)},
@@ -185,7 +185,7 @@ TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
                   {{kir::Acc{0, f32, Combine::sum, {}, true}},
                    loop(Kind::vector, 0, Expr::index(0), Expr::index(elements),
                         {{kir::Accumulate{0, {}, load(0, f32, Expr::var(0)), {}}}}),
-                   store(1, Expr::index(0), lanes(named(Scalar::acc, f32, 0)))});
+                   store(1, Expr::index(0), lanes(named(ScalarOp::acc, f32, 0)))});
     kernel.buffers[0].exclusive = true;
     kernel.team = 16;
     kernel.vector_width = 4;
@@ -205,7 +205,7 @@ TEST(Gpu, TeamsCombineInEverySize) {
     sum += x.at(i);
   }
   const Expr i = Expr::var(0), value = load(0, f32, i);
-  const Expr best = named(Scalar::acc, i64, 1), total = named(Scalar::acc, f32, 0);
+  const Expr best = named(ScalarOp::acc, i64, 1), total = named(ScalarOp::acc, f32, 0);
   for (const int64_t team : {2, 4, 8, 16, 32, 64, 128, 256, 512}) {
     for (const int64_t width : {1, 2, 4}) {
       kir::Kernel kernel = one_block(

@@ -15,7 +15,7 @@ namespace {
 using Long = long double;
 
 struct Function {
-  Scalar op;
+  ScalarOp op;
   const char* name;
   Long (*reference)(Long);
 };
@@ -24,11 +24,11 @@ Long sigmoid(Long x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 
 Long rsqrt(Long x) { return 1 / std::sqrt(x); }
 
 constexpr Function kFunctions[] = {
-    {Scalar::exp, "exp", std::exp},        {Scalar::expm1, "expm1", std::expm1},
-    {Scalar::log, "log", std::log},        {Scalar::log1p, "log1p", std::log1p},
-    {Scalar::tanh, "tanh", std::tanh},     {Scalar::erf, "erf", std::erf},
-    {Scalar::sigmoid, "sigmoid", sigmoid}, {Scalar::rsqrt, "rsqrt", rsqrt},
-    {Scalar::sin, "sin", std::sin},        {Scalar::cos, "cos", std::cos},
+    {ScalarOp::exp, "exp", std::exp},        {ScalarOp::expm1, "expm1", std::expm1},
+    {ScalarOp::log, "log", std::log},        {ScalarOp::log1p, "log1p", std::log1p},
+    {ScalarOp::tanh, "tanh", std::tanh},     {ScalarOp::erf, "erf", std::erf},
+    {ScalarOp::sigmoid, "sigmoid", sigmoid}, {ScalarOp::rsqrt, "rsqrt", rsqrt},
+    {ScalarOp::sin, "sin", std::sin},        {ScalarOp::cos, "cos", std::cos},
 };
 
 /// Distance in units of the last place of T at the true value; infinite when the kind differs.
@@ -108,7 +108,7 @@ void sweep(DType dtype, const std::vector<T>& x, double bound) {
     double worst = 0;
     T at = 0, got = 0;
     for (size_t i = 0; i < x.size(); ++i) {
-      if (f.op == Scalar::rsqrt && x[i] == 0) continue;
+      if (f.op == ScalarOp::rsqrt && x[i] == 0) continue;
       const double error = error_in_ulps(y[i], f.reference(x[i]));
       if (error > worst) worst = error, at = x[i], got = y[i];
     }

@@ -49,7 +49,7 @@ $END:
 void GpuConformance::SetUp() {
   OnGpuUnderTest::SetUp();
   if (IsSkipped()) return;
-  module_ = gpu_->module(gpu_->assemble(kMix));
+  module_ = gpu_->load_module(gpu_->assemble(kMix));
   mix_ = gpu_->kernel(module_, "mix");
 }
 
@@ -130,7 +130,7 @@ TEST_P(GpuConformance, ALaunchKeepsItsArguments) {
 
 TEST_P(GpuConformance, StreamsWaitForEvents) {
   const GpuMemory x = zeros();
-  const GpuEvent one = gpu_->event(), other = gpu_->event();
+  const GpuEvent one = gpu_->create_event(), other = gpu_->create_event();
   for (int64_t added = 1; added < 4; ++added) {
     mix_in(a_, x, added);
     gpu_->record(one, a_);
@@ -146,7 +146,7 @@ TEST_P(GpuConformance, StreamsWaitForEvents) {
 
 TEST_P(GpuConformance, AnEventStandsForWhatWasQueuedWhenItWasNotedLast) {
   const GpuMemory x = zeros();
-  const GpuEvent event = gpu_->event();
+  const GpuEvent event = gpu_->create_event();
   gpu_->record(event, a_);
   gpu_->synchronize(event);
   EXPECT_TRUE(gpu_->is_done(event));
@@ -161,7 +161,7 @@ TEST_P(GpuConformance, AnEventStandsForWhatWasQueuedWhenItWasNotedLast) {
 
 TEST_P(GpuConformance, NobodyWaitsForAnEventThatWasNeverNoted) {
   const GpuMemory x = zeros();
-  const GpuEvent event = gpu_->event();
+  const GpuEvent event = gpu_->create_event();
   EXPECT_TRUE(gpu_->is_done(event));
   gpu_->synchronize(event);
   gpu_->wait(a_, event);
@@ -180,7 +180,7 @@ TEST_P(GpuConformance, EventsTellTheTime) {
 }
 
 TEST_P(GpuConformance, AnEventThatOrdersTellsNoTime) {
-  const GpuEvent begin = timer(), end = gpu_->event();
+  const GpuEvent begin = timer(), end = gpu_->create_event();
   gpu_->record(begin, a_);
   gpu_->record(end, a_);
   gpu_->synchronize(end);
@@ -201,9 +201,9 @@ TEST_P(GpuConformance, NoStreamWaitsForAnEventThatTellsTheTime) {
 /// Of the launch that was last, on each stream that was recorded.
 TEST_P(GpuConformance, EventsTellTheTimesOfAGraphsWork) {
   const GpuMemory x = zeros(), y = zeros();
-  const GpuEvent fork = gpu_->event(), join = gpu_->event();
+  const GpuEvent fork = gpu_->create_event(), join = gpu_->create_event();
   const GpuEvent first = timer(), forked = timer(), beside = timer(), last = timer();
-  const GpuGraph graph = gpu_->captured(a_, [&] {
+  const GpuGraph graph = gpu_->capture(a_, [&] {
     gpu_->record(first, a_);
     mix_in(a_, x, 1);
     gpu_->record(fork, a_);
@@ -248,7 +248,7 @@ TEST_P(GpuConformance, ACaptureRunsNothingAndAGraphAll) {
 
 TEST_P(GpuConformance, ACaptureTakesInStreamsThatWaitForIt) {
   const GpuMemory x = zeros(), y = zeros();
-  const GpuEvent fork = gpu_->event(), join = gpu_->event();
+  const GpuEvent fork = gpu_->create_event(), join = gpu_->create_event();
   gpu_->begin_capture(a_);
   mix_in(a_, x, 1);
   gpu_->record(fork, a_);
@@ -281,7 +281,7 @@ TEST_P(GpuConformance, AGraphComesAfterWhatWasQueuedBefore) {
 
 TEST_P(GpuConformance, ACaptureWithLooseEndsIsMisused) {
   const GpuMemory x = zeros();
-  const GpuEvent fork = gpu_->event();
+  const GpuEvent fork = gpu_->create_event();
   gpu_->begin_capture(a_);
   mix_in(a_, x, 1);
   gpu_->record(fork, a_);
@@ -298,7 +298,7 @@ TEST_P(GpuConformance, ACaptureThatIsGivenUpLeavesNothing) {
     mix_in(a_, x, 1);
     throw InternalError("as asked");
   };
-  EXPECT_THROW(gpu_->captured(a_, queue), InternalError);
+  EXPECT_THROW(gpu_->capture(a_, queue), InternalError);
   mix_in(a_, x, 7);
   EXPECT_EQ(read(x), all(7));
   EXPECT_NE(gpu_->allocate(64).data(), nullptr);
@@ -323,7 +323,7 @@ TEST_P(GpuConformance, AskingForMemoryDuringACaptureLosesIt) {
 }
 
 TEST_P(GpuConformance, ACaptureWaitsForNothingFromOutside) {
-  const GpuEvent event = gpu_->event();
+  const GpuEvent event = gpu_->create_event();
   gpu_->record(event, b_);
   gpu_->begin_capture(a_);
   EXPECT_THROW(gpu_->wait(a_, event), DeviceError);
@@ -331,7 +331,7 @@ TEST_P(GpuConformance, ACaptureWaitsForNothingFromOutside) {
 }
 
 TEST_P(GpuConformance, CodeThatIsNoneIsRejected) {
-  EXPECT_THROW(gpu_->module("no kernels"), DeviceError);
+  EXPECT_THROW(gpu_->load_module("no kernels"), DeviceError);
   EXPECT_THROW(gpu_->kernel(module_, "absent"), DeviceError);
   const GpuMemory x = zeros();
   mix_in(a_, x, 1);

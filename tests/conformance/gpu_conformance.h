@@ -36,8 +36,8 @@ class OnGpuUnderTest : public ::testing::TestWithParam<GpuUnderTest> {
     const FluidGpuTable* table = GetParam().prepare();
     if (table == nullptr) GTEST_SKIP() << "no GPU";
     gpu_.emplace(*table, 0);
-    a_ = gpu_->stream();
-    b_ = gpu_->stream();
+    a_ = gpu_->create_stream();
+    b_ = gpu_->create_stream();
   }
   void TearDown() override {
     a_ = {};
@@ -65,7 +65,7 @@ class GpuConformance : public OnGpuUnderTest {
   void mix_in(const GpuStream& stream, const GpuMemory& memory, int64_t added);
   std::vector<int64_t> read(const GpuMemory& memory);
   GpuMemory zeros();
-  GpuEvent timer() { return gpu_->event(fluid_gpu_times); }
+  GpuEvent timer() { return gpu_->create_event(fluid_gpu_event_timing); }
   static std::vector<int64_t> all(int64_t value) { return std::vector(kElements, value); }
 
   GpuModule module_;
@@ -80,8 +80,8 @@ class GpuProductConformance : public OnGpuUnderTest {
   ProductMemory memory_of(const FluidGpuMatmul& p, const ProductData& data) const {
     return {*gpu_, a_, p, data, kWorkspace};
   }
-  FluidGpuChoice first_choice(const FluidGpuMatmul& p) {
-    return gpu_->choices(p, kWorkspace, 8).at(0);
+  FluidGpuAlgorithm first_choice(const FluidGpuMatmul& p) {
+    return gpu_->algorithms(p, kWorkspace, 8).at(0);
   }
   void expect_right(const FluidGpuMatmul& p);
 };
@@ -94,8 +94,8 @@ class GpuConvolutionConformance : public OnGpuUnderTest {
   ConvolutionMemory memory_of(const FluidGpuConvolution& c, const ConvolutionData& data) const {
     return {*gpu_, a_, c, data, kWorkspace};
   }
-  FluidGpuChoice first_choice(const FluidGpuConvolution& c) {
-    return gpu_->choices(c, kWorkspace, 8).at(0);
+  FluidGpuAlgorithm first_choice(const FluidGpuConvolution& c) {
+    return gpu_->algorithms(c, kWorkspace, 8).at(0);
   }
   void expect_right(const FluidGpuConvolution& c);
 };

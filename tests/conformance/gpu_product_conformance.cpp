@@ -8,14 +8,14 @@ namespace fluid::testing {
 void GpuProductConformance::expect_right(const FluidGpuMatmul& p) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
-  const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, 8);
+  const std::vector<FluidGpuAlgorithm> choices = gpu_->algorithms(p, kWorkspace, 8);
   ASSERT_FALSE(choices.empty());
-  for (const FluidGpuChoice& choice : choices) {
+  for (const FluidGpuAlgorithm& choice : choices) {
     EXPECT_LE(choice.workspace, kWorkspace);
-    const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
+    const GpuPlan gpu_plan = gpu_->create_plan(p, choice);
     ASSERT_TRUE(gpu_plan);
-    gpu_->fill(a_, memory.factors().result, 0xff, p.count * p.result_matrix);
-    gpu_->multiply(a_, gpu_plan, memory.factors());
+    gpu_->fill(a_, memory.factors().result, 0xff, p.count * p.result_matrix_stride);
+    gpu_->execute_plan(a_, gpu_plan, memory.factors());
     EXPECT_EQ(memory.result(), data.expected(p));
   }
 }
@@ -69,9 +69,9 @@ TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
   const double exact = 64 * static_cast<double>(1.0001f);
   for (const bool tf32 : {false, true}) {
     p.tf32 = tf32;
-    for (const FluidGpuChoice& choice : gpu_->choices(p, kWorkspace, 8)) {
-      const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
-      gpu_->multiply(a_, gpu_plan, memory.factors());
+    for (const FluidGpuAlgorithm& choice : gpu_->algorithms(p, kWorkspace, 8)) {
+      const GpuPlan gpu_plan = gpu_->create_plan(p, choice);
+      gpu_->execute_plan(a_, gpu_plan, memory.factors());
       const double found = memory.result().front();
       EXPECT_NEAR(found, exact, tf32 ? 1e-2 : 1e-3);
       EXPECT_TRUE(found == 64 || !tf32 || !GetParam().is_host) << found;
@@ -86,8 +86,8 @@ TEST_P(GpuProductConformance, TheAddendMayBeTheResult) {
   const ProductMemory memory = memory_of(p, data);
   FluidGpuOperands f = memory.factors();
   f.result = const_cast<void*>(f.addend);
-  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
-  gpu_->multiply(a_, gpu_plan, f);
+  const GpuPlan gpu_plan = gpu_->create_plan(p, first_choice(p));
+  gpu_->execute_plan(a_, gpu_plan, f);
   EXPECT_EQ(memory.read(f.result), data.expected(p));
 }
 
@@ -97,13 +97,13 @@ TEST_P(GpuProductConformance, AGraphMultipliesAgain) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   FluidGpuOperands f = memory.factors();
-  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
-  gpu_->multiply(a_, gpu_plan, f);
+  const GpuPlan gpu_plan = gpu_->create_plan(p, first_choice(p));
+  gpu_->execute_plan(a_, gpu_plan, f);
   gpu_->synchronize(a_);
   f.result = const_cast<void*>(f.addend);  // other addresses than those it began with
   const std::vector<double> before = memory.read(f.addend);
   gpu_->begin_capture(a_);
-  gpu_->multiply(a_, gpu_plan, f);
+  gpu_->execute_plan(a_, gpu_plan, f);
   const GpuGraph graph = gpu_->end_capture(a_);
   EXPECT_EQ(memory.read(f.result), before);
   std::vector<double> expected = data.expected(p);
@@ -116,23 +116,23 @@ TEST_P(GpuProductConformance, AGraphMultipliesAgain) {
 
 TEST_P(GpuProductConformance, ChoicesFitTheWorkspace) {
   const FluidGpuMatmul p = product_of(fluid_gpu_f32);
-  const std::vector<FluidGpuChoice> all = gpu_->choices(p, kWorkspace, 8);
+  const std::vector<FluidGpuAlgorithm> all = gpu_->algorithms(p, kWorkspace, 8);
   ASSERT_FALSE(all.empty());
   EXPECT_TRUE(all.size() > 1 || !GetParam().is_host);
-  for (const FluidGpuChoice& choice : all) {
-    const auto fitting = gpu_->choices(p, choice.workspace, 8);
+  for (const FluidGpuAlgorithm& choice : all) {
+    const auto fitting = gpu_->algorithms(p, choice.workspace, 8);
     ASSERT_FALSE(fitting.empty());
-    for (const FluidGpuChoice& fits : fitting) EXPECT_LE(fits.workspace, choice.workspace);
+    for (const FluidGpuAlgorithm& fits : fitting) EXPECT_LE(fits.workspace, choice.workspace);
   }
-  EXPECT_EQ(gpu_->choices(p, kWorkspace, 1).size(), 1U);
+  EXPECT_EQ(gpu_->algorithms(p, kWorkspace, 1).size(), 1U);
 }
 
 TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
   FluidGpuMatmul p = product_of(fluid_gpu_f32);
-  FluidGpuChoice choice = first_choice(p);
+  FluidGpuAlgorithm choice = first_choice(p);
   const auto expect_misused = [&](const FluidGpuMatmul& wrong) {
-    EXPECT_THROW(gpu_->choices(wrong, kWorkspace, 8), DeviceError);
-    EXPECT_FALSE(gpu_->gpu_plan(wrong, choice));
+    EXPECT_THROW(gpu_->algorithms(wrong, kWorkspace, 8), DeviceError);
+    EXPECT_FALSE(gpu_->create_plan(wrong, choice));
   };
   const auto changed = [&](auto change) {
     FluidGpuMatmul wrong = p;
@@ -144,13 +144,13 @@ TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
   expect_misused(changed([](P& w) { w.count = 70'000; }));
   expect_misused(changed([](P& w) { w.result = fluid_gpu_f16; }));
   expect_misused(changed([](P& w) { w.adds = w.bias = 1; }));
-  expect_misused(changed([](P& w) { w.b_row = 1; }));
+  expect_misused(changed([](P& w) { w.b_row_stride = 1; }));
   expect_misused(changed([](P& w) {
     w.operands = w.result = fluid_gpu_f64;
     w.bias = 1;
   }));
   choice.opaque[0] ^= 1;
-  EXPECT_FALSE(gpu_->gpu_plan(p, choice)) << "of another library";
+  EXPECT_FALSE(gpu_->create_plan(p, choice)) << "of another library";
 }
 
 TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
@@ -159,30 +159,30 @@ TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   const FluidGpuOperands good = memory.factors();
-  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
+  const GpuPlan gpu_plan = gpu_->create_plan(p, first_choice(p));
   FluidGpuOperands wrong = good;
   wrong.bias = nullptr;
-  EXPECT_THROW(gpu_->multiply(a_, gpu_plan, wrong), DeviceError);
+  EXPECT_THROW(gpu_->execute_plan(a_, gpu_plan, wrong), DeviceError);
   wrong.bias = static_cast<const std::byte*>(good.bias) + 4;
-  EXPECT_THROW(gpu_->multiply(a_, gpu_plan, wrong), DeviceError);
-  for (const FluidGpuChoice& choice : gpu_->choices(p, kWorkspace, 8)) {
+  EXPECT_THROW(gpu_->execute_plan(a_, gpu_plan, wrong), DeviceError);
+  for (const FluidGpuAlgorithm& choice : gpu_->algorithms(p, kWorkspace, 8)) {
     if (choice.workspace == 0) continue;
     wrong = good;
     wrong.workspace = static_cast<std::byte*>(good.workspace) + FLUID_GPU_PRODUCT_ALIGNMENT;
-    EXPECT_THROW(gpu_->multiply(a_, gpu_->gpu_plan(p, choice), wrong), DeviceError);
+    EXPECT_THROW(gpu_->execute_plan(a_, gpu_->create_plan(p, choice), wrong), DeviceError);
   }
-  gpu_->multiply(a_, gpu_plan, good);
+  gpu_->execute_plan(a_, gpu_plan, good);
   EXPECT_EQ(memory.read(good.result), data.expected(p));
 }
 
 TEST_P(GpuProductConformance, PreparingDuringACaptureLosesIt) {
   const FluidGpuMatmul p = product_of(fluid_gpu_f32);
-  const FluidGpuChoice choice = first_choice(p);
+  const FluidGpuAlgorithm choice = first_choice(p);
   gpu_->begin_capture(a_);
-  EXPECT_THROW(gpu_->choices(p, kWorkspace, 8), DeviceError);
+  EXPECT_THROW(gpu_->algorithms(p, kWorkspace, 8), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
   gpu_->begin_capture(a_);
-  EXPECT_FALSE(gpu_->gpu_plan(p, choice));
+  EXPECT_FALSE(gpu_->create_plan(p, choice));
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
 }
 
@@ -191,11 +191,11 @@ TEST_P(GpuProductConformance, TheFirstTimeIsNotDuringACapture) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   const FluidGpuOperands f = memory.factors();
-  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
+  const GpuPlan gpu_plan = gpu_->create_plan(p, first_choice(p));
   gpu_->begin_capture(a_);
-  EXPECT_THROW(gpu_->multiply(a_, gpu_plan, f), DeviceError);
+  EXPECT_THROW(gpu_->execute_plan(a_, gpu_plan, f), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
-  gpu_->multiply(a_, gpu_plan, f);
+  gpu_->execute_plan(a_, gpu_plan, f);
   EXPECT_EQ(memory.read(f.result), data.expected(p));
 }
 

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "codegen/gpu.h"
-#include "executor/cuda/answer.h"
 #include "executor/cuda/functions.h"
+#include "executor/cuda/result.h"
 #include "tests/support/kir_samples.h"
 
 /// nvJitLink keeps some memory of a text that it refuses.
@@ -37,14 +37,14 @@ TEST(Assemble, MakesCodeForEveryArchitecture) {
     const std::string_view code(static_cast<const char*>(image), bytes);
     EXPECT_TRUE(code.starts_with("\177ELF")) << architecture;
     EXPECT_NE(code.find(".text.fill"), std::string_view::npos) << architecture;
-    image_release(image);
+    free_cubin(image);
   }
 }
 
 TEST(Assemble, TakesWhatTheCodeGeneratorMakes) {
   std::vector<kir::Kernel> kernels;
   for (const kir::Kernel& kernel : testing::every_scalar_kernels()) {
-    for (kir::Kernel& pass : passes_of(kernel)) {
+    for (kir::Kernel& pass : split_finish(kernel)) {
       pass.name = "k_" + std::to_string(kernels.size());
       kernels.push_back(std::move(pass));
     }
@@ -58,7 +58,7 @@ TEST(Assemble, TakesWhatTheCodeGeneratorMakes) {
   for (const GpuLaunch& launch : program.launches) {
     EXPECT_NE(code.find(".text." + launch.entry), std::string_view::npos) << launch.entry;
   }
-  image_release(image);
+  free_cubin(image);
 }
 
 TEST(Assemble, SaysWhatIsWrong) {
@@ -66,7 +66,7 @@ TEST(Assemble, SaysWhatIsWrong) {
   size_t bytes = 0;
   std::string wrong(kKernel);
   wrong.replace(wrong.find("mov.u32"), 7, "mow.u32");
-  EXPECT_EQ(assemble_for(90, wrong.data(), wrong.size(), &image, &bytes), fluid_gpu_misused);
+  EXPECT_EQ(assemble_for(90, wrong.data(), wrong.size(), &image, &bytes), fluid_gpu_invalid_usage);
   EXPECT_NE(std::string(last_error()).find("mow"), std::string::npos) << last_error();
   EXPECT_EQ(image, nullptr);
   EXPECT_EQ(std::string(last_error()).find('\n'), std::string::npos) << last_error();

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "executor/cuda/answer.h"
 #include "executor/cuda/functions.h"
+#include "executor/cuda/result.h"
 
 namespace fluid::cuda::collectives_test {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 /// With or without GPUs: NCCL arranges it, or says why it does not.
 TEST(Collectives, NcclIsConfiguredBeforeRanksMeet) {
   FluidGpuUniqueId meeting = {};
-  const FluidGpuResult result = cuda::meeting(&meeting);
+  const FluidGpuResult result = cuda::unique_id(&meeting);
   if (result != fluid_gpu_ok) {
     EXPECT_EQ(std::string(last_error()).find("creating a communicator id by NCCL: "), 0U)
         << last_error();
@@ -29,7 +29,7 @@ TEST(CollectivesDeathTest, WhatTheUserHasSetStays) {
     setenv("NCCL_ALGO", "Tree", 1);
     setenv("NCCL_GRAPH_REGISTER", "1", 1);
     FluidGpuUniqueId meeting = {};
-    cuda::meeting(&meeting);
+    cuda::unique_id(&meeting);
     std::fprintf(stderr, "%s %s", std::getenv("NCCL_ALGO"), std::getenv("NCCL_GRAPH_REGISTER"));
     std::_Exit(0);
   };

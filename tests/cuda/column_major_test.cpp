@@ -16,13 +16,13 @@ FluidGpuMatmul product_of(bool transpose_a, bool transpose_b, int64_t count) {
                       .m = 3,
                       .n = 4,
                       .k = 5,
-                      .a_row = transpose_a ? 6 : 7,
-                      .b_row = transpose_b ? 8 : 9,
-                      .result_row = 10,
+                      .a_row_stride = transpose_a ? 6 : 7,
+                      .b_row_stride = transpose_b ? 8 : 9,
+                      .result_row_stride = 10,
                       .count = count};
-  p.a_matrix = (transpose_a ? p.k : p.m) * p.a_row + 1;
-  p.b_matrix = (transpose_b ? p.n : p.k) * p.b_row + 2;
-  p.result_matrix = p.m * p.result_row + 3;
+  p.a_matrix_stride = (transpose_a ? p.k : p.m) * p.a_row_stride + 1;
+  p.b_matrix_stride = (transpose_b ? p.n : p.k) * p.b_row_stride + 2;
+  p.result_matrix_stride = p.m * p.result_row_stride + 3;
   return p;
 }
 
@@ -33,22 +33,22 @@ float by_rows(const FluidGpuMatmul& p, const Numbers& a, const Numbers& b, int64
               int64_t row, int64_t column) {
   float sum = 0;
   for (int64_t k = 0; k < p.k; ++k) {
-    const int64_t at_a = p.transpose_a ? k * p.a_row + row : row * p.a_row + k;
-    const int64_t at_b = p.transpose_b ? column * p.b_row + k : k * p.b_row + column;
-    sum += a[static_cast<size_t>(matrix * p.a_matrix + at_a)] *
-           b[static_cast<size_t>(matrix * p.b_matrix + at_b)];
+    const int64_t at_a = p.transpose_a ? k * p.a_row_stride + row : row * p.a_row_stride + k;
+    const int64_t at_b = p.transpose_b ? column * p.b_row_stride + k : k * p.b_row_stride + column;
+    sum += a[static_cast<size_t>(matrix * p.a_matrix_stride + at_a)] *
+           b[static_cast<size_t>(matrix * p.b_matrix_stride + at_b)];
   }
   return sum;
 }
 
-size_t place(const ColumnMajor& m, int64_t matrix, int64_t row, int64_t column) {
+size_t place(const ColumnMajorLayout& m, int64_t matrix, int64_t row, int64_t column) {
   EXPECT_LT(row, m.rows);
   EXPECT_LT(column, m.columns);
-  return static_cast<size_t>(matrix * m.step + column * m.leading + row);
+  return static_cast<size_t>(matrix * m.batch_stride + column * m.leading_dimension + row);
 }
 
 /// What cuBLASLt says one is, where it finds all results.
-Numbers by_columns(const ColumnMajorProduct& p, const Numbers& a, const Numbers& b, int64_t count,
+Numbers by_columns(const ColumnMajorMatmul& p, const Numbers& a, const Numbers& b, int64_t count,
                    size_t elements) {
   Numbers result(elements, -1);
   const int64_t inner = p.transpose_second ? p.second.columns : p.second.rows;
@@ -76,18 +76,20 @@ Numbers numbers(int64_t count) {
   return x;
 }
 
-TEST(ColumnMajor, IsTheSameProduct) {
+TEST(ColumnMajorLayout, IsTheSameProduct) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
       for (const int64_t count : {1, 2}) {
         const FluidGpuMatmul p = product_of(transpose_a, transpose_b, count);
-        ASSERT_EQ(fault_of(p), "");
-        const Numbers a = numbers(count * p.a_matrix), b = numbers(count * p.b_matrix);
-        Numbers expected(static_cast<size_t>(count * p.result_matrix), -1);
+        ASSERT_EQ(validation_error(p), "");
+        const Numbers a = numbers(count * p.a_matrix_stride),
+                      b = numbers(count * p.b_matrix_stride);
+        Numbers expected(static_cast<size_t>(count * p.result_matrix_stride), -1);
         for (int64_t matrix = 0; matrix < count; ++matrix) {
           for (int64_t row = 0; row < p.m; ++row) {
             for (int64_t column = 0; column < p.n; ++column) {
-              const int64_t at = matrix * p.result_matrix + row * p.result_row + column;
+              const int64_t at =
+                  matrix * p.result_matrix_stride + row * p.result_row_stride + column;
               expected[static_cast<size_t>(at)] = by_rows(p, a, b, matrix, row, column);
             }
           }
@@ -99,21 +101,21 @@ TEST(ColumnMajor, IsTheSameProduct) {
   }
 }
 
-TEST(ColumnMajor, TakesBAsTheFirstMatrix) {
-  const ColumnMajorProduct found = column_major(product_of(true, false, 2));
-  const ColumnMajorProduct expected = {
-      .first = {.rows = 4, .columns = 5, .leading = 9, .step = 47},
-      .second = {.rows = 3, .columns = 5, .leading = 6, .step = 31},
-      .result = {.rows = 4, .columns = 3, .leading = 10, .step = 33},
+TEST(ColumnMajorLayout, TakesBAsTheFirstMatrix) {
+  const ColumnMajorMatmul found = column_major(product_of(true, false, 2));
+  const ColumnMajorMatmul expected = {
+      .first = {.rows = 4, .columns = 5, .leading_dimension = 9, .batch_stride = 47},
+      .second = {.rows = 3, .columns = 5, .leading_dimension = 6, .batch_stride = 31},
+      .result = {.rows = 4, .columns = 3, .leading_dimension = 10, .batch_stride = 33},
       .transpose_second = true};
   EXPECT_EQ(found, expected);
 }
 
-TEST(ColumnMajor, ProductsThatThereCannotBeHaveAFault) {
+TEST(ColumnMajorLayout, ProductsThatThereCannotBeHaveAFault) {
   const auto fault = [](auto change) {
     FluidGpuMatmul p = product_of(false, false, 2);
     change(p);
-    return fault_of(p);
+    return validation_error(p);
   };
   using P = FluidGpuMatmul;
   EXPECT_EQ(fault([](P& p) { p.bias = p.relu = 1; }), "");
@@ -133,10 +135,10 @@ TEST(ColumnMajor, ProductsThatThereCannotBeHaveAFault) {
               p.relu = 1;
             }),
             "it has a bias or a relu in f64");
-  for (const auto part : {&P::a_row, &P::b_row, &P::result_row}) {
+  for (const auto part : {&P::a_row_stride, &P::b_row_stride, &P::result_row_stride}) {
     EXPECT_EQ(fault([&](P& p) { p.*part = 2; }), "rows or matrices overlap");
   }
-  for (const auto part : {&P::a_matrix, &P::b_matrix, &P::result_matrix}) {
+  for (const auto part : {&P::a_matrix_stride, &P::b_matrix_stride, &P::result_matrix_stride}) {
     EXPECT_EQ(fault([&](P& p) { p.*part = 12; }), "rows or matrices overlap");
   }
 }

@@ -51,7 +51,7 @@ FluidGpuConvolution convolution_of(const Layer& l, FluidGpuDirection direction,
                                    FluidGpuDtype number) {
   const int64_t map = (l.size + 2 * l.padding - l.taps) / l.stride + 1;
   return {.direction = direction,
-          .number = number,
+          .dtype = number,
           .channels_last = number != fluid_gpu_f32,
           .groups = 1,
           .images = l.images,
@@ -92,11 +92,11 @@ std::string described(int architecture) {
          R"(,"deviceName":")" + gpu.name + R"("})";
 }
 
-std::vector<FluidGpuChoice> found_for(const FluidGpuConvolution& c, const DnnMachine& machine,
-                                      int64_t workspace, int room) {
+std::vector<FluidGpuAlgorithm> found_for(const FluidGpuConvolution& c, const DnnDevice& machine,
+                                         int64_t workspace, int room) {
   ConvolutionEngines found = convolution_engines(c, machine, workspace, room);
   EXPECT_EQ(found.status, CUDNN_STATUS_SUCCESS);
-  return std::move(found.choices);
+  return std::move(found.algorithms);
 }
 
 constexpr int kArchitectures[] = {80, 90, 100, 120};
@@ -105,16 +105,16 @@ std::string text_of(int architecture, const Layer& layer, const FluidGpuConvolut
   constexpr const char* kWords[] = {"forward", "data gradient", "filter gradient"};
   constexpr const char* kNumbers[] = {"f64", "f32", "f16", "bf16"};
   return std::string("sm_") + std::to_string(architecture) + " " + layer.name + ", " +
-         kWords[c.direction] + " in " + kNumbers[c.number] + (c.tf32 != 0 ? ", TF32" : "") +
+         kWords[c.direction] + " in " + kNumbers[c.dtype] + (c.tf32 != 0 ? ", TF32" : "") +
          (c.adds != 0 ? ", added" : "") + (c.bias != 0 ? ", bias" : "") +
          (c.relu != 0 ? ", relu" : "");
 }
 
 class ConvolutionEnginesTest : public ::testing::Test {
  protected:
-  const DnnMachine& machine(int architecture) {
+  const DnnDevice& machine(int architecture) {
     auto& made = machines_[architecture];
-    if (!made) made = std::make_unique<DnnMachine>(described(architecture));
+    if (!made) made = std::make_unique<DnnDevice>(described(architecture));
     return *made;
   }
   void expect_one(int architecture, const Layer& layer, const FluidGpuConvolution& c) {
@@ -123,19 +123,20 @@ class ConvolutionEnginesTest : public ::testing::Test {
   /// That a way is found, and is the same after it was kept.
   void expect_one(int architecture, const std::string& what, const FluidGpuConvolution& c,
                   int64_t workspace) {
-    ASSERT_EQ(fault_of(c), "") << what;
+    ASSERT_EQ(validation_error(c), "") << what;
     const ConvolutionDescription description(c);
     ASSERT_EQ(description.status(), CUDNN_STATUS_SUCCESS) << what;
     const auto found = found_for(c, machine(architecture), workspace, 1);
     ASSERT_EQ(found.size(), 1U) << what;
-    const ConvolutionPlan plan = plan_of(description, machine(architecture), found[0]);
+    const ConvolutionPlan plan =
+        create_convolution_plan(description, machine(architecture), found[0]);
     EXPECT_EQ(plan.plan.status(), CUDNN_STATUS_SUCCESS) << what;
     EXPECT_EQ(plan.workspace, found[0].workspace) << what;
     EXPECT_LE(plan.workspace, workspace) << what;
   }
 
  private:
-  std::map<int, std::unique_ptr<DnnMachine>> machines_;
+  std::map<int, std::unique_ptr<DnnDevice>> machines_;
 };
 
 TEST_F(ConvolutionEnginesTest, ThereAreForWhatTheExamplesCompute) {
@@ -196,7 +197,7 @@ TEST_F(ConvolutionEnginesTest, ThereAreForWhatTestsOnAGpuCompute) {
   for (const int architecture : kArchitectures) {
     const auto expect_all = [&](const Convolutions& all, int64_t workspace) {
       for (const FluidGpuConvolution& c : all) {
-        expect_one(architecture, fluid::key_text_of(c), c, workspace);
+        expect_one(architecture, fluid::task_key(c), c, workspace);
       }
     };
     expect_all(convolutions_of(testing::conformance_sizes()), testing::kConformanceWorkspace);
@@ -215,15 +216,15 @@ TEST_F(ConvolutionEnginesTest, ThereAreForWhatTestsOnAGpuCompute) {
 
 /// The number of the engine, and what cuDNN notes of it.
 std::vector<cudnnBackendNumericalNote_t> notes_of(const FluidGpuConvolution& c,
-                                                  const DnnMachine& machine,
-                                                  const FluidGpuChoice& choice) {
+                                                  const DnnDevice& machine,
+                                                  const FluidGpuAlgorithm& choice) {
   const ConvolutionDescription description(c);
   DnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, description.graph())
       .set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
            static_cast<int64_t>(static_cast<uint32_t>(choice.opaque[0])));
-  machine.tell(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
-  engine.finish();
+  machine.set_device_properties(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
+  engine.finalize();
   EXPECT_EQ(engine.status(), CUDNN_STATUS_SUCCESS);
   const auto notes = engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                                              CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
@@ -242,7 +243,7 @@ TEST_F(ConvolutionEnginesTest, OnlyHalvesAndTf32RunOnTensorCores) {
         const auto found = found_for(c, machine(architecture), kWorkspace, 8);
         ASSERT_GE(found.size(), 2U) << text_of(architecture, layer, c);
         bool any = false;
-        for (const FluidGpuChoice& choice : found) {
+        for (const FluidGpuAlgorithm& choice : found) {
           for (const auto note : notes_of(c, machine(architecture), choice)) {
             any |= note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
             EXPECT_NE(note, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
@@ -263,7 +264,7 @@ TEST_F(ConvolutionEnginesTest, HalvesHaveTensorCoresInTheExamples) {
       for (const FluidGpuDirection direction : kDirections) {
         const FluidGpuConvolution c = convolution_of(layer, direction, fluid_gpu_bf16);
         const auto found = found_for(c, machine(architecture), kWorkspace, 8);
-        EXPECT_TRUE(std::ranges::any_of(found, [&](const FluidGpuChoice& choice) {
+        EXPECT_TRUE(std::ranges::any_of(found, [&](const FluidGpuAlgorithm& choice) {
           const auto notes = notes_of(c, machine(architecture), choice);
           return std::ranges::find(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();
         })) << text_of(architecture, layer, c);
@@ -275,13 +276,13 @@ TEST_F(ConvolutionEnginesTest, HalvesHaveTensorCoresInTheExamples) {
 TEST_F(ConvolutionEnginesTest, FitTheWorkspace) {
   const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_data_gradient, fluid_gpu_bf16);
   int64_t widest = 0;
-  for (const FluidGpuChoice& choice : found_for(c, machine(90), kWorkspace, 100)) {
+  for (const FluidGpuAlgorithm& choice : found_for(c, machine(90), kWorkspace, 100)) {
     widest = std::max(widest, choice.workspace);
   }
   ASSERT_GT(widest, 0);
   const auto narrow = found_for(c, machine(90), widest - 1, 100);
   EXPECT_FALSE(narrow.empty());
-  for (const FluidGpuChoice& choice : narrow) EXPECT_LT(choice.workspace, widest);
+  for (const FluidGpuAlgorithm& choice : narrow) EXPECT_LT(choice.workspace, widest);
   EXPECT_EQ(found_for(c, machine(90), kWorkspace, 3).size(), 3U);
 }
 
@@ -302,7 +303,7 @@ TEST_F(ConvolutionEnginesTest, FavouritesFitTheWorkspaceThatIsPlanned) {
           c.tf32 = tf32;
           const auto all = found_for(c, machine(architecture), kWorkspace, 4);
           const int64_t planned = workspace_for(c, kGpuWorkspace);
-          const auto fits = [&](const FluidGpuChoice& way) { return way.workspace <= planned; };
+          const auto fits = [&](const FluidGpuAlgorithm& way) { return way.workspace <= planned; };
           if (std::ranges::any_of(all, fits)) continue;
           misses += "\n" + text_of(architecture, layer, c) + " has " + std::to_string(planned) +
                     ", and needs " + std::to_string(all.at(0).workspace);
@@ -344,15 +345,16 @@ TEST(ConvolutionWorkspace, FitsTheFavouritesOfOtherVersions) {
 TEST_F(ConvolutionEnginesTest, RejectWhatIsNoneOfTheirs) {
   const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_forward, fluid_gpu_f16);
   const ConvolutionDescription description(c);
-  const DnnMachine no_machine("{}");
+  const DnnDevice no_machine("{}");
   EXPECT_NE(convolution_engines(c, no_machine, kWorkspace, 1).status, CUDNN_STATUS_SUCCESS);
-  const FluidGpuChoice no_engine = {.opaque = {9999}};
-  const auto category = [&](const FluidGpuChoice& choice) {
-    const cudnnStatus_t status = plan_of(description, machine(90), choice).plan.status();
+  const FluidGpuAlgorithm no_engine = {.opaque = {9999}};
+  const auto category = [&](const FluidGpuAlgorithm& choice) {
+    const cudnnStatus_t status =
+        create_convolution_plan(description, machine(90), choice).plan.status();
     return CUDNN_STATUS_CATEGORY(status);
   };
   EXPECT_EQ(category(no_engine), CUDNN_STATUS_NOT_SUPPORTED);
-  FluidGpuChoice damaged = found_for(c, machine(90), kWorkspace, 1).at(0);
+  FluidGpuAlgorithm damaged = found_for(c, machine(90), kWorkspace, 1).at(0);
   damaged.opaque[1] = 0x7fff7fff7fff7fff;  // knobs that there are not
   EXPECT_EQ(category(damaged), CUDNN_STATUS_BAD_PARAM);
 }
@@ -361,7 +363,7 @@ TEST(ConvolutionFaults, SayWhatThereCannotBe) {
   const auto fault = [](auto change) {
     FluidGpuConvolution c = convolution_of(kLayers[2], fluid_gpu_forward, fluid_gpu_f32);
     change(c);
-    return fault_of(c);
+    return validation_error(c);
   };
   using C = FluidGpuConvolution;
   EXPECT_EQ(fault([](C&) {}), "");
@@ -372,7 +374,7 @@ TEST(ConvolutionFaults, SayWhatThereCannotBe) {
             "an extent is not positive, or too large");
   EXPECT_EQ(fault([](C& c) { c.direction = static_cast<FluidGpuDirection>(3); }),
             "its direction is invalid");
-  EXPECT_EQ(fault([](C& c) { c.number = fluid_gpu_f64; }), "its dtype is invalid");
+  EXPECT_EQ(fault([](C& c) { c.dtype = fluid_gpu_f64; }), "its dtype is invalid");
   EXPECT_EQ(fault([](C& c) { c.groups = 5; }), "its groups do not divide its channels or filters");
   EXPECT_EQ(fault([](C& c) { c.padding[0] = -1; }), "its padding is negative");
   EXPECT_EQ(fault([](C& c) { c.relu = 1; }), "it has a relu without a bias");
@@ -391,9 +393,9 @@ TEST(Convolutions, SayThatThereIsNoGpu) {
   if (cudaGetDeviceCount(&devices) == cudaSuccess) GTEST_SKIP() << "this machine has a GPU";
   FluidGpu gpu = {.device = 0, .architecture = 90};
   const FluidGpuConvolution c = convolution_of(kLayers[2], fluid_gpu_forward, fluid_gpu_f32);
-  std::array<FluidGpuChoice, 4> choices = {};
+  std::array<FluidGpuAlgorithm, 4> choices = {};
   int32_t count = 4;
-  EXPECT_EQ(convolution_choices(&gpu, &c, 0, choices.data(), &count), fluid_gpu_unusable);
+  EXPECT_EQ(convolution_algorithms(&gpu, &c, 0, choices.data(), &count), fluid_gpu_unusable);
   EXPECT_EQ(count, 0);
   EXPECT_TRUE(std::string(last_error()).starts_with("choosing a convolution algorithm: cuda"))
       << last_error();

@@ -46,7 +46,7 @@ class Training {
   }
 
   Session& session() { return session_; }
-  Decisions decided() const { return session_.device().decisions(); }
+  Decisions decided() const { return session_.device().tuning_record(); }
   OutputViews begin(int step) {
     Tensor x(f32, {kSamples, kIn});
     for (int64_t i = 0; i < x.numel(); ++i) {

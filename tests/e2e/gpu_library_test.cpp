@@ -152,23 +152,23 @@ TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
   std::map<std::string, std::string> decided;
   {
     Executor gpu(wide_network(), stand_in("", false), {.batch = kBatch64});
-    decided = gpu.snapshot().decisions;
+    decided = gpu.snapshot().tuning_record;
     EXPECT_GT(decided.size(), 5U);
-    Checkpoints(dir.file("saved")).save(gpu.snapshot(), {});
+    CheckpointDirectory(dir.file("saved")).save(gpu.snapshot(), {});
   }
   const std::optional<Checkpoint> read = newest_checkpoint(dir.file("saved"));
   ASSERT_TRUE(read.has_value());
-  EXPECT_EQ(read->snapshot.decisions, decided);
+  EXPECT_EQ(read->snapshot.tuning_record, decided);
   fluid::testing::reset_host_gpu({});
-  fluid::testing::fail_host_gpu("matmul_choices", fluid_gpu_failed);  // nobody asks again
-  Executor later(
-      wide_network(),
-      gpu_device(host_gpu_table(),
-                 {.libraries = {kWorkspace}, .tune = false, .decisions = read->snapshot.decisions}),
-      {.batch = kBatch64});
+  fluid::testing::fail_host_gpu("matmul_algorithms", fluid_gpu_failed);  // nobody asks again
+  Executor later(wide_network(),
+                 gpu_device(host_gpu_table(), {.libraries = {kWorkspace},
+                                               .tune = false,
+                                               .tuning_record = read->snapshot.tuning_record}),
+                 {.batch = kBatch64});
   later.restore(read->snapshot);
   later.run(batch_of(kBatch64));
-  EXPECT_EQ(later.snapshot().decisions, decided);
+  EXPECT_EQ(later.snapshot().tuning_record, decided);
 }
 
 /// What cannot be kept would be another choice the next time.
@@ -208,8 +208,8 @@ TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
   }
   const int64_t small = int64_t{4} << 20;  // what products of this size have of kGpuWorkspace
   const int64_t part = small / (kGpuWorkspace / kWorkspace);
-  EXPECT_EQ(planned(kWorkspace).at_peak.at(Holds::workspace), planned_workspace(part));
-  EXPECT_EQ(planned(0).at_peak.at(Holds::workspace), planned_workspace(small));
+  EXPECT_EQ(planned(kWorkspace).at_peak.at(RangeCategory::workspace), planned_workspace(part));
+  EXPECT_EQ(planned(0).at_peak.at(RangeCategory::workspace), planned_workspace(small));
   EXPECT_LT(planned(0).transient, small + (1 << 20));
 }
 
@@ -263,12 +263,12 @@ TEST_F(GpuLibrary, FeedsThatASlotHoldsAreNotLostToPreparing) {
 }
 
 TEST_F(GpuLibrary, IsToldToFailWhileAStepIsPrepared) {
-  for (const char* call : {"matmul_choices", "matmul_plan_create", "multiply"}) {
+  for (const char* call : {"matmul_algorithms", "matmul_plan_create", "multiply"}) {
     fluid::testing::reset_host_gpu({});
     fluid::testing::fail_host_gpu(call, fluid_gpu_failed, 3);
-    EXPECT_EQ(
+    EXPECT_TRUE(states(
         error_of<DeviceError>([] { Executor(wide_network(), stand_in(), {.batch = kBatch64}); }),
-        std::string(call) + " was told to fail");
+        std::string(call) + " was told to fail"));
     EXPECT_EQ(host_gpu_objects(), 0) << call;
   }
 }
@@ -300,11 +300,12 @@ FluidGpuTable seeing_table() {
     seen.captures = false;
     return host_gpu_table().capture_end(stream, graph);
   };
-  table.multiply = [](FluidGpuStream* stream, FluidGpuPlan* gpu_plan, const FluidGpuOperands* f) {
+  table.plan_execute = [](FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
+                          const FluidGpuOperands* f) {
     for (const void* factor : {f->a, f->b, f->addend, f->bias}) {
       if (factor != nullptr && !seen.captures) seen.factors.push_back(factor);
     }
-    return host_gpu_table().multiply(stream, gpu_plan, f);
+    return host_gpu_table().plan_execute(stream, gpu_plan, f);
   };
   return table;
 }
@@ -329,12 +330,12 @@ TEST_F(GpuLibrary, TriesItsWaysBesideTheVariables) {
 
 /// What the library finds only as it computes it: the program is compiled again without it.
 TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
-  for (const FluidGpuResult result : {fluid_gpu_misused, fluid_gpu_failed}) {
+  for (const FluidGpuResult result : {fluid_gpu_invalid_usage, fluid_gpu_failed}) {
     const TempDir dir;
     fluid::testing::reset_host_gpu({.most_rows_computed = 0, .rejection_result = result});
     Executor gpu(wide_network(), stand_in(dir.path()), {.batch = kBatch64});
     EXPECT_EQ(count_of(gpu.text(Mode::train, kBatch64), kKernel), 0);
-    const std::vector<std::string> said = gpu.compile_report().of_libraries;
+    const std::vector<std::string> said = gpu.compile_report().library_rejections;
     const std::string line =
         "cublaslt.matmul cannot compute f32 64 x 128 of 96, with bias with a workspace of 64.00 "
         "KiB (no engine computes so many rows): code is generated";
@@ -376,6 +377,7 @@ const std::string kFirstRejection =
 
 /// The first reason is said where generated code fails as well, whichever of its modules it is.
 TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
+  unsetenv("FLUID_KERNEL_CACHE");  // loads fewer modules
   const std::string why = "module_load was told to fail";
   for (const auto& [result, then] :
        {std::pair(fluid_gpu_failed, "; generated code fails too: " + why + "; use the place cpu"),
@@ -409,7 +411,7 @@ TEST_F(GpuLibrary, SaysWhatToDoWhereAKnownStepFails) {
   Options step = session_options(options).passes;
   step.batch = kBatch64;
   session.prepare(step);
-  std::map<std::string, std::string> others = session.device().decisions();
+  std::map<std::string, std::string> others = session.device().tuning_record();
   for (auto& [key, choice] : others) choice = "none";
   fluid::testing::change_host_gpu({.most_rows_computed = 0});
   const std::string said =
@@ -428,15 +430,15 @@ TEST_F(GpuLibrary, SaysThatAWayLackedMemory) {
     return testing::stand_in({.cache_dir = dir.path(), .libraries = {8 * kWorkspace}});
   };
   Executor gpu(wide_network(), two_ways(), {.batch = kBatch64});
-  const std::vector<std::string> said = gpu.compile_report().of_libraries;
+  const std::vector<std::string> said = gpu.compile_report().library_rejections;
   ASSERT_EQ(said.size(), 1U);
   EXPECT_TRUE(said.front().starts_with("the GPU lacked memory for one of the algorithms of f32 "))
       << said.front();
   gpu.run(batch_of(kBatch64));
   Executor next(wide_network(), two_ways(), {.batch = kBatch64});
-  EXPECT_TRUE(next.compile_report().of_libraries.empty());
-  EXPECT_EQ(next.snapshot().decisions.size(), gpu.snapshot().decisions.size());
-  EXPECT_NE(next.snapshot().decisions, gpu.snapshot().decisions);
+  EXPECT_TRUE(next.compile_report().library_rejections.empty());
+  EXPECT_EQ(next.snapshot().tuning_record.size(), gpu.snapshot().tuning_record.size());
+  EXPECT_NE(next.snapshot().tuning_record, gpu.snapshot().tuning_record);
 }
 
 TEST_F(GpuLibrary, ProfilesItsProducts) {

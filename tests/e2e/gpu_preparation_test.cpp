@@ -132,8 +132,7 @@ TEST_F(GpuPreparations, WithoutMemoryForMoreLeavesTheStepsThereWere) {
   const std::vector<std::byte> before = state_of(exe);
   const std::string why =
       error_of<DeviceError>([&] { exe.prepare({.train = {int64_t{1} << 22}}); });
-  EXPECT_NE(why.find("take a smaller batch, micro-batches or mixed precision"), std::string::npos)
-      << why;
+  EXPECT_TRUE(states(why, "take a smaller batch, micro-batches or mixed precision")) << why;
   EXPECT_EQ(exe.memory().total, bytes);
   EXPECT_EQ(state_of(exe), before);
   exe.run(batch_of(kBatch, 1)).wait();

@@ -438,7 +438,7 @@ Program wide_program() {
 
 std::string tuning_choices_of(Executor& exe) {
   std::string all;
-  for (const auto& [key, value] : exe.snapshot().decisions) all += key + " " + value + "\n";
+  for (const auto& [key, value] : exe.snapshot().tuning_record) all += key + " " + value + "\n";
   return all;
 }
 
@@ -457,7 +457,7 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
         const auto run = [&](int64_t n) {
           Batch batch{.size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .whole = 2 * n};
           exe.run(batch).wait();
-          return exe.snapshot().decisions.size();
+          return exe.snapshot().tuning_record.size();
         };
         const size_t at_first = run(32);
         const auto in_turn = [&](int rank, int64_t n) {

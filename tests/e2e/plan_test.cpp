@@ -77,8 +77,8 @@ TEST_P(PlanOfExample, GivesTheSameBitsWhileItIsChecked) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, PlanOfExample,
                          ::testing::Values(Example{"linear_regression", 5000, 123},
-                                         Example{"mnist_fluid", 100, 27},
-                                         Example{"mnist_cnn", 128, 96}),
+                                           Example{"mnist_fluid", 100, 27},
+                                           Example{"mnist_cnn", 128, 96}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(PlanOfAlexNet, TrainsInAGibibyte) {

@@ -156,7 +156,7 @@ TEST_P(LongPrecision, ReachesWhatF32Reaches) {
 
 INSTANTIATE_TEST_SUITE_P(Long, LongPrecision,
                          ::testing::Combine(::testing::ValuesIn(kNetworks),
-                                          ::testing::ValuesIn(kPrecisions)),
+                                            ::testing::ValuesIn(kPrecisions)),
                          name_of);
 
 TEST(Precision, TheTableHoldsAllRunsWithinTheirBounds) {

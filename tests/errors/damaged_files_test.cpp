@@ -62,12 +62,12 @@ TEST_F(DamagedFiles, Programs) {
 TEST_F(DamagedFiles, ProgramsOfANewerFluid) {
   const auto program = load_program(dir_.file("line.fir"));
   const auto newer = [](std::string_view op) { return op == "matmul" ? 99 : 1; };
-  write_plain(dir_.file("newer.fluid"), ir::with_checksum(ir::serialize(*program, newer)));
+  write_plain(dir_.file("newer.fluid"), ir::append_checksum(ir::serialize(*program, newer)));
   expect_error("train newer.fluid" + kData,
                "newer.fluid: op 'matmul' has version 99, written by a newer Fluid; this one knows");
   const auto unknown = ir::parse("program @p { dream }", "p.fir");
   write_plain(dir_.file("unknown.fluid"),
-              ir::with_checksum(ir::serialize(*unknown, [](std::string_view) { return 1; })));
+              ir::append_checksum(ir::serialize(*unknown, [](std::string_view) { return 1; })));
   expect_error("train unknown.fluid" + kData, "unknown.fluid: unknown op 'dream'");
 }
 

@@ -62,6 +62,7 @@ TEST_F(Fluidrun, TellsWhichColumnsAndOutputsAreLeftOut) {
 }
 
 TEST_F(Fluidrun, KeepsCompiledKernelsWhereTold) {
+  unsetenv("FLUID_KERNEL_CACHE");
   const std::string train = "train line.fir --data synthetic-linear?n=50 --cache-dir ";
   EXPECT_NE(run(train + "own").output.find(" 0 from the cache"), std::string::npos);
   EXPECT_NE(run(train + "own").output.find(" 0 kernels compiled"), std::string::npos);

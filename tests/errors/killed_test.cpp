@@ -62,13 +62,13 @@ TEST_F(Killed, LeavesACheckpointThatLoads) {
       ASSERT_TRUE(code == 0 || code == kKilled) << result.output;
       const std::optional<Checkpoint> left = newest_checkpoint(dir_.file("run"));
       ASSERT_TRUE(left.has_value()) << calls << " " << nth;
-      EXPECT_TRUE(left->passed_over.empty()) << left->passed_over.front();
+      EXPECT_TRUE(left->skipped_checkpoints.empty()) << left->skipped_checkpoints.front();
       EXPECT_TRUE(left->state.steps == 4 || left->state.steps == 8) << left->state.steps;
       for (const char* link : {"run/last", "run/best"}) {
         EXPECT_EQ(read_checkpoint(dir_.file(link)).snapshot.variables.size(), 2u) << link;
       }
       found.insert(left->state.steps);
-      const Checkpoints next(dir_.file("run"));
+      const CheckpointDirectory next(dir_.file("run"));
       EXPECT_FALSE(fs::exists(dir_.file("run/.temporary"))) << calls << " " << nth;
     }
     EXPECT_GT(nth, 2) << calls << ": nothing was killed";

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const std::string kRendezvousProgram = std::string(FLUID_BINARY_DIR) + "/meeting_program";
+const std::string kRendezvousProgram = std::string(FLUID_BINARY_DIR) + "/rendezvous_program";
 
 class Launch : public FluidrunTest {
  protected:

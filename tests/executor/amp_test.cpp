@@ -175,7 +175,7 @@ TEST(Amp, AChoiceGoesByTimeThenByMemory) {
        "bf16 o1, the only one that fits: f32 does not fit, o1 9 ms in 1.00 KiB, o2 does not fit"},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(best_of(c.costs), c.best) << c.text;
+    EXPECT_EQ(choose_precision(c.costs), c.best) << c.text;
     const AmpChoice choice{.precision = c.best, .costs = c.costs};
     EXPECT_TRUE(choice.text().starts_with(c.text)) << choice.text();
   }
@@ -185,10 +185,10 @@ TEST(Amp, IsChosenByTimingSteps) {
   const Program net = mnist_fluid_program();
   const Executor exe(net, cpu(), {.batch = 4, .precision = {.choose_amp = true}});
   const AmpChoice& choice = exe.amp_choice().value();
-  EXPECT_EQ(choice.precision, precision_in(amp_text(exe.amp())));
-  EXPECT_EQ(choice.precision, best_of(choice.costs));
+  EXPECT_EQ(choice.precision, parse_precision(amp_text(exe.amp())));
+  EXPECT_EQ(choice.precision, choose_precision(choice.costs));
   for (const StepCost& cost : choice.costs) EXPECT_GT(cost.ms, 0);
-  EXPECT_FALSE(choice.kept);
+  EXPECT_FALSE(choice.cached);
   expect_rejection({.precision = {.choose_amp = true}},
                    "choose_amp times training steps: it needs a batch");
 }
@@ -197,37 +197,37 @@ TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
   const TempDir dir;
   const Program net = mnist_fluid_program();
   const ExecutorOptions asked{.batch = 2, .cache_dir = dir.path()};
-  EXPECT_FALSE(kept_amp_choice(net, cpu(), asked));
+  EXPECT_FALSE(cached_amp_choice(net, cpu(), asked));
   const AmpChoice chosen = choose_amp(net, cpu(), asked);
-  const std::optional<AmpChoice> kept = kept_amp_choice(net, cpu(), asked);
+  const std::optional<AmpChoice> kept = cached_amp_choice(net, cpu(), asked);
   ASSERT_TRUE(kept);
-  EXPECT_TRUE(kept->kept);
+  EXPECT_TRUE(kept->cached);
   EXPECT_EQ(kept->precision, chosen.precision);
   EXPECT_EQ(kept->text(), chosen.text() + " (measured before)");
   ExecutorOptions other = asked;
   other.precision.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o2};
-  EXPECT_TRUE(kept_amp_choice(net, cpu(), other)) << "both levels are tried";
+  EXPECT_TRUE(cached_amp_choice(net, cpu(), other)) << "both levels are tried";
   other.precision.amp->dtype = f16;
-  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
+  EXPECT_FALSE(cached_amp_choice(net, cpu(), other));
   other = asked;
   other.batch = 3;
-  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
+  EXPECT_FALSE(cached_amp_choice(net, cpu(), other));
   other = asked;
   other.gpu.prefetch = false;  // on a GPU it takes less memory
-  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
+  EXPECT_FALSE(cached_amp_choice(net, cpu(), other));
   other = asked;
   other.threads = thread_count(0);  // what 0 means
-  EXPECT_TRUE(kept_amp_choice(net, cpu(), other));
+  EXPECT_TRUE(cached_amp_choice(net, cpu(), other));
   ++other.threads;
-  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
+  EXPECT_FALSE(cached_amp_choice(net, cpu(), other));
 }
 
 TEST(Amp, APrecisionIsReadFromItsText) {
   const AmpOptions o2{.dtype = f16, .level = AmpLevel::o2, .in_f32 = {"o2"}};
   const AmpOptions o1{.dtype = f16, .in_f32 = {"o2"}};
-  EXPECT_EQ(precision_in(amp_text(std::nullopt)), Precision::f32);
-  EXPECT_EQ(precision_in(amp_text(o1)), Precision::o1);
-  EXPECT_EQ(precision_in(amp_text(o2)), Precision::o2);
+  EXPECT_EQ(parse_precision(amp_text(std::nullopt)), Precision::f32);
+  EXPECT_EQ(parse_precision(amp_text(o1)), Precision::o1);
+  EXPECT_EQ(parse_precision(amp_text(o2)), Precision::o2);
 }
 
 TEST(Amp, TakesThePrecisionThatFits) {

@@ -64,7 +64,7 @@ struct TrainingRun {
       ++state.steps;
     }
   }
-  std::string save(Checkpoints& to, bool best = false) {
+  std::string save(CheckpointDirectory& to, bool best = false) {
     state.position = reader.position();
     return to.save(exe.snapshot(), state, best);
   }
@@ -79,7 +79,7 @@ struct TrainingRun {
   /// The bytes of all variables.
   std::map<std::string, std::vector<std::byte>> variables() {
     std::map<std::string, std::vector<std::byte>> all;
-    for (const Kept& kept : exe.snapshot().variables) {
+    for (const SnapshotVariable& kept : exe.snapshot().variables) {
       const auto* data = static_cast<const std::byte*>(kept.value.data());
       all[kept.name].assign(data, data + kept.value.bytes());
     }
@@ -117,7 +117,7 @@ TEST_F(CheckpointTest, GoesOnBitForBit) {
   ASSERT_GT(whole.exe.loss_scaling()->skipped, 0);
   {
     TrainingRun first(net_);
-    Checkpoints checkpoints(path());
+    CheckpointDirectory checkpoints(path());
     first.train(kSteps);
     ASSERT_NE(first.reader.position() % kSamples, 0) << "not in the middle of an epoch";
     first.save(checkpoints);
@@ -137,22 +137,22 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   run.state.samples = kSamples;
   run.state.epochs = 4;
-  run.state.figures = {{"loss", 0.1, 3}, {"odd \"name\"", nan, 1e300}};
-  run.state.best = {.figure = -1e-300, .epoch = 2};
+  run.state.output_sums = {{"loss", 0.1, 3}, {"odd \"name\"", nan, 1e300}};
+  run.state.best = {.value = -1e-300, .epoch = 2};
   run.state.options = {{"batch", "8"}};
-  Checkpoints checkpoints(path());
+  CheckpointDirectory checkpoints(path());
   run.save(checkpoints, true);
   const Checkpoint read = *newest_checkpoint(path());
   EXPECT_EQ(read.state.steps, 1);
   EXPECT_EQ(read.state.position, kBatchSize);
   EXPECT_EQ(read.state.samples, kSamples);
   EXPECT_EQ(read.state.epochs, 4);
-  ASSERT_EQ(read.state.figures.size(), 2u);
-  EXPECT_EQ(read.state.figures[0].sum, 0.1);
-  EXPECT_EQ(read.state.figures[1].name, "odd \"name\"");
-  EXPECT_TRUE(std::isnan(read.state.figures[1].sum));
-  EXPECT_EQ(read.state.figures[1].weight, 1e300);
-  EXPECT_EQ(read.state.best->figure, -1e-300);
+  ASSERT_EQ(read.state.output_sums.size(), 2u);
+  EXPECT_EQ(read.state.output_sums[0].sum, 0.1);
+  EXPECT_EQ(read.state.output_sums[1].name, "odd \"name\"");
+  EXPECT_TRUE(std::isnan(read.state.output_sums[1].sum));
+  EXPECT_EQ(read.state.output_sums[1].weight, 1e300);
+  EXPECT_EQ(read.state.best->value, -1e-300);
   EXPECT_EQ(read.state.best->epoch, 2);
   EXPECT_EQ(read.state.options, run.state.options);
   EXPECT_TRUE(read.best);
@@ -161,7 +161,7 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
 
 TEST_F(CheckpointTest, KeepsTheNewestAndTheBest) {
   TrainingRun run(net_);
-  Checkpoints checkpoints(path(), {.keep = 2});
+  CheckpointDirectory checkpoints(path(), {.keep = 2});
   EXPECT_TRUE(checkpoints.empty());
   for (int i = 1; i <= 5; ++i) {
     run.train(1);
@@ -182,7 +182,7 @@ TEST_F(CheckpointTest, KeepsTheNewestAndTheBest) {
 
 TEST_F(CheckpointTest, PassesOverDamagedOnes) {
   TrainingRun run(net_);
-  Checkpoints checkpoints(path());
+  CheckpointDirectory checkpoints(path());
   run.train(1);
   run.save(checkpoints);
   run.train(1);
@@ -196,15 +196,16 @@ TEST_F(CheckpointTest, PassesOverDamagedOnes) {
       write_plain(file, damaged);
       const Checkpoint read = *newest_checkpoint(path());
       EXPECT_EQ(read.path, path() + "/step-0000000001") << file << " at " << at;
-      ASSERT_EQ(read.passed_over.size(), 1u);
-      EXPECT_TRUE(read.passed_over[0].starts_with(newest)) << read.passed_over[0];
+      ASSERT_EQ(read.skipped_checkpoints.size(), 1u);
+      EXPECT_TRUE(read.skipped_checkpoints[0].starts_with(newest)) << read.skipped_checkpoints[0];
     }
     for (const size_t size : {size_t{0}, whole.size() / 2, whole.size() - 2}) {
       write_plain(file, whole.substr(0, size));
-      EXPECT_EQ(newest_checkpoint(path())->passed_over.size(), 1u) << file << " of " << size;
+      EXPECT_EQ(newest_checkpoint(path())->skipped_checkpoints.size(), 1u)
+          << file << " of " << size;
     }
     std::filesystem::remove(file);
-    EXPECT_EQ(newest_checkpoint(path())->passed_over.size(), 1u) << file << " gone";
+    EXPECT_EQ(newest_checkpoint(path())->skipped_checkpoints.size(), 1u) << file << " gone";
     write_plain(file, whole);
     EXPECT_EQ(newest_checkpoint(path())->path, newest);
   }
@@ -219,7 +220,7 @@ TEST_F(CheckpointTest, PassesOverDamagedOnes) {
 
 TEST_F(CheckpointTest, GoesOnAfterDamagedOnes) {
   TrainingRun run(net_);
-  Checkpoints checkpoints(path(), {.keep = 1});
+  CheckpointDirectory checkpoints(path(), {.keep = 1});
   run.train(5);
   std::filesystem::remove(run.save(checkpoints) + "/manifest.json");
   run.state.steps = 2;
@@ -230,7 +231,7 @@ TEST_F(CheckpointTest, GoesOnAfterDamagedOnes) {
 TEST_F(CheckpointTest, GoesOnWithOtherOptions) {
   {
     TrainingRun run(net_);
-    Checkpoints checkpoints(path());
+    CheckpointDirectory checkpoints(path());
     run.train(kSteps);
     run.save(checkpoints);
   }
@@ -257,7 +258,7 @@ TEST_F(CheckpointTest, GoesOnWithOtherOptions) {
 
   TrainingRun back(net_);
   {
-    Checkpoints checkpoints(path());
+    CheckpointDirectory checkpoints(path());
     precise.save(checkpoints);
   }
   EXPECT_NE(back.go_on(path()).find("dtype f32 (was f64)"), std::string::npos);
@@ -271,7 +272,7 @@ TEST_F(CheckpointTest, LeavesOutWhatIsOfASlice) {
   whole.train(kSteps);
   first.train(4);
   {
-    Checkpoints checkpoints(path());
+    CheckpointDirectory checkpoints(path());
     first.save(checkpoints);
   }
   const Checkpoint from = *newest_checkpoint(path());
@@ -288,7 +289,7 @@ TEST_F(CheckpointTest, LeavesOutWhatIsOfASlice) {
 TEST_F(CheckpointTest, RejectsWhatDoesNotFit) {
   {
     TrainingRun run(net_);
-    Checkpoints checkpoints(path());
+    CheckpointDirectory checkpoints(path());
     run.train(1);
     run.save(checkpoints);
   }
@@ -330,7 +331,7 @@ TEST_F(CheckpointTest, RejectsWhatDoesNotFit) {
 
 TEST_F(CheckpointTest, KeepsWhatCameBeforeADivergence) {
   TrainingRun run(net_);
-  Checkpoints checkpoints(path(), {.keep = 1});
+  CheckpointDirectory checkpoints(path(), {.keep = 1});
   run.train(1);
   run.save(checkpoints);
   Tensor bad = run.exe.parameter("fc0.b");
@@ -346,24 +347,24 @@ TEST_F(CheckpointTest, KeepsWhatCameBeforeADivergence) {
 
 TEST_F(CheckpointTest, OneProcessWritesADirectory) {
   {
-    Checkpoints first(path());
-    expect_user_error([&] { Checkpoints second(path()); },
+    CheckpointDirectory first(path());
+    expect_user_error([&] { CheckpointDirectory second(path()); },
                       "another process writes checkpoints into '" + path() + "'");
     EXPECT_TRUE(std::filesystem::exists(path()));
   }
   EXPECT_FALSE(std::filesystem::exists(path())) << "nothing came into it";
-  expect_user_error([&] { Checkpoints none(path(), {.keep = 0}); },
+  expect_user_error([&] { CheckpointDirectory none(path(), {.keep = 0}); },
                     "at least one checkpoint must be kept");
   write_plain(path(), "");
-  expect_user_error([&] { Checkpoints file(path()); }, "cannot write '" + path() + "': ");
+  expect_user_error([&] { CheckpointDirectory file(path()); }, "cannot write '" + path() + "': ");
   expect_user_error([&] { newest_checkpoint(path()); }, "cannot read '" + path() + "': ");
 }
 
 /// What only another version of Fluid writes, with the right hash.
 TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   TrainingRun run(net_);
-  run.state.figures = {{"loss", 1, 2}};
-  Checkpoints checkpoints(path());
+  run.state.output_sums = {{"loss", 1, 2}};
+  CheckpointDirectory checkpoints(path());
   run.train(1);
   const std::string checkpoint = run.save(checkpoints), file = checkpoint + "/manifest.json";
   const auto original = nlohmann::ordered_json::parse(read_file(file));

@@ -59,19 +59,20 @@ TEST_F(CudaLibrary, NeedsNoDriverToLoad) {
 
 TEST_F(CudaLibrary, TellsVersionsAndWhatIsMissing) {
   const GpuBackend backend = find_gpus(kLibrary);
-  ASSERT_NE(backend.table, nullptr) << backend.absence;
+  ASSERT_NE(backend.table, nullptr) << backend.unavailable_reason;
   EXPECT_GE(backend.versions.runtime, 13000);
   EXPECT_GE(backend.versions.blas, 130000);
   EXPECT_GE(backend.versions.dnn, 90000);
   EXPECT_GE(backend.versions.collectives, 20000);
   EXPECT_GE(backend.versions.linker, 13000);
   if (backend.versions.driver > 0) GTEST_SKIP() << "this machine has a driver";
-  EXPECT_EQ(backend.absence, "no NVIDIA driver is installed, or this container sees none");
+  EXPECT_EQ(backend.unavailable_reason,
+            "no NVIDIA driver is installed, or this container sees none");
 }
 
 TEST_F(CudaLibrary, AnswersWithoutADriver) {
   const GpuBackend backend = find_gpus(kLibrary);
-  ASSERT_NE(backend.table, nullptr) << backend.absence;
+  ASSERT_NE(backend.table, nullptr) << backend.unavailable_reason;
   if (backend.versions.driver > 0) GTEST_SKIP() << "this machine has a driver";
   const FluidGpuTable& table = *backend.table;
   FluidGpuDescription gpu;
@@ -100,7 +101,7 @@ TEST_F(CudaLibrary, NamesEachLibraryThatItMisses) {
     const std::string missing = bytes.c_str() + at;
     const std::string copy = dir.file("copy.so");
     write_plain(copy, bytes);
-    EXPECT_EQ(find_gpus(copy).absence,
+    EXPECT_EQ(find_gpus(copy).unavailable_reason,
               "'" + copy + "' needs " + missing +
                   ", which is not found: install it, or name its folder in LD_LIBRARY_PATH");
   }

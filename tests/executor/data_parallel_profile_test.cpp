@@ -28,10 +28,10 @@ std::string profiled_rank(const World& world) {
   for (size_t c = 0; c < step.runs[0].size(); ++c) {
     const CallInfo& call = step.runs[0][c];
     const CallTimes& times = step.times[0].runs[0].calls[c];
-    const bool inside = step.times[0].step.begin < times.exchange.begin &&
-                        times.exchange.end < step.times[0].step.end && times.exchange.ns() > 0;
-    if (call.exchange != inside) return "an exchange without its time: " + call.ops;
-    if (call.exchange) bytes += call.bytes;
+    const bool inside = step.times[0].step.begin < times.collective.begin &&
+                        times.collective.end < step.times[0].step.end && times.collective.ns() > 0;
+    if (call.is_collective != inside) return "an exchange without its time: " + call.ops;
+    if (call.is_collective) bytes += call.bytes;
   }
   return std::to_string(profile.rank) + (bytes > 2e5 ? " has sent its gradients" : " sent little");
 }

@@ -98,7 +98,7 @@ TEST(DataParallel, ParametersStayTheSameBitsOnAllRanks) {
 /// All of a snapshot's floats.
 std::vector<double> floats_of(const Snapshot& snapshot) {
   std::vector<double> all;
-  for (const Kept& kept : snapshot.variables) {
+  for (const SnapshotVariable& kept : snapshot.variables) {
     if (!is_float(kept.value.dtype())) continue;
     for (int64_t i = 0; i < kept.value.numel(); ++i) all.push_back(kept.value.at(i));
   }
@@ -117,7 +117,7 @@ TEST(DataParallel, ASharedStateIsWholeInASnapshot) {
   Executor alone = executor({});
   alone.run(shard_of_batch({}));
   Snapshot before = alone.snapshot();
-  for (Kept& kept : before.variables) kept.value = kept.value.copy();
+  for (SnapshotVariable& kept : before.variables) kept.value = kept.value.copy();
   alone.run(shard_of_batch({}));
   const std::vector<double> after = floats_of(alone.snapshot());
   const auto state = static_cast<double>(alone.memory().state);

@@ -91,13 +91,13 @@ struct Figures {
 double ms(const TimeSpan& span) { return static_cast<double>(span.ns()) / 1e6; }
 
 /// Of a call: handing an exchange over wakes the other thread, which may go first.
-double computing_ms(const CallTimes& call) { return call.exchange.ns() > 0 ? 0 : ms(call.call); }
+double computing_ms(const CallTimes& call) { return call.collective.ns() > 0 ? 0 : ms(call.call); }
 
 double overlap_of(const StepTimes& step) {
   double together = ms(step.runs[0].feeds), communicating = 0;
   for (const CallTimes& call : step.runs[0].calls) {
-    together += computing_ms(call) + ms(call.exchange);
-    communicating += ms(call.exchange);
+    together += computing_ms(call) + ms(call.collective);
+    communicating += ms(call.collective);
   }
   return (together - ms(step.step)) / communicating;
 }
@@ -208,7 +208,7 @@ class Rank {
     const auto times = measure_steps(net_, {buckets_, one_bucket_, alone_});
     const double one = timeline(times[2].calls, {}).step;
     const Timeline instant = timeline(times[0].calls, {.bytes_per_ms = 1e12});
-    double after = instant.step - instant.messages[0].complete;
+    double after = instant.step - instant.collectives[0].ready;
     fast_.broadcast(&after, sizeof after, 0);
     std::erase_if(far, [&](const Case& c) {
       const Link link{

@@ -6,6 +6,7 @@
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
+#include "tests/support/training.h"
 
 namespace fluid::deep_networks_test {
 namespace {
@@ -30,7 +31,7 @@ Program deep_net(int layers) {
 int kernels_of(int layers) {
   Executor exe(deep_net(layers), cpu(), {.threads = 1});
   exe.prepare({.train = {4}});
-  return exe.compile_report().kernels;
+  return num_kernels(exe);
 }
 
 TEST(DeepNetworks, CompileAsManyKernelsAsShallowOnes) {

@@ -105,7 +105,7 @@ TEST(Executor, SaysThatAStepNeedsMoreThanTheMachineHas) {
   Executor exe(net, cpu(), {.batch = 2, .debug = {.libraries = false}});
   const std::string why = error_of<DeviceError>([&] { exe.prepare({.eval = {int64_t{1} << 42}}); });
   EXPECT_TRUE(why.starts_with("a step of 4398046511104 samples needs ")) << why;
-  EXPECT_TRUE(why.ends_with(" GiB, " + memory_of(cpu()).text +
+  EXPECT_TRUE(why.ends_with(" GiB, " + memory_limit_of(cpu()).text +
                             "; take a smaller batch, micro-batches or mixed precision"))
       << why;
 }
@@ -113,7 +113,7 @@ TEST(Executor, SaysThatAStepNeedsMoreThanTheMachineHas) {
 TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
   const Program net = forward_net();
   Executor exe(net, cpu());
-  EXPECT_EQ(exe.left_out({"x"}), std::vector<std::string>{"distance"});
+  EXPECT_EQ(exe.omitted_outputs({"x"}), std::vector<std::string>{"distance"});
   exe.prepare({.predict = {2}, .predict_feeds = {"x"}});
   set_weights(exe);
   Batch batch = forward_batch();
@@ -213,22 +213,23 @@ TEST(Executor, SaysWhyThereIsNoGpuToRunOn) {
   const std::string library = std::string(FLUID_BINARY_DIR) + "/gpu_libraries/no_driver.so";
   setenv("FLUID_GPU_LIBRARY", library.c_str(), 1);
   const Program net = forward_net();
-  EXPECT_EQ(error_of<DeviceError>([&] { Executor(net, cuda(1)); }),
-            "there is no cuda:1: no NVIDIA driver is installed, or this container sees none; the "
-            "place cpu needs no GPU");
-  EXPECT_EQ(place_named("auto"), cpu());
-  EXPECT_EQ(Executor(net, place_named("auto")).place(), cpu());
+  EXPECT_TRUE(
+      states(error_of<DeviceError>([&] { Executor(net, cuda(1)); }),
+             "there is no cuda:1: no NVIDIA driver is installed, or this container sees none; the "
+             "place cpu needs no GPU"));
+  EXPECT_EQ(parse_place("auto"), cpu());
+  EXPECT_EQ(Executor(net, parse_place("auto")).place(), cpu());
 }
 
 TEST(Executor, KnowsPlacesByName) {
-  EXPECT_EQ(place_named("cpu"), cpu());
-  EXPECT_EQ(place_named("cuda"), cuda(0));
-  EXPECT_EQ(place_named("cuda", 3), cuda(3)) << "of the process with that local rank";
-  EXPECT_EQ(place_named("cuda:12", 3), cuda(12));
+  EXPECT_EQ(parse_place("cpu"), cpu());
+  EXPECT_EQ(parse_place("cuda"), cuda(0));
+  EXPECT_EQ(parse_place("cuda", 3), cuda(3)) << "of the process with that local rank";
+  EXPECT_EQ(parse_place("cuda:12", 3), cuda(12));
   EXPECT_EQ(cuda(12).str(), "cuda:12");
   for (const std::string wrong : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x",
                                   "cuda:99999999999", "Cuda:0", "cpu:0"}) {
-    expect_user_error([&] { place_named(wrong); }, "no place '" + wrong + "'");
+    expect_user_error([&] { parse_place(wrong); }, "no place '" + wrong + "'");
   }
 }
 

@@ -12,7 +12,7 @@ namespace fluid::feeds_test {
 namespace {
 
 Feed image_feed() {
-  return {.name = "image", .recorded = f32, .type = Type{f32, {kBatch, 3}, {}}, .scale = 1};
+  return {.name = "image", .declared_dtype = f32, .type = Type{f32, {kBatch, 3}, {}}, .scale = 1};
 }
 
 Batch batch_of(const std::string& name, Tensor tensor) {
@@ -71,7 +71,7 @@ TEST(Feeds, ConvertsAndScales) {
 
 /// (x * scale - mean) / std of element i, whose channel has number `c`.
 double normalised(const Feed& feed, double x, size_t c) {
-  const Channel channel = feed.channels.at(feed.channels.size() == 1 ? 0 : c);
+  const ChannelNorm channel = feed.channels.at(feed.channels.size() == 1 ? 0 : c);
   return (x * feed.scale - channel.mean) / channel.std;
 }
 
@@ -81,10 +81,10 @@ TEST(Feeds, NormalisesEveryChannel) {
   for (int64_t i = 0; i < column.numel(); ++i) {
     column.as<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 7 % 256);
   }
-  Feed feed{.name = "x", .recorded = f32, .type = Type{f64, {kBatch, 3, inner}, {}}};
+  Feed feed{.name = "x", .declared_dtype = f32, .type = Type{f64, {kBatch, 3, inner}, {}}};
   feed.scale = 0.25;
   for (const auto& channels :
-       {std::vector<Channel>{{1, 2}, {-3, 0.5}, {7, 3}}, std::vector<Channel>{{4, 0.3}}}) {
+       {std::vector<ChannelNorm>{{1, 2}, {-3, 0.5}, {7, 3}}, std::vector<ChannelNorm>{{4, 0.3}}}) {
     feed.channels = channels;
     for (const int threads : {1, 2, 3}) {
       std::vector<double> copy(static_cast<size_t>(column.numel()), NAN);
@@ -102,7 +102,7 @@ TEST(Feeds, CopiesSomeSamples) {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   std::vector<float> copy(4);
   auto* to = reinterpret_cast<std::byte*>(copy.data());
-  Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch, 2}, {}}};
+  Feed feed{.name = "x", .declared_dtype = f32, .type = Type{f32, {kBatch, 2}, {}}};
   copy_feed(Tensor::of<float>({3, 2}, values), feed, 1, 2, to, 1);
   EXPECT_EQ(copy, (std::vector<float>{3, 4, 5, 6}));
   feed.type.shape = {4};  // of no sample: whole in every slice
@@ -113,7 +113,7 @@ TEST(Feeds, CopiesSomeSamples) {
 TEST(Feeds, NormalisesFeaturesAndSingleNumbers) {
   const std::vector<float> values = {1, 2, 3, 4};
   std::vector<float> copy(4);
-  Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch, 2}, {}}};
+  Feed feed{.name = "x", .declared_dtype = f32, .type = Type{f32, {kBatch, 2}, {}}};
   feed.channels = {{1, 2}, {0, 4}};
   copy_feed(Tensor::of<float>({2, 2}, values), feed, 0, 2,
             reinterpret_cast<std::byte*>(copy.data()), 1);
@@ -158,7 +158,7 @@ TEST(Feeds, CopiesTheSameBytesWithAnyNumberOfThreads) {
   Tensor column(f32, {n});
   for (int64_t i = 0; i < n; ++i)
     column.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
-  Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch}, {}}};
+  Feed feed{.name = "x", .declared_dtype = f32, .type = Type{f32, {kBatch}, {}}};
   for (const int threads : {1, 2, 3}) {
     std::vector<float> copy(static_cast<size_t>(n), -1);
     copy_feed(column, feed, 0, column.shape()[0], reinterpret_cast<std::byte*>(copy.data()),

@@ -409,17 +409,18 @@ std::string error_seen_by_rank_0(const std::function<void()>& second, const std:
   Ranks ranks(2, [&](const World& world) {
     auto all = make_communicator(world, kShort);
     all->barrier(kLong);
-    const int64_t number = all->enter();
+    const int64_t number = all->begin_collective();
     if (world.rank == 1) second();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     std::string first;
     try {
-      all->fail("the GPUs' step", world.rank == 0 ? all->enter() : number, said);
+      all->throw_failure("the GPUs' step", world.rank == 0 ? all->begin_collective() : number,
+                         said);
     } catch (const DeviceError& e) {
       first = e.what();
     }
     try {
-      all->enter();
+      all->begin_collective();
     } catch (const DeviceError& again) {
       return first == again.what() ? first : "another: " + std::string(again.what());
     }
@@ -444,9 +445,9 @@ TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kShort);
     all->barrier(kLong);
-    const int64_t number = all->enter();
-    if (world.rank == 0) all->enter();
-    return error_of<DeviceError>([&] { all->fail("the GPUs' step", number, ""); });
+    const int64_t number = all->begin_collective();
+    if (world.rank == 0) all->begin_collective();
+    return error_of<DeviceError>([&] { all->throw_failure("the GPUs' step", number, ""); });
   });
   EXPECT_EQ(ranks.result(0),
             "rank 0 cannot complete the GPUs' step 2: every rank is alive: a connection between "

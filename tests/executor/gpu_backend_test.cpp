@@ -21,17 +21,17 @@ std::string made_up(const std::string& name) {
 std::string absence(const std::string& library) {
   const GpuBackend backend = find_gpus(library);
   EXPECT_EQ(backend.devices, 0);
-  EXPECT_FALSE(backend.absence.empty());
-  EXPECT_EQ(backend.absence.find('\n'), std::string::npos) << backend.absence;
+  EXPECT_FALSE(backend.unavailable_reason.empty());
+  EXPECT_EQ(backend.unavailable_reason.find('\n'), std::string::npos) << backend.unavailable_reason;
   EXPECT_THROW(describe_gpu(backend, 0), DeviceError);
-  EXPECT_THROW(usable_gpu(backend, 0), DeviceError);
-  return backend.absence;
+  EXPECT_THROW(require_supported_gpu(backend, 0), DeviceError);
+  return backend.unavailable_reason;
 }
 
-/// What usable_gpu throws as a DeviceError.
+/// What require_supported_gpu throws as a DeviceError.
 std::string refusal(const GpuBackend& backend, int device) {
   try {
-    usable_gpu(backend, device);
+    require_supported_gpu(backend, device);
   } catch (const DeviceError& e) {
     return e.what();
   }
@@ -87,11 +87,11 @@ TEST(GpuBackend, SaysWhichGpusAreLookedFor) {
 
 TEST(GpuBackend, DescribesGpus) {
   const GpuBackend backend = find_gpus(made_up("three_gpus"));
-  EXPECT_EQ(backend.absence, "");
+  EXPECT_EQ(backend.unavailable_reason, "");
   EXPECT_EQ(backend.devices, 3);
   EXPECT_EQ(backend.versions.dnn, 91900);
   EXPECT_STREQ(describe_gpu(backend, 0).name, "Made-up GPU 0");
-  EXPECT_EQ(&usable_gpu(backend, 0), backend.table);
+  EXPECT_EQ(&require_supported_gpu(backend, 0), backend.table);
 }
 
 /// Each rank has another of those that are supported; one too many has none.
@@ -100,7 +100,7 @@ TEST(GpuBackend, RanksAreNumberedAmongSupportedGpus) {
   EXPECT_EQ(supported_gpus(find_gpus(path)), (std::vector<int>{0, 2}));
   const auto body = [&](const World& world) {
     setenv("FLUID_GPU_LIBRARY", path.c_str(), 1);
-    return best_place(world.rank).str() + " " + place_named("cuda", world.rank).str();
+    return best_place(world.rank).str() + " " + parse_place("cuda", world.rank).str();
   };
   const std::vector<std::string> places = testing::Ranks(3, body).results();
   EXPECT_EQ(places[0], "cuda:0 cuda:0");
@@ -115,7 +115,7 @@ TEST(GpuBackend, RejectsGpusThatAreNotThereOrNotSupported) {
   const GpuBackend backend = find_gpus(made_up("three_gpus"));
   for (const int device : {-1, 3}) {
     expect_user_error(
-        [&] { usable_gpu(backend, device); },
+        [&] { require_supported_gpu(backend, device); },
         "there is no GPU cuda:" + std::to_string(device) + "; this machine's last is cuda:2");
   }
   EXPECT_EQ(refusal(backend, 1),

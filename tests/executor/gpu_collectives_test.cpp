@@ -32,8 +32,8 @@ class Peer {
     fluid::testing::reset_host_gpu(
         {.pace = pace, .seed = static_cast<uint64_t>(world.rank), .devices = devices});
     gpu_.emplace(table_, world.rank % devices);
-    a_ = gpu_->stream();
-    b_ = gpu_->stream();
+    a_ = gpu_->create_stream();
+    b_ = gpu_->create_stream();
     FluidGpuCommunicator* made = nullptr;
     check_gpu(table_,
               table_.communicator_create(gpu_->get(), &meeting, world.rank, world.size, &made));
@@ -86,7 +86,7 @@ class Peer {
 
  private:
   void join(const GpuStream& later, const GpuStream& first) const {
-    const GpuEvent event = gpu_->event();
+    const GpuEvent event = gpu_->create_event();
     gpu_->record(event, first);
     gpu_->wait(later, event);
   }
@@ -99,7 +99,7 @@ class Peer {
 
 FluidGpuUniqueId new_unique_id() {
   FluidGpuUniqueId meeting = {};
-  check_gpu(host_gpu_table(), host_gpu_table().meeting(&meeting));
+  check_gpu(host_gpu_table(), host_gpu_table().unique_id(&meeting));
   return meeting;
 }
 
@@ -237,7 +237,7 @@ TEST_P(GpuCollectiveFunctions, AreRecordedAndReplayedInTheOrderOfTheirStreams) {
     const GpuMemory x = peer.copied(bytes_of(std::vector<double>(50, 0)));
     const GpuMemory own = peer.copied(bytes_of(std::vector<double>(50, rank + 1)));
     const GpuMemory seen = peer.copied(bytes_of(std::vector<double>(50, 0)));
-    const GpuEvent fork = peer.gpu().event(), join = peer.gpu().event();
+    const GpuEvent fork = peer.gpu().create_event(), join = peer.gpu().create_event();
     peer.gpu().begin_capture(peer.a());
     peer.gpu().copy(peer.a(), x.data(), own.data(), x.bytes());
     peer.gpu().record(fork, peer.a());
@@ -277,7 +277,7 @@ TEST_P(GpuCollectiveFunctions, ARankThatNeverComesIsWaitedForUntilItIsAborted) {
     const GpuMemory y = peer.copied("beside it"), host = peer.gpu().allocate_host(y.bytes());
     peer.wait_until_complete(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(),
                                                          x.data(), 50, fluid_gpu_f64));
-    const GpuEvent summed = peer.gpu().event();
+    const GpuEvent summed = peer.gpu().create_event();
     peer.gpu().record(summed, peer.b());
     peer.gpu().copy(peer.a(), host.data(), y.data(), y.bytes());
     peer.gpu().synchronize(peer.a());
@@ -292,7 +292,7 @@ TEST_P(GpuCollectiveFunctions, ARankThatNeverComesIsWaitedForUntilItIsAborted) {
       result += ", not failed";
     }
     if (host_gpu_table().all_reduce(peer.communicator(), peer.b().get(), x.data(), 50,
-                                    fluid_gpu_f64) != fluid_gpu_misused) {
+                                    fluid_gpu_f64) != fluid_gpu_invalid_usage) {
       result += ", used again";
     }
     return result;
@@ -323,7 +323,7 @@ TEST(GpuCommunicators, ACallMayNotFollowBeforeTheLastIsInEffect) {
     };
     peer.wait_until_complete(fluid_gpu_ok);
     std::string result = add_up() == fluid_gpu_ok ? "" : "refused ";
-    result += add_up() == fluid_gpu_misused ? peer.error() : "taken";
+    result += add_up() == fluid_gpu_invalid_usage ? peer.error() : "taken";
     peer.wait_until_complete(fluid_gpu_ok);
     peer.gpu().synchronize(peer.b());
     return result;
@@ -333,7 +333,7 @@ TEST(GpuCommunicators, ACallMayNotFollowBeforeTheLastIsInEffect) {
 
 TEST(GpuCommunicators, TwoRanksOnOneGpuAreMisuse) {
   const auto body = [](const Peer& peer, int) {
-    return peer.state() == fluid_gpu_misused ? peer.error() : "taken";
+    return peer.state() == fluid_gpu_invalid_usage ? peer.error() : "taken";
   };
   for (const std::string& result : ranks(3, body, HostPace::late, 2)) {
     EXPECT_EQ(result, "rank 0 and rank 2 have the same GPU");
@@ -362,7 +362,7 @@ TEST(GpuCommunicators, OutliveTheGraphsThatHoldTheirWork) {
                                                          x.data(), 8, fluid_gpu_f32));
     const GpuGraph graph = peer.gpu().end_capture(peer.b());
     const FluidGpuResult result = host_gpu_table().communicator_destroy(peer.communicator());
-    return result == fluid_gpu_misused ? peer.error() : "destroyed";
+    return result == fluid_gpu_invalid_usage ? peer.error() : "destroyed";
   };
   EXPECT_EQ(ranks(1, body)[0], "there are graphs with work of a communicator");
 }

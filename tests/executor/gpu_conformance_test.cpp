@@ -44,7 +44,8 @@ TEST_P(HostGpuFailures, FailedWorkIsToldWhenItIsWaitedForAndEverAfter) {
     gpu_->synchronize(a_);
   };
   const std::string why = error_of<DeviceError>(queue_and_wait);
-  EXPECT_EQ(why, "queued work failed: memory that was never given, or was returned, is touched");
+  EXPECT_TRUE(
+      states(why, "queued work failed: memory that was never given, or was returned, is touched"));
   EXPECT_EQ(error_of<DeviceError>([&] { gpu_->synchronize(b_); }), why);
 }
 
@@ -52,7 +53,7 @@ TEST_P(HostGpuFailures, ACallThatIsToldToFailDoes) {
   const GpuMemory x = zeros();
   fail_host_gpu("launch", fluid_gpu_failed, 1);
   mix_in(a_, x, 1);
-  EXPECT_EQ(error_of<DeviceError>([&] { mix_in(a_, x, 2); }), "launch was told to fail");
+  EXPECT_TRUE(states(error_of<DeviceError>([&] { mix_in(a_, x, 2); }), "launch was told to fail"));
   EXPECT_THROW(gpu_->synchronize(a_), DeviceError);
 }
 
@@ -60,31 +61,31 @@ TEST_P(HostGpuProductFailures, AWorkspaceThatIsTooSmallFails) {
   const FluidGpuMatmul p = product_of(fluid_gpu_f32);
   const ProductMemory memory = memory_of(p, ProductData(p));
   FluidGpuOperands f = memory.factors();
-  const FluidGpuChoice choice = first_choice(p);
+  const FluidGpuAlgorithm choice = first_choice(p);
   ASSERT_GT(choice.workspace, 64);
   const GpuMemory small = gpu_->allocate(64);
   f.workspace = small.data();
-  const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
+  const GpuPlan gpu_plan = gpu_->create_plan(p, choice);
   const auto multiply = [&] {
-    gpu_->multiply(a_, gpu_plan, f);
+    gpu_->execute_plan(a_, gpu_plan, f);
     gpu_->synchronize(a_);
   };
-  EXPECT_NE(error_of<DeviceError>(multiply).find("memory that was never given"), std::string::npos);
+  EXPECT_TRUE(states(error_of<DeviceError>(multiply), "memory that was never given"));
 }
 
 TEST_P(HostGpuProductFailures, CallsThatAreToldToFailDo) {
   const FluidGpuMatmul p = product_of(fluid_gpu_f32);
   const ProductMemory memory = memory_of(p, ProductData(p));
   const FluidGpuOperands f = memory.factors();
-  fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
-  EXPECT_EQ(lack_of([&] { first_choice(p); }), "matmul_choices was told to fail");
-  const FluidGpuChoice choice = first_choice(p);
+  fail_host_gpu("matmul_algorithms", fluid_gpu_out_of_memory);
+  EXPECT_EQ(lack_of([&] { first_choice(p); }), "matmul_algorithms was told to fail");
+  const FluidGpuAlgorithm choice = first_choice(p);
   fail_host_gpu("matmul_plan_create", fluid_gpu_out_of_memory);
-  EXPECT_EQ(lack_of([&] { gpu_->gpu_plan(p, choice); }), "matmul_plan_create was told to fail");
-  const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
+  EXPECT_EQ(lack_of([&] { gpu_->create_plan(p, choice); }), "matmul_plan_create was told to fail");
+  const GpuPlan gpu_plan = gpu_->create_plan(p, choice);
   fail_host_gpu("multiply", fluid_gpu_failed);
-  EXPECT_EQ(error_of<DeviceError>([&] { gpu_->multiply(a_, gpu_plan, f); }),
-            "multiply was told to fail");
+  EXPECT_TRUE(states(error_of<DeviceError>([&] { gpu_->execute_plan(a_, gpu_plan, f); }),
+                     "multiply was told to fail"));
   EXPECT_THROW(gpu_->synchronize(a_), DeviceError);
 }
 
@@ -94,7 +95,7 @@ TEST(HostGpu, RunsWorkInAnyOrderThatNobodyForbids) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     reset_host_gpu({.seed = seed});
     const Gpu gpu(host_gpu_table(), 0);
-    const GpuStream a = gpu.stream(), b = gpu.stream();
+    const GpuStream a = gpu.create_stream(), b = gpu.create_stream();
     const GpuMemory x = gpu.allocate(1), host = gpu.allocate_host(1);
     gpu.fill(a, x.data(), 1, 1);
     gpu.fill(b, x.data(), 2, 1);
@@ -110,8 +111,8 @@ TEST(HostGpu, RunsWorkInAnyOrderThatNobodyForbids) {
 TEST(HostGpu, QueuedWorkIsNotDoneBeforeSomebodyWaits) {
   reset_host_gpu({.pace = HostPace::late});
   const Gpu gpu(host_gpu_table(), 0);
-  const GpuStream stream = gpu.stream();
-  const GpuEvent event = gpu.event();
+  const GpuStream stream = gpu.create_stream();
+  const GpuEvent event = gpu.create_event();
   gpu.record(event, stream);
   EXPECT_FALSE(gpu.is_done(event));
   gpu.synchronize(event);
@@ -124,13 +125,14 @@ TEST(HostGpu, MemoryOutlivesTheGraphsThatReferToIt) {
   for (const size_t early : {0, 1, 2}) {
     reset_host_gpu({});
     const Gpu gpu(host_gpu_table(), 0);
-    const GpuStream stream = gpu.stream();
-    const GpuModule module = gpu.module(host_gpu_text({{"nothing", [](const FluidGpuLaunch&) {}}}));
+    const GpuStream stream = gpu.create_stream();
+    const GpuModule module =
+        gpu.load_module(host_gpu_text({{"nothing", [](const FluidGpuLaunch&) {}}}));
     FluidGpuKernel* kernel = gpu.kernel(module, "nothing");
     std::array memory = {gpu.allocate(16), gpu.allocate(16), gpu.allocate_host(16)};
     GpuMemory other = gpu.allocate(16);
     std::byte* inside = memory[0].data() + 8;
-    const GpuGraph graph = gpu.captured(stream, [&] {
+    const GpuGraph graph = gpu.capture(stream, [&] {
       gpu.launch(stream, kernel, 1, 1, std::array<void*, 1>{&inside});
       gpu.copy(stream, memory[2].data() + 8, memory[1].data() + 8, 8);
     });
@@ -139,8 +141,8 @@ TEST(HostGpu, MemoryOutlivesTheGraphsThatReferToIt) {
     gpu.synchronize(stream);
     EXPECT_EQ(host_gpu_objects(), objects);
     memory[early] = {};
-    EXPECT_EQ(error_of<DeviceError>([&] { gpu.synchronize(stream); }),
-              "memory is returned that a graph refers to")
+    EXPECT_TRUE(states(error_of<DeviceError>([&] { gpu.synchronize(stream); }),
+                       "memory is returned that a graph refers to"))
         << early;
     EXPECT_EQ(host_gpu_objects(), objects + 1) << early;
   }

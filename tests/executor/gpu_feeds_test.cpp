@@ -20,7 +20,7 @@ using fluid::testing::HostPace;
 TEST(Stretches, JoinAcrossPaddingAlone) {
   const auto text = [](std::vector<ByteRange> stretches) {
     std::string all;
-    for (const ByteRange& s : joined(std::move(stretches))) {
+    for (const ByteRange& s : merge_ranges(std::move(stretches))) {
       all += std::to_string(s.offset) + "+" + std::to_string(s.bytes) + " ";
     }
     return all;
@@ -38,11 +38,11 @@ TEST(GpuPlaceMemory, KeepsSmallWritesUntilTheyAreCopied) {
   const auto open = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
   GpuPlaceMemory memory(open, {.state = kWrites * int64_t{sizeof(int64_t)}});
   for (int64_t i = 0; i < kWrites; ++i) {
-    memory.write(memory.at().state + i * int64_t{sizeof i}, &i, sizeof i);
+    memory.write(memory.addresses().state + i * int64_t{sizeof i}, &i, sizeof i);
   }
   std::vector<int64_t> found(kWrites), expected(kWrites);
   std::iota(expected.begin(), expected.end(), 0);
-  memory.read(found.data(), memory.at().state, memory.regions().state);
+  memory.read(found.data(), memory.addresses().state, memory.regions().state);
   EXPECT_TRUE(found == expected);
 }
 
@@ -58,9 +58,10 @@ TEST(GpuPlaceMemory, SaysThatTheHostHasNoRoomForWhatIsKept) {
   vast.release = [](FluidGpu*, void*) { return fluid_gpu_ok; };
   vast.fill = [](FluidGpuStream*, void*, uint8_t, int64_t) { return fluid_gpu_ok; };
   GpuPlaceMemory memory(std::make_shared<const OpenGpu>(vast, 0), {.state = kMuch});
-  EXPECT_EQ(error_of<DeviceError>([&] { memory.grown({.state = kMuch, .transient = 64}); }),
-            "the host has no 1073741824.00 GiB of memory, where a GPU's variables are saved while "
-            "its arena grows: prepare the largest step first, or free host memory");
+  EXPECT_TRUE(
+      states(error_of<DeviceError>([&] { memory.reallocate({.state = kMuch, .transient = 64}); }),
+             "the host has no 1073741824.00 GiB of memory, where a GPU's variables are saved while "
+             "its arena grows: prepare the largest step first, or free host memory"));
   EXPECT_FALSE(memory.is_lost());
 }
 
@@ -80,22 +81,23 @@ constexpr ByteRange kFeed{0, 64};
 void run_steps(uint64_t seed, std::vector<int> fed, std::vector<int> reads) {
   fluid::testing::reset_host_gpu({.pace = HostPace::late, .seed = seed});
   const auto open = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
-  const GpuModule module = open->gpu.module(fluid::testing::host_gpu_text({{"look", Seen::look}}));
+  const GpuModule module =
+      open->gpu.load_module(fluid::testing::host_gpu_text({{"look", Seen::look}}));
   FluidGpuKernel* look = open->gpu.kernel(module, "look");
   GpuPlaceMemory memory(open, {.feeds = 64, .feed_slots = 2});
-  Seen::slots = memory.at().slots.feeds;
+  Seen::slots = memory.addresses().slots.feeds;
   const GpuFeeds feeds(open);
   std::vector<GpuEvent> ends;
   int value = 0;
   for (size_t step = 0; step < reads.size(); ++step) {
     if (step > 1) open->gpu.synchronize(ends[step - 2]);
     if (fed[step] >= 0) {
-      std::memset(memory.at().host_slots.feeds[static_cast<size_t>(fed[step])], ++value, 64);
-      feeds.copy(memory.at(), fed[step], {&kFeed, 1});
+      std::memset(memory.addresses().host_slots.feeds[static_cast<size_t>(fed[step])], ++value, 64);
+      feeds.copy(memory.addresses(), fed[step], {&kFeed, 1});
     }
     open->gpu.launch(open->stream, look, 1, 1, {});
-    feeds.note_reader(reads[step]);
-    ends.push_back(open->gpu.event());
+    feeds.record_slot_read(reads[step]);
+    ends.push_back(open->gpu.create_event());
     open->gpu.record(ends.back(), open->stream);
   }
   open->gpu.synchronize(open->stream);

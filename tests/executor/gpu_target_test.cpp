@@ -39,7 +39,7 @@ class Claimed {
     return target.claims(head(), chain_);
   }
   Value value() const { return y_; }
-  std::optional<FluidGpuMatmul> product() const { return gpu_product(head(), chain_, 1); }
+  std::optional<FluidGpuMatmul> product() const { return gpu_matmul(head(), chain_, 1); }
 
  private:
   Claimed& then(Value next) {
@@ -63,7 +63,8 @@ TEST(GpuTarget, ClaimsProductsWithWhatFollowsThem) {
   EXPECT_EQ(Claimed(a, b).claims().at(0).kernel, "cublaslt.matmul");
   const FluidGpuMatmul p = *Claimed(a, b).then_bias().then_relu().product();
   EXPECT_EQ(std::tuple(p.m, p.n, p.k, p.count), std::tuple(64, 16, 32, 1));
-  EXPECT_EQ(std::tuple(p.a_row, p.b_row, p.result_row), std::tuple(32, 16, 16));
+  EXPECT_EQ(std::tuple(p.a_row_stride, p.b_row_stride, p.result_row_stride),
+            std::tuple(32, 16, 16));
   EXPECT_TRUE(p.bias && p.relu && !p.adds && !p.tf32);
   EXPECT_TRUE(Claimed(a, b).then_relu().product()->relu);
   EXPECT_TRUE(Claimed(a, b).then_sum().product()->adds);
@@ -76,9 +77,10 @@ TEST(GpuTarget, ClaimsTranspositionsAndBatches) {
   const FluidGpuMatmul both =
       *Claimed({32, 64}, {16, 32}, {.transpose_a = true, .transpose_b = true}).product();
   EXPECT_EQ(std::tuple(both.m, both.n, both.k), std::tuple(64, 16, 32));
-  EXPECT_EQ(std::tuple(both.a_row, both.b_row), std::tuple(64, 32));
+  EXPECT_EQ(std::tuple(both.a_row_stride, both.b_row_stride), std::tuple(64, 32));
   const FluidGpuMatmul many = *Claimed({2, 3, 8, 4}, {2, 3, 4, 5}).product();
-  EXPECT_EQ(std::tuple(many.count, many.m, many.a_matrix, many.b_matrix, many.result_matrix),
+  EXPECT_EQ(std::tuple(many.count, many.m, many.a_matrix_stride, many.b_matrix_stride,
+                       many.result_matrix_stride),
             std::tuple(6, 8, 32, 20, 40));
   const FluidGpuMatmul folded = *Claimed({2, 3, 8, 4}, {4, 5}).product();
   EXPECT_EQ(std::tuple(folded.count, folded.m), std::tuple(1, 48));
@@ -99,14 +101,14 @@ TEST(GpuTarget, ClaimsEveryFloat) {
 TEST(GpuTarget, WantsItsWorkspaceAndSaysWhatBecomesOfNan) {
   const Claim bias = Claimed({64, 32}, {32, 16}).then_bias().claims().at(0);
   EXPECT_EQ(bias.workspace, planned_workspace(4 << 20)) << "of a small product";
-  EXPECT_TRUE(bias.keeps_nan && !bias.adds_in_place && !bias.mixes_samples);
-  EXPECT_FALSE(Claimed({64, 32}, {32, 16}).then_relu().claims().at(0).keeps_nan);
+  EXPECT_TRUE(bias.propagates_nan && !bias.overwrites_addend && !bias.mixes_samples);
+  EXPECT_FALSE(Claimed({64, 32}, {32, 16}).then_relu().claims().at(0).propagates_nan);
   const GpuTarget narrow(kGpu, {.workspace = 1 << 20});
   const Claim sum = Claimed({64, 32}, {32, 16}).then_sum().claims(narrow).at(0);
   EXPECT_EQ(sum.workspace, planned_workspace(1 << 16)) << "in proportion";
   const Claim large = Claimed({8192, 8192}, {8192, 8192}).claims().at(0);
   EXPECT_EQ(large.workspace, planned_workspace(kGpuWorkspace / 2));
-  EXPECT_TRUE(sum.adds_in_place);
+  EXPECT_TRUE(sum.overwrites_addend);
 }
 
 /// A convolution or one of its gradients, and the ops after it.
@@ -199,15 +201,15 @@ TEST(GpuTarget, ClaimsConvolutionsAndTheirGradients) {
 
 TEST(GpuTarget, ClaimsWhatFollowsConvolutions) {
   EXPECT_TRUE(Convolved({}).then_bias().task()->bias);
-  EXPECT_TRUE(Convolved({}).then_bias().claims()[0].keeps_nan);
+  EXPECT_TRUE(Convolved({}).then_bias().claims()[0].propagates_nan);
   const Convolved clipped = std::move(Convolved({}).then_bias().then_relu());
   EXPECT_TRUE(clipped.task()->bias && clipped.task()->relu);
-  EXPECT_FALSE(clipped.claims()[0].keeps_nan);
+  EXPECT_FALSE(clipped.claims()[0].propagates_nan);
   EXPECT_FALSE(Convolved({}).then_relu().task()) << "there is no engine for it but by compiling";
   for (const int which : {0, 1, 2}) {
     const Convolved summed = std::move(Convolved({}).then_sum(which));
     EXPECT_TRUE(summed.task(which)->adds);
-    EXPECT_TRUE(summed.claims(which)[0].adds_in_place);
+    EXPECT_TRUE(summed.claims(which)[0].overwrites_addend);
   }
 }
 
@@ -274,8 +276,8 @@ TEST(GpuTarget, Tf32IsFasterWhereItIsAllowed) {
   const Convolved made({.x = {64, 64, 27, 27}, .w = {192, 64, 5, 5}});
   const GpuTarget exact(kGpu), rounded(kGpu, {.tf32 = true});
   EXPECT_LT(made.claims(0, rounded)[0].seconds, made.claims(0, exact)[0].seconds / 3);
-  EXPECT_EQ(rounded.wide_product_rate(), rounded.half_rate() / 2);
-  EXPECT_EQ(exact.wide_product_rate(), 2 * exact.wide_rate()) << "f64 is half as fast there";
+  EXPECT_EQ(rounded.f32_matmul_rate(), rounded.half_matmul_rate() / 2);
+  EXPECT_EQ(exact.f32_matmul_rate(), 2 * exact.f64_rate()) << "f64 is half as fast there";
 }
 
 /// Tensor cores take eight channels, or filters, for three.
@@ -332,7 +334,7 @@ TEST(GpuTarget, DoesNotClaimWhatIsRejected) {
     const GpuTarget refused(kGpu, libraries, refusal);
     EXPECT_TRUE(product.claims(refused).empty());
     EXPECT_EQ(
-        refused.refused(),
+        refused.rejection_messages(),
         std::vector<std::string>{"cublaslt.matmul cannot compute f32 64 x 16 of 32" +
                                  std::string(tf32 ? ", TF32" : "") +
                                  " with a workspace of 4.00 MiB (no engine): code is generated"});

@@ -42,51 +42,51 @@ TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
   const std::array<CollectiveRole, 5> roles = {
       {{}, {.elements = 1}, {}, {.awaited_collectives = 1}, {.elements = 1}}};
   const GpuTimeline timeline(gpu_, roles);
-  const GpuStream beside = gpu.stream();
+  const GpuStream beside = gpu.create_stream();
   std::array<GpuEvent, 4> order;
-  for (GpuEvent& event : order) event = gpu.event();
+  for (GpuEvent& event : order) event = gpu.create_event();
   const auto exchange = [&](size_t call, int pieces, const GpuEvent& fork, const GpuEvent& join) {
     gpu.record(fork, gpu_->stream);
     gpu.wait(beside, fork);
-    gpu.record(timeline.exchange(call).begin, beside);
+    gpu.record(timeline.collective_span(call).begin, beside);
     work(beside, pieces);
-    gpu.record(timeline.exchange(call).end, beside);
+    gpu.record(timeline.collective_span(call).end, beside);
     gpu.record(join, beside);
   };
-  const GpuGraph graph = gpu.captured(gpu_->stream, [&] {
-    timeline.note_begin();
+  const GpuGraph graph = gpu.capture(gpu_->stream, [&] {
+    timeline.record_step_begin();
     work(gpu_->stream, 3);
-    timeline.note_done(0);
+    timeline.record_call_end(0);
     exchange(1, 5, order[0], order[1]);
     work(gpu_->stream, 1);
-    timeline.note_done(2);
+    timeline.record_call_end(2);
     gpu.wait(gpu_->stream, order[1]);
-    timeline.note_awaited(3);
+    timeline.record_wait_end(3);
     work(gpu_->stream, 2);
-    timeline.note_done(3);
+    timeline.record_call_end(3);
     exchange(4, 4, order[2], order[3]);
     gpu.wait(gpu_->stream, order[3]);
-    timeline.note_end();
+    timeline.record_step_end();
   });
   for (const int64_t begin : {1000, 7'000'000}) {
     gpu.launch(graph, gpu_->stream);
     gpu.synchronize(gpu_->stream);
-    RunTimes times{.feeds = {}, .last_wait = {}, .calls = std::vector<CallTimes>(roles.size())};
+    RunTimes times{.feeds = {}, .final_wait = {}, .calls = std::vector<CallTimes>(roles.size())};
     timeline.read(begin, times);
     const auto& calls = times.calls;
     // A mark is a piece of work, too.
     EXPECT_EQ(calls[0].call.begin, begin);
     EXPECT_EQ(calls[0].call.ns(), (3 + 1) * kPiece);
-    EXPECT_GE(calls[1].exchange.begin, calls[0].call.end);
-    EXPECT_GE(calls[1].exchange.ns(), (5 + 1) * kPiece);
+    EXPECT_GE(calls[1].collective.begin, calls[0].call.end);
+    EXPECT_GE(calls[1].collective.ns(), (5 + 1) * kPiece);
     EXPECT_EQ(calls[2].call.begin, calls[0].call.end);
     EXPECT_EQ(calls[3].wait.begin, calls[2].call.end);
-    EXPECT_GT(calls[3].wait.end, calls[1].exchange.end);
+    EXPECT_GT(calls[3].wait.end, calls[1].collective.end);
     EXPECT_EQ(calls[3].call.begin, calls[3].wait.end);
     EXPECT_EQ(calls[3].call.ns(), (2 + 1) * kPiece);
-    EXPECT_EQ(times.last_wait.begin, calls[3].call.end);
-    EXPECT_GT(times.last_wait.end, calls[4].exchange.end);
-    EXPECT_EQ(calls[4].exchange.ns(), (4 + 1) * kPiece);
+    EXPECT_EQ(times.final_wait.begin, calls[3].call.end);
+    EXPECT_GT(times.final_wait.end, calls[4].collective.end);
+    EXPECT_EQ(calls[4].collective.ns(), (4 + 1) * kPiece);
     for (const size_t number : {1, 4}) EXPECT_EQ(calls[number].call.ns(), 0);
   }
 }
@@ -95,19 +95,19 @@ TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
 TEST_P(GpuTimelineTest, HasNoWaitsWithoutCollectives) {
   const std::array<CollectiveRole, 2> roles = {};
   const GpuTimeline timeline(gpu_, roles);
-  const GpuGraph graph = gpu_->gpu.captured(gpu_->stream, [&] {
-    timeline.note_begin();
+  const GpuGraph graph = gpu_->gpu.capture(gpu_->stream, [&] {
+    timeline.record_step_begin();
     for (size_t call = 0; call < roles.size(); ++call) {
       work(gpu_->stream, 1);
-      timeline.note_done(call);
+      timeline.record_call_end(call);
     }
-    timeline.note_end();
+    timeline.record_step_end();
   });
   gpu_->gpu.launch(graph, gpu_->stream);
   gpu_->gpu.synchronize(gpu_->stream);
-  RunTimes times{.feeds = {}, .last_wait = {1, 2}, .calls = std::vector<CallTimes>(roles.size())};
+  RunTimes times{.feeds = {}, .final_wait = {1, 2}, .calls = std::vector<CallTimes>(roles.size())};
   timeline.read(1000, times);
-  EXPECT_EQ(times.last_wait.ns(), 0);
+  EXPECT_EQ(times.final_wait.ns(), 0);
   for (const CallTimes& call : times.calls) {
     EXPECT_EQ(call.wait.ns(), 0);
     EXPECT_EQ(call.call.ns(), (1 + 1) * kPiece);

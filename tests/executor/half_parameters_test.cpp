@@ -54,7 +54,7 @@ std::vector<double> numbers(const Tensor& t) {
 /// Expects the copies to be the masters, rounded.
 void expect_copies(Executor& exe, DType half) {
   for (const std::string name : {"conv0.w", "fc0.w", "fc1.w"}) {
-    const Tensor copy = exe.parameter(half_weight_of(name));
+    const Tensor copy = exe.parameter(half_weight_name(name));
     EXPECT_EQ(copy.dtype(), half);
     EXPECT_EQ(numbers(copy), numbers(exe.parameter(name).cast(half))) << name;
   }

@@ -12,14 +12,14 @@ TEST(HostCpu, CountsCoresNotThreads) {
     return "model name\t: A CPU\nphysical id\t: " + std::to_string(package) +
            "\ncore id\t\t: " + std::to_string(core) + "\nflags\t\t: fpu avx512f avx2 avx512f2\n\n";
   };
-  const HostCpu cpu = cpu_of(thread(0, 0) + thread(0, 1) + thread(0, 0) + thread(1, 0));
+  const HostCpu cpu = parse_cpuinfo(thread(0, 0) + thread(0, 1) + thread(0, 0) + thread(1, 0));
   EXPECT_EQ(cpu.name, "A CPU");
   EXPECT_EQ(cpu.cores, 3);
   EXPECT_EQ(cpu.features, (Features{"avx2", "avx512f"}));
 }
 
 TEST(HostCpu, SaysNothingThatTheSystemDoesNot) {
-  const HostCpu cpu = cpu_of("processor\t: 0\nFeatures\t: fp asimd\nbare line\nempty:\n");
+  const HostCpu cpu = parse_cpuinfo("processor\t: 0\nFeatures\t: fp asimd\nbare line\nempty:\n");
   EXPECT_EQ(cpu.name, "");
   EXPECT_EQ(cpu.cores, 0);
   EXPECT_EQ(cpu.features, Features{"asimd"});

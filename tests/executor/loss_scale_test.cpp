@@ -21,7 +21,8 @@ AmpOptions f16_with(const LossScale& scale) { return {.dtype = f16, .loss_scale 
 
 /// With everything that a step writes: moments, running statistics, counters, dropout.
 template <class Optimizer = Adam>
-Program trained_program(const Optimizer& optimizer = {.lr = 0.01}, const StepRules& rules = {}) {
+Program trained_program(const Optimizer& optimizer = {.lr = 0.01},
+                        const MinimizeOptions& rules = {}) {
   Program net = stateful_program();
   minimize(net.ir().main().outputs[0].value, optimizer, rules);
   return net;

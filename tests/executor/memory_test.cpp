@@ -24,13 +24,13 @@ TEST(Variables, HaveOneAddressEach) {
   Variables variables;
   variables.add("w", Type{f32, {3}, {}}, std::nullopt);
   variables.add("w.m", Type{f64, {17}, {}}, VariableKind::optimizer);
-  EXPECT_FALSE(variables.named("w").saved());
+  EXPECT_FALSE(variables.named("w").is_recorded());
   variables.add("w", Type{f32, {3}, {}}, VariableKind::recorded);
   variables.add("w", Type{f32, {3}, {}}, std::nullopt);
   ASSERT_EQ(variables.all().size(), 2u);
   EXPECT_EQ(variables.named("w.m").offset, 64);
   EXPECT_EQ(variables.bytes(), 64 + 192);
-  EXPECT_TRUE(variables.named("w").saved());
+  EXPECT_TRUE(variables.named("w").is_recorded());
   EXPECT_THROW(variables.add("w", Type{f64, {3}, {}}, std::nullopt), InternalError);
   expect_user_error([&] { variables.named("w.n"); }, "no variable 'w.n' (did you mean 'w.m'?)");
 }
@@ -55,12 +55,12 @@ class PlanGuardTest : public ::testing::Test {
 TEST_F(PlanGuardTest, AcceptsWritesToLiveMemoryAndClearsTheDead) {
   PlanGuard guard(plan_, 3);
   guard.bind(memory_.data());
-  guard.start();
+  guard.begin_step();
   EXPECT_EQ(memory_[0], std::byte{0xFF});
   memory_[3] = std::byte{1};
-  guard.after(0, op(0));
+  guard.check_after_op(0, op(0));
   memory_[70] = std::byte{2};
-  guard.after(1, op(1));
+  guard.check_after_op(1, op(1));
   EXPECT_EQ(memory_[3], std::byte{0xFF}) << "dead after op 1";
   EXPECT_EQ(memory_[70], std::byte{2});
 }
@@ -70,17 +70,17 @@ TEST_F(PlanGuardTest, TakesAnEmptyValuePastTheEndForNoMemory) {
   memory_.resize(192);  // what lies behind is another's
   PlanGuard guard(plan_, 3);
   guard.bind(memory_.data());
-  guard.start();
-  for (int i = 0; i < 3; ++i) guard.after(i, op(static_cast<size_t>(i)));
+  guard.begin_step();
+  for (int i = 0; i < 3; ++i) guard.check_after_op(i, op(static_cast<size_t>(i)));
   EXPECT_EQ(memory_[130], std::byte{0});
 }
 
 TEST_F(PlanGuardTest, FindsAWriteToDeadMemory) {
   PlanGuard guard(plan_, 3);
   guard.bind(memory_.data());
-  guard.start();
+  guard.begin_step();
   memory_[64] = std::byte{0};
-  EXPECT_THROW(guard.after(0, op(0)), InternalError);
+  EXPECT_THROW(guard.check_after_op(0, op(0)), InternalError);
 }
 
 }  // namespace

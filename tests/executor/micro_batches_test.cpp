@@ -62,11 +62,11 @@ TEST(Slices, CutABatchAsEvenlyAsPossible) {
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(slices[i].first, firsts[i]);
     EXPECT_EQ(slices[i].samples, samples[i]);
-    EXPECT_EQ(slices[i].slice, kinds[i]);
+    EXPECT_EQ(slices[i].kind, kinds[i]);
   }
   EXPECT_EQ(split_into_micro_batches(2, 5).size(), 2U);
-  EXPECT_EQ(split_into_micro_batches(1, 5).front().slice, MicroBatchKind::whole);
-  EXPECT_EQ(split_into_micro_batches(0, 5).front().slice, MicroBatchKind::empty);
+  EXPECT_EQ(split_into_micro_batches(1, 5).front().kind, MicroBatchKind::whole);
+  EXPECT_EQ(split_into_micro_batches(0, 5).front().kind, MicroBatchKind::empty);
 }
 
 TEST(MicroBatches, TrainAsTheWholeBatchDoes) {

@@ -136,7 +136,7 @@ TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
   for (const Case& c :
        {Case{1, 17, 1}, Case{3, 17, 1}, Case{2, 9, 2}, Case{3, 2, 1}, Case{2, 1, 1}}) {
     SCOPED_TRACE(std::to_string(c.images) + " images, " + std::to_string(c.threads) + " threads");
-    const LibraryThreads some(c.threads);
+    const ScopedLibraryThreads some(c.threads);
     LibraryProgram p{.dtype = bf16};
     const Type filter = {bf16, {32, 32 / c.groups, 3, 3}, {}};
     const Value x = p.feed({c.images, 32, 5, 6}), dy = p.feed({c.images, 32, 3, 3});

@@ -186,7 +186,7 @@ TEST_F(Winograd, KeepsNansAndSamplesApart) {
   size_t mixing = 0;
   for (const Claim& claim : claims_of(p)) {
     SCOPED_TRACE(claim.kernel);
-    EXPECT_TRUE(claim.keeps_nan);
+    EXPECT_TRUE(claim.propagates_nan);
     const Tensor y = testing::run_claim(p, make, claim);
     EXPECT_GT(nans_in(y, 0), 0);
     if (!claim.mixes_samples) {

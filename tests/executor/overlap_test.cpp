@@ -103,15 +103,19 @@ class LateCommunicator : public MadeUpCommunicator {
 class ParallelStep {
  public:
   explicit ParallelStep(Communicator& others)
-      : session_(
-            layers_program().ir().clone(),
-            cpu_device({.threads = 1, .cache_dir = "", .communicator = &others, .trial = true}),
-            how()),
+      : session_(layers_program().ir().clone(),
+                 cpu_device({.threads = 1,
+                             .cache_dir = "",
+                             .communicator = &others,
+                             .collectives_are_local = true}),
+                 how()),
         step_(session_.prepare(how().passes)) {
     session_.initialise();
   }
 
-  void watch(Watch watch) { step_.runs().front().part->executable->watch(std::move(watch)); }
+  void watch(KernelObserver watch) {
+    step_.runs().front().compiled->executable->set_observer(std::move(watch));
+  }
   void run() {
     session_.run(step_, {.size = kSamples,
                          .columns = {{"x", Tensor(f32, {kSamples, kUnits})}},

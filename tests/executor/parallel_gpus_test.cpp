@@ -42,9 +42,9 @@ struct Rank {
   void exchange(CollectiveKind kind) { all->start(0, {kCount, kind}, x.data(), f64); }
   /// Waits for the exchange; what x is then.
   std::string finish() {
-    all->await(1);
+    all->stream_wait(1);
     open->gpu.copy(open->stream, host.data(), x.data(), x.bytes());
-    all->wait();
+    all->synchronize();
     std::string text;
     for (const int64_t i : {int64_t{0}, int64_t{31}, int64_t{32}, kCount - 1}) {
       text += std::to_string(static_cast<int64_t>(values()[i])) + " ";
@@ -65,7 +65,7 @@ TEST(ParallelGpus, CollectivesRunBesideWhatDoesNotWaitForThem) {
         Rank rank(world);
         int64_t word = 0;
         if (world.rank == 1) rank.control->broadcast(&word, sizeof word, 0);
-        rank.all->begin();
+        rank.all->begin_step();
         rank.exchange(CollectiveKind::sum);
         rank.open->gpu.fill(rank.open->stream, rank.host.data(), 0, rank.host.bytes());
         if (world.rank == 0) {
@@ -83,7 +83,7 @@ TEST(ParallelGpus, ScatterAndGatherAsTheCpuDoes) {
     return Ranks(2,
                  [kind](const World& world) {
                    Rank rank(world);
-                   rank.all->begin();
+                   rank.all->begin_step();
                    rank.exchange(kind);
                    return rank.finish();
                  })
@@ -99,7 +99,7 @@ TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
                                              Rank rank(world);
                                              rank.all->broadcast(rank.x.data(), rank.x.bytes());
                                              rank.all->reserve(1);
-                                             rank.all->begin();
+                                             rank.all->begin_step();
                                              rank.exchange(CollectiveKind::sum);
                                              return rank.finish();
                                            }).results();
@@ -132,10 +132,10 @@ void expect_reported_once(const std::function<std::string(Rank&)>& body) {
 
 TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
   expect_reported_once([](Rank& rank) {
-    rank.all->begin();
+    rank.all->begin_step();
     rank.exchange(CollectiveKind::sum);
     const std::string said = error_of<DeviceError>([&] { rank.finish(); });
-    const bool again = error_of<DeviceError>([&] { rank.all->begin(); }) == said;
+    const bool again = error_of<DeviceError>([&] { rank.all->begin_step(); }) == said;
     return said + (again ? "" : ", then another");
   });
 }
@@ -146,18 +146,19 @@ TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
     std::vector<StartedCollective> begun;
     std::vector<GpuEvent> ends;
     for (int i = 0; i < 2; ++i) {
-      begun.push_back(rank.all->begin());
+      begun.push_back(rank.all->begin_step());
       rank.exchange(CollectiveKind::sum);
-      rank.all->await(1);
-      rank.open->gpu.record(ends.emplace_back(rank.open->gpu.event()), rank.open->stream);
+      rank.all->stream_wait(1);
+      rank.open->gpu.record(ends.emplace_back(rank.open->gpu.create_event()), rank.open->stream);
     }
-    const std::string first = error_of<DeviceError>([&] { rank.all->wait(begun[0], ends[0]); });
+    const std::string first =
+        error_of<DeviceError>([&] { rank.all->synchronize(begun[0], ends[0]); });
     std::string said = first;
-    if (first.find("step " + std::to_string(begun[0].number) + ": ") == std::string::npos) {
+    if (first.find("step " + std::to_string(begun[0].sequence) + ": ") == std::string::npos) {
       said += ", of another";
     }
     const auto then = std::chrono::steady_clock::now();
-    if (error_of<DeviceError>([&] { rank.all->wait(begun[1], ends[1]); }) != first) {
+    if (error_of<DeviceError>([&] { rank.all->synchronize(begun[1], ends[1]); }) != first) {
       said += ", then another";
     }
     if (std::chrono::steady_clock::now() - then > kShort / 2) said += ", late";
@@ -177,10 +178,10 @@ TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
   const auto control = make_communicator({}, kShort);
   World two;
   two.size = 2;
-  EXPECT_EQ(error_of<DeviceError>([&] {
-              GpuCollectives(open, {two, control.get(), kShort, kShort});
-            }),
-            "2 GPUs sum 2 ones to 1: they do not communicate correctly");
+  EXPECT_TRUE(states(error_of<DeviceError>([&] {
+                       GpuCollectives(open, {two, control.get(), kShort, kShort});
+                     }),
+                     "2 GPUs sum 2 ones to 1: they do not communicate correctly"));
 }
 
 }  // namespace

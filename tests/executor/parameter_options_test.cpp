@@ -37,7 +37,7 @@ const std::vector<Variant>& variants() {
 
 /// The loss is sum(x p^2) over all parameters p, so the gradient of p is 2 x p.
 template <class Optimizer>
-Program program(const Optimizer& optimizer, const StepRules& rules) {
+Program program(const Optimizer& optimizer, const MinimizeOptions& rules) {
   Program net("options");
   const Value x = net.data("x", {kBatch}, f64);
   Value loss;
@@ -56,7 +56,8 @@ using Update = std::function<double(double p, double g, double lr, double decay,
 
 template <class Optimizer>
 void compare(const Optimizer& optimizer, const std::function<Update()>& formula,
-             const StepRules& rules = {}, const std::function<double(int)>& schedule = nullptr) {
+             const MinimizeOptions& rules = {},
+             const std::function<double(int)>& schedule = nullptr) {
   const Program net = program(optimizer, rules);
   Executor exe(net, cpu());
   const std::vector<double> x = {0.9, -0.4, 0.6, 1.1, 0.2};
@@ -141,11 +142,11 @@ TEST(ParameterOptions, AFrozenWeightKeepsItsHalfPrecisionCopy) {
     for (int64_t i = 0; i < t.numel(); ++i) all.push_back(t.at(i));
     return all;
   };
-  const auto frozen = values("fc0.w"), copy = values(half_weight_of("fc0.w"));
+  const auto frozen = values("fc0.w"), copy = values(half_weight_name("fc0.w"));
   const auto trained = values("fc1.w");
   for (int step = 0; step < 2; ++step) exe.run(Feeds{{"x", feed}});
   EXPECT_EQ(values("fc0.w"), frozen);
-  EXPECT_EQ(values(half_weight_of("fc0.w")), copy);
+  EXPECT_EQ(values(half_weight_name("fc0.w")), copy);
   EXPECT_NE(values("fc1.w"), trained);
 }
 

@@ -41,7 +41,7 @@ TEST(PlateauSchedule, FollowsPyTorchs) {
                                                       .cooldown = s["cooldown"],
                                                       .min_lr = s["min_lr"]});
     Executor exe(net, cpu(), {.batch = 1});
-    EXPECT_TRUE(exe.follows_plateau());
+    EXPECT_TRUE(exe.uses_plateau_schedule());
     double rate = s["lr"];
     EXPECT_EQ(rate_of(exe), rate);
     for (const auto& epoch : run["epochs"]) {
@@ -66,7 +66,7 @@ TEST(PlateauSchedule, GoesOnFromACheckpoint) {
   {
     Executor exe(net, cpu(), {.batch = 1});
     for (const double loss : {1.0, 2.0, 2.0, 0.5, 0.6}) exe.reduce_on_plateau(loss);
-    Checkpoints checkpoints(path);
+    CheckpointDirectory checkpoints(path);
     checkpoints.save(exe.snapshot(), {.steps = 5});
   }
   Executor exe(net, cpu(), {.batch = 1});
@@ -80,7 +80,7 @@ TEST(PlateauSchedule, IsNoMatterOfOtherSchedules) {
   for (const Schedule& schedule : {Schedule(), Schedule(StepDecay{.every = 100})}) {
     const Program net = program_with(0.1, schedule);
     Executor exe(net, cpu(), {.batch = 1});
-    EXPECT_FALSE(exe.follows_plateau());
+    EXPECT_FALSE(exe.uses_plateau_schedule());
     for (int epoch = 0; epoch < 30; ++epoch) EXPECT_FALSE(exe.reduce_on_plateau(1));
     exe.run(kOnes);
     EXPECT_EQ(exe.learning_rate().value_or(0.1), 0.1);

@@ -68,7 +68,7 @@ TEST(Profile, SpansLieInTheirStepOneAfterTheOther) {
         EXPECT_GE(c.call.begin, now);
         EXPECT_GE(c.call.end, c.call.begin);
         now = c.call.end;
-        EXPECT_EQ(c.wait.ns() + c.exchange.ns(), 0) << "there is no other process";
+        EXPECT_EQ(c.wait.ns() + c.collective.ns(), 0) << "there is no other process";
       }
     }
     EXPECT_GE(times.step.end, now);
@@ -180,16 +180,16 @@ Profile made_up_profile() {
                         .kernel = "all_reduce",
                         .role = ir::Role::comm,
                         .bytes = 6e6,
-                        .exchange = true};
+                        .is_collective = true};
   const auto step = [](int64_t begin, int64_t more) {
     const auto span = [&](int64_t from, int64_t to) {
       return TimeSpan{begin + from * kMs, begin + to * kMs};
     };
     const RunTimes run{.feeds = span(0, 1),
-                       .last_wait = span(9, 10),
-                       .calls = {{.wait = {}, .call = span(1, 5), .exchange = {}},
-                                 {.wait = {}, .call = span(5, 5), .exchange = span(5, 8)},
-                                 {.wait = span(5, 6), .call = span(6, 8), .exchange = {}}}};
+                       .final_wait = span(9, 10),
+                       .calls = {{.wait = {}, .call = span(1, 5), .collective = {}},
+                                 {.wait = {}, .call = span(5, 5), .collective = span(5, 8)},
+                                 {.wait = span(5, 6), .call = span(6, 8), .collective = {}}}};
     return StepTimes{{begin, begin + (10 + more) * kMs}, {run}};
   };
   ProfiledStep train{.mode = Mode::train, .batch = 7, .runs = {{conv, sum, pool}}, .times = {}};

@@ -32,15 +32,15 @@ TEST(ResultOptions, ThatDifferAreNamed) {
   ExecutorOptions options = kCached;
   options.gpu.tune = false;
   options.gpu.workspace = 1 << 20;
-  EXPECT_EQ(changed_results(before, texts(cuda(1), options, 3)),
+  EXPECT_EQ(changed_result_options(before, texts(cuda(1), options, 3)),
             "tuning off (was on), workspace 1048576 bytes (was 67108864 bytes)");
-  EXPECT_EQ(changed_results(texts(cpu(), {}), texts(cpu(), {}, 3)), "threads 3 (was 2)");
+  EXPECT_EQ(changed_result_options(texts(cpu(), {}), texts(cpu(), {}, 3)), "threads 3 (was 2)");
 }
 
 TEST(ResultOptions, OfOnePlaceAreNotNamedWherePlacesDiffer) {
   const Texts here = texts(cpu(), kCached), there = texts(cuda(0), kCached);
-  EXPECT_EQ(changed_results(here, there), "place cuda (was cpu)");
-  EXPECT_EQ(changed_results(there, here), "place cpu (was cuda)");
+  EXPECT_EQ(changed_result_options(here, there), "place cuda (was cpu)");
+  EXPECT_EQ(changed_result_options(there, here), "place cpu (was cuda)");
 }
 
 /// Such checkpoints tell threads of both places, and name the place on a GPU alone.
@@ -49,10 +49,10 @@ TEST(ResultOptions, ThatWereNotToldOnceAreNoChange) {
   old_here.erase("place");
   for (const char* name : {"tuning", "workspace"}) old_there.erase(name);
   old_there["threads"] = "4";
-  EXPECT_EQ(changed_results(old_here, texts(cpu(), {})), "");
-  EXPECT_EQ(changed_results(old_there, texts(cuda(0), {})), "");
-  EXPECT_EQ(changed_results(old_here, texts(cuda(0), {})), "place cuda (was cpu)");
-  EXPECT_EQ(changed_results(old_there, texts(cpu(), {})), "place cpu (was cuda)");
+  EXPECT_EQ(changed_result_options(old_here, texts(cpu(), {})), "");
+  EXPECT_EQ(changed_result_options(old_there, texts(cuda(0), {})), "");
+  EXPECT_EQ(changed_result_options(old_here, texts(cuda(0), {})), "place cuda (was cpu)");
+  EXPECT_EQ(changed_result_options(old_there, texts(cpu(), {})), "place cpu (was cuda)");
 }
 
 }  // namespace

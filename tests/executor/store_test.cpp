@@ -132,7 +132,7 @@ TEST(Store, SaysThatTheMasterIsAbsent) {
 TEST(Store, SaysThatTheMasterHasNoAddress) {
   World world = testing::loopback_world(2);
   world.rank = 1;
-  world.master = "no host of this name";
+  world.master_host = "no host of this name";
   expect_user_error([&] { Store(world, kShort); },
                     "the master's address 'no host of this name' names no host: ");
 }
@@ -184,7 +184,8 @@ TEST(Store, RejectsStrangersAndGoesOn) {
   Ranks ranks(testing::loopback_world(2), 3, [](World world) {
     if (world.rank == 1) std::this_thread::sleep_for(Duration(1000));
     if (world.rank == 2) {
-      comm::Socket socket = comm::connect_to(world.master, world.port, comm::Clock::now() + kLong);
+      comm::Socket socket =
+          comm::connect_to(world.master_host, world.port, comm::Clock::now() + kLong);
       EXPECT_EQ(::send(socket.fd(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 18);
       world.rank = 1;
       world.restart = 1;

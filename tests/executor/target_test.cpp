@@ -67,7 +67,7 @@ TEST(TargetDescription, FiguresAreThoseOfTheArenaWhateverThisThreadUses) {
   const Options options{.mode = Mode::train, .batch = 128};
   for (const int threads : {1, 2}) {
     for (const int others : {1, 2}) {
-      const LibraryThreads guard(others);
+      const ScopedLibraryThreads guard(others);
       const auto program = net.ir().clone();
       run_passes(*program, pipeline(options), options, CpuTarget(describe_host(threads)));
       const Executor exe(net, cpu(), {.batch = 128, .threads = threads});
@@ -81,17 +81,17 @@ TEST(TargetDescription, PlansTheSameWhateverThisThreadUses) {
   for (const int threads : {1, 2}) {
     const CpuTarget target(describe_host(threads));
     const auto planned_among = [&](int others) {
-      const LibraryThreads guard(others);
+      const ScopedLibraryThreads guard(others);
       return planned(target);
     };
     EXPECT_EQ(planned_among(1), planned_among(2)) << threads << " threads";
   }
 }
 
-TEST(LibraryThreads, AreGivenBack) {
+TEST(ScopedLibraryThreads, AreGivenBack) {
   const int before = thread_count(0);
   {
-    const LibraryThreads guard(before + 3);
+    const ScopedLibraryThreads guard(before + 3);
     EXPECT_EQ(thread_count(0), before + 3);
   }
   EXPECT_EQ(thread_count(0), before);

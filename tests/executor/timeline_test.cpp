@@ -12,12 +12,12 @@ namespace {
 constexpr Link kTwo{.world = 2, .bytes_per_ms = 100};  // an all-reduce of b bytes: b / 100 ms
 
 TEST(Timeline, OfOneMessageGoesRoundTheRing) {
-  EXPECT_DOUBLE_EQ(message_ms({.bytes = 100}, kTwo), 1);
-  EXPECT_DOUBLE_EQ(message_ms({.bytes = 100, .rounds = 1}, kTwo), 0.5);
+  EXPECT_DOUBLE_EQ(collective_ms({.bytes = 100}, kTwo), 1);
+  EXPECT_DOUBLE_EQ(collective_ms({.bytes = 100, .rounds = 1}, kTwo), 0.5);
   // 2 (N - 1) messages of b / N bytes.
   const Link four{.world = 4, .bytes_per_ms = 100, .latency_ms = 0.25};
-  EXPECT_DOUBLE_EQ(message_ms({.bytes = 800}, four), 6 * (0.25 + 2));
-  EXPECT_DOUBLE_EQ(message_ms({.bytes = 800}, {.world = 1, .latency_ms = 1}), 0);
+  EXPECT_DOUBLE_EQ(collective_ms({.bytes = 800}, four), 6 * (0.25 + 2));
+  EXPECT_DOUBLE_EQ(collective_ms({.bytes = 800}, {.world = 1, .latency_ms = 1}), 0);
 }
 
 TEST(Timeline, OfOneProcessIsWhatItComputes) {
@@ -27,17 +27,19 @@ TEST(Timeline, OfOneProcessIsWhatItComputes) {
   EXPECT_EQ(t.computing, 5);
   EXPECT_EQ(t.exposed(), 0);
   EXPECT_EQ(t.overlap(), 1);
-  EXPECT_TRUE(t.messages.empty());
+  EXPECT_TRUE(t.collectives.empty());
 }
 
 TEST(Timeline, HidesAMessageBehindWhatDoesNotWaitForIt) {
-  const TimedCall calls[] = {
-      {.ms = 2}, {.sent = Message{.bytes = 300}}, {.ms = 4}, {.ms = 1, .awaited_collectives = 1}};
+  const TimedCall calls[] = {{.ms = 2},
+                             {.sent = CollectiveTraffic{.bytes = 300}},
+                             {.ms = 4},
+                             {.ms = 1, .awaited_collectives = 1}};
   const Timeline t = timeline(calls, kTwo);
-  ASSERT_EQ(t.messages.size(), 1U);
-  EXPECT_DOUBLE_EQ(t.messages[0].complete, 2);
-  EXPECT_DOUBLE_EQ(t.messages[0].begin, 2);
-  EXPECT_DOUBLE_EQ(t.messages[0].end, 5);
+  ASSERT_EQ(t.collectives.size(), 1U);
+  EXPECT_DOUBLE_EQ(t.collectives[0].ready, 2);
+  EXPECT_DOUBLE_EQ(t.collectives[0].begin, 2);
+  EXPECT_DOUBLE_EQ(t.collectives[0].end, 5);
   EXPECT_DOUBLE_EQ(t.step, 7);
   EXPECT_DOUBLE_EQ(t.communicating, 3);
   EXPECT_DOUBLE_EQ(t.exposed(), 0);
@@ -46,18 +48,18 @@ TEST(Timeline, HidesAMessageBehindWhatDoesNotWaitForIt) {
 
 TEST(Timeline, SendsOneMessageAfterTheOther) {
   const TimedCall calls[] = {{.ms = 1},
-                             {.sent = Message{.bytes = 400}},
+                             {.sent = CollectiveTraffic{.bytes = 400}},
                              {.ms = 1},
-                             {.sent = Message{.bytes = 200}},
+                             {.sent = CollectiveTraffic{.bytes = 200}},
                              {.ms = 2, .awaited_collectives = 1},
                              {.ms = 1, .awaited_collectives = 2}};
   const Timeline t = timeline(calls, kTwo);
-  ASSERT_EQ(t.messages.size(), 2U);
+  ASSERT_EQ(t.collectives.size(), 2U);
   // The first is under way from 1 to 5, so that the second, complete at 2, waits until then.
-  EXPECT_DOUBLE_EQ(t.messages[0].end, 5);
-  EXPECT_DOUBLE_EQ(t.messages[1].complete, 2);
-  EXPECT_DOUBLE_EQ(t.messages[1].begin, 5);
-  EXPECT_DOUBLE_EQ(t.messages[1].end, 7);
+  EXPECT_DOUBLE_EQ(t.collectives[0].end, 5);
+  EXPECT_DOUBLE_EQ(t.collectives[1].ready, 2);
+  EXPECT_DOUBLE_EQ(t.collectives[1].begin, 5);
+  EXPECT_DOUBLE_EQ(t.collectives[1].end, 7);
   // Computing waits from 2 to 5; what it does until 7 needs the first message alone.
   EXPECT_DOUBLE_EQ(t.step, 8);
   EXPECT_DOUBLE_EQ(t.computing, 5);
@@ -67,13 +69,14 @@ TEST(Timeline, SendsOneMessageAfterTheOther) {
 }
 
 TEST(Timeline, EndsWhenTheLastMessageIsThere) {
-  const TimedCall calls[] = {{.ms = 1}, {.sent = Message{.bytes = 100}}};
+  const TimedCall calls[] = {{.ms = 1}, {.sent = CollectiveTraffic{.bytes = 100}}};
   EXPECT_DOUBLE_EQ(timeline(calls, kTwo).step, 2);
   EXPECT_DOUBLE_EQ(timeline(calls, kTwo).overlap(), 0);
 }
 
 TEST(Timeline, KnowsOnlyMessagesThatWereSent) {
-  const TimedCall calls[] = {{.ms = 1, .awaited_collectives = 1}, {.sent = Message{.bytes = 100}}};
+  const TimedCall calls[] = {{.ms = 1, .awaited_collectives = 1},
+                             {.sent = CollectiveTraffic{.bytes = 100}}};
   EXPECT_THROW(timeline(calls, kTwo), InternalError);
 }
 

@@ -169,11 +169,11 @@ TEST(Trainer, ValidatesAndStopsWhenNothingGetsBetter) {
   EXPECT_EQ(history.best->epoch, last - 3);
   EXPECT_TRUE(best[static_cast<size_t>(history.best->epoch) - 1]);
   EXPECT_EQ(history.epochs[static_cast<size_t>(history.best->epoch) - 1].validation.at(1).second,
-            history.best->figure);
+            history.best->value);
   Trainer saved = trainer_of();
   saved.load(dir.file("best.safetensors"));
   EXPECT_EQ(saved.evaluate(held_out).at(1),
-            std::pair(std::string("accuracy"), history.best->figure));
+            std::pair(std::string("accuracy"), history.best->value));
 }
 
 TEST(Trainer, StopsWhenACallbackAsks) {

@@ -34,14 +34,15 @@ Variables with(Variables base, const Variables& changes) {
 }
 
 void expect_rejection(const Variables& variables, const std::string& part) {
-  expect_user_error([&] { World::from(variables); }, part);
+  expect_user_error([&] { World::from_variables(variables); }, part);
 }
 
 TEST(World, IsOneProcessWhenNothingSaysOtherwise) {
-  World world = World::from({{"PATH", "/bin"}, {"SLURM_NTASKS", "4"}, {"MASTER_PORT", "1"}});
+  World world =
+      World::from_variables({{"PATH", "/bin"}, {"SLURM_NTASKS", "4"}, {"MASTER_PORT", "1"}});
   EXPECT_EQ(world.rank, 0);
   EXPECT_EQ(world.size, 1);
-  EXPECT_EQ(World::from({{"RANK", ""}, {"WORLD_SIZE", ""}}).size, 1);
+  EXPECT_EQ(World::from_variables({{"RANK", ""}, {"WORLD_SIZE", ""}}).size, 1);
 }
 
 TEST(World, ReadsTheEnvironment) {
@@ -53,13 +54,13 @@ TEST(World, ReadsTheEnvironment) {
 }
 
 TEST(World, FollowsTorchrun) {
-  World world = World::from(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "nightly"},
-                                             {"TORCHELASTIC_RESTART_COUNT", "2"},
-                                             {"SLURM_PROCID", "0"}}));
+  World world = World::from_variables(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "nightly"},
+                                                       {"TORCHELASTIC_RESTART_COUNT", "2"},
+                                                       {"SLURM_PROCID", "0"}}));
   EXPECT_EQ(world.rank, 3);
   EXPECT_EQ(world.size, 4);
   EXPECT_EQ(world.local_rank, 1);
-  EXPECT_EQ(world.master, "node0");
+  EXPECT_EQ(world.master_host, "node0");
   EXPECT_EQ(world.port, 29500);
   EXPECT_EQ(world.job, "nightly");
   EXPECT_EQ(world.restart, 2);
@@ -67,13 +68,14 @@ TEST(World, FollowsTorchrun) {
 
 TEST(World, LeavesThePortToTorchrunsAgent) {
   Variables agent = with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
-  EXPECT_EQ(World::from(agent).port, 29501);
-  EXPECT_EQ(World::from(with(agent, {{"FLUID_PORT", "4000"}})).port, 4000);
-  EXPECT_EQ(World::from(with(agent, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).port, 29500);
+  EXPECT_EQ(World::from_variables(agent).port, 29501);
+  EXPECT_EQ(World::from_variables(with(agent, {{"FLUID_PORT", "4000"}})).port, 4000);
+  EXPECT_EQ(World::from_variables(with(agent, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).port,
+            29500);
 }
 
 TEST(World, NeedsNoMasterAlone) {
-  World world = World::from({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  World world = World::from_variables({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   EXPECT_EQ(world.size, 1);
 }
 
@@ -85,8 +87,8 @@ TEST(World, OfOneRunsTheProgramOfNone) {
     const ExecutorOptions none{
         .batch = 8, .micro_batches = slices, .precision = {.amp = AmpOptions{.dtype = f16}}};
     ExecutorOptions one = none;
-    one.distributed.world =
-        World::from(with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}, {"WORLD_SIZE", "1"}}));
+    one.distributed.world = World::from_variables(
+        with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}, {"WORLD_SIZE", "1"}}));
     one.distributed.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
     one.distributed.zero = 1;
     one.distributed.sync_bn = true;
@@ -97,18 +99,18 @@ TEST(World, OfOneRunsTheProgramOfNone) {
 }
 
 TEST(World, FollowsSlurm) {
-  World world = World::from(with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}}));
+  World world = World::from_variables(with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}}));
   EXPECT_EQ(world.rank, 5);
   EXPECT_EQ(world.size, 8);
   EXPECT_EQ(world.local_rank, 1);
-  EXPECT_EQ(world.master, "10.0.0.7");
+  EXPECT_EQ(world.master_host, "10.0.0.7");
   EXPECT_EQ(world.port, 23456);
   EXPECT_EQ(world.job, "123456.2");
   EXPECT_EQ(world.restart, 1);
-  world = World::from(with(kSlurm, {{"MASTER_ADDR", "node3"}, {"MASTER_PORT", "777"}}));
-  EXPECT_EQ(world.master, "node3");
+  world = World::from_variables(with(kSlurm, {{"MASTER_ADDR", "node3"}, {"MASTER_PORT", "777"}}));
+  EXPECT_EQ(world.master_host, "node3");
   EXPECT_EQ(world.port, 777);
-  EXPECT_EQ(World::from({{"SLURM_PROCID", "0"}}).size, 1);
+  EXPECT_EQ(World::from_variables({{"SLURM_PROCID", "0"}}).size, 1);
 }
 
 TEST(World, RejectsWhatIsMalformed) {

@@ -81,7 +81,7 @@ TEST(Building, NoAmpMarksWhatIsRecordedMeanwhile) {
   {
     const NoAmp guard;
     marked = linear(before, {.units = 4, .name = "head"});
-    const NoAmp::Paused paused;
+    const NoAmp::Suspend paused;
     relu(marked);
   }
   net.output("y", relu(marked));

@@ -145,15 +145,16 @@ TEST_F(Csv, MissingValuesAreNamedByLineAndColumn) {
 TEST_F(Csv, SamplesAreNamedByTheirLine) {
   const std::string text = "a,y\n1,0\n2,7\n3,1\n";
   const Dataset data = read(text, "?label=y&classes=1");
-  EXPECT_EQ(data.place(1), "line 3 of '" + path_ + "'");
-  EXPECT_EQ(data.place_of("y", 7), "line 3 of '" + path_ + "'");
-  EXPECT_EQ(data.place_of("y", 8), "");
-  EXPECT_EQ(data.place_of("x", 1), "") << "a float";
-  EXPECT_EQ(read("\n" + text, "?label=y&classes=1").place_of("y", 7), "line 4 of '" + path_ + "'");
+  EXPECT_EQ(data.location(1), "line 3 of '" + path_ + "'");
+  EXPECT_EQ(data.find_location("y", 7), "line 3 of '" + path_ + "'");
+  EXPECT_EQ(data.find_location("y", 8), "");
+  EXPECT_EQ(data.find_location("x", 1), "") << "a float";
+  EXPECT_EQ(read("\n" + text, "?label=y&classes=1").find_location("y", 7),
+            "line 4 of '" + path_ + "'");
   const Dataset gaps = read("a,y\n1,0\n\n\"2\",7\n3,1\n", "?label=y&classes=1");
-  EXPECT_EQ(gaps.place_of("y", 7), "line 4 of '" + path_ + "'");
-  EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).place(1), "line 4 of '" + path_ + "'");
-  EXPECT_EQ(open_data("digits?n=3").dataset.place(2), "sample 2 of 'digits?n=3&split=train'");
+  EXPECT_EQ(gaps.find_location("y", 7), "line 4 of '" + path_ + "'");
+  EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).location(1), "line 4 of '" + path_ + "'");
+  EXPECT_EQ(open_data("digits?n=3").dataset.location(2), "sample 2 of 'digits?n=3&split=train'");
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST(Reader, RanksShareEveryBatch) {
         // The last whole batch: none, one sample, one less than ranks, one more.
         for (int64_t more : {0, 1, world - 1, world + 1}) {
           SCOPED_TRACE(::testing::Message() << world << " ranks, " << more << " more, drop "
-                                          << drop_last << ", shuffled " << shuffled);
+                                            << drop_last << ", shuffled " << shuffled);
           ReaderOptions options{.batch = 5, .drop_last = drop_last};
           if (shuffled) options.shuffle_seed = 9;
           const int64_t samples = 3 * 5 * world + more;

@@ -55,8 +55,8 @@ TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
     exe.run(batch);
     labels.as<int64_t>()[1] = 3;
     expect_user_error([&] { exe.run(batch).wait(); }, "the step was not applied");
-    EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch); }),
-              "this process left a step that all ranks take: start all again");
+    EXPECT_TRUE(states(error_of<DeviceError>([&] { exe.run(batch); }),
+                       "this process left a step that all ranks take: start all again"));
   }
 }
 

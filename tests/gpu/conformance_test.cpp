@@ -9,8 +9,8 @@ namespace fluid::testing::conformance_test {
 namespace {
 
 const FluidGpuTable* found_gpu() {
-  if (gpu_backend().devices > 0) return &usable_gpu(gpu_backend(), 0);
-  EXPECT_EQ(std::getenv("FLUID_GPU_LIBRARY"), nullptr) << gpu_backend().absence;
+  if (gpu_backend().devices > 0) return &require_supported_gpu(gpu_backend(), 0);
+  EXPECT_EQ(std::getenv("FLUID_GPU_LIBRARY"), nullptr) << gpu_backend().unavailable_reason;
   return nullptr;
 }
 

@@ -18,8 +18,8 @@ constexpr int kMostChoices = 32;
 class GpuLibraryConvolutions : public GpuLibraryTest {
  protected:
   /// One at least: without any nothing would be tested.
-  std::vector<FluidGpuChoice> choices(const FluidGpuConvolution& c) {
-    const std::vector<FluidGpuChoice> found = gpu_->choices(c, kWorkspace, kMostChoices);
+  std::vector<FluidGpuAlgorithm> choices(const FluidGpuConvolution& c) {
+    const std::vector<FluidGpuAlgorithm> found = gpu_->algorithms(c, kWorkspace, kMostChoices);
     EXPECT_FALSE(found.empty());
     return found;
   }
@@ -29,17 +29,17 @@ class GpuLibraryConvolutions : public GpuLibraryTest {
     const ConvolutionData data(c);
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
     const std::vector<double> expected = data.expected(c);
-    for (const FluidGpuChoice& choice : choices(c)) {
+    for (const FluidGpuAlgorithm& choice : choices(c)) {
       EXPECT_LE(choice.workspace, kWorkspace);
-      const GpuPlan gpu_plan = gpu_->gpu_plan(c, choice);
+      const GpuPlan gpu_plan = gpu_->create_plan(c, choice);
       ASSERT_TRUE(gpu_plan);
       std::vector<double> before;
       for (int time = 0; time < 2; ++time) {
         gpu_->fill(stream_, memory.factors().result, 0xff, data.addend.bytes());
-        gpu_->multiply(stream_, gpu_plan, memory.factors());
+        gpu_->execute_plan(stream_, gpu_plan, memory.factors());
         const std::vector<double> found = memory.result();
         SCOPED_TRACE(static_cast<uint32_t>(choice.opaque[0]));  // cuDNN's number of the engine
-        expect_convolved(found, expected, c.number);
+        expect_convolved(found, expected, c.dtype);
         EXPECT_EQ(found, time == 0 ? found : before);
         before = found;
       }
@@ -73,8 +73,8 @@ TEST_F(GpuLibraryConvolutions, OnlyTf32RoundsFactors) {
   const double exact = 64 * static_cast<double>(1.0001f);
   for (const bool tf32 : {false, true}) {
     c.tf32 = tf32;
-    for (const FluidGpuChoice& choice : choices(c)) {
-      gpu_->multiply(stream_, gpu_->gpu_plan(c, choice), memory.factors());
+    for (const FluidGpuAlgorithm& choice : choices(c)) {
+      gpu_->execute_plan(stream_, gpu_->create_plan(c, choice), memory.factors());
       const double found = memory.result().front();
       EXPECT_NEAR(found, exact, tf32 ? 1e-2 : 1e-3);
       EXPECT_TRUE(found == 64 || !tf32 || !is_stand_in()) << found << ": a library may round";
@@ -87,23 +87,23 @@ TEST_F(GpuLibraryConvolutions, AGraphAddsInPlaceByEveryAlgorithm) {
                                          {.channels = 8, .filters = 16});
   c.adds = 1;
   const ConvolutionData data(c);
-  for (const FluidGpuChoice& choice : choices(c)) {
+  for (const FluidGpuAlgorithm& choice : choices(c)) {
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
     FluidGpuOperands f = memory.factors();
-    const GpuPlan gpu_plan = gpu_->gpu_plan(c, choice);
-    gpu_->multiply(stream_, gpu_plan, f);
+    const GpuPlan gpu_plan = gpu_->create_plan(c, choice);
+    gpu_->execute_plan(stream_, gpu_plan, f);
     gpu_->synchronize(stream_);
     f.result = const_cast<void*>(f.addend);
     gpu_->begin_capture(stream_);
-    gpu_->multiply(stream_, gpu_plan, f);
+    gpu_->execute_plan(stream_, gpu_plan, f);
     const GpuGraph graph = gpu_->end_capture(stream_);
     std::vector<double> expected = data.expected(c);
     const std::vector<double> before = memory.read(f.addend);
     gpu_->launch(graph, stream_);
-    expect_convolved(memory.read(f.result), expected, c.number);
+    expect_convolved(memory.read(f.result), expected, c.dtype);
     for (size_t i = 0; i < expected.size(); ++i) expected[i] += expected[i] - before[i];
     gpu_->launch(graph, stream_);
-    expect_convolved(memory.read(f.result), expected, c.number);
+    expect_convolved(memory.read(f.result), expected, c.dtype);
   }
 }
 

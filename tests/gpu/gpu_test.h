@@ -16,8 +16,8 @@ class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (gpu_backend().devices > 0) return;
-    ASSERT_EQ(std::getenv("FLUID_GPU_LIBRARY"), nullptr) << gpu_backend().absence;
-    GTEST_SKIP() << "no GPU: " << gpu_backend().absence;
+    ASSERT_EQ(std::getenv("FLUID_GPU_LIBRARY"), nullptr) << gpu_backend().unavailable_reason;
+    GTEST_SKIP() << "no GPU: " << gpu_backend().unavailable_reason;
   }
 
   static bool is_stand_in() {

@@ -30,7 +30,7 @@ class GpuLibraryOps : public GpuLibraryTest {
     const std::vector<Claim> offered = target.claims(*p.chain[0], p.epilogue());
     ASSERT_EQ(offered.size(), 1U);
     Claim claim = offered.front();
-    if (claim.adds_in_place) claim.operands.push_back(claim.results[0]);
+    if (claim.overwrites_addend) claim.operands.push_back(claim.results[0]);
     const auto make = [&](std::string_view, const ir::Op&, const Chain&, int64_t) {
       c.lay_out();
       return routine(p, claim.workspace);
@@ -43,7 +43,7 @@ class GpuLibraryOps : public GpuLibraryTest {
  private:
   /// Brings the factors to the GPU and the result back.
   LibraryRoutine routine(const LibraryProgram& p, int64_t planned) {
-    const auto product = gpu_product(*p.chain[0], p.epilogue(), 1);
+    const auto product = gpu_matmul(*p.chain[0], p.epilogue(), 1);
     const auto convolution = gpu_convolution(*p.chain[0], p.epilogue(), 1);
     const GpuTask task = product ? GpuTask(*product) : GpuTask(convolution.value());
     std::vector<int64_t> bytes;
@@ -67,14 +67,14 @@ class GpuLibraryOps : public GpuLibraryTest {
     const bool adds = std::visit([](const auto& t) { return t.adds != 0; }, task);
     const bool bias = std::visit([](const auto& t) { return t.bias != 0; }, task);
     const size_t last = bytes.size() - 1;
-    const GpuPlan gpu_plan = gpu_->gpu_plan(task, gpu_->choices(task, kWorkspace, 1).at(0));
-    gpu_->multiply(stream_, gpu_plan,
-                   {.a = there[0].data(),
-                    .b = there[1].data(),
-                    .addend = adds ? there[2].data() : nullptr,
-                    .bias = bias ? there[2].data() : nullptr,
-                    .result = there[last].data(),
-                    .workspace = workspace.data()});
+    const GpuPlan gpu_plan = gpu_->create_plan(task, gpu_->algorithms(task, kWorkspace, 1).at(0));
+    gpu_->execute_plan(stream_, gpu_plan,
+                       {.a = there[0].data(),
+                        .b = there[1].data(),
+                        .addend = adds ? there[2].data() : nullptr,
+                        .bias = bias ? there[2].data() : nullptr,
+                        .result = there[last].data(),
+                        .workspace = workspace.data()});
     gpu_->copy(stream_, here[last].data(), there[last].data(), bytes[last]);
     gpu_->synchronize(stream_);
     std::memcpy(buffers[last], here[last].data(), static_cast<size_t>(bytes[last]));

@@ -13,8 +13,8 @@ class GpuLibraryTest : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    gpu_.emplace(usable_gpu(gpu_backend(), 0), 0);
-    stream_ = gpu_->stream();
+    gpu_.emplace(require_supported_gpu(gpu_backend(), 0), 0);
+    stream_ = gpu_->create_stream();
   }
   void TearDown() override {
     stream_ = {};

@@ -23,15 +23,15 @@ class GpuLibraryProducts : public GpuLibraryTest {
     const ProductData data(p);
     const ProductMemory memory(*gpu_, stream_, p, data, kWorkspace);
     const std::vector<double> expected = data.expected(p);
-    const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, kMaxAlgorithms);
+    const std::vector<FluidGpuAlgorithm> choices = gpu_->algorithms(p, kWorkspace, kMaxAlgorithms);
     EXPECT_FALSE(choices.empty());
-    for (const FluidGpuChoice& choice : choices) {
+    for (const FluidGpuAlgorithm& choice : choices) {
       EXPECT_LE(choice.workspace, kWorkspace);
-      const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
+      const GpuPlan gpu_plan = gpu_->create_plan(p, choice);
       ASSERT_TRUE(gpu_plan);
       for (int time = 0; time < 2; ++time) {
-        gpu_->fill(stream_, memory.factors().result, 0xff, p.count * p.result_matrix);
-        gpu_->multiply(stream_, gpu_plan, memory.factors());
+        gpu_->fill(stream_, memory.factors().result, 0xff, p.count * p.result_matrix_stride);
+        gpu_->execute_plan(stream_, gpu_plan, memory.factors());
         EXPECT_EQ(memory.result(), expected);
       }
     }

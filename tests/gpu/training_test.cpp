@@ -67,7 +67,7 @@ class GpuTraining : public GpuTest, public ::testing::WithParamInterface<Work> {
       Executor exe = executor(cuda(0), options);
       for (int i = 0; i < scaled(20, 1); ++i) step(exe, i);
       runs.push_back(parameter_bytes(exe));
-      decisions.push_back(exe.snapshot().decisions);
+      decisions.push_back(exe.snapshot().tuning_record);
     }
     EXPECT_EQ(runs[0], runs[1]);
     EXPECT_EQ(decisions[0], decisions[1]);
@@ -178,16 +178,16 @@ TEST_F(GpuMemoryUse, OutsideTheArenaIsListed) {
                      {.batch = scaled(1024, 2), .distributed = {.force_collectives = true}});
   const MemoryUse use = exe.memory();
   std::set<std::string> owners;
-  for (const auto& [owner, bytes] : use.outside) {
+  for (const auto& [owner, bytes] : use.memory_outside_arenas) {
     owners.insert(owner);
     RecordProperty("outside: " + owner, std::to_string(bytes));
     EXPECT_TRUE(owner != "streams, rounding" || std::abs(bytes) <= 16 << 20) << bytes;
   }
-  RecordProperty("pinned on the host", std::to_string(use.pinned));
+  RecordProperty("pinned on the host", std::to_string(use.pinned_bytes));
   EXPECT_EQ(owners,
             (std::set<std::string>{"code of kernels", "communicator", "context and other processes",
                                    "graphs", "libraries", "streams, rounding"}));
-  EXPECT_GE(use.pinned, use.slots);
+  EXPECT_GE(use.pinned_bytes, use.slots);
 }
 
 }  // namespace

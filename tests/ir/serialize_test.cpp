@@ -74,10 +74,10 @@ TEST(Serialize, RejectsToSaveAnOpThatDoesNotExist) {
 
 TEST(Sealed, NoticesEveryTruncationAndEveryBitFlip) {
   const std::string bytes = serialize(*random_program(3, 10), version_2);
-  const std::string file = with_checksum(bytes);
-  EXPECT_EQ(without_checksum(file, "p.fluid"), bytes);
+  const std::string file = append_checksum(bytes);
+  EXPECT_EQ(strip_checksum(file, "p.fluid"), bytes);
   const auto expect_error = [](const std::string& damaged) {
-    EXPECT_THROW(without_checksum(damaged, "p.fluid"), UserError);
+    EXPECT_THROW(strip_checksum(damaged, "p.fluid"), UserError);
   };
   for (size_t size = 0; size < file.size(); ++size) expect_error(file.substr(0, size));
   for (size_t bit = 0; bit < 8 * file.size(); ++bit) {

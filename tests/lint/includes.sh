@@ -29,6 +29,7 @@ executor/checkpoint
 executor/tuning
 executor/.
 executor/trainer
+executor/launcher
 executor/fluidrun
 END
 )
@@ -83,7 +84,7 @@ CLI/ executor/fluidrun/[a-z_]+\.cpp
 nlohmann/ (frontend|executor)/[a-z_/]+\.cpp
 zlib\.h frontend/files/[a-z_]+\.cpp
 flatbuffers/|program_generated\.h ir/(de)?serialize\.cpp
-fmt/ executor/([a-z_/]+\.cpp|fluidrun/print_to\.h)
+fmt/ executor/([a-z_/]+\.cpp|launcher/print_to\.h)
 xxhash\.h [a-z_/]+\.cpp
 END
 exit $bad

@@ -60,7 +60,7 @@ TEST(Expr, PrintsWithFewParentheses) {
   EXPECT_EQ((x - (y - x)).str(), "f32(i0) - (f32(i1) - f32(i0))");
   EXPECT_EQ(((x + y) * x / y).str(), "(f32(i0) + f32(i1)) * f32(i0) / f32(i1)");
   EXPECT_EQ((-(x + y)).str(), "-(f32(i0) + f32(i1))");
-  const Expr less = scalar::compare(Scalar::lt, x, y);
+  const Expr less = scalar::compare(ScalarOp::lt, x, y);
   EXPECT_EQ(scalar::logical_and(less, scalar::logical_not(less)).str(),
             "f32(i0) < f32(i1) && !(f32(i0) < f32(i1))");
 }
@@ -68,7 +68,7 @@ TEST(Expr, PrintsWithFewParentheses) {
 TEST(Expr, RewritesAndRefolds) {
   const Expr e = scalar::floordiv(kI * 2 + kJ, Expr::index(4)) + kJ;
   const Expr at = rewrite(e, [](const Expr& n) {
-    return n.op() == Scalar::var ? Expr::index(n.node().ivalue == 0 ? 3 : 2) : Expr();
+    return n.op() == ScalarOp::var ? Expr::index(n.node().ivalue == 0 ? 3 : 2) : Expr();
   });
   EXPECT_EQ(at.str(), "4");
   int nodes = 0;

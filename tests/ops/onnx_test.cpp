@@ -28,7 +28,7 @@ double number(const Json& value) {
 
 /// Empty for dtypes that we do not have.
 std::optional<Tensor> tensor_of(const Json& json) {
-  const std::optional<DType> dtype = dtype_named(json.at("dtype").get<std::string>());
+  const std::optional<DType> dtype = parse_dtype(json.at("dtype").get<std::string>());
   if (!dtype) return std::nullopt;
   Tensor wide(f64, json.at("shape").get<List>());
   for (size_t i = 0; i < json.at("data").size(); ++i) {

@@ -15,7 +15,7 @@ class OpKindsTest : public ::testing::Test {
     return record_source(program_.main(), "data", "x" + std::to_string(inputs_++),
                          {dtype, shape, {}}, {}, {});
   }
-  bool same(Value a, Value b) { return kinds_.of(*a.op()) == kinds_.of(*b.op()); }
+  bool same(Value a, Value b) { return kinds_.kind_id(*a.op()) == kinds_.kind_id(*b.op()); }
   GroupKey key(const Values& ops, const Values& outputs) {
     std::vector<const ir::Op*> members;
     for (const Value& v : ops) members.push_back(v.op());

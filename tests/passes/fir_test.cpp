@@ -80,21 +80,21 @@ Setting setting_of(const std::string& text) {
     const std::string key = word.substr(0, word.find('=')), value = word.substr(key.size() + 1);
     if (key == "mode") s.options.mode = mode_named(value);
     if (key == "batch") s.options.batch = std::stoll(value);
-    if (key == "amp") s.options.amp = {.dtype = dtype_named(value).value()};
-    if (key == "slice") s.options.slice = slice_named(value);
+    if (key == "amp") s.options.amp = {.dtype = parse_dtype(value).value()};
+    if (key == "slice") s.options.micro_batch = slice_named(value);
     if (key == "world") s.options.world = std::stoll(value);
     if (key == "rank") s.options.rank = std::stoll(value);
     if (key == "zero") s.options.shard_optimizer = value == "1";
     if (key == "bucket")
       s.options.buckets = {.first_bytes = std::stoll(value), .bytes = std::stoll(value)};
-    if (key == "reduce") s.options.buckets.dtype = dtype_named(value);
+    if (key == "reduce") s.options.buckets.dtype = parse_dtype(value);
     if (key == "sync_bn") s.options.sync_bn = value == "yes";
-    if (key == "weighted") s.options.weighted = value == "yes";
+    if (key == "weighted") s.options.scale_partial_loss = value == "yes";
     if (key == "loss_scale") s.options.amp->loss_scale.initial = std::stod(value);
     if (key == "level" && value == "o2") s.options.amp->level = AmpLevel::o2;
     if (key == "in_f32") s.options.amp->in_f32.push_back(value);
     if (key == "in_half") s.options.amp->in_half.push_back(value);
-    if (key == "dtype") s.options.dtype = dtype_named(value);
+    if (key == "dtype") s.options.dtype = parse_dtype(value);
     if (key == "feed") s.options.feeds.insert(value);
     if (key == "check_finite") s.options.check_finite = value == "yes";
     if (key == "fuse") s.options.fuse = value == "yes";

@@ -35,7 +35,7 @@ TEST(MemoryPlan, PartsAddUpToNoMoreThanTheTotal) {
   const Options options{.mode = Mode::train, .batch = 128};
   const Planned p = planned({}, options);
   int64_t sum = 0;
-  for (const auto& [holds, bytes] : p.plan.at_peak) sum += bytes;
+  for (const auto& [category, bytes] : p.plan.at_peak) sum += bytes;
   EXPECT_LE(sum, p.plan.total(1));
   EXPECT_GE(sum, p.plan.total(1) / 2);
 }
@@ -47,10 +47,10 @@ TEST(MemoryPlan, TellsParametersFromTheOptimizersState) {
   for (const auto& op : recorded->main().ops) {
     if (source_kind(*op) == SourceKind::parameter) parameters += op->result().type().bytes_at(1);
   }
-  EXPECT_EQ(p.plan.at_peak.at(Holds::parameter), parameters);
-  EXPECT_GE(p.plan.at_peak.at(Holds::optimizer), 2 * parameters) << "Adam's two moments";
+  EXPECT_EQ(p.plan.at_peak.at(RangeCategory::parameter), parameters);
+  EXPECT_GE(p.plan.at_peak.at(RangeCategory::optimizer), 2 * parameters) << "Adam's two moments";
   const Planned inference = planned({}, {.mode = Mode::eval, .batch = 128});
-  EXPECT_FALSE(inference.plan.at_peak.contains(Holds::optimizer));
+  EXPECT_FALSE(inference.plan.at_peak.contains(RangeCategory::optimizer));
 }
 
 TEST(MemoryPlan, EveryModeIsSafe) {

@@ -40,12 +40,12 @@ TEST(WorldOfOne, NothingIsInsertedFor) {
   expect_nothing_inserted(options);
   Options half = options;
   half.amp = AmpOptions{.dtype = f16, .level = AmpLevel::o2};
-  half.weighted = true;
+  half.scale_partial_loss = true;
   expect_nothing_inserted(half);
 }
 
 TEST(WorldOfOne, ExchangesWithItselfWhereAskedTo) {
-  Options options{.batch = 7, .weighted = true};
+  Options options{.batch = 7, .scale_partial_loss = true};
   options.force_collectives = options.shard_optimizer = true;
   const std::string step = step_after(pipeline(options), options);
   for (const std::string op : {"reduce_scatter", "all_gather"}) {

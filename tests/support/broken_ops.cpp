@@ -25,7 +25,7 @@ Expr disturbed(const Expr& body, size_t rank) {
   Expr first = Expr::constant(DType::boolean, 1);
   for (size_t d = 0; d < rank; ++d) {
     const Expr at = Expr::var(static_cast<int64_t>(d));
-    first = scalar::logical_and(first, scalar::compare(Scalar::eq, at, Expr::index(0)));
+    first = scalar::logical_and(first, scalar::compare(ScalarOp::eq, at, Expr::index(0)));
   }
   const Expr changed = body.dtype() == DType::boolean
                            ? scalar::logical_not(body)

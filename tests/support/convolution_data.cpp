@@ -71,7 +71,7 @@ void for_each_product_term(const FluidGpuConvolution& c, const Visit& visit) {
 FluidGpuConvolution convolution_of(FluidGpuDirection direction, FluidGpuDtype number,
                                    bool channels_last, ConvolutionSize s) {
   return {.direction = direction,
-          .number = number,
+          .dtype = number,
           .channels_last = channels_last,
           .groups = static_cast<int32_t>(s.groups),
           .images = s.images,
@@ -89,10 +89,10 @@ FluidGpuConvolution convolution_of(FluidGpuDirection direction, FluidGpuDtype nu
 }
 
 ConvolutionData::ConvolutionData(const FluidGpuConvolution& c)
-    : FactorData{small_integers(dtype_of(c.number), sizes(c)[0], 1),
-                 small_integers(dtype_of(c.number), sizes(c)[1], 2),
-                 small_integers(dtype_of(c.number), sizes(c)[2], 3),
-                 small_integers(dtype_of(c.number), c.filters, 4)} {}
+    : FactorData{small_integers(dtype_of(c.dtype), sizes(c)[0], 1),
+                 small_integers(dtype_of(c.dtype), sizes(c)[1], 2),
+                 small_integers(dtype_of(c.dtype), sizes(c)[2], 3),
+                 small_integers(dtype_of(c.dtype), c.filters, 4)} {}
 
 std::vector<double> ConvolutionData::expected(const FluidGpuConvolution& c) const {
   const int64_t count = sizes(c)[2];
@@ -114,7 +114,7 @@ std::vector<double> ConvolutionData::expected(const FluidGpuConvolution& c) cons
     if (c.bias != 0) sum += bias.at(c.channels_last != 0 ? i % c.filters : i / pixels % c.filters);
     if (c.relu != 0) sum = std::max(sum, 0.0);
   }
-  const Tensor rounded = results.cast(dtype_of(c.number));
+  const Tensor rounded = results.cast(dtype_of(c.dtype));
   std::vector<double> all;
   for (int64_t i = 0; i < count; ++i) all.push_back(rounded.at(i));
   return all;

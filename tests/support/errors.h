@@ -5,21 +5,23 @@
 #include <string>
 
 #include "ir/error.h"
+#include "tests/support/facts.h"
 
 namespace fluid {
 
-/// Expects that `call` throws a UserError whose text is one line and contains `part`.
+/// Expects that `call` throws a UserError whose text is one line and states the facts of
+/// `expected`.
 template <class F>
-void expect_user_error(F call, const std::string& part) {
+void expect_user_error(F call, const std::string& expected) {
   try {
     call();
   } catch (const UserError& e) {
     const std::string text = e.what();
-    EXPECT_NE(text.find(part), std::string::npos) << "the message is: " << text;
+    EXPECT_TRUE(states(text, expected));
     EXPECT_EQ(text.find('\n'), std::string::npos) << "more than one line: " << text;
     return;
   }
-  ADD_FAILURE() << "no UserError, expected: " << part;
+  ADD_FAILURE() << "no UserError, expected: " << expected;
 }
 
 /// What the Error says that `call` is expected to throw.

@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/facts.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
@@ -54,7 +55,8 @@ class FluidrunTest : public ::testing::Test {
     return run_command(before_ + kFluidrun + " " + arguments);
   }
 
-  /// Expects exit code 1, one line that holds `message`, and no file that was not there before.
+  /// Expects exit code 1, one line that states the facts of `message`, and no file that was not
+  /// there before.
   void expect_error(const std::string& arguments, const std::string& message) const {
     const std::string output = expect_late_error(arguments, message);
     EXPECT_EQ(std::ranges::count(output, '\n'), 1) << arguments << ": " << output;
@@ -67,7 +69,7 @@ class FluidrunTest : public ::testing::Test {
     const size_t last = result.output.rfind("fluidrun: ");
     EXPECT_EQ(last, result.output.find("fluidrun: ")) << arguments << ": " << result.output;
     const std::string line = last == std::string::npos ? "" : result.output.substr(last);
-    EXPECT_NE(line.find(message), std::string::npos) << arguments << ": " << result.output;
+    EXPECT_TRUE(states(line, message)) << arguments << ": " << result.output;
     EXPECT_EQ(line.find('\n') + 1, line.size()) << arguments << ": " << result.output;
     EXPECT_EQ(files(), before) << arguments;
     return result.output;

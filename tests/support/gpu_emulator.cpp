@@ -26,7 +26,7 @@ std::vector<PtxBlock> blocks_of(const kir::Kernel& pass, std::span<void* const> 
 }  // namespace
 
 struct GpuEmulator::Impl {
-  const PtxMachine& machine_of(const kir::Kernel& pass) {
+  const PtxMachine& gpu_fingerprint(const kir::Kernel& pass) {
     std::unique_ptr<PtxMachine>& machine = machines[kir::print(pass)];
     if (!machine) machine = std::make_unique<PtxMachine>(compile_ptx({&pass, 1}, architecture).ptx);
     return *machine;
@@ -44,7 +44,7 @@ GpuEmulator::~GpuEmulator() = default;
 void GpuEmulator::run(std::span<const kir::Kernel> passes, std::span<void* const> buffers,
                       int64_t batch, int64_t groups, bool backwards) {
   for (const kir::Kernel& pass : passes) {
-    const int64_t threads = threads_of(pass.team), teams = threads / pass.team;
+    const int64_t threads = threads_per_block(pass.team), teams = threads / pass.team;
     const int64_t blocks = kir::evaluate(pass.blocks, batch);
     const int64_t launched = std::min((blocks + teams - 1) / teams, groups);
     std::vector<uint64_t> arguments;
@@ -57,8 +57,8 @@ void GpuEmulator::run(std::span<const kir::Kernel> passes, std::span<void* const
       }
       return PtxBlock();
     };
-    impl_->machine_of(pass).run(pass.name, launched, threads, arguments, find,
-                                {.backwards = backwards, .must_be_given = true});
+    impl_->gpu_fingerprint(pass).run(pass.name, launched, threads, arguments, find,
+                                     {.backwards = backwards, .must_be_given = true});
   }
 }
 

@@ -17,7 +17,7 @@ std::string architecture(const FluidGpuDescription& gpu) { return GpuTarget(gpu)
 
 struct GpuRunner::Impl {
   Impl()
-      : gpu(std::make_shared<const OpenGpu>(usable_gpu(gpu_backend(), 0), 0)),
+      : gpu(std::make_shared<const OpenGpu>(require_supported_gpu(gpu_backend(), 0), 0)),
         kernels(gpu, architecture(describe_gpu(gpu_backend(), 0)), gpu_backend().versions.linker,
                 ObjectCache("", 0)) {}
 
@@ -53,8 +53,8 @@ void GpuRunner::run(std::span<const kir::Kernel> passes, std::span<void* const> 
   std::vector<void*> arguments;
   for (std::byte*& address : addresses) arguments.push_back(&address);
   arguments.push_back(&batch);
-  for (const LoadedPass& pass : impl_->kernels.load(passes)) {
-    const int64_t groups = pass.launch.groups(batch);
+  for (const LoadedKernel& pass : impl_->kernels.load(passes)) {
+    const int64_t groups = pass.launch.grid_size(batch);
     if (groups > 0) gpu.launch(stream, pass.entry, groups, pass.launch.threads, arguments);
   }
   for (size_t i = 0; i < buffers.size(); ++i) {

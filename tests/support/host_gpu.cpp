@@ -17,7 +17,7 @@ using namespace fluid::testing;
 struct FluidGpuPlan {
   FluidGpu* gpu = nullptr;
   std::variant<FluidGpuMatmul, FluidGpuConvolution> task = {};
-  FluidGpuChoice choice = {};
+  FluidGpuAlgorithm choice = {};
   bool loaded = false;
 };
 
@@ -168,7 +168,7 @@ FluidGpuResult fill(FluidGpuStream* stream, void* to, uint8_t value, int64_t byt
 
 FluidGpuResult launch(FluidGpuStream* stream, const FluidGpuLaunch* launch) {
   return host_gpu_call("launch", stream->gpu, [&] {
-    if (launch->groups < 1 || launch->threads < 1 || launch->threads > 1024) {
+    if (launch->grid < 1 || launch->block < 1 || launch->block > 1024) {
       throw misused("a kernel is launched with no group or too many threads");
     }
     std::vector<int64_t> values(static_cast<size_t>(launch->argument_count));
@@ -204,10 +204,10 @@ bool computes(const FluidGpuConvolution&) { return true; }
 
 template <class Task>
 FluidGpuResult choices_of(const char* name, FluidGpu* gpu, const Task& task, int64_t workspace,
-                          FluidGpuChoice* choices, int32_t* count) {
+                          FluidGpuAlgorithm* choices, int32_t* count) {
   return host_gpu_call(name, gpu, [&] {
     require_task(gpu, task);
-    std::vector<FluidGpuChoice> found = host_choices(task, workspace);
+    std::vector<FluidGpuAlgorithm> found = host_choices(task, workspace);
     if (!has_algorithm(task)) found.clear();
     *count = std::min(*count, static_cast<int32_t>(found.size()));
     std::copy_n(found.begin(), *count, choices);
@@ -216,7 +216,7 @@ FluidGpuResult choices_of(const char* name, FluidGpu* gpu, const Task& task, int
 
 template <class Task>
 FluidGpuResult create_gpu_plan(const char* name, FluidGpu* gpu, const Task& task,
-                               const FluidGpuChoice& choice, FluidGpuPlan** gpu_plan) {
+                               const FluidGpuAlgorithm& choice, FluidGpuPlan** gpu_plan) {
   return host_gpu_call(name, gpu, [&] {
     require_task(gpu, task);
     if (!is_host_choice(task, choice)) throw misused("this is no choice for the product");
@@ -225,23 +225,24 @@ FluidGpuResult create_gpu_plan(const char* name, FluidGpu* gpu, const Task& task
   });
 }
 
-FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
-                              FluidGpuChoice* choices, int32_t* count) {
-  return choices_of("matmul_choices", gpu, *product, workspace, choices, count);
+FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
+                                 FluidGpuAlgorithm* choices, int32_t* count) {
+  return choices_of("matmul_algorithms", gpu, *product, workspace, choices, count);
 }
 
-FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                   int64_t workspace, FluidGpuChoice* choices, int32_t* count) {
-  return choices_of("convolution_choices", gpu, *convolution, workspace, choices, count);
+FluidGpuResult convolution_algorithms(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                      int64_t workspace, FluidGpuAlgorithm* choices,
+                                      int32_t* count) {
+  return choices_of("convolution_algorithms", gpu, *convolution, workspace, choices, count);
 }
 
 FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
-                                  const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
+                                  const FluidGpuAlgorithm* choice, FluidGpuPlan** gpu_plan) {
   return create_gpu_plan("matmul_plan_create", gpu, *product, *choice, gpu_plan);
 }
 
 FluidGpuResult convolution_plan_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                       const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
+                                       const FluidGpuAlgorithm* choice, FluidGpuPlan** gpu_plan) {
   return create_gpu_plan("convolution_plan_create", gpu, *convolution, *choice, gpu_plan);
 }
 
@@ -327,18 +328,18 @@ const FluidGpuTable& host_gpu_table() {
                                       .graph_launch = host_graph_launch,
                                       .graph_destroy = host_graph_destroy,
                                       .assemble = host_assemble,
-                                      .image_release = host_image_release,
+                                      .free_cubin = host_image_release,
                                       .module_load = host_module_load,
                                       .module_unload = host_module_unload,
                                       .module_kernel = host_module_kernel,
-                                      .matmul_choices = matmul_choices,
+                                      .matmul_algorithms = matmul_algorithms,
                                       .matmul_plan_create = matmul_plan_create,
-                                      .convolution_choices = convolution_choices,
+                                      .convolution_algorithms = convolution_algorithms,
                                       .convolution_plan_create = convolution_plan_create,
                                       .plan_destroy = plan_destroy,
-                                      .multiply = multiply,
-                                      .identity = host_identity,
-                                      .meeting = host_unique_id,
+                                      .plan_execute = multiply,
+                                      .uuid = host_identity,
+                                      .unique_id = host_unique_id,
                                       .communicator_create = host_communicator_create,
                                       .communicator_state = host_communicator_state,
                                       .communicator_abort = host_communicator_abort,

@@ -25,7 +25,7 @@ struct HostGpuOptions {
   int64_t most_filters = std::numeric_limits<int64_t>::max();
   /// Of products that it computes: of larger ones its library finds that only the first time.
   int64_t most_rows_computed = std::numeric_limits<int64_t>::max();
-  FluidGpuResult rejection_result = fluid_gpu_misused;  ///< what computing such a one returns
+  FluidGpuResult rejection_result = fluid_gpu_invalid_usage;  ///< what computing such a one returns
   bool split_k_is_fast = false;  ///< a product in parts takes less time than one as a whole
 };
 

@@ -121,7 +121,7 @@ std::span<std::byte> shard_of(std::span<std::byte> data, int64_t share, int64_t 
 
 namespace fluid::testing {
 
-FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
+FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuUuid* identity) {
   return host_gpu_call("identity", gpu, [&] {
     *identity = {};
     identity->bytes[0] = static_cast<uint8_t>(number_of(*gpu));

@@ -7,7 +7,7 @@ namespace fluid::testing {
 // What GPUs that the host stands in for compute together, as functions of the table. Processes find
 // each other in a folder. As with a GPU's library, a call is queued only while its state is asked
 // for: who asks too seldom has what follows run before it.
-FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity);
+FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuUuid* identity);
 FluidGpuResult host_unique_id(FluidGpuUniqueId* meeting);
 FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting,
                                         int32_t rank, int32_t ranks,

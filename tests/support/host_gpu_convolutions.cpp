@@ -49,9 +49,9 @@ Tensor result_of(const FluidGpuConvolution& c) {
 
 Numbers numbers_at(const FluidGpuConvolution& c, const void* data, int64_t count) {
   Numbers numbers;
-  const bool rounds = c.number == fluid_gpu_f32 && c.tf32 != 0;
+  const bool rounds = c.dtype == fluid_gpu_f32 && c.tf32 != 0;
   for (int64_t i = 0; i < count; ++i) {
-    const double value = load_as_double(data, c.number, i);
+    const double value = load_as_double(data, c.dtype, i);
     numbers.push_back(static_cast<float>(rounds ? as_tf32(value) : value));
   }
   return numbers;
@@ -156,19 +156,19 @@ void for_each_place(const Tensor& tensor, const Visit& visit) {
 
 void finish(const FluidGpuConvolution& c, const FluidGpuOperands& f, const Place& p, double value) {
   const auto at = static_cast<int64_t>(result_of(c).at(p));
-  if (c.adds != 0) value += load_as_double(f.addend, c.number, at);
-  if (c.bias != 0) value += load_as_double(f.bias, c.number, p[1]);
+  if (c.adds != 0) value += load_as_double(f.addend, c.dtype, at);
+  if (c.bias != 0) value += load_as_double(f.bias, c.dtype, p[1]);
   if (c.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
-  store_from_double(f.result, c.number, at, value);
+  store_from_double(f.result, c.dtype, at, value);
 }
 
 int64_t parts_bytes(const FluidGpuConvolution& c) { return kParts * result_of(c).count() * 8; }
-bool in_parts(const FluidGpuChoice& choice) { return choice.opaque[1] > 1; }
+bool in_parts(const FluidGpuAlgorithm& choice) { return choice.opaque[1] > 1; }
 
 }  // namespace
 
 std::string host_fault(const FluidGpuConvolution& c) {
-  if (c.number < fluid_gpu_f32 || c.number > fluid_gpu_bf16) return "a convolution of no kind";
+  if (c.dtype < fluid_gpu_f32 || c.dtype > fluid_gpu_bf16) return "a convolution of no kind";
   if (c.groups < 1 || c.channels % c.groups != 0 || c.filters % c.groups != 0) {
     return "a convolution of uneven groups";
   }
@@ -189,8 +189,8 @@ std::string host_fault(const FluidGpuConvolution& c) {
   return "";
 }
 
-std::vector<FluidGpuChoice> host_choices(const FluidGpuConvolution& c, int64_t workspace) {
-  std::vector<FluidGpuChoice> choices;
+std::vector<FluidGpuAlgorithm> host_choices(const FluidGpuConvolution& c, int64_t workspace) {
+  std::vector<FluidGpuAlgorithm> choices;
   if (parts_bytes(c) <= workspace) {
     choices.push_back({.opaque = {kMark, kParts}, .workspace = parts_bytes(c)});
   }
@@ -198,13 +198,13 @@ std::vector<FluidGpuChoice> host_choices(const FluidGpuConvolution& c, int64_t w
   return choices;
 }
 
-bool is_host_choice(const FluidGpuConvolution& c, const FluidGpuChoice& choice) {
+bool is_host_choice(const FluidGpuConvolution& c, const FluidGpuAlgorithm& choice) {
   return choice.opaque[0] == kMark && choice.workspace == (in_parts(choice) ? parts_bytes(c) : 0);
 }
 
-std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpuChoice& choice,
+std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpuAlgorithm& choice,
                                     const FluidGpuOperands& f) {
-  const int64_t bytes = size_of(host_dtype(c.number)), result = bytes * result_of(c).count();
+  const int64_t bytes = size_of(host_dtype(c.dtype)), result = bytes * result_of(c).count();
   std::vector<HostTouched> touched = {
       {f.a, bytes * a_of(c).count()}, {f.b, bytes * b_of(c).count()}, {f.result, result}};
   if (c.adds != 0) touched.push_back({f.addend, result});
@@ -214,7 +214,7 @@ std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpu
 }
 
 std::vector<std::function<void()>> host_work(const FluidGpuConvolution& c,
-                                             const FluidGpuChoice& choice,
+                                             const FluidGpuAlgorithm& choice,
                                              const FluidGpuOperands& f) {
   if (!in_parts(choice)) {
     return {[=] {

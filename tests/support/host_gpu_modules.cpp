@@ -48,7 +48,7 @@ Kernels read_ptx(std::string_view text, FluidGpu* gpu) {
                          for (size_t i = 0; i < arguments.size(); ++i) {
                            std::memcpy(&arguments[i], launch.arguments[i], sizeof arguments[i]);
                          }
-                         machine->run(name, launch.groups, launch.threads, arguments, find, {});
+                         machine->run(name, launch.grid, launch.block, arguments, find, {});
                        }});
   }
   return kernels;

@@ -31,7 +31,7 @@ FluidGpuResult host_event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEv
   return host_gpu_call("event_create", gpu, [&] {
     create(event);
     (*event)->gpu = gpu;
-    (*event)->times = use == fluid_gpu_times;
+    (*event)->times = use == fluid_gpu_event_timing;
   });
 }
 

@@ -21,10 +21,11 @@ double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, i
   double wide = 0;
   float narrow = 0;
   for (int64_t k = begin; k < end; ++k) {
-    const int64_t at_a = p.transpose_a != 0 ? k * p.a_row + row : row * p.a_row + k;
-    const int64_t at_b = p.transpose_b != 0 ? column * p.b_row + k : k * p.b_row + column;
+    const int64_t at_a = p.transpose_a != 0 ? k * p.a_row_stride + row : row * p.a_row_stride + k;
+    const int64_t at_b =
+        p.transpose_b != 0 ? column * p.b_row_stride + k : k * p.b_row_stride + column;
     const double term =
-        read(f.a, matrix * p.a_matrix + at_a) * read(f.b, matrix * p.b_matrix + at_b);
+        read(f.a, matrix * p.a_matrix_stride + at_a) * read(f.b, matrix * p.b_matrix_stride + at_b);
     wide += term;
     narrow = static_cast<float>(narrow + term);
   }
@@ -33,7 +34,7 @@ double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, i
 
 void finish(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
             int64_t column, double value) {
-  const int64_t at = matrix * p.result_matrix + row * p.result_row + column;
+  const int64_t at = matrix * p.result_matrix_stride + row * p.result_row_stride + column;
   if (p.adds != 0) value += load_as_double(f.addend, p.result, at);
   if (p.bias != 0) value += load_as_double(f.bias, p.result, column);
   if (p.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
@@ -51,7 +52,7 @@ void for_each_result(const FluidGpuMatmul& p, const Visit& visit) {
 
 int64_t results(const FluidGpuMatmul& p) { return p.count * p.m * p.n; }
 int64_t parts_bytes(const FluidGpuMatmul& p) { return kMatmulParts * results(p) * 8; }
-bool is_split(const FluidGpuChoice& choice) { return choice.opaque[1] > 1; }
+bool is_split(const FluidGpuAlgorithm& choice) { return choice.opaque[1] > 1; }
 
 /// From its first element to behind its last.
 int64_t extent(int64_t rows, int64_t columns, int64_t row, int64_t matrix, int64_t count) {
@@ -61,11 +62,11 @@ int64_t extent(int64_t rows, int64_t columns, int64_t row, int64_t matrix, int64
 struct Extents {
   int64_t a, b, result;
   explicit Extents(const FluidGpuMatmul& p)
-      : a(p.transpose_a != 0 ? extent(p.k, p.m, p.a_row, p.a_matrix, p.count)
-                             : extent(p.m, p.k, p.a_row, p.a_matrix, p.count)),
-        b(p.transpose_b != 0 ? extent(p.n, p.k, p.b_row, p.b_matrix, p.count)
-                             : extent(p.k, p.n, p.b_row, p.b_matrix, p.count)),
-        result(extent(p.m, p.n, p.result_row, p.result_matrix, p.count)) {}
+      : a(p.transpose_a != 0 ? extent(p.k, p.m, p.a_row_stride, p.a_matrix_stride, p.count)
+                             : extent(p.m, p.k, p.a_row_stride, p.a_matrix_stride, p.count)),
+        b(p.transpose_b != 0 ? extent(p.n, p.k, p.b_row_stride, p.b_matrix_stride, p.count)
+                             : extent(p.k, p.n, p.b_row_stride, p.b_matrix_stride, p.count)),
+        result(extent(p.m, p.n, p.result_row_stride, p.result_matrix_stride, p.count)) {}
 };
 
 }  // namespace
@@ -79,13 +80,14 @@ std::string host_fault(const FluidGpuMatmul& p) {
   if (epilogue && (p.adds != 0 || p.operands == fluid_gpu_f64)) {
     return "a bias or a relu where there can be none";
   }
-  const bool short_rows = p.a_row < (p.transpose_a != 0 ? p.m : p.k) ||
-                          p.b_row < (p.transpose_b != 0 ? p.k : p.n) || p.result_row < p.n;
+  const bool short_rows = p.a_row_stride < (p.transpose_a != 0 ? p.m : p.k) ||
+                          p.b_row_stride < (p.transpose_b != 0 ? p.k : p.n) ||
+                          p.result_row_stride < p.n;
   return short_rows ? "a row lies over the one before" : "";
 }
 
-std::vector<FluidGpuChoice> host_choices(const FluidGpuMatmul& product, int64_t workspace) {
-  std::vector<FluidGpuChoice> choices;
+std::vector<FluidGpuAlgorithm> host_choices(const FluidGpuMatmul& product, int64_t workspace) {
+  std::vector<FluidGpuAlgorithm> choices;
   if (parts_bytes(product) <= workspace) {
     choices.push_back({.opaque = {kMatmulMark, kMatmulParts}, .workspace = parts_bytes(product)});
   }
@@ -93,12 +95,12 @@ std::vector<FluidGpuChoice> host_choices(const FluidGpuMatmul& product, int64_t 
   return choices;
 }
 
-bool is_host_choice(const FluidGpuMatmul& product, const FluidGpuChoice& choice) {
+bool is_host_choice(const FluidGpuMatmul& product, const FluidGpuAlgorithm& choice) {
   const int64_t needed = is_split(choice) ? parts_bytes(product) : 0;
   return choice.opaque[0] == kMatmulMark && choice.workspace == needed;
 }
 
-std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuChoice& choice,
+std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuAlgorithm& choice,
                                     const FluidGpuOperands& f) {
   const Extents extents(p);
   const int64_t in = size_of(host_dtype(p.operands)), out = size_of(host_dtype(p.result));
@@ -110,7 +112,8 @@ std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuChoic
   return touched;
 }
 
-std::vector<std::function<void()>> host_work(const FluidGpuMatmul& p, const FluidGpuChoice& choice,
+std::vector<std::function<void()>> host_work(const FluidGpuMatmul& p,
+                                             const FluidGpuAlgorithm& choice,
                                              const FluidGpuOperands& f) {
   if (!is_split(choice)) {
     return {[=] {

@@ -56,7 +56,7 @@ struct HostError {
   std::string why;
 };
 /// The refusal of a call that misuses the GPU.
-inline HostError misused(const std::string& why) { return {fluid_gpu_misused, why}; }
+inline HostError misused(const std::string& why) { return {fluid_gpu_invalid_usage, why}; }
 
 /// When queued work runs. A GPU may do it at any time between being given it and being waited for.
 enum class HostPace : uint8_t {

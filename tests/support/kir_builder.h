@@ -12,23 +12,23 @@
 namespace fluid::testing {
 
 inline Expr load(int64_t buffer, DType dtype, Expr offset, Expr guard = {}, double fallback = 0) {
-  ExprNode n{.op = Scalar::load, .dtype = compute_dtype(dtype), .args = {std::move(offset)}};
+  ExprNode n{.op = ScalarOp::load, .dtype = compute_dtype(dtype), .args = {std::move(offset)}};
   n.ivalue = buffer;
   n.fvalue = fallback;
   if (guard) n.args.push_back(std::move(guard));
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-/// A node that names something by its id: Scalar::let, Scalar::acc.
-inline Expr named(Scalar op, DType dtype, int64_t id, std::vector<Expr> index = {}) {
+/// A node that names something by its id: ScalarOp::let, ScalarOp::acc.
+inline Expr named(ScalarOp op, DType dtype, int64_t id, std::vector<Expr> index = {}) {
   ExprNode n{.op = op, .dtype = dtype, .args = std::move(index)};
   n.ivalue = id;
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-inline Expr lanes(const Expr& acc) { return Expr::make(Scalar::lanes, acc.dtype(), {acc}); }
+inline Expr lanes(const Expr& acc) { return Expr::make(ScalarOp::lanes, acc.dtype(), {acc}); }
 
-inline Expr batch() { return Expr::make(Scalar::batch, DType::i64, {}); }
+inline Expr batch() { return Expr::make(ScalarOp::batch, DType::i64, {}); }
 
 inline kir::Stmt loop(kir::For::Kind kind, int64_t var, Expr begin, Expr end, kir::Block body) {
   return {kir::For{var, std::move(begin), std::move(end), kind,

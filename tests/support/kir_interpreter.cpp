@@ -95,48 +95,48 @@ Number fma(DType dtype, Number a, Number b, Number c) {
   return {std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f)), 0};
 }
 
-double arithmetic(Scalar op, double a, double b) {
+double arithmetic(ScalarOp op, double a, double b) {
   switch (op) {
-    case Scalar::add:
+    case ScalarOp::add:
       return a + b;
-    case Scalar::sub:
+    case ScalarOp::sub:
       return a - b;
-    case Scalar::mul:
-    case Scalar::product:
+    case ScalarOp::mul:
+    case ScalarOp::product:
       return a * b;
-    case Scalar::div:
+    case ScalarOp::div:
       return a / b;
-    case Scalar::pow:
+    case ScalarOp::pow:
       return std::pow(a, b);
-    case Scalar::min:
+    case ScalarOp::min:
       return std::isnan(a) ? a : std::isnan(b) ? b : a < b ? a : b;
-    case Scalar::max:
+    case ScalarOp::max:
       return std::isnan(a) ? a : std::isnan(b) ? b : a > b ? a : b;
     default:
       throw InternalError("not arithmetic");
   }
 }
 
-int64_t arithmetic(Scalar op, int64_t a, int64_t b) {
+int64_t arithmetic(ScalarOp op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
-    case Scalar::add:
+    case ScalarOp::add:
       return static_cast<int64_t>(x + y);
-    case Scalar::sub:
+    case ScalarOp::sub:
       return static_cast<int64_t>(x - y);
-    case Scalar::mul:
+    case ScalarOp::mul:
       return static_cast<int64_t>(x * y);
-    case Scalar::min:
+    case ScalarOp::min:
       return a < b ? a : b;
-    case Scalar::max:
+    case ScalarOp::max:
       return a > b ? a : b;
-    case Scalar::div:
-    case Scalar::floordiv:
-    case Scalar::mod: {
+    case ScalarOp::div:
+    case ScalarOp::floordiv:
+    case ScalarOp::mod: {
       if (b == 0) return 0;
-      if (b == -1) return op == Scalar::mod ? 0 : static_cast<int64_t>(0 - x);
+      if (b == -1) return op == ScalarOp::mod ? 0 : static_cast<int64_t>(0 - x);
       const int64_t down = a % b != 0 && (a < 0) != (b < 0);
-      return op == Scalar::mod ? a % b + down * b : a / b - down;
+      return op == ScalarOp::mod ? a % b + down * b : a / b - down;
     }
     default:
       throw InternalError("not arithmetic");
@@ -144,17 +144,17 @@ int64_t arithmetic(Scalar op, int64_t a, int64_t b) {
 }
 
 template <class T>
-bool compare(Scalar op, T a, T b) {
+bool compare(ScalarOp op, T a, T b) {
   switch (op) {
-    case Scalar::eq:
+    case ScalarOp::eq:
       return a == b;
-    case Scalar::ne:
+    case ScalarOp::ne:
       return a != b;
-    case Scalar::lt:
+    case ScalarOp::lt:
       return a < b;
-    case Scalar::le:
+    case ScalarOp::le:
       return a <= b;
-    case Scalar::gt:
+    case ScalarOp::gt:
       return a > b;
     default:
       return a >= b;
@@ -248,7 +248,7 @@ class Interpreter {
     switch (acc.decl->combine) {
       case Combine::sum:
         value = is_float(dtype) ? real(dtype, value.f + other.f)
-                                : integer(dtype, arithmetic(Scalar::add, value.i, other.i));
+                                : integer(dtype, arithmetic(ScalarOp::add, value.i, other.i));
         return;
       case Combine::argmax: {
         const bool tie = !above(dtype, value, other) && !above(dtype, other, value);
@@ -259,7 +259,7 @@ class Interpreter {
         return;
       }
       default: {
-        const Scalar op = acc.decl->combine == Combine::max ? Scalar::max : Scalar::min;
+        const ScalarOp op = acc.decl->combine == Combine::max ? ScalarOp::max : ScalarOp::min;
         value = is_float(dtype) ? Number{arithmetic(op, value.f, other.f), 0}
                                 : Number{0, arithmetic(op, value.i, other.i)};
       }
@@ -271,7 +271,7 @@ class Interpreter {
     const size_t at = place(acc, statement.index, lane_);
     const int64_t position = statement.position ? value(statement.position).i : 0;
     const Expr& term = statement.value;
-    if (term.op() == Scalar::product && acc.decl->combine == Combine::sum) {
+    if (term.op() == ScalarOp::product && acc.decl->combine == Combine::sum) {
       Number& sum = acc.values.at(at);
       sum = fma(term.dtype(), value(term.args()[0]), value(term.args()[1]), sum);
       return;
@@ -314,7 +314,7 @@ class Interpreter {
     return position ? Number{0, acc.positions.at(at)} : acc.values.at(at);
   }
 
-  /// Halves combined lane by lane, as the contract of Scalar::lanes says.
+  /// Halves combined lane by lane, as the contract of ScalarOp::lanes says.
   Number reduce_lanes(const ExprNode& n, DType dtype) {
     Accumulator& acc = accs_.at(n.ivalue);
     if (!acc.decl->lanes) return accumulated(n, dtype, 0);
@@ -337,27 +337,27 @@ class Interpreter {
   Number value(const Expr& e) {
     const ExprNode& n = e.node();
     switch (n.op) {
-      case Scalar::constant:
+      case ScalarOp::constant:
         return is_float(n.dtype) ? real(n.dtype, n.fvalue) : Number{0, n.ivalue};
-      case Scalar::var:
+      case ScalarOp::var:
         return {0, vars_.at(n.ivalue)};
-      case Scalar::batch:
+      case ScalarOp::batch:
         return {0, batch_};
-      case Scalar::let:
+      case ScalarOp::let:
         return lets_.at(n.ivalue);
-      case Scalar::load:
+      case ScalarOp::load:
         return load(n);
-      case Scalar::acc:
+      case ScalarOp::acc:
         return accumulated(n, n.dtype, lane_);
-      case Scalar::lanes:
+      case ScalarOp::lanes:
         return reduce_lanes(n.args[0].node(), n.dtype);
-      case Scalar::select:
+      case ScalarOp::select:
         return value(n.args[value(n.args[0]).i ? 1 : 2]);
-      case Scalar::cast:
+      case ScalarOp::cast:
         return cast(value(n.args[0]), n.args[0].dtype(), n.dtype);
-      case Scalar::fma:
+      case ScalarOp::fma:
         return fma(n.dtype, value(n.args[0]), value(n.args[1]), value(n.args[2]));
-      case Scalar::philox: {
+      case ScalarOp::philox: {
         int64_t in[4];
         for (size_t i = 0; i < 4; ++i) in[i] = value(n.args[i]).i;
         return {0, philox_bits(in[0], in[1], in[2], in[3])};
@@ -371,13 +371,13 @@ class Interpreter {
     const DType dtype = e.args()[0].dtype();
     const Number x = value(e.args()[0]);
     switch (e.op()) {
-      case Scalar::neg:
+      case ScalarOp::neg:
         return is_float(dtype) ? Number{-x.f, 0} : integer(dtype, -x.i);
-      case Scalar::abs:
+      case ScalarOp::abs:
         return is_float(dtype) ? Number{std::fabs(x.f), 0} : integer(dtype, x.i < 0 ? -x.i : x.i);
-      case Scalar::logical_not:
+      case ScalarOp::logical_not:
         return {0, !x.i};
-      case Scalar::isfinite:
+      case ScalarOp::isfinite:
         return {0, !is_float(dtype) || std::isfinite(x.f)};
       default:
         return is_float(dtype) ? real(dtype, apply_elementary(e.op(), x.f)) : x;
@@ -388,16 +388,16 @@ class Interpreter {
     const DType dtype = e.args()[0].dtype();
     const Number a = value(e.args()[0]), b = value(e.args()[1]);
     switch (e.op()) {
-      case Scalar::logical_and:
+      case ScalarOp::logical_and:
         return {0, a.i && b.i};
-      case Scalar::logical_or:
+      case ScalarOp::logical_or:
         return {0, a.i || b.i};
-      case Scalar::eq:
-      case Scalar::ne:
-      case Scalar::lt:
-      case Scalar::le:
-      case Scalar::gt:
-      case Scalar::ge:
+      case ScalarOp::eq:
+      case ScalarOp::ne:
+      case ScalarOp::lt:
+      case ScalarOp::le:
+      case ScalarOp::gt:
+      case ScalarOp::ge:
         return {0, is_float(dtype) ? compare(e.op(), a.f, b.f) : compare(e.op(), a.i, b.i)};
       default:
         break;

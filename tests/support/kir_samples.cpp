@@ -34,36 +34,37 @@ Kernel vector_map(const std::string& name, DType in, DType out,
 
 void add_float_kernels(std::vector<Kernel>& kernels, DType dtype) {
   const std::string suffix = "_" + std::string(name_of(dtype));
-  for (Scalar op : {Scalar::neg, Scalar::abs, Scalar::sqrt, Scalar::rsqrt, Scalar::exp,
-                    Scalar::expm1, Scalar::log, Scalar::log1p, Scalar::tanh, Scalar::erf,
-                    Scalar::sigmoid, Scalar::floor, Scalar::sin, Scalar::cos}) {
+  for (ScalarOp op :
+       {ScalarOp::neg, ScalarOp::abs, ScalarOp::sqrt, ScalarOp::rsqrt, ScalarOp::exp,
+        ScalarOp::expm1, ScalarOp::log, ScalarOp::log1p, ScalarOp::tanh, ScalarOp::erf,
+        ScalarOp::sigmoid, ScalarOp::floor, ScalarOp::sin, ScalarOp::cos}) {
     kernels.push_back(vector_map("unary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr) { return scalar::unary(op, a); }));
   }
-  for (Scalar op : {Scalar::add, Scalar::sub, Scalar::mul, Scalar::div, Scalar::min, Scalar::max,
-                    Scalar::pow}) {
+  for (ScalarOp op : {ScalarOp::add, ScalarOp::sub, ScalarOp::mul, ScalarOp::div, ScalarOp::min,
+                      ScalarOp::max, ScalarOp::pow}) {
     kernels.push_back(vector_map("binary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr b) {
                                    return Expr::make(op, a.dtype(), {a, b});
                                  }));
   }
   kernels.push_back(vector_map("fma" + suffix, dtype, dtype, [](Expr a, Expr b) {
-    return Expr::make(Scalar::fma, a.dtype(), {a, b, a});
+    return Expr::make(ScalarOp::fma, a.dtype(), {a, b, a});
   }));
   kernels.push_back(vector_map("isfinite" + suffix, dtype, boolean,
-                               [](Expr a, Expr) { return scalar::unary(Scalar::isfinite, a); }));
+                               [](Expr a, Expr) { return scalar::unary(ScalarOp::isfinite, a); }));
 }
 
 void add_integer_kernels(std::vector<Kernel>& kernels, DType dtype) {
   const std::string suffix = "_" + std::string(name_of(dtype));
-  for (Scalar op : {Scalar::add, Scalar::sub, Scalar::mul, Scalar::floordiv, Scalar::mod,
-                    Scalar::min, Scalar::max}) {
+  for (ScalarOp op : {ScalarOp::add, ScalarOp::sub, ScalarOp::mul, ScalarOp::floordiv,
+                      ScalarOp::mod, ScalarOp::min, ScalarOp::max}) {
     kernels.push_back(vector_map("binary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr b) {
                                    return Expr::make(op, a.dtype(), {a, b});
                                  }));
   }
-  for (Scalar op : {Scalar::neg, Scalar::abs}) {
+  for (ScalarOp op : {ScalarOp::neg, ScalarOp::abs}) {
     kernels.push_back(vector_map("unary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr) { return scalar::unary(op, a); }));
   }
@@ -71,7 +72,8 @@ void add_integer_kernels(std::vector<Kernel>& kernels, DType dtype) {
 
 void add_common_kernels(std::vector<Kernel>& kernels, DType dtype) {
   const std::string suffix = "_" + std::string(name_of(dtype));
-  for (Scalar op : {Scalar::eq, Scalar::ne, Scalar::lt, Scalar::le, Scalar::gt, Scalar::ge}) {
+  for (ScalarOp op :
+       {ScalarOp::eq, ScalarOp::ne, ScalarOp::lt, ScalarOp::le, ScalarOp::gt, ScalarOp::ge}) {
     kernels.push_back(vector_map("compare" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  boolean,
                                  [&](Expr a, Expr b) { return scalar::compare(op, a, b); }));
@@ -81,7 +83,7 @@ void add_common_kernels(std::vector<Kernel>& kernels, DType dtype) {
                                  [&](Expr a, Expr) { return scalar::cast(a, to); }));
   }
   kernels.push_back(vector_map("select" + suffix, dtype, dtype, [](Expr a, Expr b) {
-    return scalar::select(scalar::compare(Scalar::lt, a, b), b, a);
+    return scalar::select(scalar::compare(ScalarOp::lt, a, b), b, a);
   }));
 }
 
@@ -102,7 +104,7 @@ Kernel batch_kernel() {
   k.blocks = batch();
   k.block_var = 7;
   const Expr flat = Expr::var(7) * at(kElements) + i0();
-  const Expr name = named(Scalar::let, i64, 1);
+  const Expr name = named(ScalarOp::let, i64, 1);
   const Expr bits = scalar::philox(load(0, i64, at(0)), batch(), at(3), name);
   const Expr folded = scalar::floordiv(name, at(5)) * 100.0 + scalar::mod(name, at(5));
   k.body = {loop(Kind::vector, 0, at(0), at(kElements),
@@ -113,8 +115,8 @@ Kernel batch_kernel() {
 /// Error words, set in lanes and for all lanes at once.
 Kernel checked_kernel() {
   const Expr x = load(0, i64, i0()), first = load(0, i64, at(0));
-  const auto negative = [&](const Expr& e) { return scalar::compare(Scalar::lt, e, at(0)); };
-  const auto small = [&](const Expr& e) { return scalar::compare(Scalar::lt, e, at(1 << 20)); };
+  const auto negative = [&](const Expr& e) { return scalar::compare(ScalarOp::lt, e, at(0)); };
+  const auto small = [&](const Expr& e) { return scalar::compare(ScalarOp::lt, e, at(1 << 20)); };
   Kernel k = one_block(
       {input("x", i64, kElements), {"error", i64, 4, kir::Buffer::Role::error}},
       {loop(Kind::vector, 0, at(0), at(kElements),
@@ -134,18 +136,18 @@ Kernel finish_kernel() {
                output("last", i64, 1)};
   k.blocks = batch();
   k.block_var = 7;
-  const Expr sum = named(Scalar::acc, i64, 1), total = named(Scalar::acc, i64, 2);
+  const Expr sum = named(ScalarOp::acc, i64, 1), total = named(ScalarOp::acc, i64, 2);
   const Expr x = load(0, i64, Expr::var(7) * at(kElements) + i0());
   k.body = {kir::Stmt{kir::Acc{1, i64, Combine::sum, {}, true}},
             loop(Kind::vector, 0, at(0), at(kElements), {kir::Stmt{kir::Accumulate{1, {}, x, {}}}}),
             store(1, Expr::var(7), lanes(sum))};
-  const Expr is_last = scalar::compare(Scalar::eq, i0(), batch() - at(1));
+  const Expr is_last = scalar::compare(ScalarOp::eq, i0(), batch() - at(1));
   Block then = {store(3, at(0), load(1, i64, i0()))};
   k.finish = {kir::Stmt{kir::Acc{2, i64, Combine::sum, {}, false}},
               loop(Kind::serial, 0, at(0), batch(),
                    {kir::Stmt{kir::Accumulate{2, {}, load(1, i64, i0()), {}}},
                     kir::Stmt{kir::If{is_last, std::make_shared<Block>(then)}}}),
-              store(2, at(0), total, scalar::compare(Scalar::gt, batch(), at(0)))};
+              store(2, at(0), total, scalar::compare(ScalarOp::gt, batch(), at(0)))};
   return k;
 }
 
@@ -158,13 +160,14 @@ Kernel tile_kernel() {
   Kernel kernel = one_block(
       {input("a", f32, kRows * kInner), input("b", f32, kInner * kElements),
        output("y", f32, kRows * kElements)},
-      {loop(Kind::vector, 0, at(0), at(kElements),
-            {kir::Stmt{kir::Acc{1, f32, Combine::max, {kRows}, false}},
-             loop(Kind::serial, 2, at(0), at(kInner),
-                  {loop(Kind::unroll, 1, at(0), at(kRows),
-                        {kir::Stmt{kir::Accumulate{1, {row}, product, {}}}})}),
-             loop(Kind::unroll, 1, at(0), at(kRows),
-                  {store(2, row * at(kElements) + column, named(Scalar::acc, f32, 1, {row}))})})});
+      {loop(
+          Kind::vector, 0, at(0), at(kElements),
+          {kir::Stmt{kir::Acc{1, f32, Combine::max, {kRows}, false}},
+           loop(Kind::serial, 2, at(0), at(kInner),
+                {loop(Kind::unroll, 1, at(0), at(kRows),
+                      {kir::Stmt{kir::Accumulate{1, {row}, product, {}}}})}),
+           loop(Kind::unroll, 1, at(0), at(kRows),
+                {store(2, row * at(kElements) + column, named(ScalarOp::acc, f32, 1, {row}))})})});
   kernel.name = "tile";
   return kernel;
 }
@@ -191,8 +194,8 @@ std::vector<Kernel> reduction_kernels(DType dtype, int64_t n) {
   for (Combine combine : {Combine::sum, Combine::max, Combine::min, Combine::argmax}) {
     if (combine == Combine::sum && is_float(dtype)) continue;  // has its own test: order matters
     for (bool by_lanes : {false, true}) {
-      Expr value = named(Scalar::acc, compute, 1);
-      Expr position = named(Scalar::acc, compute == i64 ? i32 : i64, 1);
+      Expr value = named(ScalarOp::acc, compute, 1);
+      Expr position = named(ScalarOp::acc, compute == i64 ? i32 : i64, 1);
       if (by_lanes) {
         value = lanes(value);
         position = lanes(position);
@@ -217,8 +220,8 @@ std::vector<Kernel> memory_kernels(DType dtype, int64_t stride, int64_t n) {
   std::vector<kir::Buffer> buffers = {input("x", dtype, stride == 0 ? n : reach),
                                       output("y", dtype, stride == 0 ? n : reach),
                                       input("index", i64, n)};
-  const Expr even = scalar::compare(Scalar::eq, scalar::mod(i0(), at(2)), at(0));
-  const Expr low = scalar::compare(Scalar::lt, i0(), at(n / 2));
+  const Expr even = scalar::compare(ScalarOp::eq, scalar::mod(i0(), at(2)), at(0));
+  const Expr low = scalar::compare(ScalarOp::lt, i0(), at(n / 2));
   const auto run = [&](Expr value, Expr offset, Expr mask) {
     return one_block(buffers,
                      {loop(Kind::vector, 0, at(0), at(n), {store(1, offset, value, mask)})});
@@ -237,8 +240,8 @@ std::vector<Kernel> divided_kernels(DType dtype, int64_t divisor, int64_t first,
   const Expr rest = scalar::mod(i0() + at(first), at(divisor));
   const std::vector<kir::Buffer> buffers = {input("x", dtype, (first + n) / divisor + divisor),
                                             output("y", dtype, n)};
-  const Expr odd = scalar::compare(Scalar::ne, scalar::mod(i0(), at(3)), at(1));
-  const Expr low = scalar::compare(Scalar::lt, i0(), at(n / 2));
+  const Expr odd = scalar::compare(ScalarOp::ne, scalar::mod(i0(), at(3)), at(1));
+  const Expr low = scalar::compare(ScalarOp::lt, i0(), at(n / 2));
   std::vector<Kernel> kernels;
   for (const Expr& value : {load(0, dtype, place), load(0, dtype, place + rest),
                             load(0, dtype, place, odd, 3), load(0, dtype, place, low)}) {

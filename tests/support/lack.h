@@ -15,7 +15,7 @@ std::string lack_of(F call) {
     call();
   } catch (const OutOfMemory& e) {
     EXPECT_NE(std::string(e.what()).find(", or free "), std::string::npos) << e.what();
-    return e.lack();
+    return e.failed_allocation();
   }
   ADD_FAILURE() << "memory was there";
   return "";

@@ -62,9 +62,10 @@ bool lowers(const OpDef& def) {
 double flops_of(const Expr& body) {
   double flops = 0;
   for_each_node(body, [&](const Expr& e) {
-    if (e.op() == Scalar::philox) flops += 20;
-    if (!is_float(e.dtype()) || e.op() < Scalar::add || e.op() > Scalar::cos) return;
-    const bool slow = e.op() == Scalar::pow || (e.op() >= Scalar::exp && e.op() <= Scalar::cos);
+    if (e.op() == ScalarOp::philox) flops += 20;
+    if (!is_float(e.dtype()) || e.op() < ScalarOp::add || e.op() > ScalarOp::cos) return;
+    const bool slow =
+        e.op() == ScalarOp::pow || (e.op() >= ScalarOp::exp && e.op() <= ScalarOp::cos);
     flops += slow ? 10 : 1;
   });
   return flops;
@@ -85,11 +86,11 @@ bool reads_own_element(const Lowered& lowered, size_t operand) {
   bool own = true;
   for (const Expr& body : lowered.bodies) {
     for_each_node(body, [&](const Expr& e) {
-      if (e.op() != Scalar::read || e.node().ivalue != static_cast<int64_t>(operand)) return;
+      if (e.op() != ScalarOp::read || e.node().ivalue != static_cast<int64_t>(operand)) return;
       for (size_t d = 0; d < e.args().size(); ++d) {
         const Expr& index = e.args()[d];
         const bool same_place =
-            same(index, Expr::var(static_cast<int64_t>(d))) ||
+            structurally_equal(index, Expr::var(static_cast<int64_t>(d))) ||
             (d < lowered.out.size() && lowered.out[d].is(1) && is_constant(index, 0));
         own = own && same_place;
       }

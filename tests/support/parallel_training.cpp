@@ -13,7 +13,7 @@ namespace fluid::testing {
 namespace {
 
 /// A classifier of `h`, its outputs and how it is trained.
-void classify(Program& net, Value h, const StepRules& rules) {
+void classify(Program& net, Value h, const MinimizeOptions& rules) {
   const Value label = net.data("label", {kBatch}, i64);
   const Value scores = linear(h, {.units = 3});
   const Value loss = mean(softmax_cross_entropy(scores, label));
@@ -25,7 +25,7 @@ void classify(Program& net, Value h, const StepRules& rules) {
 
 }  // namespace
 
-Program parallel_program(const StepRules& rules) {
+Program parallel_program(const MinimizeOptions& rules) {
   Program net("parallel");
   const Value x = net.data("x", {kBatch, 6}, f32);
   const Value h = conv2d(reshape(x, {kBatch, 1, 2, 3}),
@@ -34,7 +34,7 @@ Program parallel_program(const StepRules& rules) {
   return net;
 }
 
-Program normalising_program(double offset, const StepRules& rules, double p) {
+Program normalising_program(double offset, const MinimizeOptions& rules, double p) {
   Program net("normalising");
   const Value x = net.data("x", {kBatch, 6}, f32);
   Value h = reshape(batch_norm(x), {kBatch, 2, 3});

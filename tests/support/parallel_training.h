@@ -13,11 +13,11 @@ constexpr int64_t kSamples = 26;  ///< an epoch's: two steps, and one too small 
 constexpr int64_t kUneven = 29;   ///< two steps, and one that no number of ranks shares evenly
 
 /// With a convolution, dropout, a metric and an output of a row a sample; without batch statistics.
-Program parallel_program(const StepRules& rules = {});
+Program parallel_program(const MinimizeOptions& rules = {});
 
 /// With normalisations, the first of data alone, the next of what is around `offset`; and dropout,
 /// which drops `p` of what it is given.
-Program normalising_program(double offset, const StepRules& rules = {}, double p = 0);
+Program normalising_program(double offset, const MinimizeOptions& rules = {}, double p = 0);
 
 /// `count` samples for both programs.
 Dataset parallel_samples(int64_t count = kSamples);

@@ -16,7 +16,7 @@ class PlainTarget : public Target {
   double generated_seconds(const ir::Op& op) const override {
     return 1e-6 + 1e-9 * (*def_of(op).cost)({types(op, true), types(op, false), op.attrs}).flops;
   }
-  int64_t scratch(const ir::Op&, int64_t) const override { return 0; }
+  int64_t scratch_bytes(const ir::Op&, int64_t) const override { return 0; }
 
  private:
   static std::vector<Type> types(const ir::Op& op, bool operands) {
@@ -38,11 +38,11 @@ class LibraryTarget : public PlainTarget {
  public:
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override {
     for (const LibraryKernel& kernel : *def_of(op).kernels) {
-      if (kernel.place != On::cpu) continue;
+      if (kernel.device != KernelDevice::cpu) continue;
       Claim claim;
       claim.kernel = kernel.name;
       claim.workspace = 4096;
-      claim.keeps_nan = epilogue.size() < 2;
+      claim.propagates_nan = epilogue.size() < 2;
       claim.results = {op.results[0].type.layout};
       for (const Value& v : op.operands) claim.operands.push_back(v.type().layout);
       claim.seconds = claim.results[0] || claim.operands[0] ? 2e-6 : 5e-6;
@@ -60,7 +60,7 @@ class AddingTarget : public LibraryTarget {
     std::vector<Claim> claims = LibraryTarget::claims(op, epilogue);
     const auto is_result = [&](const Value& v) { return v.type() == op.results[0].type; };
     const bool adds = epilogue.size() == 1 && std::ranges::all_of(epilogue[0]->operands, is_result);
-    for (Claim& claim : claims) claim.adds_in_place = adds;
+    for (Claim& claim : claims) claim.overwrites_addend = adds;
     return claims;
   }
   bool libraries_may_update() const override { return false; }

@@ -18,19 +18,19 @@ FluidGpuMatmul product_of(FluidGpuDtype number, bool transpose_a, bool transpose
           .m = m,
           .n = n,
           .k = k,
-          .a_row = transpose_a ? m : k,
-          .b_row = transpose_b ? k : n,
-          .result_row = n,
+          .a_row_stride = transpose_a ? m : k,
+          .b_row_stride = transpose_b ? k : n,
+          .result_row_stride = n,
           .count = count,
-          .a_matrix = m * k,
-          .b_matrix = k * n,
-          .result_matrix = m * n};
+          .a_matrix_stride = m * k,
+          .b_matrix_stride = k * n,
+          .result_matrix_stride = m * n};
 }
 
 ProductData::ProductData(const FluidGpuMatmul& p)
-    : FactorData{small_integers(dtype_of(p.operands), p.count * p.a_matrix, 1),
-                 small_integers(dtype_of(p.operands), p.count * p.b_matrix, 2),
-                 small_integers(dtype_of(p.result), p.count * p.result_matrix, 3),
+    : FactorData{small_integers(dtype_of(p.operands), p.count * p.a_matrix_stride, 1),
+                 small_integers(dtype_of(p.operands), p.count * p.b_matrix_stride, 2),
+                 small_integers(dtype_of(p.result), p.count * p.result_matrix_stride, 3),
                  small_integers(dtype_of(p.result), p.n, 4)} {}
 
 std::vector<double> ProductData::expected(const FluidGpuMatmul& p) const {
@@ -41,7 +41,7 @@ std::vector<double> ProductData::expected(const FluidGpuMatmul& p) const {
     for (int64_t k = 0; k < p.k; ++k) {
       const int64_t at_a = p.transpose_a != 0 ? k * p.m + row : row * p.k + k;
       const int64_t at_b = p.transpose_b != 0 ? column * p.k + k : k * p.n + column;
-      sum += a.at(matrix * p.a_matrix + at_a) * b.at(matrix * p.b_matrix + at_b);
+      sum += a.at(matrix * p.a_matrix_stride + at_a) * b.at(matrix * p.b_matrix_stride + at_b);
     }
     results.as<double>()[static_cast<size_t>(i)] = p.relu != 0 ? std::max(sum, 0.0) : sum;
   }

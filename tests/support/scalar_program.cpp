@@ -23,21 +23,21 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-Number arithmetic(Scalar op, DType dtype, Number a, Number b) {
+Number arithmetic(ScalarOp op, DType dtype, Number a, Number b) {
   if (is_float(dtype)) {
     const bool nan = std::isnan(a.f) || std::isnan(b.f);
     switch (op) {
-      case Scalar::add:
+      case ScalarOp::add:
         return of(a.f + b.f);
-      case Scalar::sub:
+      case ScalarOp::sub:
         return of(a.f - b.f);
-      case Scalar::mul:
+      case ScalarOp::mul:
         return of(a.f * b.f);
-      case Scalar::div:
+      case ScalarOp::div:
         return of(a.f / b.f);
-      case Scalar::min:
+      case ScalarOp::min:
         return of(nan ? NAN : std::min(a.f, b.f));
-      case Scalar::max:
+      case ScalarOp::max:
         return of(nan ? NAN : std::max(a.f, b.f));
       default:
         return of(std::pow(a.f, b.f));
@@ -45,19 +45,19 @@ Number arithmetic(Scalar op, DType dtype, Number a, Number b) {
   }
   const auto x = static_cast<uint64_t>(a.i), y = static_cast<uint64_t>(b.i);
   switch (op) {
-    case Scalar::add:
+    case ScalarOp::add:
       return of_int(wrap(dtype, x + y));
-    case Scalar::sub:
+    case ScalarOp::sub:
       return of_int(wrap(dtype, x - y));
-    case Scalar::mul:
+    case ScalarOp::mul:
       return of_int(wrap(dtype, x * y));
-    case Scalar::floordiv:
+    case ScalarOp::floordiv:
       return of_int(floor_divide(a.i, b.i));
-    case Scalar::mod:
+    case ScalarOp::mod:
       return of_int(a.i - floor_divide(a.i, b.i) * b.i);
-    case Scalar::min:
+    case ScalarOp::min:
       return of_int(std::min(a.i, b.i));
-    case Scalar::max:
+    case ScalarOp::max:
       return of_int(std::max(a.i, b.i));
     default:
       throw InternalError("no such integer arithmetic");
@@ -65,17 +65,17 @@ Number arithmetic(Scalar op, DType dtype, Number a, Number b) {
 }
 
 template <class T>
-bool compare(Scalar op, T a, T b) {
+bool compare(ScalarOp op, T a, T b) {
   switch (op) {
-    case Scalar::eq:
+    case ScalarOp::eq:
       return a == b;
-    case Scalar::ne:
+    case ScalarOp::ne:
       return a != b;
-    case Scalar::lt:
+    case ScalarOp::lt:
       return a < b;
-    case Scalar::le:
+    case ScalarOp::le:
       return a <= b;
-    case Scalar::gt:
+    case ScalarOp::gt:
       return a > b;
     default:
       return a >= b;
@@ -94,35 +94,35 @@ Number cast(const ExprNode& node, Number x) {
 
 }  // namespace
 
-double apply_elementary(Scalar op, double x) {
+double apply_elementary(ScalarOp op, double x) {
   switch (op) {
-    case Scalar::neg:
+    case ScalarOp::neg:
       return -x;
-    case Scalar::abs:
+    case ScalarOp::abs:
       return std::fabs(x);
-    case Scalar::sqrt:
+    case ScalarOp::sqrt:
       return std::sqrt(x);
-    case Scalar::rsqrt:
+    case ScalarOp::rsqrt:
       return 1 / std::sqrt(x);
-    case Scalar::exp:
+    case ScalarOp::exp:
       return std::exp(x);
-    case Scalar::expm1:
+    case ScalarOp::expm1:
       return std::expm1(x);
-    case Scalar::log:
+    case ScalarOp::log:
       return std::log(x);
-    case Scalar::log1p:
+    case ScalarOp::log1p:
       return std::log1p(x);
-    case Scalar::tanh:
+    case ScalarOp::tanh:
       return std::tanh(x);
-    case Scalar::erf:
+    case ScalarOp::erf:
       return std::erf(x);
-    case Scalar::sigmoid:
+    case ScalarOp::sigmoid:
       return 1 / (1 + std::exp(-x));
-    case Scalar::floor:
+    case ScalarOp::floor:
       return std::floor(x);
-    case Scalar::sin:
+    case ScalarOp::sin:
       return std::sin(x);
-    case Scalar::cos:
+    case ScalarOp::cos:
       return std::cos(x);
     default:
       throw InternalError("not an elementary function");
@@ -170,41 +170,41 @@ Number ScalarProgram::run(const std::vector<int64_t>& vars, int64_t batch,
     Number& value = values_[k];
     const bool floats = !n.args.empty() && is_float(n.args[0].dtype());
     switch (n.op) {
-      case Scalar::constant:
+      case ScalarOp::constant:
         value = {n.fvalue, n.ivalue};
         break;
-      case Scalar::var:
+      case ScalarOp::var:
         value = of_int(vars.at(static_cast<size_t>(n.ivalue)));
         break;
-      case Scalar::batch:
+      case ScalarOp::batch:
         value = of_int(batch);
         break;
-      case Scalar::read:
+      case ScalarOp::read:
         value = read(in, read_element, index_error);
         break;
-      case Scalar::logical_and:
+      case ScalarOp::logical_and:
         value = of_int(arg(0).i && arg(1).i);
         break;
-      case Scalar::logical_or:
+      case ScalarOp::logical_or:
         value = of_int(arg(0).i || arg(1).i);
         break;
-      case Scalar::logical_not:
+      case ScalarOp::logical_not:
         value = of_int(!arg(0).i);
         break;
-      case Scalar::isfinite:
+      case ScalarOp::isfinite:
         value = of_int(std::isfinite(arg(0).f));
         break;
-      case Scalar::select:
+      case ScalarOp::select:
         value = arg(0).i ? arg(1) : arg(2);
         break;
-      case Scalar::cast:
+      case ScalarOp::cast:
         value = cast(n, arg(0));
         break;
-      case Scalar::philox:
+      case ScalarOp::philox:
         value = of_int(philox_bits(arg(0).i, arg(1).i, arg(2).i, arg(3).i));
         break;
       default:
-        if (n.op >= Scalar::eq && n.op <= Scalar::ge) {
+        if (n.op >= ScalarOp::eq && n.op <= ScalarOp::ge) {
           value = of_int(floats ? compare(n.op, arg(0).f, arg(1).f)
                                 : compare(n.op, arg(0).i, arg(1).i));
         } else if (n.args.size() == 2) {
@@ -213,7 +213,7 @@ Number ScalarProgram::run(const std::vector<int64_t>& vars, int64_t batch,
           value = of(apply_elementary(n.op, arg(0).f));
         } else {
           const int64_t i = arg(0).i;
-          const bool negate = n.op == Scalar::neg || (n.op == Scalar::abs && i < 0);
+          const bool negate = n.op == ScalarOp::neg || (n.op == ScalarOp::abs && i < 0);
           value = of_int(negate ? wrap(n.dtype, -static_cast<uint64_t>(i)) : i);
         }
     }

@@ -18,7 +18,7 @@ struct Number {
 };
 
 /// A function of one float by the C library, in double precision: neg, abs, sqrt, exp ... cos.
-double apply_elementary(Scalar op, double x);
+double apply_elementary(ScalarOp op, double x);
 
 /// Reads operand `operand` at `index`, which is in range.
 using ReadElement = std::function<Number(size_t operand, const std::vector<int64_t>& index)>;

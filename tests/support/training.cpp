@@ -13,6 +13,11 @@
 
 namespace fluid {
 
+int num_kernels(const Executor& exe) {
+  const CompileReport report = exe.compile_report();
+  return report.kernels + report.cache_hits;
+}
+
 Program linear_regression_program(double lr) {
   Program net("linear_regression");
   const Value x = net.data("x", {kBatch, 2}, f32);

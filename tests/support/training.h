@@ -9,6 +9,9 @@
 
 namespace fluid {
 
+/// The kernels that an executor has compiled or read from the kernel cache.
+int num_kernels(const Executor& exe);
+
 /// y = x w + b by full-batch Adam: the program of examples/linear_regression.
 Program linear_regression_program(double lr = 0.1);
 

@@ -1,26 +1,26 @@
-#include "executor/cuda/answer.h"
+#include "executor/cuda/result.h"
 
 #include <gtest/gtest.h>
 
 #include "executor/cuda/objects.h"
 
-namespace fluid::cuda::answer_test {
+namespace fluid::cuda::result_test {
 namespace {
 
 TEST(Answer, TellsWhoMustAct) {
-  EXPECT_EQ(answer(cudaSuccess, "testing"), fluid_gpu_ok);
-  EXPECT_EQ(answer(cudaErrorNotReady, "testing"), fluid_gpu_not_ready);
-  EXPECT_EQ(answer(cudaErrorMemoryAllocation, "testing"), fluid_gpu_out_of_memory);
-  EXPECT_EQ(answer(cudaErrorInsufficientDriver, "testing"), fluid_gpu_unusable);
-  EXPECT_EQ(answer(cudaErrorStreamCaptureUnjoined, "testing"), fluid_gpu_misused);
-  EXPECT_EQ(answer(cudaErrorIllegalAddress, "copying"), fluid_gpu_failed);
+  EXPECT_EQ(to_result(cudaSuccess, "testing"), fluid_gpu_ok);
+  EXPECT_EQ(to_result(cudaErrorNotReady, "testing"), fluid_gpu_not_ready);
+  EXPECT_EQ(to_result(cudaErrorMemoryAllocation, "testing"), fluid_gpu_out_of_memory);
+  EXPECT_EQ(to_result(cudaErrorInsufficientDriver, "testing"), fluid_gpu_unusable);
+  EXPECT_EQ(to_result(cudaErrorStreamCaptureUnjoined, "testing"), fluid_gpu_invalid_usage);
+  EXPECT_EQ(to_result(cudaErrorIllegalAddress, "copying"), fluid_gpu_failed);
   EXPECT_STREQ(last_error(),
                "copying: cudaErrorIllegalAddress, an illegal memory access was encountered");
 }
 
 TEST(Answer, HasNoTextForWorkThatIsNotDone) {
   set_error(fluid_gpu_failed, "before");
-  EXPECT_EQ(answer(cudaErrorNotReady, "querying an event"), fluid_gpu_not_ready);
+  EXPECT_EQ(to_result(cudaErrorNotReady, "querying an event"), fluid_gpu_not_ready);
   EXPECT_STREQ(last_error(), "before");
 }
 
@@ -67,4 +67,4 @@ TEST(GpuResources, AreGivenBackBackwards) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda::answer_test
+}  // namespace fluid::cuda::result_test

@@ -1,4 +1,4 @@
-#include "executor/fluidrun/child_process.h"
+#include "executor/launcher/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 #include "executor/trainer/signals.h"
 #include "ir/error.h"
 
@@ -21,32 +21,32 @@ namespace fluid {
 
 namespace {
 
-sigset_t queued() {
+sigset_t queued_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&signals, number);
-  struct sigaction hang_up = {};
-  sigaction(SIGHUP, nullptr, &hang_up);
-  if (hang_up.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);  // ignored under nohup
+  struct sigaction sighup_action = {};
+  sigaction(SIGHUP, nullptr, &sighup_action);
+  if (sighup_action.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);  // nohup ignores SIGHUP
   return signals;
 }
 
 }  // namespace
 
 SignalQueue::SignalQueue() {
-  const sigset_t signals = queued();
+  const sigset_t signals = queued_signals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   fd_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   check(fd_ >= 0, "signals can be read");
 }
 
 SignalQueue::~SignalQueue() {
-  const sigset_t signals = queued();
+  const sigset_t signals = queued_signals();
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   close(fd_);
 }
 
-std::optional<int> SignalQueue::take() {
+std::optional<int> SignalQueue::pop() {
   signalfd_siginfo info;
   if (read(fd_, &info, sizeof info) != sizeof info) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
@@ -54,14 +54,14 @@ std::optional<int> SignalQueue::take() {
 
 namespace {
 
-constexpr const char* kSelf = "/proc/self/exe";
-constexpr int kNotStarted = 126;  // as shells say it
+constexpr const char* kSelfPath = "/proc/self/exe";
+constexpr int kCannotExecute = 126;  // exit code of a shell for a command that cannot be executed
 
-[[noreturn]] void refused(const CommandLine& command, int error) {
+[[noreturn]] void throw_start_error(const CommandLine& command, int error) {
   throw DeviceError("cannot start " + command.path + ": " + std::strerror(error));
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+std::vector<char*> null_terminated(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
@@ -84,17 +84,19 @@ struct Pipe {
   Pipe(const Pipe&) = delete;
 };
 
-/// The child's group, signals and standard streams.
-class Setting {
+/// Arguments of posix_spawn(): the child's process group, signal mask and standard streams.
+class SpawnArguments {
  public:
-  Setting(int out, int err) {
+  SpawnArguments(int out, int err) {
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_init(&actions);
     sigset_t all;
     sigfillset(&all);
-    const sigset_t held = Signals::blocked();  // until become_program() knows whether it will train
+    // The child starts with these signals blocked. exec_program() unblocks them, except for
+    // `fluidrun train`.
+    const sigset_t blocked = SignalHandlers::handled_signals();
     posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setsigmask(&attributes, &held);
+    posix_spawnattr_setsigmask(&attributes, &blocked);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
@@ -102,11 +104,11 @@ class Setting {
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   }
-  ~Setting() {
+  ~SpawnArguments() {
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
   }
-  Setting(const Setting&) = delete;
+  SpawnArguments(const SpawnArguments&) = delete;
 
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
@@ -116,36 +118,38 @@ class Setting {
 
 ChildProcess start_child(const CommandLine& command) {
   Pipe out, err;
-  if (out.read < 0 || err.read < 0) refused(command, errno);
+  if (out.read < 0 || err.read < 0) throw_start_error(command, errno);
   std::vector<std::string> arguments = {kChildName, std::to_string(getpid()), command.path};
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
-  const Setting setting(out.write, err.write);
+  const SpawnArguments spawn(out.write, err.write);
   ChildProcess child;
   const int error =
-      posix_spawn(&child.id, kSelf, &setting.actions, &setting.attributes,
-                  pointers_to(arguments).data(), pointers_to(command.environment).data());
-  if (error != 0) refused(command, error);
+      posix_spawn(&child.pid, kSelfPath, &spawn.actions, &spawn.attributes,
+                  null_terminated(arguments).data(), null_terminated(command.environment).data());
+  if (error != 0) throw_start_error(command, error);
   child.out = std::exchange(out.read, -1);
   child.err = std::exchange(err.read, -1);
   return child;
 }
 
-bool will_train(char** argv) {
+bool is_train_command(char** argv) {
   constexpr std::string_view kName = "fluidrun";
   if (argv[0] == nullptr || argv[1] == nullptr || argv[1] != std::string_view("train"))
     return false;
   return std::string_view(argv[0]).ends_with(kName);
 }
 
-int become_program(char** argv) {
+int exec_program(char** argv) {
   const std::string parent = argv[1] == nullptr ? "" : argv[1];
-  if (parent.empty() || argv[2] == nullptr) return kNotStarted;
+  if (parent.empty() || argv[2] == nullptr) return kCannotExecute;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(getppid()) != parent) return kNotStarted;  // the parent ended before prctl()
-  if (!will_train(argv + 3)) Signals::unblock();
+  // true if the parent exited before the call of prctl()
+  const bool is_orphan = std::to_string(getppid()) != parent;
+  if (is_orphan) return kCannotExecute;
+  if (!is_train_command(argv + 3)) SignalHandlers::unblock();
   execv(argv[2], argv + 3);
   print_to(stderr, "fluidrun: cannot start {}: {}\n", argv[2], std::strerror(errno));
-  return kNotStarted;
+  return kCannotExecute;
 }
 
 }  // namespace fluid

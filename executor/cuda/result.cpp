@@ -1,11 +1,11 @@
-#include "executor/cuda/answer.h"
+#include "executor/cuda/result.h"
 
 namespace fluid::cuda {
 namespace {
 
 thread_local std::string text;
 
-FluidGpuResult result_of(cudaError_t error) {
+FluidGpuResult result_code(cudaError_t error) {
   switch (error) {
     case cudaSuccess:
       return fluid_gpu_ok;
@@ -43,7 +43,7 @@ FluidGpuResult result_of(cudaError_t error) {
     case cudaErrorStreamCaptureImplicit:
     case cudaErrorStreamCaptureWrongThread:
     case cudaErrorCapturedEvent:
-      return fluid_gpu_misused;
+      return fluid_gpu_invalid_usage;
     default:
       return fluid_gpu_failed;
   }
@@ -51,12 +51,13 @@ FluidGpuResult result_of(cudaError_t error) {
 
 }  // namespace
 
-FluidGpuResult answer(cudaError_t error, const char* doing) {
+FluidGpuResult to_result(cudaError_t error, const char* action) {
   if (error == cudaSuccess) return fluid_gpu_ok;
-  cudaGetLastError();  // clear the error, which a later call would return again
-  if (error == cudaErrorNotReady) return fluid_gpu_not_ready;  // no message: steps poll often
-  return set_error(result_of(error), std::string(doing) + ": " + cudaGetErrorName(error) + ", " +
-                                         cudaGetErrorString(error));
+  cudaGetLastError();  // clears CUDA's last error, so that no later call returns this error
+  // Stores no error message: events are polled often, and a message would allocate memory.
+  if (error == cudaErrorNotReady) return fluid_gpu_not_ready;
+  return set_error(result_code(error), std::string(action) + ": " + cudaGetErrorName(error) + ", " +
+                                           cudaGetErrorString(error));
 }
 
 FluidGpuResult set_error(FluidGpuResult result, std::string why) {

@@ -1,4 +1,4 @@
-#include "executor/fluidrun/rank_output.h"
+#include "executor/launcher/rank_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,11 +14,11 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kPiece = PIPE_BUF;  // a writable pipe takes this much without blocking
-constexpr size_t kTail = 8192;
+constexpr size_t kChunkBytes = PIPE_BUF;  // a write of PIPE_BUF bytes does not block after POLLOUT
+constexpr size_t kTailBytes = 8192;
 constexpr int kLastLines = 10;
 
-/// 0, or the errno of a failed write.
+/// Writes `size` bytes. Returns 0, or the errno of a failed write.
 int write_all(int fd, const char* bytes, size_t size) {
   while (size > 0) {
     const ssize_t n = write(fd, bytes, size);
@@ -30,7 +30,7 @@ int write_all(int fd, const char* bytes, size_t size) {
   return 0;
 }
 
-bool takes_more(int terminal) {
+bool is_writable(int terminal) {
   pollfd wanted{terminal, POLLOUT, 0};
   return poll(&wanted, 1, 0) != 0;
 }
@@ -55,12 +55,12 @@ RankOutput::~RankOutput() {
   }
 }
 
-void RankOutput::read_from(int out, int err) {
+void RankOutput::set_pipes(int out, int err) {
   streams_[0].fd = out;
   streams_[1].fd = err;
 }
 
-void RankOutput::wait_for(std::vector<pollfd>& events) const {
+void RankOutput::append_poll_events(std::vector<pollfd>& events) const {
   for (const Stream& stream : streams_) {
     if (stream.fd < 0) continue;
     const bool blocked = stream.blocked && stream.terminal >= 0;
@@ -68,24 +68,24 @@ void RankOutput::wait_for(std::vector<pollfd>& events) const {
   }
 }
 
-void RankOutput::pass_on(bool ended) {
-  for (Stream& stream : streams_) pass_on(stream, ended);
+void RankOutput::forward(bool exited) {
+  for (Stream& stream : streams_) forward(stream, exited);
 }
 
-void RankOutput::pass_on(Stream& stream, bool ended) {
+void RankOutput::forward(Stream& stream, bool exited) {
   if (stream.fd < 0) return;
-  stream.blocked = stream.terminal >= 0 && !takes_more(stream.terminal);
+  stream.blocked = stream.terminal >= 0 && !is_writable(stream.terminal);
   if (stream.blocked) return;
-  std::array<char, kPiece> bytes;
+  std::array<char, kChunkBytes> bytes;
   const ssize_t n = read(stream.fd, bytes.data(), bytes.size());
   if (n <= 0) {
-    // A process that outlives the rank may hold the other end open.
-    if (n == 0 || ended) close(std::exchange(stream.fd, -1));
+    // A child process of the rank may outlive the rank and hold the write end of the pipe open.
+    if (n == 0 || exited) close(std::exchange(stream.fd, -1));
     return;
   }
   const auto size = static_cast<size_t>(n);
   tail_.append(bytes.data(), size);
-  if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
+  if (tail_.size() > 2 * kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
   write_log(bytes.data(), size);
   write_terminal(stream, bytes.data(), size);
 }
@@ -94,7 +94,7 @@ void RankOutput::write_terminal(Stream& stream, const char* bytes, size_t size) 
   if (stream.terminal < 0) return;
   const int error = write_all(stream.terminal, bytes, size);
   if (error == 0) return;
-  if (!forgiving_ && failure_.empty()) failure_ = std::strerror(error);
+  if (!ignores_terminal_errors_ && terminal_error_.empty()) terminal_error_ = std::strerror(error);
   stream.terminal = -1;
   if (log_.empty()) close(std::exchange(stream.fd, -1));
 }
@@ -110,7 +110,8 @@ std::string RankOutput::last_lines() const {
   if (!text.empty() && text.back() != '\n') text += '\n';
   size_t begin = text.size();
   for (int line = 0; line < kLastLines && begin > 1; ++line) {
-    begin = text.rfind('\n', begin - 2) + 1;  // rfind() returns -1 when there is none
+    // without a line feed, rfind() returns npos, and npos + 1 is 0
+    begin = text.rfind('\n', begin - 2) + 1;
   }
   return text.substr(begin);
 }

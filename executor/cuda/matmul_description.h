@@ -6,11 +6,11 @@
 
 namespace fluid::cuda {
 
-/// Runs calls until one fails, and keeps its status.
+/// Runs a sequence of cuBLASLt calls until one fails, and keeps the status of the failed call.
 class BlasCalls {
  public:
   template <class Call>
-  void then(Call&& call) {
+  void run(Call&& call) {
     if (status_ == CUBLAS_STATUS_SUCCESS) status_ = call();
   }
   cublasStatus_t status() const { return status_; }
@@ -19,18 +19,20 @@ class BlasCalls {
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
-/// The cuBLASLt descriptors of a matmul. Needs no GPU and owns no resources.
-class ProductDescription {
+/// The cuBLASLt descriptors of a matmul. Creating them requires no GPU, and they need not be
+/// destroyed.
+class MatmulDescription {
  public:
-  explicit ProductDescription(const FluidGpuMatmul& product);
+  explicit MatmulDescription(const FluidGpuMatmul& product);
 
   cublasStatus_t status() const { return calls_.status(); }
   void set_bias(const void* address) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address); }
 
-  /// Calls `call` with the operation and the layouts of A, B, C and D, and returns its status. If
-  /// creating a descriptor failed, returns the status of the failure instead.
+  /// Calls `call` with pointers to the operation descriptor and to the layouts of A, B, C and D,
+  /// and returns the status of `call`. If a descriptor could not be created, returns the status of
+  /// the failed creation without calling `call`.
   template <class Call>
-  cublasStatus_t with(Call&& call) {
+  cublasStatus_t call_with(Call&& call) {
     if (status() != CUBLAS_STATUS_SUCCESS) return status();
     return call(&operation_, &first_, &second_, &result_, &result_);
   }
@@ -38,23 +40,23 @@ class ProductDescription {
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    calls_.then([&] {
+    calls_.run([&] {
       return cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value);
     });
   }
-  void lay_out(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuDtype number,
-               const ColumnMajor& matrices, int64_t count);
+  void init_layout(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuDtype dtype,
+                   const ColumnMajorLayout& matrices, int64_t count);
 
   BlasCalls calls_;
   cublasLtMatmulDescOpaque_t operation_ = {};
   cublasLtMatrixLayoutOpaque_t first_ = {}, second_ = {}, result_ = {};
 };
 
-/// Restricts the heuristics to algorithms that need at most `workspace` bytes, accumulate in the
-/// compute type, and are deterministic.
-class ProductPreference {
+/// A cuBLASLt preference that restricts the heuristics to deterministic algorithms that need at
+/// most `workspace` bytes and accumulate in the compute type.
+class MatmulPreference {
  public:
-  explicit ProductPreference(int64_t workspace);
+  explicit MatmulPreference(int64_t workspace);
   cublasStatus_t status() const { return calls_.status(); }
   cublasLtMatmulPreference_t get() { return &preference_; }
 

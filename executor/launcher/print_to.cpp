@@ -1,4 +1,4 @@
-#include "executor/fluidrun/print_to.h"
+#include "executor/launcher/print_to.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -11,13 +11,13 @@ int first_error = 0;
 
 }  // namespace
 
-void flush_output() {
+void flush_stdout() {
   errno = 0;
   if (std::fflush(stdout) != 0 && first_error == 0) first_error = errno;
 }
 
-int output_error() {
-  flush_output();
+int stdout_error() {
+  flush_stdout();
   if (first_error == 0 && std::ferror(stdout) != 0) return EIO;
   return first_error;
 }

@@ -1,10 +1,10 @@
-#include "executor/cuda/product_description.h"
+#include "executor/cuda/matmul_description.h"
 
 namespace fluid::cuda {
 namespace {
 
-cudaDataType_t type_of(FluidGpuDtype number) {
-  switch (number) {
+cudaDataType_t type_of(FluidGpuDtype dtype) {
+  switch (dtype) {
     case fluid_gpu_f64:
       return CUDA_R_64F;
     case fluid_gpu_f16:
@@ -33,44 +33,44 @@ cublasLtEpilogue_t epilogue_of(const FluidGpuMatmul& p) {
 
 }  // namespace
 
-ProductDescription::ProductDescription(const FluidGpuMatmul& p) {
-  const ColumnMajorProduct matrices = column_major(p);
-  calls_.then([&] { return cublasLtMatmulDescInit(&operation_, computation_of(p), scale_of(p)); });
+MatmulDescription::MatmulDescription(const FluidGpuMatmul& p) {
+  const ColumnMajorMatmul matrices = column_major(p);
+  calls_.run([&] { return cublasLtMatmulDescInit(&operation_, computation_of(p), scale_of(p)); });
   set(CUBLASLT_MATMUL_DESC_TRANSA, matrices.transpose_first ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, matrices.transpose_second ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
   if (p.bias != 0) {
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(type_of(p.result)));
-    // States the address's alignment.
+    // A placeholder address, from which cuBLASLt derives the alignment of the bias.
     set_bias(reinterpret_cast<const void*>(FLUID_GPU_PRODUCT_ALIGNMENT));
   }
-  lay_out(first_, p.operands, matrices.first, p.count);
-  lay_out(second_, p.operands, matrices.second, p.count);
-  lay_out(result_, p.result, matrices.result, p.count);
+  init_layout(first_, p.operands, matrices.first, p.count);
+  init_layout(second_, p.operands, matrices.second, p.count);
+  init_layout(result_, p.result, matrices.result, p.count);
 }
 
-void ProductDescription::lay_out(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuDtype number,
-                                 const ColumnMajor& m, int64_t count) {
+void MatmulDescription::init_layout(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuDtype dtype,
+                                    const ColumnMajorLayout& m, int64_t count) {
   const auto set_layout = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {
-    calls_.then(
+    calls_.run(
         [&] { return cublasLtMatrixLayoutSetAttribute(&layout, attribute, &value, sizeof value); });
   };
-  calls_.then([&] {
-    return cublasLtMatrixLayoutInit(&layout, type_of(number), static_cast<uint64_t>(m.rows),
-                                    static_cast<uint64_t>(m.columns), m.leading);
+  calls_.run([&] {
+    return cublasLtMatrixLayoutInit(&layout, type_of(dtype), static_cast<uint64_t>(m.rows),
+                                    static_cast<uint64_t>(m.columns), m.leading_dimension);
   });
   if (count == 1) return;
   set_layout(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<int32_t>(count));
-  set_layout(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, m.step);
+  set_layout(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, m.batch_stride);
 }
 
-ProductPreference::ProductPreference(int64_t workspace) {
+MatmulPreference::MatmulPreference(int64_t workspace) {
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    calls_.then([&] {
+    calls_.run([&] {
       return cublasLtMatmulPreferenceSetAttribute(&preference_, attribute, &value, sizeof value);
     });
   };
-  calls_.then([&] { return cublasLtMatmulPreferenceInit(&preference_); });
+  calls_.run([&] { return cublasLtMatmulPreferenceInit(&preference_); });
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(workspace));
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   for (const auto which :

@@ -1,12 +1,12 @@
 // What a choice is kept for.
 
-#include "executor/gpu_libraries/choice_record.h"
+#include "executor/gpu_libraries/algorithm_record.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace fluid::choice_record_test {
+namespace fluid::algorithm_record_test {
 namespace {
 
 /// What is chosen on one is not taken on another.
@@ -19,11 +19,12 @@ TEST(MachineOf, TellsMachinesApart) {
                                    .memory_clock_khz = 2'619'000};
   const FluidGpuVersions versions = {
       .driver = 13000, .runtime = 12090, .blas = 120900, .dnn = 91300};
-  std::set<std::string> machines = {machine_of(gpu, versions)};
+  std::set<std::string> machines = {gpu_fingerprint(gpu, versions)};
   const auto add_gpu = [&](auto change) {
     FluidGpuDescription other = gpu;
     change(other);
-    EXPECT_TRUE(machines.insert(machine_of(other, versions)).second) << machine_of(other, versions);
+    EXPECT_TRUE(machines.insert(gpu_fingerprint(other, versions)).second)
+        << gpu_fingerprint(other, versions);
   };
   add_gpu([](FluidGpuDescription& g) { g.name[0] = 'c'; });
   add_gpu([](FluidGpuDescription& g) { ++g.major; });
@@ -34,9 +35,9 @@ TEST(MachineOf, TellsMachinesApart) {
                              &FluidGpuVersions::blas, &FluidGpuVersions::dnn}) {
     FluidGpuVersions other = versions;
     ++(other.*library);
-    EXPECT_TRUE(machines.insert(machine_of(gpu, other)).second) << machine_of(gpu, other);
+    EXPECT_TRUE(machines.insert(gpu_fingerprint(gpu, other)).second) << gpu_fingerprint(gpu, other);
   }
 }
 
 }  // namespace
-}  // namespace fluid::choice_record_test
+}  // namespace fluid::algorithm_record_test

@@ -1,6 +1,6 @@
 // How a way to compute a product, or a convolution, is chosen, and kept.
 
-#include "executor/gpu_libraries/gpu_chooser.h"
+#include "executor/gpu_libraries/gpu_algorithm_selector.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "tests/support/host_gpu.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid::gpu_chooser_test {
+namespace fluid::gpu_algorithm_selector_test {
 namespace {
 
 using fluid::testing::fail_host_gpu;
@@ -28,13 +28,13 @@ constexpr FluidGpuMatmul kProduct = {.operands = fluid_gpu_f32,
                                      .m = 4,
                                      .n = 5,
                                      .k = 6,
-                                     .a_row = 4,
-                                     .b_row = 5,
-                                     .result_row = 5,
+                                     .a_row_stride = 4,
+                                     .b_row_stride = 5,
+                                     .result_row_stride = 5,
                                      .count = 1,
-                                     .a_matrix = 24,
-                                     .b_matrix = 30,
-                                     .result_matrix = 20};
+                                     .a_matrix_stride = 24,
+                                     .b_matrix_stride = 30,
+                                     .result_matrix_stride = 20};
 constexpr int64_t kWorkspace = 2048;
 constexpr int64_t kPartsBytes = 4 * 4 * 5 * 8;  ///< workspace of the host's favourite
 
@@ -51,7 +51,8 @@ class GpuChooserTest : public ::testing::Test {
     EXPECT_EQ(host_gpu_objects(), 0);
   }
 
-  GpuChooser products(ChoiceRecord::Terms terms = {.machine = "this", .workspace = 2048}) {
+  GpuAlgorithmSelector products(AlgorithmRecord::Settings terms = {.machine = "this",
+                                                                   .workspace = 2048}) {
     return {gpu_, {std::move(terms), {dir_.path(), 1 << 20}}};
   }
   FluidGpuOperands factors() const {
@@ -61,27 +62,27 @@ class GpuChooserTest : public ::testing::Test {
             .workspace = memory_.data() + 1024};
   }
   /// How often a call of the table is allowed until it fails.
-  int calls_of(const std::string& name, GpuChooser& products) const {
+  int calls_of(const std::string& name, GpuAlgorithmSelector& products) const {
     for (int calls = 0;; ++calls) {
       fail_host_gpu(name, fluid_gpu_out_of_memory, calls);
       try {
-        products.gpu_plan(kProduct, factors(), kWorkspace);
+        products.create_plan(kProduct, factors(), kWorkspace);
         return calls;
       } catch (const DeviceError&) {
         if (calls == 100) return calls;
       }
     }
   }
-  bool queries_library(GpuChooser& products) const {
-    return calls_of("matmul_choices", products) > 0;
+  bool queries_library(GpuAlgorithmSelector& products) const {
+    return calls_of("matmul_algorithms", products) > 0;
   }
   /// The bytes of workspace without which the choice could not run.
-  int64_t workspace_of(GpuChooser& products, int64_t allowed = kWorkspace) const {
-    const GpuPlan gpu_plan = products.gpu_plan(kProduct, factors(), allowed);
+  int64_t workspace_of(GpuAlgorithmSelector& products, int64_t allowed = kWorkspace) const {
+    const GpuPlan gpu_plan = products.create_plan(kProduct, factors(), allowed);
     FluidGpuOperands f = factors();
     f.workspace = nullptr;
     try {
-      gpu_->gpu.multiply(gpu_->stream, gpu_plan, f);
+      gpu_->gpu.execute_plan(gpu_->stream, gpu_plan, f);
       return 0;
     } catch (const DeviceError&) {
       return kPartsBytes;
@@ -94,16 +95,16 @@ class GpuChooserTest : public ::testing::Test {
 };
 
 TEST_F(GpuChooserTest, TheFastestIsChosenNotTheFavourite) {
-  GpuChooser timed = products();
+  GpuAlgorithmSelector timed = products();
   EXPECT_EQ(workspace_of(timed), 0);
-  GpuChooser untimed = products({.machine = "this", .workspace = 2048, .tune = false});
+  GpuAlgorithmSelector untimed = products({.machine = "this", .workspace = 2048, .tune = false});
   EXPECT_EQ(workspace_of(untimed), kPartsBytes);
 }
 
 TEST_F(GpuChooserTest, OnlyWhatFitsTheWorkspaceIsTried) {
-  GpuChooser chooser = products({.machine = "this", .workspace = 2048, .tune = false});
+  GpuAlgorithmSelector chooser = products({.machine = "this", .workspace = 2048, .tune = false});
   EXPECT_EQ(workspace_of(chooser, kPartsBytes - 1), 0);
-  GpuChooser wide = products({.machine = "that", .workspace = 2048, .tune = false});
+  GpuAlgorithmSelector wide = products({.machine = "that", .workspace = 2048, .tune = false});
   EXPECT_EQ(workspace_of(wide), kPartsBytes);
   EXPECT_EQ(workspace_of(wide, kPartsBytes - 1), 0) << "though more was kept";
 }
@@ -112,15 +113,15 @@ TEST_F(GpuChooserTest, OnlyWhatFitsTheWorkspaceIsTried) {
 /// between two rounds, whose share is an eighth here.
 TEST_F(GpuChooserTest, SeveralShortCallsAreTimedAsOne) {
   fluid::testing::change_host_gpu({.work_ms = 0.25F});
-  GpuChooser chooser = products();
-  chooser.gpu_plan(kProduct, factors(), kWorkspace);
+  GpuAlgorithmSelector chooser = products();
+  chooser.create_plan(kProduct, factors(), kWorkspace);
   EXPECT_FLOAT_EQ(chooser.record().find(kProduct)->ms, 0.25F * (8 + 1) / 8);
 }
 
 TEST_F(GpuChooserTest, ALongCallIsTimedAlone) {
   fluid::testing::change_host_gpu({.work_ms = 4});
-  GpuChooser chooser = products();
-  chooser.gpu_plan(kProduct, factors(), kWorkspace);
+  GpuAlgorithmSelector chooser = products();
+  chooser.create_plan(kProduct, factors(), kWorkspace);
   EXPECT_FLOAT_EQ(chooser.record().find(kProduct)->ms, 4.0F * (1 + 1));
 }
 
@@ -129,9 +130,9 @@ TEST_F(GpuChooserTest, AWayThatCannotBeRecordedIsPassedOver) {
   for (const bool tune : {true, false}) {
     SCOPED_TRACE(tune);
     fluid::testing::change_host_gpu({.split_k_is_fast = true});
-    GpuChooser chooser =
+    GpuAlgorithmSelector chooser =
         products({.machine = tune ? "tuned" : "untuned", .workspace = 2048, .tune = tune});
-    fail_host_gpu("multiply", fluid_gpu_misused, 1);
+    fail_host_gpu("multiply", fluid_gpu_invalid_usage, 1);
     EXPECT_EQ(workspace_of(chooser), 0) << "not the favourite, which is faster, too";
   }
 }
@@ -142,7 +143,7 @@ TEST_F(GpuChooserTest, IsTimedOnNoise) {
   const Gpu& gpu = gpu_->gpu;
   const GpuMemory given = gpu.allocate(kBytes), seen = gpu.allocate_host(kBytes);
   gpu.fill(gpu_->stream, given.data(), 0, kBytes);
-  products().gpu_plan(kProduct, factors(), kWorkspace, {{given.data(), kNoise}});
+  products().create_plan(kProduct, factors(), kWorkspace, {{given.data(), kNoise}});
   gpu.copy(gpu_->stream, seen.data(), given.data(), kBytes);
   gpu.synchronize(gpu_->stream);
   std::set<uint16_t> different;
@@ -163,68 +164,68 @@ TEST_F(GpuChooserTest, IsTimedOnNoise) {
 }
 
 TEST_F(GpuChooserTest, WhatWasChosenBeforeMakesNoNoise) {
-  products().gpu_plan(kProduct, factors(), kWorkspace);
+  products().create_plan(kProduct, factors(), kWorkspace);
   const int64_t copied = fluid::testing::host_gpu_copied();
-  products().gpu_plan(kProduct, factors(), kWorkspace, {{memory_.data(), 4096}});
+  products().create_plan(kProduct, factors(), kWorkspace, {{memory_.data(), 4096}});
   EXPECT_EQ(fluid::testing::host_gpu_copied(), copied);
 }
 
 /// What an engine only finds out as it runs.
 TEST_F(GpuChooserTest, AWayThatFailsIsPassedOver) {
-  GpuChooser chooser = products({.machine = "this", .workspace = 2048, .tune = false});
-  fail_host_gpu("multiply", fluid_gpu_misused);
+  GpuAlgorithmSelector chooser = products({.machine = "this", .workspace = 2048, .tune = false});
+  fail_host_gpu("multiply", fluid_gpu_invalid_usage);
   EXPECT_EQ(workspace_of(chooser), 0) << "not the favourite, which failed";
 }
 
 TEST_F(GpuChooserTest, AChoiceIsMadeOnceAndKept) {
-  GpuChooser first = products();
+  GpuAlgorithmSelector first = products();
   EXPECT_TRUE(queries_library(first));
   EXPECT_FALSE(queries_library(first)) << "in this process";
-  GpuChooser second = products();
+  GpuAlgorithmSelector second = products();
   EXPECT_FALSE(queries_library(second)) << "on disk";
-  GpuChooser elsewhere = products({.machine = "another", .workspace = 2048});
+  GpuAlgorithmSelector elsewhere = products({.machine = "another", .workspace = 2048});
   EXPECT_TRUE(queries_library(elsewhere));
-  GpuChooser wider = products({.machine = "this", .workspace = 2049});
+  GpuAlgorithmSelector wider = products({.machine = "this", .workspace = 2049});
   EXPECT_TRUE(queries_library(wider));
 }
 
 /// As a checkpoint keeps it.
 TEST_F(GpuChooserTest, WhatAnEarlierRunDecidedHolds) {
-  GpuChooser untuned = products({.machine = "this", .workspace = 2048, .tune = false});
-  untuned.gpu_plan(kProduct, factors(), kWorkspace);
-  const ChoiceRecord::Decisions decided = untuned.record().decided();
+  GpuAlgorithmSelector untuned = products({.machine = "this", .workspace = 2048, .tune = false});
+  untuned.create_plan(kProduct, factors(), kWorkspace);
+  const AlgorithmRecord::Entries decided = untuned.record().entries();
   ASSERT_EQ(decided.size(), 1U);
-  GpuChooser timed = products();
-  timed.gpu_plan(kProduct, factors(), kWorkspace);
-  const auto [key, fast] = *timed.record().decided().begin();
-  const ChoiceRecord::Decisions slow = {{key, decided.begin()->second}};
-  GpuChooser later(gpu_, {timed.record().terms(), {dir_.path(), 1 << 20}, slow});
+  GpuAlgorithmSelector timed = products();
+  timed.create_plan(kProduct, factors(), kWorkspace);
+  const auto [key, fast] = *timed.record().entries().begin();
+  const AlgorithmRecord::Entries slow = {{key, decided.begin()->second}};
+  GpuAlgorithmSelector later(gpu_, {timed.record().settings(), {dir_.path(), 1 << 20}, slow});
   EXPECT_EQ(workspace_of(later), kPartsBytes) << "though another is on disk";
-  EXPECT_EQ(later.record().decided(), slow);
-  GpuChooser kept = products();
-  kept.gpu_plan(kProduct, factors(), kWorkspace);
-  EXPECT_EQ(kept.record().decided(), timed.record().decided());
+  EXPECT_EQ(later.record().entries(), slow);
+  GpuAlgorithmSelector kept = products();
+  kept.create_plan(kProduct, factors(), kWorkspace);
+  EXPECT_EQ(kept.record().entries(), timed.record().entries());
 }
 
 /// As where a library takes a choice no more, or the disk was damaged.
 TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
   for (const std::string text : {"", "1 0 1 2", "1 0 1 1 0 0 0 0 0 0", "1 9999 1 4 0 0 0 0 0 0"}) {
-    GpuChooser first = products();
-    first.gpu_plan(kProduct, factors(), kWorkspace);
+    GpuAlgorithmSelector first = products();
+    first.create_plan(kProduct, factors(), kWorkspace);
     const ObjectCache cache(dir_.path(), 1 << 20);
     for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
       cache.put(entry.path().stem().string(), text);
     }
-    GpuChooser second = products();
+    GpuAlgorithmSelector second = products();
     EXPECT_TRUE(queries_library(second)) << text;
   }
 }
 
 TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
-  products().gpu_plan(kProduct, factors(), kWorkspace);
-  const GpuPlan kept = products().gpu_plan(kProduct, factors(), kWorkspace);
+  products().create_plan(kProduct, factors(), kWorkspace);
+  const GpuPlan kept = products().create_plan(kProduct, factors(), kWorkspace);
   gpu_->gpu.begin_capture(gpu_->stream);
-  gpu_->gpu.multiply(gpu_->stream, kept, factors());
+  gpu_->gpu.execute_plan(gpu_->stream, kept, factors());
   const GpuGraph graph = gpu_->gpu.end_capture(gpu_->stream);
   gpu_->gpu.launch(graph, gpu_->stream);
   gpu_->gpu.synchronize(gpu_->stream);
@@ -232,45 +233,45 @@ TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
 
 /// As where several processes take those of the first.
 TEST_F(GpuChooserTest, WhatOthersDecidedIsTakenAndKept) {
-  GpuChooser timed = products();
-  timed.gpu_plan(kProduct, factors(), kWorkspace);
-  const auto [key, fast] = *timed.record().decided().begin();
+  GpuAlgorithmSelector timed = products();
+  timed.create_plan(kProduct, factors(), kWorkspace);
+  const auto [key, fast] = *timed.record().entries().begin();
   fluid::testing::change_host_gpu({.split_k_is_fast = true});
   std::filesystem::remove_all(dir_.path());
-  GpuChooser other = products();
+  GpuAlgorithmSelector other = products();
   EXPECT_EQ(workspace_of(other), kPartsBytes);
-  EXPECT_FALSE(other.adopt_tuning_record(other.record().decided()));
+  EXPECT_FALSE(other.adopt_tuning_record(other.record().entries()));
   EXPECT_FALSE(other.adopt_tuning_record({{"k0", "of another GPU"}}));
   EXPECT_EQ(other.revision(), 0);
-  EXPECT_TRUE(other.adopt_tuning_record(timed.record().decided()));
+  EXPECT_TRUE(other.adopt_tuning_record(timed.record().entries()));
   EXPECT_EQ(other.revision(), 1);
   EXPECT_EQ(workspace_of(other), 0);
-  EXPECT_EQ(other.record().decided().at("k0"), "of another GPU") << "for checkpoints";
-  GpuChooser later = products();
+  EXPECT_EQ(other.record().entries().at("k0"), "of another GPU") << "for checkpoints";
+  GpuAlgorithmSelector later = products();
   EXPECT_EQ(workspace_of(later), 0) << "on disk";
 }
 
 TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
-  GpuChooser able = products();
+  GpuAlgorithmSelector able = products();
   EXPECT_TRUE(able.has_algorithm(kProduct, kWorkspace));
-  EXPECT_FALSE(able.record().refusal(kProduct));
+  EXPECT_FALSE(able.record().rejection_reason(kProduct));
   fluid::testing::change_host_gpu({.most_rows = kProduct.m - 1});
-  GpuChooser unable = products();
+  GpuAlgorithmSelector unable = products();
   EXPECT_FALSE(unable.has_algorithm(kProduct, kWorkspace));
-  EXPECT_TRUE(unable.record().refusal(kProduct));
+  EXPECT_TRUE(unable.record().rejection_reason(kProduct));
   FluidGpuMatmul other = kProduct;
   other.bias = 1;
-  EXPECT_FALSE(unable.record().refusal(other));
+  EXPECT_FALSE(unable.record().rejection_reason(other));
   fluid::testing::change_host_gpu({});
-  GpuChooser later = products();
+  GpuAlgorithmSelector later = products();
   EXPECT_FALSE(later.has_algorithm(kProduct, kWorkspace)) << "on disk";
-  EXPECT_TRUE(later.refusal(kProduct));
-  EXPECT_EQ(later.record().decided(), unable.record().decided()) << "for its checkpoints";
-  const ChoiceRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
-                             unable.record().decided());
-  EXPECT_TRUE(resumed.refusal(kProduct)) << "in checkpoints";
-  const GpuChooser wider = products({.machine = "this", .workspace = 2049});
-  EXPECT_FALSE(wider.record().refusal(kProduct));
+  EXPECT_TRUE(later.rejection_reason(kProduct));
+  EXPECT_EQ(later.record().entries(), unable.record().entries()) << "for its checkpoints";
+  const AlgorithmRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
+                                unable.record().entries());
+  EXPECT_TRUE(resumed.rejection_reason(kProduct)) << "in checkpoints";
+  const GpuAlgorithmSelector wider = products({.machine = "this", .workspace = 2049});
+  EXPECT_FALSE(wider.record().rejection_reason(kProduct));
 }
 
 /// An engine may find only as it runs, or is recorded, that it cannot.
@@ -278,14 +279,15 @@ TEST_F(GpuChooserTest, ATaskIsRejectedWhereEveryWayFails) {
   fluid::testing::change_host_gpu({.most_rows_computed = kProduct.m - 1});
   for (const bool tune : {true, false}) {
     SCOPED_TRACE(tune);
-    GpuChooser chooser =
+    GpuAlgorithmSelector chooser =
         products({.machine = tune ? "tuned" : "untuned", .workspace = 2048, .tune = tune});
     ASSERT_TRUE(chooser.has_algorithm(kProduct, kWorkspace));
-    EXPECT_FALSE(chooser.gpu_plan(kProduct, factors(), kWorkspace));
-    EXPECT_EQ(chooser.record().refusal(kProduct), "no engine computes so many rows");
-    const GpuChooser later = products(chooser.record().terms());
-    EXPECT_EQ(later.record().refusal(kProduct), "no engine computes so many rows") << "on disk";
-    EXPECT_EQ(chooser.record().decided().size(), 1U) << "nothing was chosen";
+    EXPECT_FALSE(chooser.create_plan(kProduct, factors(), kWorkspace));
+    EXPECT_EQ(chooser.record().rejection_reason(kProduct), "no engine computes so many rows");
+    const GpuAlgorithmSelector later = products(chooser.record().settings());
+    EXPECT_EQ(later.record().rejection_reason(kProduct), "no engine computes so many rows")
+        << "on disk";
+    EXPECT_EQ(chooser.record().entries().size(), 1U) << "nothing was chosen";
     EXPECT_TRUE(chooser.notes().empty());
   }
 }
@@ -295,15 +297,15 @@ TEST_F(GpuChooserTest, ATaskIsRejectedWhereEveryWayFails) {
 TEST_F(GpuChooserTest, AFailureIsNotKeptForLater) {
   fluid::testing::change_host_gpu(
       {.most_rows_computed = kProduct.m - 1, .rejection_result = fluid_gpu_failed});
-  GpuChooser chooser = products();
-  EXPECT_FALSE(chooser.gpu_plan(kProduct, factors(), kWorkspace));
-  EXPECT_EQ(chooser.record().refusal(kProduct), "no engine computes so many rows");
-  EXPECT_FALSE(products().record().refusal(kProduct)) << "on disk";
-  GpuChooser other = products({.machine = "this", .workspace = 2048});
-  other.adopt_tuning_record(chooser.record().decided());
-  EXPECT_EQ(other.record().refusal(kProduct), "no engine computes so many rows");
-  EXPECT_EQ(other.record().decided(), chooser.record().decided()) << "for checkpoints";
-  EXPECT_FALSE(products().record().refusal(kProduct)) << "on disk";
+  GpuAlgorithmSelector chooser = products();
+  EXPECT_FALSE(chooser.create_plan(kProduct, factors(), kWorkspace));
+  EXPECT_EQ(chooser.record().rejection_reason(kProduct), "no engine computes so many rows");
+  EXPECT_FALSE(products().record().rejection_reason(kProduct)) << "on disk";
+  GpuAlgorithmSelector other = products({.machine = "this", .workspace = 2048});
+  other.adopt_tuning_record(chooser.record().entries());
+  EXPECT_EQ(other.record().rejection_reason(kProduct), "no engine computes so many rows");
+  EXPECT_EQ(other.record().entries(), chooser.record().entries()) << "for checkpoints";
+  EXPECT_FALSE(products().record().rejection_reason(kProduct)) << "on disk";
 }
 
 /// The favourite, which is faster, too, has no memory: what is taken instead holds for this
@@ -312,7 +314,7 @@ TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
   fluid::testing::change_host_gpu({.split_k_is_fast = true});
   for (const char* call : {"matmul_plan_create", "multiply", "graph_create"}) {
     SCOPED_TRACE(call);
-    GpuChooser chooser = products({.machine = call, .workspace = 2048});
+    GpuAlgorithmSelector chooser = products({.machine = call, .workspace = 2048});
     fail_host_gpu(call, fluid_gpu_out_of_memory);
     EXPECT_EQ(workspace_of(chooser), 0);
     EXPECT_EQ(workspace_of(chooser), 0) << "in this process";
@@ -323,14 +325,14 @@ TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
             std::string(call) +
             " was told to fail): another algorithm is used, also by runs that resume from this "
             "run's checkpoints"});
-    GpuChooser resumed(
-        gpu_, {chooser.record().terms(), {dir_.path(), 1 << 20}, chooser.record().decided()});
+    GpuAlgorithmSelector resumed(
+        gpu_, {chooser.record().settings(), {dir_.path(), 1 << 20}, chooser.record().entries()});
     EXPECT_EQ(workspace_of(resumed), 0);
-    EXPECT_EQ(resumed.record().decided(), chooser.record().decided());
-    GpuChooser other = products(chooser.record().terms());
-    other.adopt_tuning_record(chooser.record().decided());
+    EXPECT_EQ(resumed.record().entries(), chooser.record().entries());
+    GpuAlgorithmSelector other = products(chooser.record().settings());
+    other.adopt_tuning_record(chooser.record().entries());
     EXPECT_EQ(workspace_of(other), 0) << "of another process";
-    GpuChooser later = products(chooser.record().terms());
+    GpuAlgorithmSelector later = products(chooser.record().settings());
     EXPECT_EQ(workspace_of(later), kPartsBytes);
     EXPECT_TRUE(later.notes().empty());
   }
@@ -343,21 +345,21 @@ TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRejection) {
       "precision, or free GPU memory";
   fluid::testing::change_host_gpu(
       {.most_rows_computed = kProduct.m - 1, .rejection_result = fluid_gpu_out_of_memory});
-  GpuChooser chooser = products();
-  EXPECT_EQ(error_of<DeviceError>([&] { chooser.gpu_plan(kProduct, factors(), kWorkspace); }),
+  GpuAlgorithmSelector chooser = products();
+  EXPECT_EQ(error_of<DeviceError>([&] { chooser.create_plan(kProduct, factors(), kWorkspace); }),
             said);
-  fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
+  fail_host_gpu("matmul_algorithms", fluid_gpu_out_of_memory);
   EXPECT_EQ(
       error_of<DeviceError>([&] { chooser.has_algorithm(kProduct, kWorkspace); }).substr(0, 50),
       said.substr(0, 50));
-  EXPECT_TRUE(chooser.record().decided().empty());
+  EXPECT_TRUE(chooser.record().entries().empty());
   EXPECT_TRUE(chooser.has_algorithm(kProduct, kWorkspace));
 }
 
 TEST_F(GpuChooserTest, AWayThatCannotBeTimedIsPassedOver) {
   fluid::testing::change_host_gpu({.split_k_is_fast = true});
-  fail_host_gpu("graph_launch", fluid_gpu_misused);
-  GpuChooser chooser = products();
+  fail_host_gpu("graph_launch", fluid_gpu_invalid_usage);
+  GpuAlgorithmSelector chooser = products();
   EXPECT_EQ(workspace_of(chooser), 0);
   EXPECT_TRUE(chooser.notes().empty());
 }
@@ -379,41 +381,41 @@ TEST_F(GpuChooserTest, EachWayIsRecordedOnce) {
   for (const auto& [work_ms, graphs] : {std::pair(4.0F, 2), std::pair(0.001F, 4)}) {
     fluid::testing::change_host_gpu({.work_ms = work_ms});
     recorded = 0;
-    GpuChooser chooser(gpu, {{.machine = "counted", .workspace = 2048}, {"", 0}});
-    EXPECT_TRUE(chooser.gpu_plan(kProduct, f, kWorkspace));
+    GpuAlgorithmSelector chooser(gpu, {{.machine = "counted", .workspace = 2048}, {"", 0}});
+    EXPECT_TRUE(chooser.create_plan(kProduct, f, kWorkspace));
     EXPECT_EQ(recorded, graphs);
   }
 }
 
 /// A way that was kept counts only where the library still takes it.
 TEST_F(GpuChooserTest, WaysThatCannotBePreparedAreNone) {
-  products().gpu_plan(kProduct, factors(), kWorkspace);
-  GpuChooser again = products();
+  products().create_plan(kProduct, factors(), kWorkspace);
+  GpuAlgorithmSelector again = products();
   FluidGpuTable strict = host_gpu_table();
-  strict.matmul_plan_create = [](FluidGpu*, const FluidGpuMatmul*, const FluidGpuChoice*,
-                                 FluidGpuPlan**) { return fluid_gpu_misused; };
+  strict.matmul_plan_create = [](FluidGpu*, const FluidGpuMatmul*, const FluidGpuAlgorithm*,
+                                 FluidGpuPlan**) { return fluid_gpu_invalid_usage; };
   const auto gpu = std::make_shared<const OpenGpu>(strict, 0);
-  GpuChooser none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
+  GpuAlgorithmSelector none(gpu, {again.record().settings(), {dir_.path(), 1 << 20}});
   EXPECT_TRUE(again.has_algorithm(kProduct, kWorkspace));
   EXPECT_FALSE(none.has_algorithm(kProduct, kWorkspace));
 }
 
-TEST(GpuChooser, AGpuThatFailsAsAWayIsTriedEndsIt) {
+TEST(GpuAlgorithmSelector, AGpuThatFailsAsAWayIsTriedEndsIt) {
   for (const int calls : {0, 1, 2, 10, 19}) {
     fluid::testing::reset_host_gpu({});
     const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
     const GpuMemory memory = gpu->gpu.allocate(4096);
-    GpuChooser chooser(gpu, {{.machine = "failing", .workspace = 2048}, {"", 0}});
+    GpuAlgorithmSelector chooser(gpu, {{.machine = "failing", .workspace = 2048}, {"", 0}});
     fail_host_gpu("multiply", fluid_gpu_failed, calls);
-    EXPECT_EQ(error_of<DeviceError>([&] {
-                chooser.gpu_plan(kProduct,
-                                 {.a = memory.data(),
-                                  .b = memory.data() + 128,
-                                  .result = memory.data() + 512,
-                                  .workspace = memory.data() + 1024},
-                                 kWorkspace);
-              }),
-              "multiply was told to fail")
+    EXPECT_TRUE(states(error_of<DeviceError>([&] {
+                         chooser.create_plan(kProduct,
+                                             {.a = memory.data(),
+                                              .b = memory.data() + 128,
+                                              .result = memory.data() + 512,
+                                              .workspace = memory.data() + 1024},
+                                             kWorkspace);
+                       }),
+                       "multiply was told to fail"))
         << calls;
   }
 }
@@ -446,14 +448,14 @@ TEST(GpuTaskText, SaysAllThatAConvolutionIs) {
 TEST(GpuTaskText, TellsConvolutionsApart) {
   using C = FluidGpuConvolution;
   const C c = fluid::testing::convolution_of(fluid_gpu_forward, fluid_gpu_f32);
-  std::set<std::string> keys = {key_text_of(c)};
+  std::set<std::string> keys = {task_key(c)};
   const auto add = [&](auto change) {
     C other = c;
     change(other);
-    EXPECT_TRUE(keys.insert(key_text_of(other)).second) << key_text_of(other);
+    EXPECT_TRUE(keys.insert(task_key(other)).second) << task_key(other);
   };
   add([](C& o) { o.direction = fluid_gpu_data_gradient; });
-  add([](C& o) { o.number = fluid_gpu_bf16; });
+  add([](C& o) { o.dtype = fluid_gpu_bf16; });
   for (const auto part : {&C::tf32, &C::channels_last, &C::adds, &C::bias, &C::relu}) {
     add([&](C& o) { o.*part = 1; });
   }
@@ -472,30 +474,30 @@ TEST(GpuTaskText, TellsConvolutionsApart) {
 TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
   FluidGpuConvolution c = fluid::testing::convolution_of(
       fluid_gpu_forward, fluid_gpu_f32, false, {.images = 1, .channels = 1, .filters = 1});
-  const auto queries_library = [&](GpuChooser& chooser) {
-    fail_host_gpu("convolution_choices", fluid_gpu_out_of_memory);
+  const auto queries_library = [&](GpuAlgorithmSelector& chooser) {
+    fail_host_gpu("convolution_algorithms", fluid_gpu_out_of_memory);
     try {
-      chooser.gpu_plan(c, factors(), kWorkspace);
+      chooser.create_plan(c, factors(), kWorkspace);
       return false;
     } catch (const DeviceError&) {
-      chooser.gpu_plan(c, factors(), kWorkspace);
+      chooser.create_plan(c, factors(), kWorkspace);
       return true;
     }
   };
-  GpuChooser first = products();
+  GpuAlgorithmSelector first = products();
   EXPECT_TRUE(queries_library(first));
   EXPECT_FALSE(queries_library(first)) << "in this process";
-  GpuChooser second = products();
+  GpuAlgorithmSelector second = products();
   EXPECT_FALSE(queries_library(second)) << "on disk";
   c.padding[0] = c.padding[1] = 0;
   c.map_height -= 2;
   c.map_width -= 2;
   EXPECT_TRUE(queries_library(second)) << "another one";
   fluid::testing::change_host_gpu({.most_filters = 0});
-  GpuChooser unable = products({.machine = "another", .workspace = 2048});
+  GpuAlgorithmSelector unable = products({.machine = "another", .workspace = 2048});
   EXPECT_FALSE(unable.has_algorithm(c, kWorkspace));
-  EXPECT_TRUE(unable.record().refusal(c));
+  EXPECT_TRUE(unable.record().rejection_reason(c));
 }
 
 }  // namespace
-}  // namespace fluid::gpu_chooser_test
+}  // namespace fluid::gpu_algorithm_selector_test

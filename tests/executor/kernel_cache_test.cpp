@@ -1,4 +1,4 @@
-#include "executor/device/kernel_memo.h"
+#include "executor/device/kernel_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "passes/pass.h"
 #include "tests/support/small_programs.h"
 
-namespace fluid::kernel_memo_test {
+namespace fluid::kernel_cache_test {
 namespace {
 
 /// The step of the seed network, compiled up to its memory plan.
@@ -21,19 +21,19 @@ struct Step {
     plan = memory_plan(*program, options);
   }
   std::unique_ptr<Executable> build(Device& device) const {
-    return device.build(*program, plan, options);
+    return device.compile(*program, plan, options);
   }
 };
 
-TEST(KernelMemo, SchedulesABodyOnceForAllBatches) {
+TEST(KernelCache, SchedulesABodyOnceForAllBatches) {
   const CpuTarget target(describe_host(2));
   const Step full(target, {.batch = 32, .libraries = false});
-  const int once = target.kernels().scheduled();
+  const int once = target.kernels().size();
   EXPECT_GT(once, 0);
   const Step rest(target, {.batch = 31, .libraries = false});
-  EXPECT_EQ(target.kernels().scheduled(), once);
+  EXPECT_EQ(target.kernels().size(), once);
   const Step wide(target, {.batch = 32, .dtype = DType::f64, .libraries = false});
-  EXPECT_GT(target.kernels().scheduled(), once) << "other types are other kernels";
+  EXPECT_GT(target.kernels().size(), once) << "other types are other kernels";
 }
 
 /// A fused group whose body computes `op` of its argument.
@@ -47,9 +47,9 @@ ir::Op& group_of(ir::Program& program, const std::string& op, const std::string&
   return *program.main().append("fused", {x->result()}, {{"body", GraphRef{name}}}, {type});
 }
 
-TEST(KernelMemo, TellsBodiesByWhatTheyCompute) {
+TEST(KernelCache, TellsBodiesByWhatTheyCompute) {
   ir::Program program("p");
-  KernelMemo memo;
+  KernelCache memo;
   const kir::Kernel& kernel = memo.kernel_of(group_of(program, "exp", "a"));
   EXPECT_EQ(&memo.kernel_of(group_of(program, "exp", "b")), &kernel);
   EXPECT_NE(&memo.kernel_of(group_of(program, "neg", "c")), &kernel);
@@ -77,4 +77,4 @@ TEST(CpuExecutable, RejectsAPlanWithTooLittleWorkspace) {
 }
 
 }  // namespace
-}  // namespace fluid::kernel_memo_test
+}  // namespace fluid::kernel_cache_test

@@ -1,4 +1,4 @@
-#include "executor/device/kernel_memo.h"
+#include "executor/device/kernel_cache.h"
 
 #include "codegen/schedule.h"
 #include "ir/print.h"
@@ -7,8 +7,8 @@
 namespace fluid {
 namespace {
 
-/// Text of everything in `body` that its kernel depends on: ops, attributes and types, not names or
-/// locations.
+/// Serialises the properties of `body` that determine its kernel: ops, attributes and types.
+/// Excludes names and locations.
 std::string content_of(const ir::Graph& body) {
   std::map<const ir::Op*, size_t> number;
   std::string text;
@@ -29,25 +29,25 @@ std::string content_of(const ir::Graph& body) {
 
 }  // namespace
 
-KernelMemo::KernelMemo()
-    : KernelMemo([](const ir::Graph& body, const std::string& name) {
-        return Passes{schedule(body, name)};
+KernelCache::KernelCache()
+    : KernelCache([](const ir::Graph& body, const std::string& name) {
+        return Kernels{schedule(body, name)};
       }) {}
 
-const KernelMemo::Passes& KernelMemo::passes_of(const ir::Op& fused) {
+const KernelCache::Kernels& KernelCache::kernels_of(const ir::Op& fused) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   const ir::Graph* body = fused.graph()->program().find(name);
   check(body != nullptr, [&] { return "fused op without its body '" + name + "'"; });
   const std::string content = content_of(*body);
   const std::scoped_lock lock(mutex_);
-  std::unique_ptr<const Passes>& passes = passes_[content];
-  if (!passes) passes = std::make_unique<const Passes>(schedule_(*body, "kernel"));
-  return *passes;
+  std::unique_ptr<const Kernels>& kernels = kernels_[content];
+  if (!kernels) kernels = std::make_unique<const Kernels>(schedule_(*body, "kernel"));
+  return *kernels;
 }
 
-int KernelMemo::scheduled() const {
+int KernelCache::size() const {
   const std::scoped_lock lock(mutex_);
-  return static_cast<int>(passes_.size());
+  return static_cast<int>(kernels_.size());
 }
 
 ScratchLayout scratch_layout(const kir::Kernel& kernel, int64_t batch) {
@@ -55,7 +55,7 @@ ScratchLayout scratch_layout(const kir::Kernel& kernel, int64_t batch) {
   for (const kir::Buffer& b : kernel.buffers) {
     if (b.role != kir::Buffer::Role::scratch) continue;
     layout.offsets.push_back(layout.bytes);
-    layout.bytes += aligned(b.elements.at(batch) * size_of(b.dtype));
+    layout.bytes += align_up(b.elements.at(batch) * size_of(b.dtype));
   }
   return layout;
 }

@@ -1,12 +1,12 @@
 // What cuBLASLt is told of a product, read back from it. No GPU is needed for that.
 
-#include "executor/cuda/product_description.h"
+#include "executor/cuda/matmul_description.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace fluid::cuda::product_description_test {
+namespace fluid::cuda::matmul_description_test {
 namespace {
 
 constexpr FluidGpuMatmul kProduct = {.operands = fluid_gpu_f32,
@@ -15,21 +15,21 @@ constexpr FluidGpuMatmul kProduct = {.operands = fluid_gpu_f32,
                                      .m = 3,
                                      .n = 4,
                                      .k = 5,
-                                     .a_row = 3,
-                                     .b_row = 4,
-                                     .result_row = 4,
+                                     .a_row_stride = 3,
+                                     .b_row_stride = 4,
+                                     .result_row_stride = 4,
                                      .count = 1,
-                                     .a_matrix = 15,
-                                     .b_matrix = 20,
-                                     .result_matrix = 12};
+                                     .a_matrix_stride = 15,
+                                     .b_matrix_stride = 20,
+                                     .result_matrix_stride = 12};
 
 /// An attribute of the operation.
 template <class T>
 T told(const FluidGpuMatmul& product, cublasLtMatmulDescAttributes_t attribute) {
-  ProductDescription description(product);
+  MatmulDescription description(product);
   T value = {};
   size_t written = 0;
-  const cublasStatus_t status = description.with([&](auto operation, auto, auto, auto, auto) {
+  const cublasStatus_t status = description.call_with([&](auto operation, auto, auto, auto, auto) {
     return cublasLtMatmulDescGetAttribute(operation, attribute, &value, sizeof value, &written);
   });
   EXPECT_EQ(status, CUBLAS_STATUS_SUCCESS);
@@ -41,9 +41,9 @@ T told(const FluidGpuMatmul& product, cublasLtMatmulDescAttributes_t attribute) 
 template <class T>
 std::array<T, 3> laid_out(const FluidGpuMatmul& product,
                           cublasLtMatrixLayoutAttribute_t attribute) {
-  ProductDescription description(product);
+  MatmulDescription description(product);
   std::array<T, 3> values = {};
-  const cublasStatus_t status = description.with([&](auto, auto a, auto b, auto, auto d) {
+  const cublasStatus_t status = description.call_with([&](auto, auto a, auto b, auto, auto d) {
     size_t written = 0;
     cublasStatus_t worst = CUBLAS_STATUS_SUCCESS;
     const cublasLtMatrixLayout_t layouts[] = {a, b, d};
@@ -58,7 +58,7 @@ std::array<T, 3> laid_out(const FluidGpuMatmul& product,
   return values;
 }
 
-TEST(ProductDescription, ComputesF32ExactlyUnlessItMayRound) {
+TEST(MatmulDescription, ComputesF32ExactlyUnlessItMayRound) {
   const auto computes = [](FluidGpuDtype number, bool tf32) {
     FluidGpuMatmul p = kProduct;
     p.operands = p.result = number;
@@ -74,7 +74,7 @@ TEST(ProductDescription, ComputesF32ExactlyUnlessItMayRound) {
   }
 }
 
-TEST(ProductDescription, ExchangesAAndB) {
+TEST(MatmulDescription, ExchangesAAndB) {
   EXPECT_EQ(told<int32_t>(kProduct, CUBLASLT_MATMUL_DESC_TRANSA), CUBLAS_OP_N) << "b";
   EXPECT_EQ(told<int32_t>(kProduct, CUBLASLT_MATMUL_DESC_TRANSB), CUBLAS_OP_T) << "a";
   using Extents = std::array<uint64_t, 3>;
@@ -86,7 +86,7 @@ TEST(ProductDescription, ExchangesAAndB) {
             (std::array<int32_t, 3>{CUBLASLT_ORDER_COL, CUBLASLT_ORDER_COL, CUBLASLT_ORDER_COL}));
 }
 
-TEST(ProductDescription, CountsMatrices) {
+TEST(MatmulDescription, CountsMatrices) {
   FluidGpuMatmul p = kProduct;
   p.count = 7;
   EXPECT_EQ(laid_out<int32_t>(p, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT),
@@ -97,7 +97,7 @@ TEST(ProductDescription, CountsMatrices) {
             (std::array<int32_t, 3>{1, 1, 1}));
 }
 
-TEST(ProductDescription, SaysTheTypes) {
+TEST(MatmulDescription, SaysTheTypes) {
   FluidGpuMatmul p = kProduct;
   p.operands = fluid_gpu_bf16;
   using Types = std::array<uint32_t, 3>;
@@ -113,7 +113,7 @@ TEST(ProductDescription, SaysTheTypes) {
   EXPECT_EQ(told<int32_t>(p, CUBLASLT_MATMUL_DESC_SCALE_TYPE), CUDA_R_64F);
 }
 
-TEST(ProductDescription, SaysTheEpilogue) {
+TEST(MatmulDescription, SaysTheEpilogue) {
   const auto epilogue = [](bool bias, bool relu) {
     FluidGpuMatmul p = kProduct;
     p.bias = bias;
@@ -126,15 +126,15 @@ TEST(ProductDescription, SaysTheEpilogue) {
   EXPECT_EQ(epilogue(true, true), CUBLASLT_EPILOGUE_RELU_BIAS);
 }
 
-TEST(ProductDescription, TakesTheAddressOfABias) {
+TEST(MatmulDescription, TakesTheAddressOfABias) {
   FluidGpuMatmul p = kProduct;
   p.bias = 1;
-  ProductDescription description(p);
+  MatmulDescription description(p);
   const float bias = 0;
   description.set_bias(&bias);
   const void* found = nullptr;
   size_t written = 0;
-  EXPECT_EQ(description.with([&](auto operation, auto, auto, auto, auto) {
+  EXPECT_EQ(description.call_with([&](auto operation, auto, auto, auto, auto) {
     return cublasLtMatmulDescGetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &found,
                                           sizeof found, &written);
   }),
@@ -142,8 +142,8 @@ TEST(ProductDescription, TakesTheAddressOfABias) {
   EXPECT_EQ(found, &bias);
 }
 
-TEST(ProductPreference, AllowsWhatIsReproducibleAndFits) {
-  ProductPreference preference(12345);
+TEST(MatmulPreference, AllowsWhatIsReproducibleAndFits) {
+  MatmulPreference preference(12345);
   ASSERT_EQ(preference.status(), CUBLAS_STATUS_SUCCESS);
   size_t written = 0;
   uint64_t workspace = 0;
@@ -160,4 +160,4 @@ TEST(ProductPreference, AllowsWhatIsReproducibleAndFits) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda::product_description_test
+}  // namespace fluid::cuda::matmul_description_test

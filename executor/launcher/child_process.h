@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fluid {
+
+/// A queue of signals for single-threaded programs. While the object exists, SIGINT, SIGTERM,
+/// SIGHUP (unless ignored), SIGUSR1 and SIGCHLD are blocked and queued in a signalfd.
+class SignalQueue {
+ public:
+  SignalQueue();
+  ~SignalQueue();
+  SignalQueue(const SignalQueue&) = delete;
+
+  int fd() const { return fd_; }  ///< the signalfd; readable while a signal is queued
+  std::optional<int> pop();       ///< removes and returns the next signal; absent if none is queued
+
+ private:
+  int fd_ = -1;
+};
+
+/// A program's path, its argv, and its environment variables ("NAME=value").
+struct CommandLine {
+  std::string path;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+};
+
+/// A running child process.
+struct ChildProcess {
+  pid_t pid = -1;
+  int out = -1, err = -1;  ///< non-blocking read ends of the pipes from its stdout and stderr
+};
+
+/// Starts a child process with /dev/null as its stdin. Puts the child into its own process group,
+/// so that Ctrl-C in the terminal does not reach the child. The kernel kills the child when this
+/// process exits. Throws DeviceError if a system call fails.
+ChildProcess start_child(const CommandLine& command);
+
+/// argv[0] of a child process before exec(). start_child() first starts fluidrun itself, because
+/// only the child can call prctl(PR_SET_PDEATHSIG).
+inline constexpr const char* kChildName = "fluidrun-child";
+
+/// Whether `argv` is a command line of `fluidrun train`. A training process blocks its signals from
+/// the start.
+bool is_train_command(char** argv);
+
+/// main() of a process whose argv[0] is kChildName. Calls exec() for the program in `argv`. Returns
+/// an exit code, and only on failure.
+int exec_program(char** argv);
+
+}  // namespace fluid
