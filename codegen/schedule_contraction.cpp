@@ -166,7 +166,7 @@ void Contraction::choose_tiles() {
   double best = tile_cost(loads, {}, {});
   auto consider = [&](const Tile& a, const Tile& b) {
     const double cost = tile_cost(loads, a, b);
-    // Of equal costs, takes the tiles of the innermost variables, because their loads are
+    // Breaks ties in favour of the tiles of the innermost variables, because their loads are
     // contiguous.
     if (cost > best + 1e-9) return;
     best = cost;

@@ -16,7 +16,7 @@
 
 namespace fluid {
 
-/// What a variable is used for. Checkpoints and parameter files treat each kind differently.
+/// The use of a variable. Checkpoints and parameter files treat each kind differently.
 enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< optimizer state, such as Adam's moments; training cannot resume without it

@@ -15,7 +15,7 @@ struct Link {
   double latency_ms = 0;    ///< latency per message
 };
 
-/// What one collective sends around the ring.
+/// The traffic of one collective around the ring.
 struct CollectiveTraffic {
   int64_t bytes = 0;
   /// Number of passes around the ring: 2 for an all-reduce, 1 for a reduce-scatter or all-gather.

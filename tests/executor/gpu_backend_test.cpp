@@ -28,7 +28,7 @@ std::string absence(const std::string& library) {
   return backend.unavailable_reason;
 }
 
-/// What require_supported_gpu throws as a DeviceError.
+/// Returns the text of the DeviceError that require_supported_gpu() throws.
 std::string refusal(const GpuBackend& backend, int device) {
   try {
     require_supported_gpu(backend, device);

@@ -42,7 +42,7 @@ void log(std::string text) {
 
 }  // namespace
 
-/// What `throw` calls: logs the message, then calls the C++ runtime's function of this name.
+/// Replaces the function that `throw` calls: logs the message, then calls the C++ runtime's own.
 extern "C" [[noreturn]] void __cxa_throw(void* object, std::type_info* type,
                                          void (*destroy)(void*)) {
   const int errno_before = errno;
