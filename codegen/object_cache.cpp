@@ -163,6 +163,19 @@ std::vector<Entry> entries_of(const fs::path& directory) {
   return entries;
 }
 
+/// Returns the total size of the files that are named like entries. Faster than entries_of(), as it
+/// opens no file.
+int64_t bytes_named_as_entries(const fs::path& directory) {
+  int64_t total = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (!names_entry(it->path().filename().native())) continue;
+    struct stat info = {};
+    if (lstat(it->path().c_str(), &info) == 0) total += info.st_size;
+  }
+  return total;
+}
+
 }  // namespace
 
 ObjectCache ObjectCache::for_kernels(std::string directory, int64_t limit) {
@@ -251,7 +264,7 @@ void ObjectCache::put(const std::string& key, const std::string& object) const {
 }
 
 void ObjectCache::evict() const {
-  if (directory_.empty()) return;
+  if (directory_.empty() || bytes_named_as_entries(directory_) <= limit_) return;
   std::vector<Entry> entries = entries_of(directory_);
   int64_t total = 0;
   for (const Entry& entry : entries) total += entry.bytes;
