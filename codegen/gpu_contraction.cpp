@@ -14,12 +14,12 @@ using Kind = kir::For::Kind;
 
 constexpr int64_t kBlockThreads = 128;  // CUDA block size if each thread computes one tile
 // Maximum accumulators of a thread; they are in registers.
-constexpr int64_t kMaxAccumulators = 32;
+constexpr int64_t kMaxThreadAccumulators = 32;
 // Maximum accumulators of a tile that a team computes.
 constexpr int64_t kMaxTeamAccumulators = 16;
-constexpr int64_t kMaxTile = 8;               // maximum tile size along one variable
-constexpr double kMinTermsPerSplit = 64;      // minimum number of terms in a split of split-K
-constexpr double kMaxUnrolledProducts = 256;  // maximum multiply-adds in the innermost loop's body
+constexpr int64_t kMaxTile = 8;           // maximum tile size along one variable
+constexpr double kMinTermsPerSplit = 64;  // minimum number of terms in a split of split-K
+constexpr double kMaxUnrolledFmas = 256;  // maximum multiply-adds in the innermost loop's body
 constexpr int64_t kVectorTerms = 4;  // number of adjacent terms whose operand one vector load reads
 constexpr double kUncoalescedCost = 8;  // cost of an uncoalesced load; a coalesced load costs 1
 
@@ -132,7 +132,7 @@ double GpuContraction::tile_cost(const std::vector<Tile>& tiles) const {
 
 void GpuContraction::choose_tiles() {
   const Vars& vars = sinks_.front().out;
-  const int64_t most = lanes_reduced_ ? kMaxTeamAccumulators : kMaxAccumulators;
+  const int64_t most = lanes_reduced_ ? kMaxTeamAccumulators : kMaxThreadAccumulators;
   double best = tile_cost({});
   auto consider = [&](const std::vector<Tile>& tiles) {
     const double c = tile_cost(tiles);
@@ -243,7 +243,7 @@ kir::Block& GpuContraction::emit_reduction_loops(TileBody& tile, kir::Block& out
   while (serial > 1) {
     const Dim& extent = b_.extent(vars[serial - 1]);
     copies *= estimated_extent(extent);
-    if (extent.batch || copies > kMaxUnrolledProducts) break;
+    if (extent.batch || copies > kMaxUnrolledFmas) break;
     --serial;
   }
   const Dim& inner = b_.extent(vars[serial - 1]);

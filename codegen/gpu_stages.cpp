@@ -214,8 +214,8 @@ double group_iterations(const Group& group, const Vars& vars) {
 
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) {
   const kir::Kernel& kernel = sweep.front();
-  const bool may_reject_data = kernel.buffers.back().role == kir::Buffer::Role::error;
-  if (sweep.size() > 1 || may_reject_data) return false;
+  const bool checks_data = kernel.buffers.back().role == kir::Buffer::Role::error;
+  if (sweep.size() > 1 || checks_data) return false;
   double elements = 0;
   for (const GroupSink& s : group.sinks)
     elements += group_iterations(group, s.out) * group_iterations(group, s.reduce);

@@ -65,7 +65,7 @@ class Assigner {
     if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {
       return false;
     }
-    return def.kernels->empty() || claimed_seconds(op, true).has_value();
+    return def.kernels->empty() || library_seconds(op, true).has_value();
   }
 
   /// Connected components of the layout-agnostic ops. Two ops are connected by a value for which
@@ -110,7 +110,7 @@ class Assigner {
   double best_seconds(const ir::Op& op, bool last) const {
     const auto program = program_with_layout(op, last);
     const double generated = target_.generated_seconds(*program->main().ops.back());
-    return std::min(generated, claimed_seconds(op, last).value_or(generated));
+    return std::min(generated, library_seconds(op, last).value_or(generated));
   }
 
   /// A program that holds only `op`. If `last`, the values with a layout choice are channels-last.
@@ -128,12 +128,13 @@ class Assigner {
     return program;
   }
 
-  std::optional<double> claimed_seconds(const ir::Op& op, bool last) const {
+  std::optional<double> library_seconds(const ir::Op& op, bool last) const {
     const auto program = program_with_layout(op, last);
     const ir::Op& copy = *program->main().ops.back();
     std::optional<double> best;
-    for (const Claim& claim : target_.claims(copy, {})) {
-      if (claim.fits(copy, copy) && (!best || claim.seconds < *best)) best = claim.seconds;
+    for (const KernelCandidate& candidate : target_.candidates(copy, {})) {
+      if (candidate.fits(copy, copy) && (!best || candidate.seconds < *best))
+        best = candidate.seconds;
     }
     return best;
   }

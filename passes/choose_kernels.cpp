@@ -40,7 +40,7 @@ constexpr double kMinContractionProducts = 16;
 /// An op with its epilogue ops, and the library kernel chosen to run them.
 struct ChosenKernel {
   std::vector<ir::Op*> ops;
-  Claim claim;
+  KernelCandidate candidate;
   double library;    ///< predicted seconds, plus the prevented_seconds() of the chain
   double generated;  ///< predicted seconds of generated code
 };
@@ -84,10 +84,10 @@ class Chooser {
          op != nullptr && !chosen_ops_.contains(op) && chain.size() <= kMaxEpilogue;
          op = single_user(*op, uses_, outputs_)) {
       chain.push_back(op);
-      const std::optional<Claim>& claim = fastest(chain);
-      if (!claim) continue;
-      const double library = claim->seconds + prevented_seconds(chain);
-      if (library < generated) best = ChosenKernel{chain, *claim, library, generated};
+      const std::optional<KernelCandidate>& candidate = fastest(chain);
+      if (!candidate) continue;
+      const double library = candidate->seconds + prevented_seconds(chain);
+      if (library < generated) best = ChosenKernel{chain, *candidate, library, generated};
     }
     return best;
   }
@@ -145,14 +145,14 @@ class Chooser {
   }
 
   /// Result of fastest_of(), cached by the structure of the chain (GroupKey).
-  const std::optional<Claim>& fastest(const std::vector<ir::Op*>& chain) {
+  const std::optional<KernelCandidate>& fastest(const std::vector<ir::Op*>& chain) {
     const std::vector<const ir::Op*> ops(chain.begin(), chain.end());
     const auto [known, added] = fastest_.try_emplace(key_of_group(ops, {}, kinds_));
     if (added) known->second = fastest_of(ops);
     return known->second;
   }
 
-  std::optional<Claim> fastest_of(const std::vector<const ir::Op*>& chain) const {
+  std::optional<KernelCandidate> fastest_of(const std::vector<const ir::Op*>& chain) const {
     const auto copy = concrete_copy(chain, options_.batch);
     const auto& ops = copy->main().ops;
     const ir::Op& head = *ops[ops.size() - chain.size()];
@@ -161,8 +161,8 @@ class Chooser {
       epilogue.push_back(ops[i].get());
     }
     const ir::Op& last = *ops.back();
-    for (const Claim& claim : target_.claims(head, epilogue)) {
-      if (claim.fits(head, last) && suits_mode(claim)) return claim;
+    for (const KernelCandidate& candidate : target_.candidates(head, epilogue)) {
+      if (candidate.fits(head, last) && suits_mode(candidate)) return candidate;
     }
     return std::nullopt;
   }
@@ -170,14 +170,14 @@ class Chooser {
   /// Whether the library kernel may be used in Options::mode. In training, a kernel must propagate
   /// NaN, so that divergence stays visible. In inference, the result of a sample must not depend on
   /// other samples.
-  bool suits_mode(const Claim& claim) const {
-    return options_.mode == Mode::train ? claim.propagates_nan : !claim.mixes_samples;
+  bool suits_mode(const KernelCandidate& candidate) const {
+    return options_.mode == Mode::train ? candidate.propagates_nan : !candidate.mixes_samples;
   }
 
   /// Index of the operand of the fused op that its result may overwrite: the addend of the last
   /// epilogue op. nullopt if the kernel does not allow it, or if the head also reads the addend.
   static std::optional<int64_t> overwritten(const ChosenKernel& kernel) {
-    if (!kernel.claim.overwrites_addend) return std::nullopt;
+    if (!kernel.candidate.overwrites_addend) return std::nullopt;
     const std::vector<ir::Op*>& ops = kernel.ops;
     const Values& summands = ops.back()->operands;
     const Value addend = summands.at(summands.at(0).op() == ops.at(ops.size() - 2) ? 1 : 0);
@@ -206,10 +206,11 @@ class Chooser {
   }
 
   static void note_kernel(ir::Op& fused, const ChosenKernel& kernel) {
-    fused.attrs.set("kernel", kernel.claim.kernel);
+    fused.attrs.set("kernel", kernel.candidate.kernel);
     fused.attrs.set("predicted_ns",
                     std::vector{nanoseconds(kernel.library), nanoseconds(kernel.generated)});
-    if (kernel.claim.workspace > 0) fused.attrs.set("workspace_bytes", kernel.claim.workspace);
+    if (kernel.candidate.workspace > 0)
+      fused.attrs.set("workspace_bytes", kernel.candidate.workspace);
   }
 
   ir::Program& program_;
@@ -220,7 +221,7 @@ class Chooser {
   std::set<const ir::Op*> chosen_ops_;  ///< ops that a chosen library kernel runs
   OpKinds kinds_;
   std::unordered_map<int, double> generated_;  ///< op kind -> seconds of generated code
-  std::unordered_map<GroupKey, std::optional<Claim>, GroupKeyHash> fastest_;
+  std::unordered_map<GroupKey, std::optional<KernelCandidate>, GroupKeyHash> fastest_;
 };
 
 bool run_choose_kernels(ir::Program& program, const Options& options, const Target& target) {

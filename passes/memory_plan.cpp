@@ -64,7 +64,7 @@ class Lifetimes {
 class Reader {
  public:
   Reader(const ir::Graph& graph, const Options& options)
-      : graph_(graph), guard_(options.guard_plan ? 64 : 0), lifetimes_(graph) {
+      : graph_(graph), guard_(options.guard_plan ? kAlign : 0), lifetimes_(graph) {
     for (const auto& op : graph.ops) {
       if (op->name == "param") parameters_.insert(op->symbol);
       if (is_store(*op) && op->role == ir::Role::optimize) optimizer_states_.insert(op->symbol);

@@ -11,7 +11,7 @@ namespace fluid {
 
 /// Offer of a library (oneDNN, cuDNN, ...) to run an op and its epilogue: the kernel and its
 /// predicted time.
-struct Claim {
+struct KernelCandidate {
   std::string kernel;          ///< name of the library kernel, such as "onednn.conv"
   double seconds = 0;          ///< predicted run time
   int64_t workspace = 0;       ///< bytes of scratch memory
@@ -55,10 +55,11 @@ class Target {
   virtual std::string name() const = 0;  ///< name of the target, such as "cpu"
   virtual int threads() const = 0;
   /// Library kernels that can run `op` followed by `epilogue`, fastest first.
-  virtual std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const = 0;
+  virtual std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                                  const Chain& epilogue) const = 0;
   /// Predicted run time, in seconds, of a generated kernel that computes `op`.
   virtual double generated_seconds(const ir::Op& op) const = 0;
-  /// One message for each op for which claims() found that a library cannot run it.
+  /// One message for each op for which candidates() found that a library cannot run it.
   virtual std::vector<std::string> rejection_messages() const { return {}; }
   /// Whether library kernels may write to variables. True if the executor can prevent them from
   /// running in a rejected step.

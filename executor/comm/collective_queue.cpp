@@ -64,11 +64,11 @@ void CollectiveQueue::abandon() {
 void CollectiveQueue::run(const QueuedCollective& queued) {
   const auto& [kind, data, count, dtype, times] = queued;
   switch (kind) {
-    case CollectiveKind::sum:
+    case CollectiveKind::all_reduce:
       return communicator_.all_reduce(data, count, dtype);
-    case CollectiveKind::scatter:
+    case CollectiveKind::reduce_scatter:
       return communicator_.reduce_scatter(data, count, dtype);
-    case CollectiveKind::gather:
+    case CollectiveKind::all_gather:
       return communicator_.all_gather(data, count, dtype);
   }
 }

@@ -40,14 +40,14 @@ bool CpuTarget::matches_host_isa() const {
   return cpu_.vector_bits == here.vector_bits && cpu_.bf16 == here.bf16;
 }
 
-std::vector<Claim> CpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
+std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op, const Chain& epilogue) const {
   if (!matches_host_isa()) return {};
   const ScopedLibraryThreads guard(cpu_.threads);
   double touched = 0;
   for (const bool results : {false, true}) {
     for (const Type& t : types_of(op, results)) touched += static_cast<double>(t.bytes_at(1));
   }
-  return library_claims(op, epilogue, cpu_, bandwidth(cpu_, touched));
+  return library_candidates(op, epilogue, cpu_, bandwidth(cpu_, touched));
 }
 
 double CpuTarget::generated_seconds(const ir::Op& op) const {
@@ -79,7 +79,8 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
 }
 
 int64_t CpuTarget::scratch_bytes(const ir::Op& fused, int64_t batch) const {
-  if (fused.attrs.has("kernel")) return 0;  // library kernel: its Claim holds the workspace size
+  if (fused.attrs.has("kernel"))
+    return 0;  // library kernel: its KernelCandidate holds the workspace size
   return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 

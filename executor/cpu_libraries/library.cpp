@@ -17,16 +17,17 @@ void check_spare_memory() {
 
 #ifdef FLUID_ONEDNN
 
-std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
-                                  const TargetDescription& cpu, double bytes_per_second) {
+std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Chain& epilogue,
+                                                const TargetDescription& cpu,
+                                                double bytes_per_second) {
   check_spare_memory();
   const OnednnRates rates = {.flops = cpu.gflops_f32 * 1e9 * cpu.threads,
                              .bytes = bytes_per_second,
                              .vector_lanes = cpu.vector_bits / 32};
-  std::vector<Claim> claims = onednn_claims(op, epilogue, rates);
-  std::ranges::move(winograd_claims(op, epilogue, rates), std::back_inserter(claims));
-  std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
-  return claims;
+  std::vector<KernelCandidate> candidates = onednn_candidates(op, epilogue, rates);
+  std::ranges::move(winograd_candidates(op, epilogue, rates), std::back_inserter(candidates));
+  std::ranges::stable_sort(candidates, std::less(), &KernelCandidate::seconds);
+  return candidates;
 }
 
 std::string library_version() { return onednn_version(); }
@@ -50,7 +51,8 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
 
 #else
 
-std::vector<Claim> library_claims(const ir::Op&, const Chain&, const TargetDescription&, double) {
+std::vector<KernelCandidate> library_candidates(const ir::Op&, const Chain&,
+                                                const TargetDescription&, double) {
   return {};
 }
 

@@ -14,11 +14,12 @@ namespace fluid {
 /// cannot allocate memory for generated code.
 void check_spare_memory();
 
-/// Returns the libraries' claims (kernels that can compute `op` and `epilogue`, with predicted
+/// Returns the libraries' candidates (kernels that can compute `op` and `epilogue`, with predicted
 /// times) on `cpu`, fastest first. Empty in a build without libraries. `bytes_per_second`:
 /// bandwidth of the cache or memory that holds the op's tensors.
-std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
-                                  const TargetDescription& cpu, double bytes_per_second);
+std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Chain& epilogue,
+                                                const TargetDescription& cpu,
+                                                double bytes_per_second);
 
 /// Returns the libraries' names and versions; "" in a build without libraries.
 std::string library_version();

@@ -116,12 +116,13 @@ double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const O
   return seconds;
 }
 
-/// Adds to `claim` the layouts that the primitive requires. Returns nullopt if Layout cannot
+/// Adds to `candidate` the layouts that the primitive requires. Returns nullopt if Layout cannot
 /// express one of these layouts.
-std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan, Claim claim) {
-  claim.workspace = plan.workspace_bytes();
+std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const OnednnPlan& plan,
+                                                   KernelCandidate candidate) {
+  candidate.workspace = plan.workspace_bytes();
   for (const OnednnPlan::Arg& arg : plan.args) {
-    if (task.widened) claim.workspace += align_up(arg.wanted.get_size());
+    if (task.widened) candidate.workspace += align_up(arg.wanted.get_size());
   }
   for (size_t i = 0; i <= task.operands.size(); ++i) {
     const bool result = i == task.operands.size();
@@ -130,33 +131,37 @@ std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan
     const std::optional<Type> wanted =
         arg.wanted == arg.given ? type : with_onednn_layout(type, arg.wanted);
     if (!wanted) return std::nullopt;
-    (result ? claim.results : claim.operands).push_back(wanted->layout);
+    (result ? candidate.results : candidate.operands).push_back(wanted->layout);
   }
-  return claim;
+  return candidate;
 }
 
-/// Adds the claims of one kernel, unless an existing claim is predicted to be at least as fast.
-void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
-                const OnednnKind& kind, std::vector<Claim>& claims) {
+/// Adds the candidates of one kernel, unless an existing candidate is predicted to be at least as
+/// fast.
+void add_candidates(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
+                    const OnednnKind& kind, std::vector<KernelCandidate>& candidates) {
   const auto task = task_of(op, epilogue, 1, kind);
   const auto plan = task ? kind.plan(*task) : std::nullopt;
   if (!plan || plan->implementation.find("ref") != std::string::npos) return;
-  const Claim bare = {.kernel = std::string(kind.kernel),
-                      .seconds = predicted_seconds(*task, kind, rates),
-                      .propagates_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
-  if (std::ranges::any_of(claims, [&](const Claim& c) { return c.seconds <= bare.seconds; })) {
+  const KernelCandidate bare = {
+      .kernel = std::string(kind.kernel),
+      .seconds = predicted_seconds(*task, kind, rates),
+      .propagates_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
+  if (std::ranges::any_of(candidates,
+                          [&](const KernelCandidate& c) { return c.seconds <= bare.seconds; })) {
     return;
   }
-  if (auto claim = claim_wanted(*task, *plan, bare)) claims.push_back(std::move(*claim));
+  if (auto candidate = with_wanted_layouts(*task, *plan, bare))
+    candidates.push_back(std::move(*candidate));
   const Reordered reordered(*plan, task->widened);
   if (reordered.moved_bytes == 0) return;
-  Claim as_given = bare;
+  KernelCandidate as_given = bare;
   as_given.workspace = reordered.workspace();
   for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
   as_given.results = {task->result.layout};
   as_given.seconds += kLibraryCallSeconds * static_cast<double>(reordered.moves()) +
                       2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
-  claims.push_back(as_given);
+  candidates.push_back(as_given);
 }
 
 /// A oneDNN kernel with bound memory addresses.
@@ -277,13 +282,13 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
   return attributes;
 }
 
-std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
-                                 const OnednnRates& rates) {
-  std::vector<Claim> claims;
+std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const Chain& epilogue,
+                                               const OnednnRates& rates) {
+  std::vector<KernelCandidate> candidates;
   for (const OnednnKind* kind : cpu_kernels_for(kOnednnKinds, op))
-    add_claims(op, epilogue, rates, *kind, claims);
-  std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
-  return claims;
+    add_candidates(op, epilogue, rates, *kind, candidates);
+  std::ranges::stable_sort(candidates, std::less(), &KernelCandidate::seconds);
+  return candidates;
 }
 
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,

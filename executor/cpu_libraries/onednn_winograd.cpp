@@ -201,8 +201,8 @@ void warm_up_gemm() {
               result.data(), kSide);
 }
 
-/// A plan with the generated code of its matmuls. Code generation takes time and memory, so claims
-/// use only the plan.
+/// A plan with the generated code of its matmuls. Code generation takes time and memory, so
+/// candidates use only the plan.
 struct CompiledWinogradPlan : WinogradPlan {
   std::map<BatchedMatmul, dnnl::matmul> primitives;
 
@@ -369,28 +369,29 @@ double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const O
   return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops;
 }
 
-void add_claim(const WinogradKind& kind, const ir::Op& op, const Chain& epilogue,
-               const OnednnRates& rates, std::vector<Claim>& claims) {
+void add_candidate(const WinogradKind& kind, const ir::Op& op, const Chain& epilogue,
+                   const OnednnRates& rates, std::vector<KernelCandidate>& candidates) {
   const auto problem = problem_of(kind, op, epilogue, 1);
   if (!problem) return;
   const WinogradPlan plan(*problem, kind.may_span_images);
-  Claim claim = {.kernel = std::string(kind.kernel),
-                 .seconds = predicted_seconds(*problem, plan.chunks, rates),
-                 .workspace = plan.workspace(),
-                 .mixes_samples = kind.may_span_images && kind.direction == ConvDirection::forward};
-  for (const Value& v : op.operands) claim.operands.push_back(v.type().layout);
-  claim.results = {op.results[0].type.layout};
-  claims.push_back(std::move(claim));
+  KernelCandidate candidate = {
+      .kernel = std::string(kind.kernel),
+      .seconds = predicted_seconds(*problem, plan.chunks, rates),
+      .workspace = plan.workspace(),
+      .mixes_samples = kind.may_span_images && kind.direction == ConvDirection::forward};
+  for (const Value& v : op.operands) candidate.operands.push_back(v.type().layout);
+  candidate.results = {op.results[0].type.layout};
+  candidates.push_back(std::move(candidate));
 }
 
 }  // namespace
 
-std::vector<Claim> winograd_claims(const ir::Op& op, const Chain& epilogue,
-                                   const OnednnRates& rates) {
-  std::vector<Claim> claims;
+std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Chain& epilogue,
+                                                 const OnednnRates& rates) {
+  std::vector<KernelCandidate> candidates;
   for (const WinogradKind* kind : cpu_kernels_for(kWinogradKinds, op))
-    add_claim(*kind, op, epilogue, rates, claims);
-  return claims;
+    add_candidate(*kind, op, epilogue, rates, candidates);
+  return candidates;
 }
 
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,

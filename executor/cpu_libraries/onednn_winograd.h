@@ -11,14 +11,14 @@
 
 namespace fluid {
 
-/// Returns the Winograd kernels' claims for `op` followed by `epilogue`; empty if the algorithm
+/// Returns the Winograd kernels' candidates for `op` followed by `epilogue`; empty if the algorithm
 /// does not apply. Types must be concrete.
-std::vector<Claim> winograd_claims(const ir::Op& op, const Chain& epilogue,
-                                   const OnednnRates& rates);
+std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Chain& epilogue,
+                                                 const OnednnRates& rates);
 
-/// Returns the routine of a claim's `kernel`; nullopt if it is not a Winograd kernel. Its buffers
-/// are the operands of `op`, the bias if any, and the result. Throws DeviceError when the kernel
-/// cannot run the op.
+/// Returns the routine of a candidate's `kernel`; nullopt if it is not a Winograd kernel. Its
+/// buffers are the operands of `op`, the bias if any, and the result. Throws DeviceError when the
+/// kernel cannot run the op.
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
                                               const Chain& epilogue, int64_t batch);
 

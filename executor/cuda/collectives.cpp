@@ -182,7 +182,10 @@ FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* unique
   const FluidGpuResult result = start_call(made.get(), "creating the communicator", [&] {
     return ncclCommInitRankConfig(&made->handle, ranks, id, rank, &config);
   });
-  if (result != fluid_gpu_ok) return result;
+  if (result != fluid_gpu_ok) {
+    if (made->handle) begin_abort(*made);
+    return result;
+  }
   *communicator = made.release();
   gpu->gpu_resources.add(*communicator, destroy_communicator);
   return fluid_gpu_ok;

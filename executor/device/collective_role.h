@@ -14,7 +14,7 @@ struct CollectiveRole {
   /// Element count of the collective, which runs in place on buffer 0 in the dtype of operand 0.
   /// -1: the call is not a collective.
   int64_t elements = -1;
-  CollectiveKind kind = CollectiveKind::sum;
+  CollectiveKind kind = CollectiveKind::all_reduce;
   /// Number of collectives to wait for: the first `awaited_collectives` of the step must complete
   /// before the call.
   size_t awaited_collectives = 0;

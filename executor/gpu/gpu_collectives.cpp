@@ -94,7 +94,7 @@ void GpuCollectives::warm_up_communicator() {
   reserve(1);
   begin_step();
   gpu.copy(gpu_->stream, sum.data(), host.data(), sizeof value);
-  start(0, {.elements = 1, .kind = CollectiveKind::sum}, sum.data(), f32);
+  start(0, {.elements = 1, .kind = CollectiveKind::all_reduce}, sum.data(), f32);
   stream_wait(1);
   gpu.copy(gpu_->stream, host.data(), sum.data(), sizeof value);
   synchronize();
@@ -130,22 +130,22 @@ void GpuCollectives::start(size_t index, const CollectiveRole& role, void* data,
   if (timed != nullptr) gpu_->gpu.record(timed->begin, stream_);
   if (count > 0) {
     switch (role.kind) {
-      case CollectiveKind::sum:
+      case CollectiveKind::all_reduce:
         wait_until_complete(
             table.all_reduce(communicator_.get(), stream_.get(), data, count, gpu_type));
         break;
-      case CollectiveKind::scatter:
+      case CollectiveKind::reduce_scatter:
         wait_until_complete(table.reduce_scatter(communicator_.get(), stream_.get(), data, count,
                                                  shard_size, gpu_type));
         break;
-      case CollectiveKind::gather:
+      case CollectiveKind::all_gather:
         wait_until_complete(table.all_gather(communicator_.get(), stream_.get(), data, count,
                                              shard_size, gpu_type));
         break;
     }
   }
   // Zeroes the other ranks' shards, which the CPU's reduce-scatter zeroes too.
-  if (role.kind == CollectiveKind::scatter) {
+  if (role.kind == CollectiveKind::reduce_scatter) {
     auto* bytes = static_cast<std::byte*>(data);
     const int64_t size = size_of(dtype);
     if (own.begin > 0) gpu_->gpu.fill(stream_, bytes, 0, own.begin * size);

@@ -22,7 +22,7 @@ class GpuTarget : public Target {
                      RejectionReason rejection_reason = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
-  std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
+  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override;
   // Library kernels do not test the rejection flag.
   bool libraries_may_update() const override { return false; }
   bool repeats_kernels() const override { return true; }

@@ -151,7 +151,7 @@ class TrialStep {
 
 CollectiveTraffic traffic_of_collective(const ir::Op& collective) {
   CollectiveTraffic traffic{.bytes = collective_bytes(collective)};
-  if (collective_kind(collective) != CollectiveKind::sum) traffic.rounds = 1;
+  if (collective_kind(collective) != CollectiveKind::all_reduce) traffic.rounds = 1;
   return traffic;
 }
 

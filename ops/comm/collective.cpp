@@ -3,10 +3,10 @@
 namespace fluid {
 
 CollectiveKind collective_kind(const ir::Op& op) {
-  if (op.name == "reduce_scatter") return CollectiveKind::scatter;
-  if (op.name == "all_gather") return CollectiveKind::gather;
+  if (op.name == "reduce_scatter") return CollectiveKind::reduce_scatter;
+  if (op.name == "all_gather") return CollectiveKind::all_gather;
   check(op.name == "all_reduce", "'" + op.name + "' is not a collective");
-  return CollectiveKind::sum;
+  return CollectiveKind::all_reduce;
 }
 
 namespace {

@@ -7,11 +7,11 @@
 
 namespace fluid {
 
-/// Collective operation that a CollectiveOp runs.
+/// Kind of collective communication.
 enum class CollectiveKind : uint8_t {
-  sum,      ///< all_reduce: sum over the ranks
-  scatter,  ///< reduce_scatter: each rank gets its shard of the sum
-  gather,   ///< all_gather: concatenates the shards of the ranks
+  all_reduce,      ///< sum over the ranks
+  reduce_scatter,  ///< each rank gets its shard of the sum
+  all_gather,      ///< concatenates the shards of the ranks
 };
 /// Returns the kind of a collective op.
 CollectiveKind collective_kind(const ir::Op& op);

@@ -137,7 +137,7 @@ TEST_F(GpuConvolutions, AreChosenOnce) {
   resumed.run(batch_of(kBatch8));
 }
 
-/// A claim that the library cannot keep is withdrawn: code is generated for it.
+/// A candidate that the library cannot keep is withdrawn: code is generated for it.
 TEST_F(GpuConvolutions, AreGeneratedWhereTheLibraryHasNoWay) {
   fluid::testing::reset_host_gpu({.most_filters = kFilters - 1});
   Executor gpu(residual_network(), stand_in(), {.batch = kBatch8});

@@ -41,8 +41,8 @@ TEST(CollectiveQueue, RunsCollectivesInTheirOrder) {
   for (int step = 0; step < 100; ++step) {
     std::vector<std::vector<double>> buckets(3, std::vector<double>(64));
     std::vector<TimeSpan> times(3);
-    constexpr CollectiveKind kKinds[] = {CollectiveKind::sum, CollectiveKind::scatter,
-                                         CollectiveKind::gather};
+    constexpr CollectiveKind kKinds[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
+                                         CollectiveKind::all_gather};
     for (size_t i = 0; i < 3; ++i) {
       std::iota(buckets[i].begin(), buckets[i].end(), 0);
       queue.start(kKinds[i], buckets[i].data(), 64, f64, &times[i]);
@@ -60,7 +60,7 @@ TEST(CollectiveQueue, HandsOnWhatFails) {
   CountingCommunicator communicator(2);
   CollectiveQueue queue(communicator);
   double a = 0, b = 0, c = 0;
-  for (double* value : {&a, &b, &c}) queue.start(CollectiveKind::sum, value, 1, f64);
+  for (double* value : {&a, &b, &c}) queue.start(CollectiveKind::all_reduce, value, 1, f64);
   EXPECT_THROW(queue.wait_for_all(), DeviceError);
   EXPECT_EQ(a, 1);
   EXPECT_EQ(c, 0) << "nothing is exchanged after a failure";
@@ -73,7 +73,8 @@ TEST(CollectiveQueue, LetsGoOfWhatIsAbandoned) {
   CollectiveQueue queue(communicator);
   {
     std::vector<double> bucket(1 << 12);
-    for (int i = 0; i < 100; ++i) queue.start(CollectiveKind::sum, bucket.data(), 1 << 12, f64);
+    for (int i = 0; i < 100; ++i)
+      queue.start(CollectiveKind::all_reduce, bucket.data(), 1 << 12, f64);
     queue.abandon();
   }
   EXPECT_THROW(queue.wait(1), DeviceError) << "the others wait for what was dropped";

@@ -1,4 +1,4 @@
-// Which ops a GPU's library claims. Nothing runs.
+// Which kernels of GPU libraries GpuTarget offers. No kernel runs.
 
 #include "executor/gpu/gpu_target.h"
 
@@ -22,27 +22,27 @@ constexpr FluidGpuDescription kGpu = {.major = 9,
                                       .memory_clock_khz = 2'619'000};
 
 /// A product of matrices, and the ops after it.
-class Claimed {
+class MatmulChain {
  public:
-  explicit Claimed(Shape a, Shape b, MatmulAttrs attrs = {}, DType dtype = f32)
-      : net_("claimed"),
+  explicit MatmulChain(Shape a, Shape b, MatmulAttrs attrs = {}, DType dtype = f32)
+      : net_("matmul_chain"),
         a_(net_.data("a", a, dtype)),
         b_(net_.data("b", b, dtype)),
         y_(matmul(a_, b_, attrs)),
         dtype_(dtype) {}
 
-  Claimed& then_bias() { return then(y_ + net_.data("bias", {y_.shape().back()}, dtype_)); }
-  Claimed& then_sum() { return then(y_ + net_.data("c", y_.shape(), dtype_)); }
-  Claimed& then_relu() { return then(relu(y_)); }
+  MatmulChain& then_bias() { return then(y_ + net_.data("bias", {y_.shape().back()}, dtype_)); }
+  MatmulChain& then_sum() { return then(y_ + net_.data("c", y_.shape(), dtype_)); }
+  MatmulChain& then_relu() { return then(relu(y_)); }
 
-  std::vector<Claim> claims(const GpuTarget& target = GpuTarget(kGpu)) const {
-    return target.claims(head(), chain_);
+  std::vector<KernelCandidate> candidates(const GpuTarget& target = GpuTarget(kGpu)) const {
+    return target.candidates(head(), chain_);
   }
   Value value() const { return y_; }
   std::optional<FluidGpuMatmul> product() const { return gpu_matmul(head(), chain_, 1); }
 
  private:
-  Claimed& then(Value next) {
+  MatmulChain& then(Value next) {
     y_ = next;
     chain_.push_back(next.op());
     return *this;
@@ -57,56 +57,56 @@ class Claimed {
   Chain chain_;
 };
 
-TEST(GpuTarget, ClaimsProductsWithWhatFollowsThem) {
+TEST(GpuTarget, AcceptsProductsWithWhatFollowsThem) {
   const Shape a = {64, 32}, b = {32, 16};
-  EXPECT_EQ(Claimed(a, b).claims().size(), 1U);
-  EXPECT_EQ(Claimed(a, b).claims().at(0).kernel, "cublaslt.matmul");
-  const FluidGpuMatmul p = *Claimed(a, b).then_bias().then_relu().product();
+  EXPECT_EQ(MatmulChain(a, b).candidates().size(), 1U);
+  EXPECT_EQ(MatmulChain(a, b).candidates().at(0).kernel, "cublaslt.matmul");
+  const FluidGpuMatmul p = *MatmulChain(a, b).then_bias().then_relu().product();
   EXPECT_EQ(std::tuple(p.m, p.n, p.k, p.count), std::tuple(64, 16, 32, 1));
   EXPECT_EQ(std::tuple(p.a_row_stride, p.b_row_stride, p.result_row_stride),
             std::tuple(32, 16, 16));
   EXPECT_TRUE(p.bias && p.relu && !p.adds && !p.tf32);
-  EXPECT_TRUE(Claimed(a, b).then_relu().product()->relu);
-  EXPECT_TRUE(Claimed(a, b).then_sum().product()->adds);
-  EXPECT_FALSE(Claimed(a, b).then_sum().then_relu().product());
-  EXPECT_FALSE(Claimed(a, b).then_bias().then_sum().product());
-  EXPECT_FALSE(Claimed(a, b).then_relu().then_bias().product());
+  EXPECT_TRUE(MatmulChain(a, b).then_relu().product()->relu);
+  EXPECT_TRUE(MatmulChain(a, b).then_sum().product()->adds);
+  EXPECT_FALSE(MatmulChain(a, b).then_sum().then_relu().product());
+  EXPECT_FALSE(MatmulChain(a, b).then_bias().then_sum().product());
+  EXPECT_FALSE(MatmulChain(a, b).then_relu().then_bias().product());
 }
 
-TEST(GpuTarget, ClaimsTranspositionsAndBatches) {
+TEST(GpuTarget, AcceptsTranspositionsAndBatches) {
   const FluidGpuMatmul both =
-      *Claimed({32, 64}, {16, 32}, {.transpose_a = true, .transpose_b = true}).product();
+      *MatmulChain({32, 64}, {16, 32}, {.transpose_a = true, .transpose_b = true}).product();
   EXPECT_EQ(std::tuple(both.m, both.n, both.k), std::tuple(64, 16, 32));
   EXPECT_EQ(std::tuple(both.a_row_stride, both.b_row_stride), std::tuple(64, 32));
-  const FluidGpuMatmul many = *Claimed({2, 3, 8, 4}, {2, 3, 4, 5}).product();
+  const FluidGpuMatmul many = *MatmulChain({2, 3, 8, 4}, {2, 3, 4, 5}).product();
   EXPECT_EQ(std::tuple(many.count, many.m, many.a_matrix_stride, many.b_matrix_stride,
                        many.result_matrix_stride),
             std::tuple(6, 8, 32, 20, 40));
-  const FluidGpuMatmul folded = *Claimed({2, 3, 8, 4}, {4, 5}).product();
+  const FluidGpuMatmul folded = *MatmulChain({2, 3, 8, 4}, {4, 5}).product();
   EXPECT_EQ(std::tuple(folded.count, folded.m), std::tuple(1, 48));
-  EXPECT_FALSE(Claimed({2, 8, 4}, {8, 5}, {.transpose_a = true}).product()) << "b is broadcast";
-  EXPECT_FALSE(Claimed({70000, 8, 4}, {70000, 4, 5}).product()) << "too many";
-  EXPECT_FALSE(Claimed({0, 4}, {4, 5}).product()) << "nothing";
+  EXPECT_FALSE(MatmulChain({2, 8, 4}, {8, 5}, {.transpose_a = true}).product()) << "b is broadcast";
+  EXPECT_FALSE(MatmulChain({70000, 8, 4}, {70000, 4, 5}).product()) << "too many";
+  EXPECT_FALSE(MatmulChain({0, 4}, {4, 5}).product()) << "nothing";
 }
 
-TEST(GpuTarget, ClaimsEveryFloat) {
+TEST(GpuTarget, AcceptsEveryFloat) {
   const Shape a = {64, 32}, b = {32, 16};
-  EXPECT_EQ(Claimed(a, b, {}, f64).product()->operands, fluid_gpu_f64);
-  EXPECT_EQ(Claimed(a, b, {}, f16).product()->operands, fluid_gpu_f16);
-  EXPECT_EQ(Claimed(a, b, {}, bf16).then_bias().product()->operands, fluid_gpu_bf16);
-  EXPECT_TRUE(Claimed(a, b, {}, f64).then_sum().product());
-  EXPECT_FALSE(Claimed(a, b, {}, f64).then_bias().product());
+  EXPECT_EQ(MatmulChain(a, b, {}, f64).product()->operands, fluid_gpu_f64);
+  EXPECT_EQ(MatmulChain(a, b, {}, f16).product()->operands, fluid_gpu_f16);
+  EXPECT_EQ(MatmulChain(a, b, {}, bf16).then_bias().product()->operands, fluid_gpu_bf16);
+  EXPECT_TRUE(MatmulChain(a, b, {}, f64).then_sum().product());
+  EXPECT_FALSE(MatmulChain(a, b, {}, f64).then_bias().product());
 }
 
 TEST(GpuTarget, WantsItsWorkspaceAndSaysWhatBecomesOfNan) {
-  const Claim bias = Claimed({64, 32}, {32, 16}).then_bias().claims().at(0);
+  const KernelCandidate bias = MatmulChain({64, 32}, {32, 16}).then_bias().candidates().at(0);
   EXPECT_EQ(bias.workspace, planned_workspace(4 << 20)) << "of a small product";
   EXPECT_TRUE(bias.propagates_nan && !bias.overwrites_addend && !bias.mixes_samples);
-  EXPECT_FALSE(Claimed({64, 32}, {32, 16}).then_relu().claims().at(0).propagates_nan);
+  EXPECT_FALSE(MatmulChain({64, 32}, {32, 16}).then_relu().candidates().at(0).propagates_nan);
   const GpuTarget narrow(kGpu, {.workspace = 1 << 20});
-  const Claim sum = Claimed({64, 32}, {32, 16}).then_sum().claims(narrow).at(0);
+  const KernelCandidate sum = MatmulChain({64, 32}, {32, 16}).then_sum().candidates(narrow).at(0);
   EXPECT_EQ(sum.workspace, planned_workspace(1 << 16)) << "in proportion";
-  const Claim large = Claimed({8192, 8192}, {8192, 8192}).claims().at(0);
+  const KernelCandidate large = MatmulChain({8192, 8192}, {8192, 8192}).candidates().at(0);
   EXPECT_EQ(large.workspace, planned_workspace(kGpuWorkspace / 2));
   EXPECT_TRUE(sum.overwrites_addend);
 }
@@ -146,8 +146,9 @@ class Convolved {
   std::optional<FluidGpuConvolution> task(int which = 0) const {
     return gpu_convolution(*heads_[which].op(), chain_, 1);
   }
-  std::vector<Claim> claims(int which = 0, const GpuTarget& target = GpuTarget(kGpu)) const {
-    return target.claims(*heads_[which].op(), chain_);
+  std::vector<KernelCandidate> candidates(int which = 0,
+                                          const GpuTarget& target = GpuTarget(kGpu)) const {
+    return target.candidates(*heads_[which].op(), chain_);
   }
   double generated(int which = 0) const {
     return GpuTarget(kGpu).generated_seconds(*heads_[which].op());
@@ -177,7 +178,7 @@ class Convolved {
   Chain chain_;
 };
 
-TEST(GpuTarget, ClaimsConvolutionsAndTheirGradients) {
+TEST(GpuTarget, AcceptsConvolutionsAndTheirGradients) {
   const Convolved made({}, {.stride = {2}, .padding = {1}, .dilation = {2}});
   constexpr const char* kKernels[] = {"cudnn.conv2d", "cudnn.conv2d_grad_input",
                                       "cudnn.conv2d_grad_filter"};
@@ -189,8 +190,8 @@ TEST(GpuTarget, ClaimsConvolutionsAndTheirGradients) {
     EXPECT_EQ(std::tuple(c.map_height, c.map_width), std::tuple(6, 6));
     EXPECT_EQ(std::tuple(c.stride[1], c.dilation[1], c.padding[1]), std::tuple(2, 2, 1));
     EXPECT_FALSE(c.channels_last || c.adds || c.bias || c.relu || c.tf32);
-    ASSERT_EQ(made.claims(which).size(), 1U);
-    EXPECT_EQ(made.claims(which)[0].kernel, kKernels[which]);
+    ASSERT_EQ(made.candidates(which).size(), 1U);
+    EXPECT_EQ(made.candidates(which)[0].kernel, kKernels[which]);
   }
   const Convolved grouped({.w = {32, 4, 3, 3}}, {.groups = 4});
   EXPECT_EQ(grouped.task(2)->groups, 4);
@@ -199,30 +200,30 @@ TEST(GpuTarget, ClaimsConvolutionsAndTheirGradients) {
   EXPECT_FALSE(Convolved({.x = {0, 16, 14, 14}}).task()) << "nothing";
 }
 
-TEST(GpuTarget, ClaimsWhatFollowsConvolutions) {
+TEST(GpuTarget, AcceptsWhatFollowsConvolutions) {
   EXPECT_TRUE(Convolved({}).then_bias().task()->bias);
-  EXPECT_TRUE(Convolved({}).then_bias().claims()[0].propagates_nan);
+  EXPECT_TRUE(Convolved({}).then_bias().candidates()[0].propagates_nan);
   const Convolved clipped = std::move(Convolved({}).then_bias().then_relu());
   EXPECT_TRUE(clipped.task()->bias && clipped.task()->relu);
-  EXPECT_FALSE(clipped.claims()[0].propagates_nan);
+  EXPECT_FALSE(clipped.candidates()[0].propagates_nan);
   EXPECT_FALSE(Convolved({}).then_relu().task()) << "there is no engine for it but by compiling";
   for (const int which : {0, 1, 2}) {
     const Convolved summed = std::move(Convolved({}).then_sum(which));
     EXPECT_TRUE(summed.task(which)->adds);
-    EXPECT_TRUE(summed.claims(which)[0].overwrites_addend);
+    EXPECT_TRUE(summed.candidates(which)[0].overwrites_addend);
   }
 }
 
 /// Filters always lie in order.
-TEST(GpuTarget, ClaimsConvolutionsWithChannelsLast) {
+TEST(GpuTarget, AcceptsConvolutionsWithChannelsLast) {
   for (const int which : {0, 1, 2}) {
     const Convolved made({.dtype = bf16, .last = true});
     EXPECT_TRUE(made.task(which)->channels_last);
-    const Claim claim = made.claims(which).at(0);
+    const KernelCandidate candidate = made.candidates(which).at(0);
     const std::optional<Layout> last = channels_last(), plain;
-    EXPECT_EQ(claim.operands[0], last);
-    EXPECT_EQ(claim.operands[1], which == 2 ? last : plain);
-    EXPECT_EQ(claim.results[0], which == 2 ? plain : last);
+    EXPECT_EQ(candidate.operands[0], last);
+    EXPECT_EQ(candidate.operands[1], which == 2 ? last : plain);
+    EXPECT_EQ(candidate.results[0], which == 2 ? plain : last);
   }
   EXPECT_TRUE(Convolved({.dtype = bf16, .last = true}).then_bias().task()->bias);
   const Convolved either({.x = {8, 1, 14, 14}, .w = {1, 1, 3, 3}, .dtype = f16});
@@ -233,7 +234,7 @@ TEST(GpuTarget, ClaimsConvolutionsWithChannelsLast) {
 TEST(GpuTarget, LaysOutHalvesAlone) {
   const auto seconds = [](DType dtype, bool last) {
     return Convolved({.x = {64, 64, 27, 27}, .w = {192, 64, 5, 5}, .dtype = dtype, .last = last})
-        .claims()
+        .candidates()
         .at(0)
         .seconds;
   };
@@ -246,7 +247,8 @@ TEST(GpuTarget, PlansForWhatKernelsOfConvolutionsTurn) {
   constexpr int64_t kImages = 8 * 16 * 14 * 14, kFilters = 32 * 16 * 3 * 3,
                     kMaps = 8 * 32 * 12 * 12;
   const auto workspace = [](const Convolved& made, int which, const GpuLibraries& libraries = {}) {
-    return made.claims(which, GpuTarget(kGpu, libraries)).at(0).workspace - planned_workspace(0);
+    return made.candidates(which, GpuTarget(kGpu, libraries)).at(0).workspace -
+           planned_workspace(0);
   };
   const Convolved exact({}), half({.dtype = f16, .last = true}), plain({.dtype = f16});
   const int64_t all = kImages + kFilters + kMaps;
@@ -266,16 +268,16 @@ TEST(GpuTarget, PlansForWhatKernelsOfConvolutionsTurn) {
 
 TEST(GpuTarget, LeavesSmallConvolutionsToGeneratedCode) {
   const Convolved small({.x = {1, 1, 28, 28}, .w = {8, 1, 3, 3}});
-  EXPECT_GT(small.claims()[0].seconds, small.generated());
+  EXPECT_GT(small.candidates()[0].seconds, small.generated());
   const Convolved large({.x = {64, 64, 27, 27}, .w = {192, 64, 5, 5}});
-  EXPECT_LT(large.claims()[0].seconds, large.generated());
+  EXPECT_LT(large.candidates()[0].seconds, large.generated());
 }
 
 /// On tensor cores, if the tensors have to be turned for them.
 TEST(GpuTarget, Tf32IsFasterWhereItIsAllowed) {
   const Convolved made({.x = {64, 64, 27, 27}, .w = {192, 64, 5, 5}});
   const GpuTarget exact(kGpu), rounded(kGpu, {.tf32 = true});
-  EXPECT_LT(made.claims(0, rounded)[0].seconds, made.claims(0, exact)[0].seconds / 3);
+  EXPECT_LT(made.candidates(0, rounded)[0].seconds, made.candidates(0, exact)[0].seconds / 3);
   EXPECT_EQ(rounded.f32_matmul_rate(), rounded.half_matmul_rate() / 2);
   EXPECT_EQ(exact.f32_matmul_rate(), 2 * exact.f64_rate()) << "f64 is half as fast there";
 }
@@ -287,7 +289,7 @@ TEST(GpuTarget, EmptyLanesTakeTime) {
                       .w = {filters, channels, 11, 11},
                       .dtype = dtype,
                       .last = is_half(dtype)})
-        .claims()
+        .candidates()
         .at(0)
         .seconds;
   };
@@ -298,19 +300,19 @@ TEST(GpuTarget, EmptyLanesTakeTime) {
 
 TEST(GpuTarget, AnAddendIsRead) {
   constexpr int64_t kRows = 8192;
-  const auto made = [] { return Claimed({kRows, 8}, {8, kRows}); };
-  const double alone = made().claims().at(0).seconds;
-  EXPECT_NEAR(made().then_sum().claims().at(0).seconds - alone,
+  const auto made = [] { return MatmulChain({kRows, 8}, {8, kRows}); };
+  const double alone = made().candidates().at(0).seconds;
+  EXPECT_NEAR(made().then_sum().candidates().at(0).seconds - alone,
               4.0 * kRows * kRows / GpuTarget(kGpu).memory_rate(), 1e-9);
-  EXPECT_EQ(made().then_relu().claims().at(0).seconds, alone);
+  EXPECT_EQ(made().then_relu().candidates().at(0).seconds, alone);
 }
 
 /// The library's kernel takes a moment longer to begin.
 TEST(GpuTarget, LeavesSmallProductsToGeneratedCode) {
   const auto library_wins = [](int64_t n, DType dtype, const GpuTarget& target) {
-    const Claimed claimed({n, n}, {n, n}, {}, dtype);
-    const double generated = target.generated_seconds(*claimed.value().op());
-    return claimed.claims(target).at(0).seconds < generated;
+    const MatmulChain matmul_chain({n, n}, {n, n}, {}, dtype);
+    const double generated = target.generated_seconds(*matmul_chain.value().op());
+    return matmul_chain.candidates(target).at(0).seconds < generated;
   };
   for (const DType dtype : {f32, f16}) {
     const GpuTarget target(kGpu);
@@ -323,8 +325,8 @@ TEST(GpuTarget, LeavesSmallProductsToGeneratedCode) {
 }
 
 /// As the library would be asked for it: with TF32 where that is allowed.
-TEST(GpuTarget, DoesNotClaimWhatIsRejected) {
-  const Claimed product({64, 32}, {32, 16});
+TEST(GpuTarget, OffersNoRejectedKernel) {
+  const MatmulChain product({64, 32}, {32, 16});
   for (const bool tf32 : {false, true}) {
     const GpuLibraries libraries{.tf32 = tf32};
     const auto refusal = [&](const GpuTask& task) {
@@ -332,13 +334,13 @@ TEST(GpuTarget, DoesNotClaimWhatIsRejected) {
       return same ? std::optional<std::string>("no engine") : std::nullopt;
     };
     const GpuTarget refused(kGpu, libraries, refusal);
-    EXPECT_TRUE(product.claims(refused).empty());
+    EXPECT_TRUE(product.candidates(refused).empty());
     EXPECT_EQ(
         refused.rejection_messages(),
         std::vector<std::string>{"cublaslt.matmul cannot compute f32 64 x 16 of 32" +
                                  std::string(tf32 ? ", TF32" : "") +
                                  " with a workspace of 4.00 MiB (no engine): code is generated"});
-    EXPECT_EQ(product.claims(GpuTarget(kGpu, {.tf32 = !tf32}, refusal)).size(), 1U);
+    EXPECT_EQ(product.candidates(GpuTarget(kGpu, {.tf32 = !tf32}, refusal)).size(), 1U);
   }
 }
 

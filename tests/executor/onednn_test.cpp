@@ -19,25 +19,28 @@ using testing::LibraryProgram;
 
 constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
 
-void check_claim(LibraryProgram& p, const Claim& claim, const Tensor& expected) {
-  testing::expect_near(testing::run_claim(p, onednn_kernel, claim), expected,
+void check_candidate(LibraryProgram& p, const KernelCandidate& candidate, const Tensor& expected) {
+  testing::expect_near(testing::run_candidate(p, onednn_kernel, candidate), expected,
                        testing::library_tolerance(p.dtype));
 }
 
-// Runs every claim, and returns how many there are.
-size_t run_claims(LibraryProgram& p) {
+// Runs every candidate, and returns how many there are.
+size_t run_candidates(LibraryProgram& p) {
   p.graph.outputs.push_back({"y", p.result()});
   const Tensor expected = testing::interpret(p.graph, p.feeds).outputs.at("y");
-  const std::vector<Claim> offered = onednn_claims(*p.chain[0], p.epilogue(), kRates);
-  for (const Claim& claim : offered) {
-    SCOPED_TRACE(claim.kernel + (claim.results[0] ? " " + claim.results[0]->str() : " plain"));
-    EXPECT_GT(claim.seconds, 0);
-    check_claim(p, claim, expected);
+  const std::vector<KernelCandidate> offered = onednn_candidates(*p.chain[0], p.epilogue(), kRates);
+  for (const KernelCandidate& candidate : offered) {
+    SCOPED_TRACE(candidate.kernel +
+                 (candidate.results[0] ? " " + candidate.results[0]->str() : " plain"));
+    EXPECT_GT(candidate.seconds, 0);
+    check_candidate(p, candidate, expected);
   }
   return offered.size();
 }
 
-void check_claims(LibraryProgram& p, size_t claims) { EXPECT_EQ(run_claims(p), claims); }
+void check_candidates(LibraryProgram& p, size_t candidates) {
+  EXPECT_EQ(run_candidates(p), candidates);
+}
 
 TEST(Onednn, Conv2dWithBiasAndRelu) {
   LibraryProgram p;
@@ -47,7 +50,7 @@ TEST(Onednn, Conv2dWithBiasAndRelu) {
   p.then(y);
   p.then(sum);
   p.then(relu(sum));
-  check_claims(p, 2);
+  check_candidates(p, 2);
 }
 
 TEST(Onednn, LeavesExtentsBeyond32BitsAlone) {
@@ -56,21 +59,21 @@ TEST(Onednn, LeavesExtentsBeyond32BitsAlone) {
   const int64_t rows = int64_t{1} << 42;
   const Value x = record_source(graph, "data", "x", {f32, {rows, 8}, {}}, {}, {});
   const Value w = record_source(graph, "data", "w", {f32, {8, 16}, {}}, {}, {});
-  EXPECT_TRUE(onednn_claims(*matmul(x, w).op(), {}, kRates).empty());
+  EXPECT_TRUE(onednn_candidates(*matmul(x, w).op(), {}, kRates).empty());
 }
 
 TEST(Onednn, Conv2dOfOneChannel) {
   LibraryProgram p;
   const Value x = p.feed({2, 1, 11, 13}), w = p.feed({32, 1, 3, 3});
   p.then(conv2d(x, w, {.stride = {2, 1}, .padding = {1, 0, 2, 1}}));
-  check_claims(p, 2);
+  check_candidates(p, 2);
 }
 
 TEST(Onednn, Conv2dInGroups) {
   LibraryProgram p;
   const Value x = p.feed({1, 32, 7, 7}), w = p.feed({32, 16, 3, 3});
   p.then(conv2d(x, w, {.dilation = 2, .groups = 2}));
-  EXPECT_GE(run_claims(p), 1u);
+  EXPECT_GE(run_candidates(p), 1u);
 }
 
 TEST(Onednn, Conv2dGradients) {
@@ -78,11 +81,11 @@ TEST(Onednn, Conv2dGradients) {
   LibraryProgram for_input;
   const Value dy = for_input.feed({2, 32, 7, 7}), w = for_input.feed(filter.shape);
   for_input.then(internal::conv2d_grad_input(dy, w, {.input = input}));
-  check_claims(for_input, 2);
+  check_candidates(for_input, 2);
   LibraryProgram for_filter;
   const Value x = for_filter.feed(input.shape), gradient = for_filter.feed({2, 32, 7, 7});
   for_filter.then(internal::conv2d_grad_filter(x, gradient, {.filter = filter}));
-  check_claims(for_filter, 2);
+  check_candidates(for_filter, 2);
 }
 
 std::vector<ConvolutionCase> cases() {
@@ -92,39 +95,40 @@ std::vector<ConvolutionCase> cases() {
   return all;
 }
 
-// A convolution and its gradients of each case; how many claims were made for each of the three.
+// A convolution and its gradients of each case; how many candidates were made for each of the
+// three.
 std::array<size_t, 3> run_cases(DType dtype) {
-  std::array<size_t, 3> claims{};
+  std::array<size_t, 3> candidates{};
   for (const ConvolutionCase& c : cases()) {
     SCOPED_TRACE(c.x.str() + " and " + c.w.str());
     const Conv2dAttrs& a = c.attrs;
     LibraryProgram forward{.dtype = dtype};
     const Value y = conv2d(forward.feed(c.x), forward.feed(c.w), a);
     forward.then(y);
-    claims[0] += run_claims(forward);
+    candidates[0] += run_candidates(forward);
     LibraryProgram for_input{.dtype = dtype};
     const Value dy = for_input.feed(y.shape());
     for_input.then(internal::conv2d_grad_input(
         dy, for_input.feed(c.w),
         {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.x, {}}}));
-    claims[1] += run_claims(for_input);
+    candidates[1] += run_candidates(for_input);
     LibraryProgram for_filter{.dtype = dtype};
     const Value x = for_filter.feed(c.x);
     for_filter.then(internal::conv2d_grad_filter(
         x, for_filter.feed(y.shape()),
         {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.w, {}}}));
-    claims[2] += run_claims(for_filter);
+    candidates[2] += run_candidates(for_filter);
   }
-  return claims;
+  return candidates;
 }
 
 TEST(Onednn, Conv2dOfAllKinds) {
-  for (const size_t claims : run_cases(f32)) EXPECT_GE(claims, cases().size() / 2);
+  for (const size_t candidates : run_cases(f32)) EXPECT_GE(candidates, cases().size() / 2);
 }
 
 TEST(Onednn, Conv2dOfAllKindsInBf16) {
-  const std::array<size_t, 3> claims = run_cases(bf16);
-  if (claims[0] == 0) GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
+  const std::array<size_t, 3> candidates = run_cases(bf16);
+  if (candidates[0] == 0) GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
 }
 
 /// One thread; slices of unequal length; a batch whose slices would have too few images.
@@ -142,20 +146,20 @@ TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
     const Value x = p.feed({c.images, 32, 5, 6}), dy = p.feed({c.images, 32, 3, 3});
     p.then(internal::conv2d_grad_filter(
         x, dy, {.stride = 2, .padding = 1, .groups = c.groups, .filter = filter}));
-    if (run_claims(p) == 0) {
+    if (run_candidates(p) == 0) {
       GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
     }
     if (c.threads == 1) continue;
     const int64_t sums =
         std::min<int64_t>(c.threads, c.images) * filter.shape.numel().size * size_of(f32);
-    for (const Claim& claim : onednn_claims(*p.chain[0], {}, kRates)) {
-      EXPECT_GE(claim.workspace, sums) << "not in slices";
+    for (const KernelCandidate& candidate : onednn_candidates(*p.chain[0], {}, kRates)) {
+      EXPECT_GE(candidate.workspace, sums) << "not in slices";
     }
   }
 }
 
 TEST(Onednn, Conv2dOfAllKindsInF16) {
-  for (const size_t claims : run_cases(f16)) EXPECT_GE(claims, cases().size() / 2);
+  for (const size_t candidates : run_cases(f16)) EXPECT_GE(candidates, cases().size() / 2);
 }
 
 TEST(Onednn, MatmulOfF16ByTheKernelsOfF32) {
@@ -165,7 +169,7 @@ TEST(Onednn, MatmulOfF16ByTheKernelsOfF32) {
   p.then(y);
   p.then(sum);
   p.then(relu(sum));
-  check_claims(p, 1);
+  check_candidates(p, 1);
 }
 
 TEST(Onednn, MatmulWithBiasAndReluInBf16) {
@@ -175,10 +179,10 @@ TEST(Onednn, MatmulWithBiasAndReluInBf16) {
   p.then(y);
   p.then(sum);
   p.then(relu(sum));
-  if (run_claims(p) == 0) GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
+  if (run_candidates(p) == 0) GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
 }
 
-// The claim for images with their channels last and plain filters, as a pass wants them.
+// The candidate for images with their channels last and plain filters, as a pass wants them.
 void check_channels_last(LibraryProgram& p) {
   p.graph.outputs.push_back({"y", p.result()});
   const Tensor expected = testing::interpret(p.graph, p.feeds).outputs.at("y");
@@ -188,10 +192,11 @@ void check_channels_last(LibraryProgram& p) {
     if (image(v.type())) v.op()->results[0].type.layout = Layout{{0, 2, 3, 1}, {}};
   }
   if (image(op.results[0].type)) op.results[0].type.layout = Layout{{0, 2, 3, 1}, {}};
-  const std::vector<Claim> claims = onednn_claims(op, {}, kRates);
-  const auto claim = std::ranges::find_if(claims, [&](const Claim& c) { return c.fits(op, op); });
-  ASSERT_NE(claim, claims.end());
-  check_claim(p, *claim, expected);
+  const std::vector<KernelCandidate> candidates = onednn_candidates(op, {}, kRates);
+  const auto candidate =
+      std::ranges::find_if(candidates, [&](const KernelCandidate& c) { return c.fits(op, op); });
+  ASSERT_NE(candidate, candidates.end());
+  check_candidate(p, *candidate, expected);
 }
 
 TEST(Onednn, ConvolutionsWithChannelsLast) {
@@ -220,30 +225,30 @@ TEST(Onednn, MatmulTransposesAndTakesABias) {
   p.then(y);
   p.then(sum);
   p.then(relu(sum));
-  check_claims(p, 1);
+  check_candidates(p, 1);
 }
 
 TEST(Onednn, MatmulOfBatches) {
   LibraryProgram p;
   p.then(matmul(p.feed({3, 5, 7}), p.feed({3, 7, 4})));
-  check_claims(p, 1);
+  check_candidates(p, 1);
   LibraryProgram one_matrix;
   const Value a = one_matrix.feed({3, 5, 7});
   one_matrix.then(matmul(a, one_matrix.feed({7, 4})));
-  check_claims(one_matrix, 1);
+  check_candidates(one_matrix, 1);
 }
 
-TEST(Onednn, ClaimsNothingThatItCannotDo) {
+TEST(Onednn, OffersNothingItCannotCompute) {
   ir::Program program("f64");
   ir::Graph& g = program.main();
   const Value x = record_source(g, "data", "x", {f64, {2, 2}, {}}, {}, {});
-  EXPECT_TRUE(onednn_claims(*matmul(x, x).op(), {}, kRates).empty());
-  EXPECT_TRUE(onednn_claims(*exp(x).op(), {}, kRates).empty());
+  EXPECT_TRUE(onednn_candidates(*matmul(x, x).op(), {}, kRates).empty());
+  EXPECT_TRUE(onednn_candidates(*exp(x).op(), {}, kRates).empty());
   LibraryProgram p;
   const Value y = matmul(p.feed({2, 2}), p.feed({2, 2}));
   const Value other = exp(y), row_bias = y + p.feed({2, 1});
-  EXPECT_TRUE(onednn_claims(*y.op(), {other.op()}, kRates).empty());
-  EXPECT_TRUE(onednn_claims(*y.op(), {row_bias.op()}, kRates).empty());
+  EXPECT_TRUE(onednn_candidates(*y.op(), {other.op()}, kRates).empty());
+  EXPECT_TRUE(onednn_candidates(*y.op(), {row_bias.op()}, kRates).empty());
   EXPECT_THROW(onednn_kernel("onednn.exp", *other.op(), {}, 1), DeviceError);
   EXPECT_THROW(onednn_kernel("onednn.matmul", *x.op(), {}, 1), DeviceError);
 }

@@ -32,13 +32,14 @@ void put_channels_last(ir::Result& result) {
   }
 }
 
-// The claims for images with their channels last; filters come in multiples of 16, images do not.
-std::vector<Claim> claims_of(LibraryProgram& p) {
+// The candidates for images with their channels last; filters come in multiples of 16, images do
+// not.
+std::vector<KernelCandidate> candidates_of(LibraryProgram& p) {
   for (const ir::Op* op : p.chain) {
     for (const Value& v : op->operands) put_channels_last(v.op()->results[0]);
     put_channels_last(const_cast<ir::Op*>(op)->results[0]);
   }
-  return winograd_claims(*p.chain[0], p.epilogue(), kRates);
+  return winograd_candidates(*p.chain[0], p.epilogue(), kRates);
 }
 
 Tensor expected_of(LibraryProgram& p) {
@@ -79,14 +80,14 @@ class Winograd : public ::testing::TestWithParam<DType> {
     if (!winograd_supported()) GTEST_SKIP() << "the processor lacks AVX-512";
   }
 
-  static void expect_claims(LibraryProgram& p, size_t claims) {
-    const std::vector<Claim> offered = claims_of(p);
-    EXPECT_EQ(offered.size(), claims);
+  static void expect_candidates(LibraryProgram& p, size_t candidates) {
+    const std::vector<KernelCandidate> offered = candidates_of(p);
+    EXPECT_EQ(offered.size(), candidates);
     const Tensor expected = expected_of(p);
-    for (const Claim& claim : offered) {
-      SCOPED_TRACE(claim.kernel);
-      EXPECT_GT(claim.seconds, 0);
-      testing::expect_near(testing::run_claim(p, make, claim), expected,
+    for (const KernelCandidate& candidate : offered) {
+      SCOPED_TRACE(candidate.kernel);
+      EXPECT_GT(candidate.seconds, 0);
+      testing::expect_near(testing::run_candidate(p, make, candidate), expected,
                            10 * testing::library_tolerance(p.dtype) / (p.dtype == f32 ? 1 : 10));
     }
   }
@@ -103,7 +104,7 @@ TEST_P(Winograd, Results) {
     const Value sum = y + reshape(p.feed({c.w[0]}), Shape{c.w[0], 1, 1});
     p.then(sum);
     p.then(relu(sum));
-    expect_claims(p, 2);
+    expect_candidates(p, 2);
   }
 }
 
@@ -114,7 +115,7 @@ TEST_P(Winograd, GradientsOfInputs) {
     const Value dy = p.feed(Forward(c, GetParam()).result().shape());
     p.then(internal::conv2d_grad_input(
         dy, p.feed(c.w), {.padding = c.attrs.padding, .input = Type{GetParam(), c.x, {}}}));
-    expect_claims(p, 1);
+    expect_candidates(p, 1);
   }
 }
 
@@ -125,7 +126,7 @@ TEST_P(Winograd, GradientsOfFilters) {
     const Value x = p.feed(c.x), dy = p.feed(Forward(c, GetParam()).result().shape());
     p.then(internal::conv2d_grad_filter(
         x, dy, {.padding = c.attrs.padding, .filter = Type{GetParam(), c.w, {}}}));
-    expect_claims(p, 1);
+    expect_candidates(p, 1);
   }
 }
 
@@ -138,12 +139,12 @@ TEST_F(Winograd, ManyTiles) {
   for_filter.then(
       internal::conv2d_grad_filter(x, dy, {.padding = 1, .filter = Type{f32, c.w, {}}}));
   for (LibraryProgram* p : {static_cast<LibraryProgram*>(&forward), &for_filter}) {
-    const std::vector<Claim> direct = onednn_claims(*p->chain[0], {}, kRates);
+    const std::vector<KernelCandidate> direct = onednn_candidates(*p->chain[0], {}, kRates);
     ASSERT_FALSE(direct.empty());
-    const Tensor expected = testing::run_claim(*p, onednn_kernel, direct[0]);
-    for (const Claim& claim : claims_of(*p)) {
-      SCOPED_TRACE(claim.kernel);
-      testing::expect_near(testing::run_claim(*p, make, claim), expected, 1e-3);
+    const Tensor expected = testing::run_candidate(*p, onednn_kernel, direct[0]);
+    for (const KernelCandidate& candidate : candidates_of(*p)) {
+      SCOPED_TRACE(candidate.kernel);
+      testing::expect_near(testing::run_candidate(*p, make, candidate), expected, 1e-3);
     }
   }
 }
@@ -160,13 +161,13 @@ TEST_F(Winograd, OnlyWhatItCanDo) {
   for (const Case& c : others) {
     SCOPED_TRACE(c.x.str() + " and " + c.w.str());
     Forward p(c, f32);
-    EXPECT_TRUE(claims_of(p).empty());
+    EXPECT_TRUE(candidates_of(p).empty());
     EXPECT_THROW(make("winograd.conv2d", *p.chain[0], {}, 1), DeviceError);
   }
   Forward plain(cases()[0], f32);
-  EXPECT_TRUE(winograd_claims(*plain.chain[0], {}, kRates).empty());
+  EXPECT_TRUE(winograd_candidates(*plain.chain[0], {}, kRates).empty());
   Forward wide(cases()[0], f64);
-  EXPECT_TRUE(claims_of(wide).empty());
+  EXPECT_TRUE(candidates_of(wide).empty());
   EXPECT_FALSE(winograd_kernel("onednn.conv2d", *plain.chain[0], {}, 1));
 }
 
@@ -177,22 +178,22 @@ int64_t nans_in(const Tensor& t, int64_t image) {
   return nans;
 }
 
-// A NaN shows, behind a relu too; in other samples only where the claim says so.
+// A NaN shows, behind a relu too; in other samples only where the candidate says so.
 TEST_F(Winograd, KeepsNansAndSamplesApart) {
   Forward p({{2, 16, 6, 6}, {16, 16, 3, 3}, {.padding = 1}}, f32);
   p.then(relu(p.result()));
   Tensor& x = p.feeds.at("x0");
   x.as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
   size_t mixing = 0;
-  for (const Claim& claim : claims_of(p)) {
-    SCOPED_TRACE(claim.kernel);
-    EXPECT_TRUE(claim.propagates_nan);
-    const Tensor y = testing::run_claim(p, make, claim);
+  for (const KernelCandidate& candidate : candidates_of(p)) {
+    SCOPED_TRACE(candidate.kernel);
+    EXPECT_TRUE(candidate.propagates_nan);
+    const Tensor y = testing::run_candidate(p, make, candidate);
     EXPECT_GT(nans_in(y, 0), 0);
-    if (!claim.mixes_samples) {
+    if (!candidate.mixes_samples) {
       EXPECT_EQ(nans_in(y, 1), 0);
     }
-    mixing += claim.mixes_samples ? 1 : 0;
+    mixing += candidate.mixes_samples ? 1 : 0;
   }
   EXPECT_EQ(mixing, 1u);
 }

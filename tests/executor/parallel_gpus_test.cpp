@@ -66,7 +66,7 @@ TEST(ParallelGpus, CollectivesRunBesideWhatDoesNotWaitForThem) {
         int64_t word = 0;
         if (world.rank == 1) rank.control->broadcast(&word, sizeof word, 0);
         rank.all->begin_step();
-        rank.exchange(CollectiveKind::sum);
+        rank.exchange(CollectiveKind::all_reduce);
         rank.open->gpu.fill(rank.open->stream, rank.host.data(), 0, rank.host.bytes());
         if (world.rank == 0) {
           rank.open->gpu.synchronize(rank.open->stream);
@@ -89,9 +89,9 @@ TEST(ParallelGpus, ScatterAndGatherAsTheCpuDoes) {
                  })
         .results();
   };
-  EXPECT_EQ(make(CollectiveKind::scatter),
+  EXPECT_EQ(make(CollectiveKind::reduce_scatter),
             (std::vector<std::string>{"100 162 0 0 ", "0 0 164 198 "}));
-  EXPECT_EQ(make(CollectiveKind::gather), std::vector<std::string>(2, "0 31 132 149 "));
+  EXPECT_EQ(make(CollectiveKind::all_gather), std::vector<std::string>(2, "0 31 132 149 "));
 }
 
 TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
@@ -100,7 +100,7 @@ TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
                                              rank.all->broadcast(rank.x.data(), rank.x.bytes());
                                              rank.all->reserve(1);
                                              rank.all->begin_step();
-                                             rank.exchange(CollectiveKind::sum);
+                                             rank.exchange(CollectiveKind::all_reduce);
                                              return rank.finish();
                                            }).results();
   for (const std::string& result : results) EXPECT_EQ(result, "0 93 96 147 ");
@@ -133,7 +133,7 @@ void expect_reported_once(const std::function<std::string(Rank&)>& body) {
 TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
   expect_reported_once([](Rank& rank) {
     rank.all->begin_step();
-    rank.exchange(CollectiveKind::sum);
+    rank.exchange(CollectiveKind::all_reduce);
     const std::string said = error_of<DeviceError>([&] { rank.finish(); });
     const bool again = error_of<DeviceError>([&] { rank.all->begin_step(); }) == said;
     return said + (again ? "" : ", then another");
@@ -147,7 +147,7 @@ TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
     std::vector<GpuEvent> ends;
     for (int i = 0; i < 2; ++i) {
       begun.push_back(rank.all->begin_step());
-      rank.exchange(CollectiveKind::sum);
+      rank.exchange(CollectiveKind::all_reduce);
       rank.all->stream_wait(1);
       rank.open->gpu.record(ends.emplace_back(rank.open->gpu.create_event()), rank.open->stream);
     }

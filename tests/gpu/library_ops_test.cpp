@@ -20,22 +20,22 @@ constexpr int64_t kWorkspace = testing::kConformanceWorkspace;
 
 class GpuLibraryOps : public GpuLibraryTest {
  protected:
-  /// Computes a program that the library claims.
+  /// Computes a program that a library kernel can compute.
   void expect_computed(const ConvolutionProgram& c) {
     LibraryProgram& p = *c.program;
     p.graph.outputs.assign(1, {"y", p.result()});
     const Tensor expected = testing::interpret(p.graph, p.feeds).outputs.at("y");
     c.lay_out();
     const GpuTarget target(describe_gpu(gpu_backend(), 0), {kWorkspace});
-    const std::vector<Claim> offered = target.claims(*p.chain[0], p.epilogue());
+    const std::vector<KernelCandidate> offered = target.candidates(*p.chain[0], p.epilogue());
     ASSERT_EQ(offered.size(), 1U);
-    Claim claim = offered.front();
-    if (claim.overwrites_addend) claim.operands.push_back(claim.results[0]);
+    KernelCandidate candidate = offered.front();
+    if (candidate.overwrites_addend) candidate.operands.push_back(candidate.results[0]);
     const auto make = [&](std::string_view, const ir::Op&, const Chain&, int64_t) {
       c.lay_out();
-      return routine(p, claim.workspace);
+      return routine(p, candidate.workspace);
     };
-    testing::expect_near(testing::run_claim(p, make, claim), expected,
+    testing::expect_near(testing::run_candidate(p, make, candidate), expected,
                          testing::library_tolerance(p.dtype));
     c.lay_plain();
   }

@@ -4,7 +4,7 @@
 
 namespace fluid::testing {
 
-/// A GPU as its driver describes it (H200), for which libraries claim what they are worth.
+/// A GPU as its driver describes it (H200), for which libraries candidate what they are worth.
 inline constexpr FluidGpuDescription kH200 = {.major = 9,
                                               .minor = 0,
                                               .multiprocessors = 132,

@@ -125,20 +125,20 @@ Values LibraryProgram::inputs() const {
   return values;
 }
 
-Tensor run_claim(LibraryProgram& p, const MakeKernel& make, const Claim& claim) {
+Tensor run_candidate(LibraryProgram& p, const MakeKernel& make, const KernelCandidate& candidate) {
   const Values inputs = p.inputs();
   std::vector<Bytes> memory;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto layout = i < claim.operands.size() ? claim.operands[i] : std::nullopt;
+    const auto layout = i < candidate.operands.size() ? candidate.operands[i] : std::nullopt;
     Type& type = inputs[i].op()->results[0].type;
     type = with_layout(type, layout);
     memory.push_back(laid_out(tensor_of(p, inputs[i]), type));
   }
   Type& out = p.chain.back()->results[0].type;
-  out = with_layout(out, claim.results.at(0));
+  out = with_layout(out, candidate.results.at(0));
   memory.emplace_back(static_cast<size_t>(out.bytes_at(1)), std::byte{0x55});
-  const LibraryRoutine kernel = make(claim.kernel, *p.chain[0], p.epilogue(), 1);
-  EXPECT_EQ(kernel.workspace, claim.workspace);
+  const LibraryRoutine kernel = make(candidate.kernel, *p.chain[0], p.epilogue(), 1);
+  EXPECT_EQ(kernel.workspace, candidate.workspace);
   Bytes workspace(static_cast<size_t>(kernel.workspace), std::byte{0xff});  // NaNs
   std::vector<void*> buffers;
   for (auto& m : memory) buffers.push_back(m.data());

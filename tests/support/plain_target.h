@@ -12,7 +12,7 @@ class PlainTarget : public Target {
  public:
   std::string name() const override { return "plain"; }
   int threads() const override { return 1; }
-  std::vector<Claim> claims(const ir::Op&, const Chain&) const override { return {}; }
+  std::vector<KernelCandidate> candidates(const ir::Op&, const Chain&) const override { return {}; }
   double generated_seconds(const ir::Op& op) const override {
     return 1e-6 + 1e-9 * (*def_of(op).cost)({types(op, true), types(op, false), op.attrs}).flops;
   }
@@ -36,17 +36,17 @@ class PlainTarget : public Target {
 /// NaNs.
 class LibraryTarget : public PlainTarget {
  public:
-  std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override {
+  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override {
     for (const LibraryKernel& kernel : *def_of(op).kernels) {
       if (kernel.device != KernelDevice::cpu) continue;
-      Claim claim;
-      claim.kernel = kernel.name;
-      claim.workspace = 4096;
-      claim.propagates_nan = epilogue.size() < 2;
-      claim.results = {op.results[0].type.layout};
-      for (const Value& v : op.operands) claim.operands.push_back(v.type().layout);
-      claim.seconds = claim.results[0] || claim.operands[0] ? 2e-6 : 5e-6;
-      return {claim};
+      KernelCandidate candidate;
+      candidate.kernel = kernel.name;
+      candidate.workspace = 4096;
+      candidate.propagates_nan = epilogue.size() < 2;
+      candidate.results = {op.results[0].type.layout};
+      for (const Value& v : op.operands) candidate.operands.push_back(v.type().layout);
+      candidate.seconds = candidate.results[0] || candidate.operands[0] ? 2e-6 : 5e-6;
+      return {candidate};
     }
     return {};
   }
@@ -56,12 +56,12 @@ class LibraryTarget : public PlainTarget {
 /// and whose kernels nothing keeps from running.
 class AddingTarget : public LibraryTarget {
  public:
-  std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override {
-    std::vector<Claim> claims = LibraryTarget::claims(op, epilogue);
+  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override {
+    std::vector<KernelCandidate> candidates = LibraryTarget::candidates(op, epilogue);
     const auto is_result = [&](const Value& v) { return v.type() == op.results[0].type; };
     const bool adds = epilogue.size() == 1 && std::ranges::all_of(epilogue[0]->operands, is_result);
-    for (Claim& claim : claims) claim.overwrites_addend = adds;
-    return claims;
+    for (KernelCandidate& candidate : candidates) candidate.overwrites_addend = adds;
+    return candidates;
   }
   bool libraries_may_update() const override { return false; }
 };
