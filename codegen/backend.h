@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::emit {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "codegen/emit_threads.h"
-#include "codegen/kernel_ir.h"
 #include "codegen/llvm_headers.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::emit {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "codegen/kernel_ir.h"
 #include "codegen/llvm_headers.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::emit {
 

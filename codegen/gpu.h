@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel_ir.h"
 #include "ir/graph.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid {
 

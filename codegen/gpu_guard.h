@@ -4,7 +4,7 @@
 // (sets an error word), these kernels keep the step from changing variables, without a check by the
 // host.
 
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid {
 

@@ -9,6 +9,7 @@
 #include "codegen/gpu_contraction.h"
 #include "codegen/gpu_stages.h"
 #include "codegen/schedule_sweep.h"
+#include "ops/loops.h"
 
 namespace fluid {
 namespace {
@@ -170,6 +171,11 @@ void choose_team(kir::Kernel& kernel) {
 }  // namespace
 
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name) {
+  if (const ir::Op* op = loops_op(body)) {
+    std::vector<kir::Kernel> kernels = split_finish(loops_kernel(*op, name, KernelDevice::cuda));
+    for (kir::Kernel& kernel : kernels) choose_team(kernel);
+    return kernels;
+  }
   const Group group = analyze_fused_body(body);
   {
     KernelBuilder b(group, name, kGpu);

@@ -5,6 +5,7 @@
 
 #include "codegen/schedule_contraction.h"
 #include "codegen/schedule_sweep.h"
+#include "ops/loops.h"
 
 namespace fluid {
 namespace {
@@ -199,6 +200,7 @@ void emit_sweeps(KernelBuilder& b) {
 }
 
 kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
+  if (const ir::Op* op = loops_op(body)) return loops_kernel(*op, name, KernelDevice::cpu);
   const Group group = analyze_fused_body(body);
   {
     KernelBuilder b(group, name);

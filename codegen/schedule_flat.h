@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "codegen/kernel_ir.h"
 #include "ops/group.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid {
 

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::kir {
 

@@ -56,7 +56,7 @@ enum class ScalarOp : uint8_t {
   isfinite,
   select,  // args: bool condition, value if true, value if false
   cast,    // converts args[0] to dtype; float to integer truncates, and x becomes bool x != 0
-  // Only in kernel IR (codegen/kernel_ir.h); `let` also in GroupSink::body:
+  // Only in kernel IR (ops/kernel_ir.h); `let` also in GroupSink::body:
   load,   // an element of buffer ivalue; args: i64 offset, optional bool mask (if false: fvalue)
   let,    // the value that a Let statement defines; ivalue: the number of the Let
   acc,    // an element of accumulator array number ivalue; args: constant indices

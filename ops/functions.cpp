@@ -28,6 +28,8 @@ Value concat(const Values& xs, const ConcatAttrs& attrs, const Loc& loc) { Value
 
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d", loc), "conv2d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
 
+Value cumsum(Value x, const CumsumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumsum", loc), "cumsum", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
+
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
 
 Value equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "equal", loc), "equal", {a, b}, {}, loc).at(0); }
@@ -41,6 +43,8 @@ Value expm1(Value x, const Loc& loc) { return record(graph_of({x}, "expm1", loc)
 Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc) { return record(graph, "fill", {}, {{"type", *attrs.type}, {"value", attrs.value}}, loc).at(0); }
 
 Value flatten(Value x, const FlattenAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flatten", loc), "flatten", {x}, {{"axis", attrs.axis}}, loc).at(0); }
+
+Value gather(Value x, Value index, const GatherAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "gather", loc), "gather", {x, index}, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value gelu(Value x, const GeluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "gelu", loc), "gelu", {x}, {{"approximate", attrs.approximate}}, loc).at(0); }
 
@@ -106,6 +110,8 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return rec
 
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
 
+Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter", loc), "scatter", {x, index, updates}, {{"axis", attrs.axis}, {"reduce", attrs.reduce}}, loc).at(0); }
+
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
 
 Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "slice", loc), "slice", {x}, {{"starts", std::vector<int64_t>(*attrs.starts)}, {"stops", std::vector<int64_t>(*attrs.stops)}, {"steps", std::vector<int64_t>(attrs.steps)}, {"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
@@ -113,6 +119,8 @@ Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(gr
 Value softmax(Value x, const SoftmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "softmax", loc), "softmax", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value softmax_cross_entropy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "softmax_cross_entropy", loc), "softmax_cross_entropy", {x, label}, {}, loc).at(0); }
+
+Values sort(Value x, const SortAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sort", loc), "sort", {x}, {{"axis", attrs.axis}, {"descending", attrs.descending}}, loc); }
 
 Value sqrt(Value x, const Loc& loc) { return record(graph_of({x}, "sqrt", loc), "sqrt", {x}, {}, loc).at(0); }
 
@@ -122,7 +130,7 @@ Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "su
 
 Value sum(Value x, const SumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum", loc), "sum", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
-Value take_along_axis(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "take_along_axis", loc), "take_along_axis", {x, label}, {}, loc).at(0); }
+Value take_along_axis(Value x, Value index, const TakeAlongAxisAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "take_along_axis", loc), "take_along_axis", {x, index}, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), "tanh", {x}, {}, loc).at(0); }
 
@@ -162,6 +170,8 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { r
 
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
+Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "gather_grad", loc), "gather_grad", {dy, index}, {{"input", *attrs.input}, {"axis", attrs.axis}}, loc).at(0); }
+
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}}, loc).at(0); }
 
 Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"input", *attrs.input}}, loc).at(0); }
@@ -175,6 +185,8 @@ Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return 
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
 Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", *attrs.input}, {"mode", attrs.mode}}, loc).at(0); }
+
+Value scatter_add(Value updates, Value index, const ScatterAddAttrs& attrs, const Loc& loc) { return record(graph_of({updates, index}, "scatter_add", loc), "scatter_add", {updates, index}, {{"to", *attrs.to}, {"axis", attrs.axis}}, loc).at(0); }
 
 Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update}, "sgd", loc), "sgd", {param, grad, lr, update}, {{"weight_decay", attrs.weight_decay}}, loc).at(0); }
 

@@ -91,6 +91,15 @@ Value concat(const Values& xs, const ConcatAttrs& attrs = {}, const Loc& loc = L
 struct Conv2dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Cumulative sum along `axis`, as torch.cumsum, and CumSum of ONNX. Half precision is summed in f32.
+/// x: numeric tensor, rank >= 1.
+/// attrs.axis: axis to sum along, not the batch dimension; negative: counted from the end.
+/// attrs.exclusive: whether an element is left out of its own sum.
+/// attrs.reverse: whether sums start at the end of the axis.
+/// Gives y: same type as x.
+struct CumsumAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
+Value cumsum(Value x, const CumsumAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// a / b.
 /// a: float tensor.
 /// b: same dtype as a; shape broadcasts with a's.
@@ -131,6 +140,14 @@ Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc = Loc::here(
 /// Gives y: x's dtype, rank axis + 1.
 struct FlattenAttrs { int64_t axis = 1; };
 Value flatten(Value x, const FlattenAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Slices of x along `axis` at the indices, as Gather of ONNX and torch.index_select: y[i..., j..., k...] = x[i..., index[j...], k...]. An index out of range raises an error.
+/// x: any tensor, rank >= 1.
+/// index: integer tensor of any shape.
+/// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
+/// Gives y: x's dtype; index's shape in the place of `axis`.
+struct GatherAttrs { int64_t axis = 0; };
+Value gather(Value x, Value index, const GatherAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// x * Phi(x), where Phi is the standard normal distribution function (Hendrycks and Gimpel, 2016).
 /// x: float tensor.
@@ -345,6 +362,16 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here()
 /// Gives y: like x.
 Value rsqrt(Value x, const Loc& loc = Loc::here());
 
+/// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error.
+/// x: numeric tensor.
+/// index: integer, x's shape except along `axis`.
+/// updates: x's dtype, index's shape.
+/// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
+/// attrs.reduce: "none": the last update of an element counts; "add", "mul", "max", "min".
+/// Gives y: same type as x.
+struct ScatterAttrs { int64_t axis = 0; std::string reduce = "none"; };
+Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// 1 / (1 + exp(-x)).
 /// x: float tensor.
 /// Gives y: like x.
@@ -373,6 +400,15 @@ Value softmax(Value x, const SoftmaxAttrs& attrs = {}, const Loc& loc = Loc::her
 /// Gives loss: one value per row.
 Value softmax_cross_entropy(Value x, Value label, const Loc& loc = Loc::here());
 
+/// Sorts along `axis`; equal elements keep their order, and NaN counts as the largest value, as in torch.sort with stable=True. The gradient of a value goes to the element that it comes from.
+/// x: numeric tensor, rank >= 1.
+/// attrs.axis: axis to sort along, not the batch dimension; negative: counted from the end.
+/// attrs.descending: whether the largest value comes first.
+/// Gives value: same type as x.
+/// Gives index: i64, x's shape: indices along the axis.
+struct SortAttrs { int64_t axis = -1; bool descending = false; };
+Values sort(Value x, const SortAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Square root of x; NaN below 0.
 /// x: float tensor.
 /// Gives y: like x.
@@ -397,11 +433,13 @@ Value sub(Value a, Value b, const Loc& loc = Loc::here());
 struct SumAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Gathers one element per row at the index `label`. A label out of range raises an error; the read is clamped to the nearest class.
-/// x: float [..., C].
-/// label: integer, x's shape without C.
-/// Gives y: label's shape.
-Value take_along_axis(Value x, Value label, const Loc& loc = Loc::here());
+/// Elements of x at the indices along `axis`, as numpy.take_along_axis, torch.gather and GatherElements of ONNX: y[i..., t, k...] = x[i..., index[i..., t, k...], k...]. An index out of range raises an error.
+/// x: any tensor, rank >= 1.
+/// index: integer, x's shape except along `axis`.
+/// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
+/// Gives y: x's dtype, index's shape.
+struct TakeAlongAxisAttrs { int64_t axis = -1; };
+Value take_along_axis(Value x, Value index, const TakeAlongAxisAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The hyperbolic tangent.
 /// x: float tensor.

@@ -284,9 +284,23 @@ Expr extent_expr(const Dim& dim) {
   return dim.batch ? Expr::make(ScalarOp::batch, i64, {}) * size : size;
 }
 
+namespace {
+
+std::map<int64_t, size_t> loops_checked_operands(const ir::Op& op, const Loops& loops) {
+  std::vector<Type> in, out;
+  for (const Value& v : op.operands) in.push_back(v.type());
+  for (const ir::Result& r : op.results) out.push_back(r.type);
+  return loops.checked(LowerCtx(in, out, op.attrs));
+}
+
+}  // namespace
+
 std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
   std::map<int64_t, size_t> operands;
   const Lower& lower = *def_of(op).lower;
+  if (const auto* loops = std::get_if<Loops>(&lower)) {
+    return loops->checked ? loops_checked_operands(op, *loops) : operands;
+  }
   if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower))
     return operands;
   for (const Expr& body : lower_op(op).bodies) {

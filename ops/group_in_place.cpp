@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/group.h"
+#include "ops/loops.h"
 
 namespace fluid {
 namespace {
@@ -85,6 +86,7 @@ std::vector<InPlace> in_place_pairs(const Group& group) {
 }
 
 std::vector<InPlace> in_place_pairs(const ir::Graph& body) {
+  if (const ir::Op* op = loops_op(body)) return loops_in_place_pairs(*op);
   return in_place_pairs(analyze_fused_body(body));
 }
 

@@ -158,6 +158,15 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc
 struct Dropout2dAttrs { double p = 0.5; };
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Gradient of gather with respect to x: adds the slices of dy at the indices, in their order. An index out of range adds nothing.
+/// dy: gradient of gather's result.
+/// index: index of gather.
+/// attrs.input: type of gather's x (required).
+/// attrs.axis: axis of gather, not the batch dimension; negative: counted from the end.
+/// Gives dx: of type `input`.
+struct GatherGradAttrs { Required<Type> input; int64_t axis = 0; };
+Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc = Loc::here());
+
 /// lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
@@ -227,6 +236,15 @@ Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs
 /// Gives dx: of type `input`.
 struct Resize2dGradAttrs { Required<Type> input; std::string mode = "nearest"; };
 Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Zeros of type `to`, to which scatter adds the updates: the gradient of take_along_axis.
+/// updates: float tensor.
+/// index: integer, same shape, in range.
+/// attrs.to: type of the result: updates' type except along `axis` (required).
+/// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
+/// Gives y: of type `to`.
+struct ScatterAddAttrs { Required<Type> to; int64_t axis = 0; };
+Value scatter_add(Value updates, Value index, const ScatterAddAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Stochastic gradient descent: param - lr * grad.
 /// param: float tensor.

@@ -6,6 +6,7 @@
 // the table.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +15,9 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/combine.h"
 #include "ops/expr.h"
+#include "ops/kernel_ir.h"
 #include "ops/required.h"
 
 namespace fluid {
@@ -154,16 +157,6 @@ struct Map {
   std::function<std::vector<Expr>(const LowerCtx&)> body;
 };
 
-/// Operator that combines the elements of a reduction.
-enum class Combine : uint8_t {
-  sum,
-  max,  ///< NaN if any element is NaN, as in PyTorch
-  min,
-  /// Has two results: the maximum, and the row-major index of its first occurrence among the
-  /// reduced elements, in any integer dtype. NaN counts as the largest value.
-  argmax,
-};
-
 /// Reduction: out[o] = combine over r of body(o, r). The accumulator is f32 or wider (f64 for f64,
 /// i64 for integers).
 struct ReduceBody {
@@ -173,6 +166,22 @@ struct ReduceBody {
 struct Reduce {
   Combine combine;
   std::function<ReduceBody(const LowerCtx&)> body;
+};
+
+enum class KernelDevice : uint8_t { cpu, cuda };
+
+class LoopsCtx;
+
+/// Lowering of an op that is neither a map nor a reduction (sort, scatter, attention): the op
+/// writes its kernel in kernel IR, with a KernelWriter (ops/kernel_writer.h). Results must not
+/// depend on the partition of the blocks. A batch dimension must be independent per sample: element
+/// i of a batched result depends only on elements i of batched operands.
+struct Loops {
+  std::function<kir::Kernel(const LoopsCtx&)> kernel;
+  /// Returns the operands that the kernel reads or writes at data-dependent indices which
+  /// KernelWriter::check_index() checks: operand number -> dimension that the index addresses.
+  /// Null: none.
+  std::function<std::map<int64_t, size_t>(const LowerCtx&)> checked = nullptr;
 };
 
 /// Lowering by replacement: the op is replaced by simpler ops.
@@ -198,8 +207,8 @@ struct Composite {};
 /// i.
 struct CollectiveOp {};
 
-using Lower =
-    std::variant<Map, Reduce, Expand, Alias, Source, Store, Directive, Composite, CollectiveOp>;
+using Lower = std::variant<Map, Reduce, Loops, Expand, Alias, Source, Store, Directive, Composite,
+                           CollectiveOp>;
 
 struct NoGrad {};  ///< the op is not differentiable
 /// Returns one gradient per operand; null for an operand that gets none.
@@ -247,7 +256,6 @@ struct InPlace {
   int in = 0;
 };
 
-enum class KernelDevice : uint8_t { cpu, cuda };
 /// A library kernel that can compute the op, such as {KernelDevice::cpu, "onednn.conv2d"}.
 struct LibraryKernel {
   KernelDevice device;

@@ -213,6 +213,22 @@ bool keeps_samples(const Shape& a, const Shape& b) {
   return before(a) == before(b);
 }
 
+/// A Loops op treats samples independently: a batched result of plain operands is per sample. A
+/// result without a batch dimension mixes the samples of a batched operand.
+std::vector<BatchPartition> partitions_of_loops(const ir::Op& op,
+                                                const std::vector<BatchPartition>& operands) {
+  const bool plain = std::ranges::all_of(operands, is_plain);
+  const bool batched = std::ranges::any_of(
+      operands, [](const BatchPartition& p) { return p.kind == BatchPartition::per_sample; });
+  std::vector<BatchPartition> results;
+  for (const ir::Result& r : op.results) {
+    const bool has_batch = r.type.shape.has_batch();
+    const auto kind = has_batch ? BatchPartition::per_sample : BatchPartition::same;
+    results.push_back(plain && has_batch == batched ? BatchPartition{kind, 0} : kOther);
+  }
+  return results;
+}
+
 BatchPartition of_source(const ir::Op& op) {
   const bool sampled = source_kind(op) == SourceKind::feed && is_batched(op.results[0].type.shape);
   return {sampled ? BatchPartition::per_sample : BatchPartition::same, 0};
@@ -287,6 +303,8 @@ std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_lowering(const
     Body body(op, lowered, operands);
     for (size_t i = 0; i < results.size(); ++i) results[i] = body.result(i);
     if (results[0].kind == BatchPartition::terms && terms_of(op).empty()) results[0] = kOther;
+  } else if (std::holds_alternative<Loops>(lower)) {
+    results = partitions_of_loops(op, operands);
   } else if (std::holds_alternative<Source>(lower)) {
     results[0] = of_source(op);
   } else if (std::holds_alternative<CollectiveOp>(lower)) {

@@ -82,6 +82,11 @@ double kernel_cost(const Group& group, int64_t batch) {
   return cost;
 }
 
+/// Whether the ops may share a kernel with others. A Loops op may not.
+bool is_mergeable(const FusionGroup& group) {
+  return group.fusible && is_groupable(*group.ops.front());
+}
+
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
 }  // namespace
@@ -118,7 +123,7 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
     positions_[op.get()] = positions_.size();
     auto group = std::make_unique<FusionGroup>();
     group->ops = {op.get()};
-    group->fusible = is_groupable(*op);
+    group->fusible = is_groupable(*op) || std::holds_alternative<Loops>(*def_of(*op).lower);
     groups_of_[op.get()] = group.get();
     groups_.push_back(std::move(group));
   }
@@ -126,6 +131,7 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
   for (const auto& group : groups_) {
     if (!group->fusible) continue;
     group->outputs = outputs_of(*group);
+    if (!is_mergeable(*group)) continue;
     if (is_contraction(*group->ops.front(), options_.batch))
       group->contraction = group->ops.front();
     group->cost = cost_of(*group, false).value_or(0);
@@ -229,7 +235,9 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
 /// Merges group `b` into `a` if this is allowed and lowers the estimated cost; returns whether it
 /// did. Tests for a cycle last, because the test is slow when many groups read one value.
 bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal) {
-  if (a == b || !a->fusible || !b->fusible || !is_within_limits(*a, *b, horizontal)) return false;
+  if (a == b || !is_mergeable(*a) || !is_mergeable(*b) || !is_within_limits(*a, *b, horizontal)) {
+    return false;
+  }
   const bool apart = are_independent(*a, *b);
   if (apart && !horizontal) return false;
   FusionGroup both;
@@ -275,7 +283,7 @@ void Fusion::merge_with_producers() {
   for (const auto& op : graph_.ops) {
     for (const Value& v : op->operands) {
       FusionGroup* own = group_of(op.get());
-      if (own->fusible) try_merge(group_of(v.op()), own);
+      try_merge(group_of(v.op()), own);
     }
   }
 }
@@ -329,7 +337,7 @@ void Fusion::fuse_horizontally(const std::function<bool(const ir::Op&)>& is_cand
   std::vector<Launch> launches;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
-    if (!group->fusible || !is_candidate(*op)) continue;
+    if (!is_mergeable(*group) || !is_candidate(*op)) continue;
     if (std::ranges::find(launches, group, &Launch::group) != launches.end()) continue;
     const bool small = std::ranges::all_of(
         group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallBytes; });

@@ -16,8 +16,9 @@ namespace fluid {
 
 /// Ops that become one kernel, or a single op that is not fused.
 struct FusionGroup {
-  std::vector<const ir::Op*> ops;       ///< in graph order
-  bool fusible = false;                 ///< whether is_groupable() holds for the ops
+  std::vector<const ir::Op*> ops;  ///< in graph order
+  /// Whether the ops become a generated kernel: is_groupable() holds for them, or it is a Loops op.
+  bool fusible = false;
   double cost = 0;                      ///< estimated cost of the kernel, in scalar operations
   const ir::Op* contraction = nullptr;  ///< the only contraction in the group; null: none
   Values outputs;                       ///< results used outside the group, in the order of `ops`

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "ops/group.h"
+#include "ops/loops.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/collective_order.h"
@@ -284,7 +285,14 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
     }
   }
   if (before_sync) return results;
-  const Group group = analyze_fused_body(*generated_body(**last));
+  const ir::Graph& checking = *generated_body(**last);
+  if (loops_op(checking) != nullptr) {  // stores results before it has checked all indices
+    for (size_t r = 0; r < (*last)->results.size(); ++r) {
+      results.insert((*last)->result(static_cast<int>(r)));
+    }
+    return results;
+  }
+  const Group group = analyze_fused_body(checking);
   const bool finish_checks = std::ranges::any_of(
       group.sinks, [](const GroupSink& s) { return s.finish && reads_checked(s.body); });
   for (const GroupSink& sink : group.sinks) {

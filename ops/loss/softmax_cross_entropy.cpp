@@ -32,8 +32,8 @@ OpDef softmax_cross_entropy_op() {
         const Value largest = max(x, {.axes = -1, .keep_dims = true});
         const Value total = sum(exp(x - largest), {.axes = -1, .keep_dims = true});
         const Shape& rows = label.shape();
-        return Values{log(reshape(total, rows)) -
-                      (take_along_axis(x, label) - reshape(largest, rows))};
+        const Value own = take_along_axis(x, unsqueeze_last(label));
+        return Values{reshape(log(total) - (own - largest), rows)};
       }},
       .kernels = {},
       .version = 1,

@@ -67,7 +67,8 @@ std::string default_text(const AttrDef& a) {
 
 bool has_function(const OpDef& def) {
   return std::holds_alternative<Map>(*def.lower) || std::holds_alternative<Reduce>(*def.lower) ||
-         std::holds_alternative<Expand>(*def.lower) || std::holds_alternative<Alias>(*def.lower);
+         std::holds_alternative<Loops>(*def.lower) || std::holds_alternative<Expand>(*def.lower) ||
+         std::holds_alternative<Alias>(*def.lower);
 }
 
 /// Returns the attributes that a caller of the generated function may pass. record() sets the
@@ -213,10 +214,16 @@ void write_source(std::ostream& out) {
 }
 
 std::string lower_text(const Lower& lower) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "map",       "reduction", "expands into other ops",  "alias of its operand",
-      "source",    "store",     "directive to the passes", "composite",
-      "collective"};
+  static constexpr std::array<std::string_view, 10> kNames = {"map",
+                                                              "reduction",
+                                                              "kernel of its own",
+                                                              "expands into other ops",
+                                                              "alias of its operand",
+                                                              "source",
+                                                              "store",
+                                                              "directive to the passes",
+                                                              "composite",
+                                                              "collective"};
   return std::string(kNames.at(lower.index()));
 }
 

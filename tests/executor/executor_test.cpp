@@ -288,7 +288,7 @@ TEST(Executor, AStepOnBadDataIsNotApplied) {
   Program net("take_along_axis");
   const Value x = net.data("x", {kBatch, 2}, f32);
   const Value label = net.data("label", {kBatch}, i64);
-  const Value loss = mean(take_along_axis(linear(x, {.units = 3}), label));
+  const Value loss = mean(take_along_axis(linear(x, {.units = 3}), reshape(label, {kBatch, 1})));
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 0.1});
   Executor exe(net, cpu(), {.batch = 2});

@@ -100,7 +100,7 @@ TEST(RejectionReason, ABadLabelLeavesRunningStatisticsAsTheyWere) {
 TEST(RejectionReason, NamesNoFeedForAComputedIndex) {
   Program net("computed");
   const Value x = net.data("x", {kBatch, 3}, f32);
-  net.output("y", take_along_axis(x, cast(max(x, {.axes = {1}}), {.to = Type{i64, {kBatch}, {}}})));
+  net.output("y", take_along_axis(x, cast(max(x, {.axes = {1}, .keep_dims = true}), i64)));
   Executor exe(net, cpu(), {.batch = 1});
   const Batch batch{1, {{"x", Tensor::of<float>({1, 3}, std::vector<float>{1, 7, 2})}}, 0};
   expect_user_error([&] { exe.run(batch); },
@@ -111,10 +111,10 @@ TEST(RejectionReason, NeverMixesTheIndicesOfTwoFeeds) {
   constexpr int64_t kRows = 20000;
   Program net("two");
   const Value x = net.data("x", {kBatch, 3}, f32), z = net.data("z", {kBatch, 3}, f32);
-  const Value i = net.data("i", {kBatch}, i64), j = net.data("j", {kBatch}, i64);
+  const Value i = net.data("i", {kBatch, 1}, i64), j = net.data("j", {kBatch, 1}, i64);
   net.output("y", take_along_axis(x, i) + take_along_axis(z, j));
   Executor exe(net, cpu(), {.batch = kRows});
-  Tensor first(i64, {kRows}), second(i64, {kRows});
+  Tensor first(i64, {kRows, 1}), second(i64, {kRows, 1});
   first.as<int64_t>()[kRows - 1] = 7;
   std::fill_n(second.as<int64_t>().begin(), kRows, 8);
   const Tensor rows(f32, {kRows, 3});
@@ -183,7 +183,7 @@ Program check_behind_a_mean(bool added) {
   const Value x = net.data("x", {kBatch, 4}, f32), z = net.data("z", {kBatch, 2}, f32);
   const Value label = net.data("label", {kBatch}, i64);
   const Value m = mean(linear(z, {.units = 1}));
-  const Value picked = take_along_axis(x, label);
+  const Value picked = reshape(take_along_axis(x, reshape(label, {kBatch, 1})), {kBatch});
   net.output("picked", added ? picked + m : picked * m);
   const Value loss = m * m;
   net.output("loss", loss);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::testing {
 

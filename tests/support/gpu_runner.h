@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::testing {
 

@@ -3,6 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/loops.h"
+#include "tests/support/kernel_buffers.h"
+#include "tests/support/kir_interpreter.h"
+#include "tests/support/op_group.h"
 #include "tests/support/scalar_program.h"
 
 namespace fluid::testing {
@@ -14,12 +18,6 @@ struct Array {
   std::vector<int64_t> shape;
   std::vector<Number> data;
 };
-
-std::vector<int64_t> extents_of(const std::vector<Dim>& dims, int64_t batch) {
-  std::vector<int64_t> extents;
-  for (const Dim& d : dims) extents.push_back(d.at(batch));
-  return extents;
-}
 
 int64_t integer_at(const Tensor& t, int64_t i) {
   switch (t.dtype()) {
@@ -84,6 +82,8 @@ class Evaluator {
       set(op, 0, std::move(a));
     } else if (std::holds_alternative<Composite>(lower)) {
       run_body(op);
+    } else if (std::holds_alternative<Loops>(lower)) {
+      run_loops(op);
     } else if (!std::holds_alternative<Directive>(lower)) {
       run_lowered(op, lower_op(op, definition(op)));
     }
@@ -124,6 +124,38 @@ class Evaluator {
     result_.index_error = result_.index_error || inner.index_error;
     for (size_t i = 0; i < body->outputs.size(); ++i) {
       set(op, static_cast<int>(i), array_of(inner.values.at(body->outputs[i].value)));
+    }
+  }
+
+  /// Runs the kernel that the op writes, one scalar at a time.
+  void run_loops(const ir::Op& op) {
+    ir::Program group("group");
+    const ir::Op& copy = *make_group(op, group.main());
+    const kir::Kernel kernel = loops_kernel(copy, definition(op), "k", KernelDevice::cpu);
+    std::vector<Tensor> memory;
+    size_t in = 0, out = 0;
+    for (const kir::Buffer& b : kernel.buffers) {
+      if (b.role == kir::Buffer::Role::in) {
+        memory.push_back(result_.values.at(op.operands.at(in++)));
+      } else if (b.role == kir::Buffer::Role::out) {
+        memory.emplace_back(b.dtype, extents_of(op.results.at(out++).type.shape, options_.batch));
+      } else {
+        memory.push_back(memory_of(kernel, b, options_.batch));
+      }
+    }
+    std::vector<void*> pointers;
+    if (const auto& pair = options_.in_place) {
+      Tensor& operand = memory[static_cast<size_t>(pair->in)];
+      memory[op.operands.size() + static_cast<size_t>(pair->out)] = operand = operand.copy();
+    }
+    for (Tensor& t : memory) pointers.push_back(t.data());
+    result_.operations += interpret(kernel, pointers, options_.batch);
+    for (size_t r = 0; r < out; ++r) {
+      set(op, static_cast<int>(r), array_of(memory[op.operands.size() + r]));
+    }
+    if (kernel.buffers.back().role != kir::Buffer::Role::error) return;
+    for (const int64_t word : memory.back().as<int64_t>()) {
+      result_.index_error = result_.index_error || word != 0;
     }
   }
 

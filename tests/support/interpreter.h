@@ -20,6 +20,8 @@ struct InterpretOptions {
   int64_t batch = 1;
   /// The definition of an op; the table's when empty. (A test may break one.)
   std::function<const OpDef&(const ir::Op&)> definition;
+  /// A result of each op that writes its own kernel, and the operand in whose memory it lies.
+  std::optional<InPlace> in_place = {};
 };
 
 struct Interpreted {
@@ -27,6 +29,7 @@ struct Interpreted {
   NamedTensors outputs;
   NamedTensors stores;       ///< what `store` ops wrote, by variable
   bool index_error = false;  ///< an index that came from data was out of range
+  double operations = 0;     ///< operations on floats in kernels that ops write themselves
 };
 
 /// Evaluates `graph`, whose sources are given by symbol (`arg` ops: by index). Ops that expand are

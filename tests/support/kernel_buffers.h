@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "codegen/kernel_ir.h"
 #include "ir/tensor.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::testing {
 

@@ -8,30 +8,10 @@
 #include "tests/support/gpu_emulator.h"
 #include "tests/support/gpu_runner.h"
 #include "tests/support/kernel_buffers.h"
+#include "tests/support/op_group.h"
 
 namespace fluid::testing {
 namespace {
-
-/// A group that holds `op` alone.
-void make_group(const ir::Op& op, ir::Graph& body) {
-  std::vector<Value> args;
-  for (size_t i = 0; i < op.operands.size(); ++i) {
-    const Attrs attrs = {{"index", static_cast<int64_t>(i)}};
-    args.push_back(body.append("arg", {}, attrs, {op.operands[i].type()})->result());
-  }
-  std::vector<Type> types;
-  for (const ir::Result& r : op.results) types.push_back(r.type);
-  ir::Op* copy = body.append(op.name, args, op.attrs, types);
-  for (size_t r = 0; r < types.size(); ++r) {
-    body.outputs.push_back({std::to_string(r), copy->result(static_cast<int>(r))});
-  }
-}
-
-std::vector<int64_t> extents_of(const Shape& shape, int64_t batch) {
-  std::vector<int64_t> extents;
-  for (const Dim& d : shape) extents.push_back(d.at(batch));
-  return extents;
-}
 
 /// Runs the kernels of an op, whose buffers are those of `kernel`.
 void run_op(const kir::Kernel& kernel, const ir::Op& op, int64_t batch,
@@ -70,7 +50,10 @@ void run_on_cpu(const kir::Kernel& kernel, const CompiledKernel& code, int64_t b
 void for_each_group(const ir::Graph& graph, const std::function<void(const ir::Graph&)>& visit) {
   for (const auto& op : graph.ops) {
     const Lower& lower = *def_of(*op).lower;
-    if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower)) continue;
+    if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower) &&
+        !std::holds_alternative<Loops>(lower)) {
+      continue;
+    }
     ir::Program group("group");
     make_group(*op, group.main());
     visit(group.main());

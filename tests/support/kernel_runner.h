@@ -1,7 +1,7 @@
 #pragma once
 
-#include "codegen/kernel_ir.h"
 #include "ir/graph.h"
+#include "ops/kernel_ir.h"
 #include "tests/support/interpreter.h"
 
 namespace fluid::testing {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::testing {
 

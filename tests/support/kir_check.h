@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "codegen/kernel_ir.h"
 #include "ir/tensor.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::testing {
 

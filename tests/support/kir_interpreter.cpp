@@ -175,6 +175,8 @@ class Interpreter {
         batch_(batch),
         lanes_(kir::lanes_of(kernel) * kernel.team) {}
 
+  double operations = 0;  ///< evaluated operations on floats
+
   void run() {
     const int64_t blocks = kir::evaluate(kernel_.blocks, batch_);
     for (int64_t i = 0; i < blocks; ++i) {
@@ -267,6 +269,7 @@ class Interpreter {
   }
 
   void run(const kir::Accumulate& statement) {
+    operations += is_float(statement.value.dtype()) ? 1 : 0;
     Accumulator& acc = accs_.at(statement.acc);
     const size_t at = place(acc, statement.index, lane_);
     const int64_t position = statement.position ? value(statement.position).i : 0;
@@ -363,6 +366,7 @@ class Interpreter {
         return {0, philox_bits(in[0], in[1], in[2], in[3])};
       }
       default:
+        operations += is_float(n.args[0].dtype()) ? 1 : 0;
         return n.args.size() == 1 ? unary(e) : binary(e);
     }
   }
@@ -417,8 +421,10 @@ class Interpreter {
 
 }  // namespace
 
-void interpret(const kir::Kernel& kernel, std::span<void* const> buffers, int64_t batch) {
-  Interpreter(kernel, buffers, batch).run();
+double interpret(const kir::Kernel& kernel, std::span<void* const> buffers, int64_t batch) {
+  Interpreter interpreter(kernel, buffers, batch);
+  interpreter.run();
+  return interpreter.operations;
 }
 
 }  // namespace fluid::testing

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid::testing {
 

@@ -178,6 +178,29 @@ Faults gradient_faults(const OpTest& test, size_t s, const GradFn& grad) {
   return faults;
 }
 
+/// Runs the kernel that the op writes with each declared result in its operand's place.
+Faults in_place_faults_of_loops(const OpTest& test, const OpDef& def) {
+  Faults faults;
+  for (size_t s = 0; s < test.samples.size(); ++s) {
+    for (const InPlace& pair : *def.in_place) {
+      Built b = build(test, test.samples[s]);
+      if (b.op->results[static_cast<size_t>(pair.out)].type !=
+          b.op->operands[static_cast<size_t>(pair.in)].type()) {
+        continue;
+      }
+      InterpretOptions options{b.batch, {}};
+      const Interpreted apart = interpret(b.program->main(), b.sources, options);
+      options.in_place = pair;
+      const Interpreted shared = interpret(b.program->main(), b.sources, options);
+      for (const auto& [name, tensor] : apart.outputs) {
+        const std::string found = difference(shared.outputs.at(name), tensor, 0);
+        if (!found.empty()) faults.push_back(label(test, s) + " in place: result " + found);
+      }
+    }
+  }
+  return faults;
+}
+
 }  // namespace
 
 Built build(const OpTest& test, const Sample& sample, DType dtype) {
@@ -256,7 +279,7 @@ Faults check_cost(const OpTest& test, const OpDef& def) {
     for (const Type& t : in) bytes += static_cast<double>(t.bytes_at(1));
     for (const Type& t : out) bytes += static_cast<double>(t.bytes_at(1));
     expand_all(b.program->main());
-    double derived = 0;
+    double derived = interpret(b.program->main(), b.sources, {b.batch, {}}).operations;
     for (const auto& op : b.program->main().ops) {
       if (lowers(def_of(*op))) derived += flops_of(*op, b.batch);
     }
@@ -283,6 +306,7 @@ Faults check_in_place(const OpTest& test, const OpDef& def) {
   if (std::holds_alternative<Alias>(*def.lower)) {
     return declared(0, 0) ? faults : Faults{test.op + ": an alias is in place"};
   }
+  if (std::holds_alternative<Loops>(*def.lower)) return in_place_faults_of_loops(test, def);
   if (!lowers(def)) return faults;
   const Updates* updates = std::get_if<Updates>(&*def.effects);
   for (size_t r = 0; updates != nullptr && r < updates->results.size(); ++r) {

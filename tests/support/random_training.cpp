@@ -138,8 +138,9 @@ class Recorder {
         return softmax_cross_entropy(x, labels(rows, shape.back().size));
       }
       case 9: {
-        const Shape rows(shape.begin(), shape.end() - 1);
-        return take_along_axis(x, labels(rows, shape.back().size));
+        Shape column(shape.begin(), shape.end() - 1);
+        column.emplace_back(1);
+        return take_along_axis(x, labels(column, shape.back().size));
       }
       case 10:
         return reshape(x, with_ones(shape));

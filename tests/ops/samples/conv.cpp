@@ -3,7 +3,7 @@
 #include "tests/support/op_harness.h"
 #include "tests/support/windows.h"
 
-namespace fluid::testing {
+namespace fluid::testing::conv_samples {
 namespace {
 
 /// Shapes of an input and a filter that fit together, and how the window moves.
@@ -191,4 +191,4 @@ const AddOpTest kConv2dGradInput(conv2d_grad_input_test());
 const AddOpTest kConv2dGradFilter(conv2d_grad_filter_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::conv_samples

@@ -5,7 +5,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::example_samples {
 namespace {
 
 OpTest relu_test() {
@@ -38,4 +38,4 @@ const AddOpTest kRelu(relu_test());
 const AddOpTest kGelu(gelu_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::example_samples

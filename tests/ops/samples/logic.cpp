@@ -1,6 +1,6 @@
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::logic_samples {
 namespace {
 
 /// Floats that are often equal, so that ties are tested.
@@ -105,4 +105,4 @@ const AddOpTest kCastByte(cast_test(u8));
 const AddOpTest kCastBool(cast_test(boolean));
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::logic_samples

@@ -3,7 +3,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::loss_samples {
 namespace {
 
 /// exp(x) / sum(exp(x)) along attribute "axis" (the last one by default), or its logarithm.
@@ -88,12 +88,6 @@ Tensor by_row(const Sample& s, F f) {
     at(y, i) = f(i * classes, classes, static_cast<int64_t>(label.at(i)));
   }
   return y;
-}
-
-std::vector<Tensor> taken(const Sample& s) {
-  return {by_row(s, [&](int64_t first, int64_t classes, int64_t label) {
-    return s.inputs[0].at(first + std::clamp<int64_t>(label, 0, classes - 1));
-  })};
 }
 
 std::vector<Tensor> cross_entropy(const Sample& s) {
@@ -185,8 +179,6 @@ OpTest one_hot_test() {
 const AddOpTest kSoftmax(softmax_test("softmax", false));
 const AddOpTest kLogSoftmax(softmax_test("log_softmax", true));
 const AddOpTest kSquareError(mse_loss_test());
-const AddOpTest kTakeAlongAxis(labelled_test("take_along_axis", taken));
-const AddOpTest kTakeAlongAxisOutside(mislabelled_test("take_along_axis", taken));
 const AddOpTest kCrossEntropy(labelled_test("softmax_cross_entropy", cross_entropy));
 const AddOpTest kCrossEntropyOutside(mislabelled_test("softmax_cross_entropy", cross_entropy));
 const AddOpTest kAccuracy(accuracy_test());
@@ -194,4 +186,4 @@ const AddOpTest kAccuracyOutside(mislabelled_test("accuracy", correct_and_rows))
 const AddOpTest kOneHot(one_hot_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::loss_samples

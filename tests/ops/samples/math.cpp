@@ -2,7 +2,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::math_samples {
 namespace {
 
 OpTest neg_test() {
@@ -98,4 +98,4 @@ const AddOpTest kMinimum(binary_test("minimum", [](double a, double b) { return 
 const AddOpTest kPow(pow_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::math_samples

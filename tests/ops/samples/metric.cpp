@@ -1,6 +1,6 @@
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::metric_samples {
 namespace {
 
 OpTest metric_test() {
@@ -18,4 +18,4 @@ OpTest metric_test() {
 const AddOpTest kMetric(metric_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::metric_samples

@@ -4,7 +4,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::norm_samples {
 namespace {
 
 /// Calls visit(channel, position) for every element of [N, C, ...], in row-major order.
@@ -108,4 +108,4 @@ const AddOpTest kBatchNorm(batch_norm_test());
 const AddOpTest kBnUpdate(bn_update_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::norm_samples

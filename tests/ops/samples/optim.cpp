@@ -4,7 +4,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::optim_samples {
 namespace {
 
 double at(const Tensor& t, int64_t i) { return t.at(i); }
@@ -137,4 +137,4 @@ const AddOpTest kAdam(adam_test("adam", /*decoupled=*/false));
 const AddOpTest kAdamW(adam_test("adamw", /*decoupled=*/true));
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::optim_samples

@@ -5,7 +5,7 @@
 #include "tests/support/op_harness.h"
 #include "tests/support/windows.h"
 
-namespace fluid::testing {
+namespace fluid::testing::pool_samples {
 namespace {
 
 /// A pool as lists: the elements of each window of one image, by their place in the window.
@@ -355,4 +355,4 @@ const AddOpTest kAdaptiveMaxTies(without_gradient(pool_test("adaptive_max_pool2d
 const AddOpTest kAdaptiveMaxGrad(adaptive_max_pool2d_grad_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::pool_samples

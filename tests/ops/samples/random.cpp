@@ -5,7 +5,7 @@
 #include "ops/random/philox.h"
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::random_samples {
 namespace {
 
 Tensor integers(const std::vector<int64_t>& shape, const std::vector<int64_t>& values) {
@@ -127,4 +127,4 @@ const AddOpTest kDropout(dropout_test("dropout", false));
 const AddOpTest kDropout2d(dropout_test("dropout2d", true));
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::random_samples

@@ -5,7 +5,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::reduce_samples {
 namespace {
 
 using Row = std::vector<double>;
@@ -176,4 +176,4 @@ const AddOpTest kCountNonfinite(count_nonfinite_test());
 const AddOpTest kArgmax(argmax_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::reduce_samples

@@ -4,7 +4,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::resize_samples {
 namespace {
 
 using Extents = std::vector<int64_t>;
@@ -143,4 +143,4 @@ const AddOpTest kResize(resize2d_test());
 const AddOpTest kResizeGrad(resize2d_grad_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::resize_samples

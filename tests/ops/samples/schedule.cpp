@@ -5,7 +5,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::schedule_samples {
 namespace {
 
 OpTest schedule_test(const std::string& op, const std::vector<Attrs>& settings,
@@ -119,4 +119,4 @@ const AddOpTest kStep(step_test());
 const AddOpTest kCosine(cosine_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::schedule_samples

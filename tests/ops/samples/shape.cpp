@@ -3,7 +3,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::shape_samples {
 namespace {
 
 int64_t numel_of(const Extents& shape) {
@@ -378,4 +378,4 @@ const AddOpTest kNumel(numel_test());
 const AddOpTest kCopy(copy_test());
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::shape_samples

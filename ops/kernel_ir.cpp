@@ -1,4 +1,4 @@
-#include "codegen/kernel_ir.h"
+#include "ops/kernel_ir.h"
 
 #include <algorithm>
 #include <array>

@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "ops/combine.h"
 #include "ops/expr.h"
-#include "ops/op_def.h"
 
 namespace fluid::kir {
 

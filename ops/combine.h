@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+namespace fluid {
+
+/// Operator that combines the elements of a reduction.
+enum class Combine : uint8_t {
+  sum,
+  max,  ///< NaN if any element is NaN, as in PyTorch
+  min,
+  /// Has two results: the maximum, and the row-major index of its first occurrence among the
+  /// reduced elements, in any integer dtype. NaN counts as the largest value.
+  argmax,
+};
+
+}  // namespace fluid

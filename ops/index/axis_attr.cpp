@@ -1,0 +1,32 @@
+#include "ops/index/axis_attr.h"
+
+#include "ops/reduction.h"
+
+namespace fluid {
+
+AttrDef axis_attr(const std::string& doc, int64_t fallback) {
+  return {"axis", fallback, doc + ", not the batch dimension; negative: counted from the end"};
+}
+
+int64_t axis_within(const InferCtx& c, const Shape& shape) {
+  const int64_t axis = normalized_axis(c, c.attr<int64_t>("axis"), shape.size());
+  c.require(!shape[static_cast<size_t>(axis)].batch,
+            "axis " + std::to_string(axis) + " of " + c.in(0).str() + " is the batch dimension");
+  return axis;
+}
+
+int64_t axis_within(const Attrs& attrs, const Shape& shape) {
+  const int64_t axis = attrs.get<int64_t>("axis");
+  return axis < 0 ? axis + shape.rank() : axis;
+}
+
+void require_index_along(const InferCtx& c, const Type& x, const Type& index, int64_t axis) {
+  c.require(is_integer(index.dtype), "the index must be an integer tensor, not " + index.str());
+  Shape others = index.shape;
+  const bool ranked = others.size() == x.shape.size();
+  if (ranked) others[static_cast<size_t>(axis)] = x.shape[static_cast<size_t>(axis)];
+  c.require(ranked && others == x.shape, "index " + index.str() + " differs from " + x.str() +
+                                             " besides axis " + std::to_string(axis));
+}
+
+}  // namespace fluid

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ops/loops.h"
+
+namespace fluid {
+
+/// Writes the kernel of a Loops op. Statements are appended to the innermost open loop; a loop is
+/// open while the function that writes its body runs.
+///
+///   KernelWriter k(c);
+///   k.blocks(rows, [&](const Expr& row) {
+///     k.vector(0, columns, [&](const Expr& i) { k.store(y, row * n + i, k.load(x, row * n + i));
+///     });
+///   });
+///   return k.kernel();
+class KernelWriter {
+ public:
+  /// A buffer of the kernel. Offsets into it are in elements.
+  struct Array {
+    int64_t buffer = -1;
+    DType dtype = f32;
+  };
+  /// An array of accumulators, see kir::Acc.
+  struct Accumulators {
+    int64_t id = -1;
+    DType dtype = f32;
+  };
+  using Body = std::function<void()>;
+  using LoopBody = std::function<void(const Expr& i)>;
+
+  explicit KernelWriter(const LoopsCtx& c);
+
+  Array operand(size_t i) const { return operands_.at(i); }
+  Array result(size_t i = 0) const { return results_.at(i); }
+  /// Adds a scratch buffer. Not allowed after the first call of check_index().
+  Array scratch(DType dtype, Dim elements);
+
+  /// Writes the body of the kernel. `count`: number of blocks, an expression of the batch size.
+  void blocks(const Expr& count, const LoopBody& body);
+  /// Loops over [begin, end), see kir::For.
+  void loop(const Expr& begin, const Expr& end, const LoopBody& body);
+  void vector(const Expr& begin, const Expr& end, const LoopBody& body);
+  void unroll(int64_t count, const LoopBody& body);
+  /// `condition` must have the same value in all lanes.
+  void branch(const Expr& condition, const Body& body);
+
+  /// Reads an element as compute_dtype(). Returns `fallback` where `guard` is false.
+  Expr load(const Array& a, const Expr& offset) const;
+  Expr load_if(const Expr& guard, const Array& a, const Expr& offset, double fallback) const;
+  void store(const Array& a, const Expr& offset, const Expr& value, const Expr& mask = {});
+  /// Computes `value` once, here. Returns an expression that reads it.
+  Expr let(const Expr& value);
+
+  /// Declares accumulators that hold the identity of `combine`.
+  Accumulators accumulators(DType dtype, Combine combine = Combine::sum,
+                            const std::vector<int64_t>& dims = {});
+  /// Declares accumulators of a vector loop that follows. They are read by total().
+  Accumulators lane_accumulators(DType dtype, Combine combine = Combine::sum);
+  void accumulate(const Accumulators& a, const Expr& value, const std::vector<Expr>& index = {});
+  Expr read(const Accumulators& a, const std::vector<Expr>& index = {}) const;
+  Expr total(const Accumulators& a) const;
+
+  /// Returns `index` clamped to [0, extent). If it is out of range, sets the error word of operand
+  /// `i`, which the op's Loops::checked names. `mask` (may be null): whether the index is used.
+  Expr check_index(size_t i, const Expr& index, const Expr& extent, const Expr& mask = {});
+
+  /// Returns the kernel. Estimates its work per block from the op's cost.
+  kir::Kernel kernel();
+
+ private:
+  void nested(kir::For::Kind kind, const Expr& begin, const Expr& end, const LoopBody& body);
+  kir::Block& here() { return *open_.back(); }
+
+  const LoopsCtx& c_;
+  kir::Kernel kernel_;
+  std::vector<Array> operands_, results_;
+  std::vector<kir::Block*> open_;  ///< the open loops, innermost last
+  int64_t next_var_ = 0, next_let_ = 0, next_acc_ = 0;
+  int64_t error_ = -1;  ///< index of the buffer of error words
+};
+
+/// Number of blocks that occupies the place, for kernels that can be cut into any number.
+int64_t preferred_blocks(KernelDevice device);
+
+/// A shape around one axis, seen as [outer, extent, inner] in row-major order. The elements that
+/// differ only along the axis form a line.
+struct AxisView {
+  Dim outer, inner;
+  int64_t extent;
+};
+/// `axis` is not negative and not the batch dimension.
+AxisView view_along(const Shape& shape, int64_t axis);
+
+/// Writes a kernel that processes lines in vector lanes. `body(line, first)` writes the code for
+/// one line: its number, and the offset of its first element. Element t of the line is at
+/// first + t * inner.
+void for_each_line(KernelWriter& k, const LowerCtx& c, const AxisView& view,
+                   const std::function<void(const Expr& line, const Expr& first)>& body);
+
+}  // namespace fluid

@@ -1,0 +1,40 @@
+#pragma once
+
+// Ops that write their kernels themselves (Loops). Such an op is a fused group of its own.
+
+#include <string>
+#include <vector>
+
+#include "ops/op_def.h"
+
+namespace fluid {
+
+/// Argument of Loops::kernel: the types and attributes of the op, and the place of its kernel.
+class LoopsCtx : public LowerCtx {
+ public:
+  /// Refers to `op`, `in` and `out`.
+  LoopsCtx(const ir::Op& op, const std::vector<Type>& in, const std::vector<Type>& out,
+           KernelDevice device)
+      : LowerCtx(in, out, op.attrs), op_(op), device_(device) {}
+  const ir::Op& op() const { return op_; }
+  KernelDevice device() const { return device_; }
+
+ private:
+  const ir::Op& op_;
+  KernelDevice device_;
+};
+
+/// Returns the op of a fused body that holds a Loops op and its "arg" ops, null for other bodies.
+const ir::Op* loops_op(const ir::Graph& body);
+
+/// Returns the kernel of a Loops op in a fused body. Its buffers are those of
+/// codegen/schedule.h: one per arg, one per output, then scratch buffers, then error words.
+kir::Kernel loops_kernel(const ir::Op& op, const std::string& name, KernelDevice device);
+/// Like the function above, by definition `def`, which need not be in the table.
+kir::Kernel loops_kernel(const ir::Op& op, const OpDef& def, const std::string& name,
+                         KernelDevice device);
+
+/// Returns the pairs (output, arg) of the fused body of a Loops op that may share a buffer.
+std::vector<InPlace> loops_in_place_pairs(const ir::Op& op);
+
+}  // namespace fluid
