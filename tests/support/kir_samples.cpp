@@ -35,9 +35,11 @@ Kernel vector_map(const std::string& name, DType in, DType out,
 void add_float_kernels(std::vector<Kernel>& kernels, DType dtype) {
   const std::string suffix = "_" + std::string(name_of(dtype));
   for (ScalarOp op :
-       {ScalarOp::neg, ScalarOp::abs, ScalarOp::sqrt, ScalarOp::rsqrt, ScalarOp::exp,
-        ScalarOp::expm1, ScalarOp::log, ScalarOp::log1p, ScalarOp::tanh, ScalarOp::erf,
-        ScalarOp::sigmoid, ScalarOp::floor, ScalarOp::sin, ScalarOp::cos}) {
+       {ScalarOp::neg,  ScalarOp::abs,   ScalarOp::sqrt,    ScalarOp::rsqrt, ScalarOp::exp,
+        ScalarOp::exp2, ScalarOp::expm1, ScalarOp::log,     ScalarOp::log2,  ScalarOp::log1p,
+        ScalarOp::sinh, ScalarOp::cosh,  ScalarOp::tanh,    ScalarOp::asin,  ScalarOp::acos,
+        ScalarOp::atan, ScalarOp::erf,   ScalarOp::sigmoid, ScalarOp::floor, ScalarOp::tan,
+        ScalarOp::sin,  ScalarOp::cos}) {
     kernels.push_back(vector_map("unary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr) { return scalar::unary(op, a); }));
   }
