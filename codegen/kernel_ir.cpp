@@ -115,7 +115,7 @@ class ExprPrinter {
 };
 
 std::string_view name_of(Combine combine) {
-  constexpr std::array<std::string_view, 4> names = {"sum", "max", "min", "argmax"};
+  constexpr std::array<std::string_view, 5> names = {"sum", "prod", "max", "min", "argmax"};
   return names.at(static_cast<size_t>(combine));
 }
 

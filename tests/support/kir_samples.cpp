@@ -193,7 +193,8 @@ std::vector<Kernel> reduction_kernels(DType dtype, int64_t n) {
   std::vector<Kernel> kernels;
   const Expr x = load(0, dtype, i0());
   const DType compute = compute_dtype(dtype);
-  for (Combine combine : {Combine::sum, Combine::max, Combine::min, Combine::argmax}) {
+  for (Combine combine :
+       {Combine::sum, Combine::prod, Combine::max, Combine::min, Combine::argmax}) {
     if (combine == Combine::sum && is_float(dtype)) continue;  // has its own test: order matters
     for (bool by_lanes : {false, true}) {
       Expr value = named(ScalarOp::acc, compute, 1);
