@@ -19,7 +19,7 @@ enum class Device : uint8_t { cpu, gpu };
 
 /// Version of the emitter, part of the object cache's key. Increment it when the emitter generates
 /// other code for the same kernel IR.
-inline constexpr int kEmitterVersion = 10;
+inline constexpr int kEmitterVersion = 11;
 
 class KernelEmitter {
  public:

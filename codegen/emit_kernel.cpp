@@ -356,6 +356,9 @@ llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector
 llvm::Value* KernelEmitter::identity(DType dtype, Combine combine) {
   llvm::Type* type = scalar_type(dtype);
   if (combine == Combine::sum) return llvm::Constant::getNullValue(type);
+  if (combine == Combine::prod) {
+    return is_float(dtype) ? llvm::ConstantFP::get(type, 1) : llvm::ConstantInt::get(type, 1);
+  }
   const bool lowest = combine != Combine::min;
   if (is_float(dtype)) return llvm::ConstantFP::getInfinity(type, lowest);
   const unsigned bits = type->getIntegerBitWidth();
@@ -368,9 +371,16 @@ llvm::Value* KernelEmitter::identity(DType dtype, Combine combine) {
 
 llvm::Value* KernelEmitter::emit_combine(Combine kind, DType dtype, llvm::Value* a,
                                          llvm::Value* b) {
-  if (kind != Combine::sum) return emit_min_max(kind == Combine::max, dtype, a, b);
-  if (dtype == DType::boolean) return b_.CreateOr(a, b);
-  return is_float(dtype) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+  const bool floats = is_float(dtype);
+  switch (kind) {
+    case Combine::sum:
+      if (dtype == DType::boolean) return b_.CreateOr(a, b);
+      return floats ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+    case Combine::prod:
+      return floats ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
+    default:
+      return emit_min_max(kind == Combine::max, dtype, a, b);
+  }
 }
 
 llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,

@@ -6,7 +6,6 @@
 
 #include "codegen/emit_math_ops.h"
 #include "codegen/math_coefficients.h"
-#include "ir/error.h"
 
 namespace fluid::emit {
 namespace {
@@ -53,6 +52,17 @@ Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
   return m.ldexp(m.add(m.constant(1), expm1_near_zero(m, a)), a.n);
 }
 
+/// exp2(x) = 2^n exp(r ln 2) with x = n + r, |r| <= 1/2; including subnormal results.
+Value* exp2_of(MathOps& m, Value* x) {
+  constexpr double kLn2 = 0.69314718055994530942;
+  x = m.clamp(x, m.by_width(-152.0, -1078.0), m.by_width(129.0, 1025.0));
+  Value* magic = m.constant(m.round_magic());
+  Value* shifted = m.add(x, magic);
+  Value* r = m.mul(m.sub(x, m.sub(shifted, magic)), m.constant(kLn2));
+  Value* n = m.isub(m.to_bits(shifted), m.to_bits(magic));
+  return m.ldexp(m.add(m.constant(1), expm1_near_zero(m, {r, m.constant(0), n})), n);
+}
+
 Value* expm1_of(MathOps& m, Value* x) {
   Value* clamped = m.clamp(x, m.by_width(-30.0, -60.0), m.by_width(89.0, 710.0));
   Reduced a = reduce_exp(m, clamped);
@@ -79,16 +89,27 @@ Split split(MathOps& m, Value* x) {
   return {k, m.from_bits(fraction)};
 }
 
-/// Returns k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c. With s = f / (2
-/// + f), log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)).
-Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
+/// log(1 + f) = f - half_square + s * sum, as in fdlibm's e_log.c: s = f / (2 + f),
+/// half_square = f^2/2, sum = f^2/2 + R(s^2).
+struct LogSeries {
+  Value* s;
+  Value* half_square;
+  Value* sum;
+};
+LogSeries log_series(MathOps& m, Value* f) {
   Value* s = m.div(f, m.add(m.constant(2), f));
   Value* z = m.mul(s, s);
   Value* rest = m.mul(z, m.polynomial(m.table_by_width(coef::kLog32, coef::kLog64), z));
   Value* half_square = m.mul(m.mul(m.constant(0.5), f), f);
+  return {s, half_square, m.add(half_square, rest)};
+}
+
+/// Returns k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c.
+Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
+  LogSeries a = log_series(m, f);
   Value* low = m.fma(k, m.constant(m.by_width(coef::kLn2Low32, coef::kLn2Low64)), correction);
-  Value* tail = m.fma(s, m.add(half_square, rest), low);
-  Value* small = m.sub(m.sub(half_square, tail), f);
+  Value* tail = m.fma(a.s, a.sum, low);
+  Value* small = m.sub(m.sub(a.half_square, tail), f);
   return m.fma(k, m.constant(m.by_width(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
 }
 
@@ -106,6 +127,24 @@ Value* log_of(MathOps& m, Value* x) {
   return log_special(m, x, log_of_parts(m, a.k, m.sub(a.m, m.constant(1)), m.constant(0)));
 }
 
+/// log2(x) = k + log(m) / ln 2, as in FreeBSD's e_log2.c: log(m) and 1 / ln 2 are sums of two
+/// numbers, and the product of the first ones is exact. log2 of a power of 2 is exact.
+Value* log2_of(MathOps& m, Value* x) {
+  const int64_t leading_bits = m.by_width(~int64_t{0xfff}, ~int64_t{0xffffffff});
+  Value* log2_e_high = m.constant(m.by_width(coef::kLog2EHigh32, coef::kLog2EHigh64));
+  Value* log2_e_low = m.constant(m.by_width(coef::kLog2ELow32, coef::kLog2ELow64));
+  Split a = split(m, x);
+  Value* f = m.sub(a.m, m.constant(1));
+  LogSeries log = log_series(m, f);
+  Value* high = m.from_bits(m.iand(m.to_bits(m.sub(f, log.half_square)), leading_bits));
+  Value* low = m.fma(log.s, log.sum, m.sub(m.sub(f, high), log.half_square));
+  Value* product = m.mul(high, log2_e_high);
+  Value* rest = m.fma(m.add(low, high), log2_e_low, m.mul(low, log2_e_high));
+  Value* sum = m.add(a.k, product);
+  Value* lost = m.add(m.sub(a.k, sum), product);  // rounding error of sum
+  return log_special(m, x, m.add(m.add(rest, lost), sum));
+}
+
 Value* log1p_of(MathOps& m, Value* x) {
   Value* u = m.add(m.constant(1), x);
   Split a = split(m, u);
@@ -117,6 +156,31 @@ Value* log1p_of(MathOps& m, Value* x) {
   Value* correction = m.select(near, m.constant(0), m.div(lost, u));
   Value* y = log_special(m, u, log_of_parts(m, a.k, f, correction));
   return m.select(m.eq(x, m.constant(0)), x, y);
+}
+
+/// Returns (exp(x) + exp(-x)) / 2 for x >= 0, or (exp(x) - exp(-x)) / 2 if `subtract`. With
+/// exp(x) = 2^n (1 + p), exp(-x) = 2^-n (1 - p / (1 + p)). The powers of 2 and the rest are added
+/// separately, because rounding 1 + p would cost up to 1 ulp.
+Value* half_exp_sum(MathOps& m, Value* x, bool subtract) {
+  Reduced a = reduce_exp(m, m.clamp(x, 0, m.by_width(89.6, 710.7)));
+  Value* p = expm1_near_zero(m, a);
+  Value* q = m.div(p, m.add(m.constant(1), p));
+  Value* large = m.pow2(m.isub(a.n, m.int_constant(2)));  // a quarter, because 2^n may overflow
+  Value* small = m.pow2(m.isub(m.int_constant(-2), a.n));
+  small = m.select(m.test_bits(a.n, -64), m.constant(0), small);  // negligible from n = 64 on
+  if (subtract) small = m.neg(small);
+  Value* y = m.add(m.add(large, small), m.fma(large, p, m.neg(m.mul(small, q))));
+  return m.add(y, y);
+}
+
+/// sinh(x): a polynomial for |x| < 1, else (exp(|x|) - exp(-|x|)) / 2 with the sign of x.
+Value* sinh_of(MathOps& m, Value* x) {
+  Value* size = m.abs(x);
+  Value* z = m.mul(x, x);
+  Value* near =
+      m.fma(m.mul(x, z), m.polynomial(m.table_by_width(coef::kSinh32, coef::kSinh64), z), x);
+  Value* far = half_exp_sum(m, size, true);
+  return m.copy_sign(m.select(m.lt(size, m.constant(1)), near, far), x);
 }
 
 /// tanh(x): a polynomial for |x| < 0.62, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x.
@@ -155,81 +219,6 @@ Value* erf_of(MathOps& m, Value* x) {
   return m.select(m.lt(m.abs(x), m.constant(1)), near, m.copy_sign(far, x));
 }
 
-/// An angle, in f64: quadrant * pi/2 + r with |r| <= pi/4.
-struct Angle {
-  Value* r;
-  Value* quadrant;  // i64; only the low two bits matter
-};
-
-/// For |x| < 2^20: Cody-Waite reduction with pi/2 as a sum of three constants, and fused
-/// multiply-adds.
-Angle reduce_angle_near(MathOps& m, Value* x) {
-  constexpr double kTwoOverPi = 0.63661977236758134308;
-  Value* shifted = m.fma(x, m.constant(kTwoOverPi), m.constant(m.round_magic()));
-  Value* n = m.sub(shifted, m.constant(m.round_magic()));
-  Value* r = x;
-  for (double part : coef::kHalfPi) r = m.exact_fma(n, m.constant(-part), r);
-  return {r, m.to_bits(shifted)};
-}
-
-/// For finite |x| >= 2^-32: Payne-Hanek reduction. x is an integer times 2^e. The product uses only
-/// the bits of 2/pi that determine its value modulo 4 and 126 fraction bits.
-Angle reduce_angle_far(MathOps& m, Value* x) {
-  Value* bits = m.to_bits(m.abs(x));
-  Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.int_constant(int64_t{1} << 52));
-  Value* start = m.isub(m.ashr(bits, 52), m.int_constant(1075 - 62));
-  Value* word = m.ashr(start, 6);
-  Value* shift = m.iand(start, 63);
-  Value* table[4];
-  for (int i = 0; i < 4; ++i) {
-    table[i] = m.table_lookup(coef::kTwoOverPi, m.iadd(word, m.int_constant(i)));
-  }
-  Value* w[3];
-  for (int i = 0; i < 3; ++i) w[i] = m.funnel_shift_left(table[i], table[i + 1], shift);
-  Value* low = m.imul(mantissa, w[1]);
-  Value* middle = m.iadd(low, m.mul_high_unsigned(mantissa, w[2]));
-  Value* carry = m.bool_to_int(m.unsigned_less(middle, low));
-  Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.mul_high_unsigned(mantissa, w[1])), carry);
-  Value* quadrant = m.lshr(m.iadd(high, m.int_constant(int64_t{1} << 61)), 62);
-  Value* signed_high = m.isub(high, m.shl(quadrant, 62));
-  Value* turn = m.add(m.mul(m.to_float(signed_high), m.constant(0x1p-62)),
-                      m.mul(m.to_float_unsigned(middle), m.constant(0x1p-126)));
-  Value* r = m.mul(turn, m.constant(coef::kHalfPi[0]));
-  Value* negative = m.lt(x, m.constant(0));
-  return {m.select(negative, m.neg(r), r),
-          m.select(negative, m.isub(m.int_constant(0), quadrant), quadrant)};
-}
-
-/// Returns sin(x + quarter_turns * pi / 2), in f64.
-Value* sine(MathOps& m, Value* x, int64_t quarter_turns) {
-  constexpr double kFar = 0x1p20;
-  const double infinity = std::numeric_limits<double>::infinity();
-  Value* size = m.abs(x);
-  Value* is_far = m.logical_and(m.le(m.constant(kFar), size), m.lt(size, m.constant(infinity)));
-  Angle near = reduce_angle_near(m, x);
-  auto [r, quadrant] = m.branch_if_any(is_far, std::pair(near.r, near.quadrant), [&] {
-    Angle far = reduce_angle_far(m, m.select(is_far, x, m.constant(kFar)));
-    return std::pair(m.select(is_far, far.r, near.r),
-                     m.select(is_far, far.quadrant, near.quadrant));
-  });
-  quadrant = m.iadd(quadrant, m.int_constant(quarter_turns));
-  Value* z = m.mul(r, r);
-  Value* s = m.fma(m.mul(r, z), m.polynomial(coef::kSin64, z), r);
-  Value* c =
-      m.fma(m.mul(z, z), m.polynomial(coef::kCos64, z), m.fma(z, m.constant(-0.5), m.constant(1)));
-  Value* y = m.select(m.test_bits(quadrant, 1), c, s);
-  y = m.select(m.test_bits(quadrant, 2), m.neg(y), y);
-  if (quarter_turns == 0) y = m.select(m.eq(x, m.constant(0)), x, y);
-  return m.select(m.eq(size, m.constant(infinity)),
-                  m.constant(std::numeric_limits<double>::quiet_NaN()), y);
-}
-
-/// A double-double number: the unevaluated sum high + low, where |low| is below an ulp of high.
-struct Pair {
-  Value* high;
-  Value* low;
-};
-
 /// log(x) for x > 0 in f64, accurate to about 2^-65: k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2). The first
 /// three terms are double-doubles (Dekker's and Knuth's error-free transformations).
 Pair log_pair(MathOps& m, Value* x) {
@@ -250,16 +239,11 @@ Pair log_pair(MathOps& m, Value* x) {
                                  m.exact_fma(cube, m.constant(coef::kTwoThirds[0]), m.neg(third))));
   Value* tail = m.mul(m.mul(z, cube), m.polynomial(coef::kLogTail64, z));
 
-  auto sum = [&](Value* p, Value* q) {  // Knuth's two-sum: exact for any p and q
-    Value* high = m.add(p, q);
-    Value* part = m.sub(high, p);
-    return Pair{high, m.add(m.sub(p, m.sub(high, part)), m.sub(q, part))};
-  };
-  Pair exponent = sum(m.mul(a.k, m.constant(coef::kLn2High64)), m.add(s, s));
-  Pair all = sum(exponent.high, third);
+  Pair exponent = two_sum(m, m.mul(a.k, m.constant(coef::kLn2High64)), m.add(s, s));
+  Pair all = two_sum(m, exponent.high, third);
   Value* low = m.add(m.add(tail, m.mul(a.k, m.constant(coef::kLn2Low64))),
                      m.add(third_low, m.add(s_low, s_low)));
-  return sum(all.high, m.add(low, m.add(exponent.low, all.low)));
+  return two_sum(m, all.high, m.add(low, m.add(exponent.low, all.low)));
 }
 
 Value* power_of_positive(MathOps& m, Value* x, Value* y) {
@@ -294,15 +278,6 @@ Value* power_of(MathOps& m, Value* x, Value* y) {
   return m.select(m.logical_or(m.eq(y, zero), m.eq(x, one)), one, result);
 }
 
-/// Evaluates `f` in double precision and converts the result to the type of `x`.
-template <class F>
-Value* in_double(llvm::IRBuilder<>& b, Value* x, const F& f) {
-  llvm::Type* narrow = x->getType();
-  llvm::Type* wide = narrow->getWithNewType(b.getDoubleTy());
-  MathOps m(b, wide);
-  return b.CreateFPCast(f(m, wide), narrow);
-}
-
 }  // namespace
 
 Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, Value* x) {
@@ -310,25 +285,28 @@ Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, Value* x) {
   switch (op) {
     case ScalarOp::exp:
       return exp_of(m, x);
+    case ScalarOp::exp2:
+      return exp2_of(m, x);
     case ScalarOp::expm1:
       return expm1_of(m, x);
     case ScalarOp::log:
       return log_of(m, x);
+    case ScalarOp::log2:
+      return log2_of(m, x);
     case ScalarOp::log1p:
       return log1p_of(m, x);
+    case ScalarOp::sinh:
+      return sinh_of(m, x);
+    case ScalarOp::cosh:
+      return half_exp_sum(m, m.abs(x), false);
     case ScalarOp::tanh:
       return tanh_of(m, x);
     case ScalarOp::erf:
       return erf_of(m, x);
     case ScalarOp::sigmoid:
       return sigmoid_of(m, x);
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-      return in_double(b, x, [&](MathOps& wide, llvm::Type* type) {
-        return sine(wide, b.CreateFPCast(x, type), op == ScalarOp::cos ? 1 : 0);
-      });
     default:
-      throw InternalError("a scalar that the emitter does not know");
+      return emit_trigonometric_function(b, op, x);
   }
 }
 

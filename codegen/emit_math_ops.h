@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
+#include <vector>
 
 #include "codegen/llvm_headers.h"
 
@@ -43,6 +43,7 @@ class MathOps {
   Value* div(Value* a, Value* b) { return b_.CreateFDiv(a, b); }
   Value* neg(Value* a) { return b_.CreateFNeg(a); }
   Value* abs(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
+  Value* sqrt(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a); }
   Value* floor(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a); }
   Value* copy_sign(Value* magnitude, Value* sign) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
@@ -121,11 +122,11 @@ class MathOps {
   /// Loads table[index] from a constant table of 64-bit words.
   Value* table_lookup(std::span<const uint64_t> table, Value* index);
 
-  /// Emits a branch: returns the result of `compute` if `condition` holds in any lane, else
-  /// `otherwise`.
+  /// Emits a branch: returns the values that `compute` returns if `condition` holds in any lane,
+  /// else `otherwise`.
   template <class Compute>
-  std::pair<Value*, Value*> branch_if_any(Value* condition, std::pair<Value*, Value*> otherwise,
-                                          const Compute& compute) {
+  std::vector<Value*> branch_if_any(Value* condition, const std::vector<Value*>& otherwise,
+                                    const Compute& compute) {
     if (condition->getType()->isVectorTy()) condition = b_.CreateOrReduce(condition);
     llvm::BasicBlock* entry = b_.GetInsertBlock();
     llvm::Function* function = entry->getParent();
@@ -133,17 +134,18 @@ class MathOps {
     auto* join = llvm::BasicBlock::Create(b_.getContext(), "join", function);
     b_.CreateCondBr(condition, rare, join);
     b_.SetInsertPoint(rare);
-    std::pair<Value*, Value*> computed = compute();
+    const std::vector<Value*> computed = compute();
     llvm::BasicBlock* rare_end = b_.GetInsertBlock();
     b_.CreateBr(join);
     b_.SetInsertPoint(join);
-    auto merge = [&](Value* a, Value* b) {
-      llvm::PHINode* phi = b_.CreatePHI(a->getType(), 2);
-      phi->addIncoming(a, entry);
-      phi->addIncoming(b, rare_end);
-      return phi;
-    };
-    return {merge(otherwise.first, computed.first), merge(otherwise.second, computed.second)};
+    std::vector<Value*> merged;
+    for (size_t i = 0; i < otherwise.size(); ++i) {
+      llvm::PHINode* phi = b_.CreatePHI(otherwise[i]->getType(), 2);
+      phi->addIncoming(otherwise[i], entry);
+      phi->addIncoming(computed[i], rare_end);
+      merged.push_back(phi);
+    }
+    return merged;
   }
 
  private:
@@ -167,6 +169,28 @@ inline llvm::Value* MathOps::table_lookup(std::span<const uint64_t> table, Value
   auto lanes = llvm::cast<llvm::FixedVectorType>(ints_)->getNumElements();
   Value* all = b_.CreateVectorSplat(lanes, b_.getTrue());
   return b_.CreateMaskedGather(ints_, element, llvm::Align(8), all);
+}
+
+/// A double-double number: the unevaluated sum high + low, where |low| is below an ulp of high.
+struct Pair {
+  llvm::Value* high;
+  llvm::Value* low;
+};
+
+/// Knuth's two-sum: returns a + b, exact for any a and b.
+inline Pair two_sum(MathOps& m, llvm::Value* a, llvm::Value* b) {
+  llvm::Value* high = m.add(a, b);
+  llvm::Value* part = m.sub(high, a);
+  return {high, m.add(m.sub(a, m.sub(high, part)), m.sub(b, part))};
+}
+
+/// Evaluates `f` in double precision and converts the result to the type of `x`.
+template <class F>
+llvm::Value* in_double(llvm::IRBuilder<>& b, llvm::Value* x, const F& f) {
+  llvm::Type* narrow = x->getType();
+  llvm::Type* wide = narrow->getWithNewType(b.getDoubleTy());
+  MathOps m(b, wide);
+  return b.CreateFPCast(f(m, wide), narrow);
 }
 
 }  // namespace fluid::emit

@@ -112,7 +112,7 @@ void KernelEmitter::emit_butterfly_reduction(int64_t threads, Combine kind, DTyp
       llvm::Value* better = argmax_improves(dtype, other, other_position, value, position);
       value = b_.CreateSelect(better, other, value);
       position = b_.CreateSelect(better, other_position, position);
-    } else if (kind == Combine::sum) {
+    } else if (kind == Combine::sum || kind == Combine::prod) {
       value = emit_combine(kind, dtype, value, other);
     } else {
       llvm::Value* mine =

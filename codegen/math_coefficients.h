@@ -23,6 +23,24 @@ inline constexpr double kTanh32[] = {
     -0x1.5555553c039c7p-2, 0x1.1110ebefb69e6p-3,  -0x1.ba09d399b51b8p-5,
     0x1.64bacfc58f2eep-6,  -0x1.11dca0a07c055p-7, 0x1.2e8f1ab9e239dp-9,
 };
+/// f32 coefficients of (sinh(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1.
+inline constexpr double kSinh32[] = {
+    0x1.5555554e858c9p-3,
+    0x1.11111eaff05ecp-7,
+    0x1.a008ffbc060dap-13,
+    0x1.78a70e32a02ebp-19,
+};
+/// f32 coefficients of (asin(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1/2.
+inline constexpr double kAsin32[] = {
+    0x1.555554e435732p-3, 0x1.333430fcff28ep-4, 0x1.6d5bb95f8e653p-5,
+    0x1.fd8da2554dd34p-6, 0x1.18f91e79712c6p-6, 0x1.13fed3dd245c1p-5,
+};
+/// f32 coefficients of (atan(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1.
+inline constexpr double kAtan32[] = {
+    -0x1.55555529fed15p-2, 0x1.999955947a191p-3,  -0x1.2489515c587b6p-3, 0x1.c62cd9aa62ae5p-4,
+    -0x1.6dd8fdf061e31p-4, 0x1.2006f71525126p-4,  -0x1.9115a3d155a2fp-5, 0x1.aefb2bdf4b25ap-6,
+    -0x1.2ba6b6e0bd288p-7, 0x1.86406cc5c4982p-10,
+};
 /// f32 coefficients of erf(x) / x - 1 as a polynomial in x^2 for |x| <= 1.
 inline constexpr double kErf32[] = {
     0x1.06eba7f673903p-3, -0x1.81273e7a02443p-2,  0x1.ce2d10ed44e09p-4,  -0x1.b7faba961c85ap-6,
@@ -50,6 +68,27 @@ inline constexpr double kTanh64[] = {
     -0x1.226e348d63ab3p-7,  0x1.d6d39ffe93f8ep-9,  -0x1.7d9fc0563fb06p-10, 0x1.352a249b6f371p-11,
     -0x1.f26da105a7623p-13, 0x1.84efa9d784dc4p-14, -0x1.073f52952a9b9p-15, 0x1.b92748947c5a0p-18,
 };
+/// f64 coefficients of (sinh(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1.
+inline constexpr double kSinh64[] = {
+    0x1.5555555555555p-3,  0x1.11111111110fdp-7,  0x1.a01a01a01ee70p-13, 0x1.71de3a4e14f40p-19,
+    0x1.ae6460fae3728p-26, 0x1.611cb330c1fe8p-33, 0x1.b41232cf9950fp-41,
+};
+/// f64 coefficients of (asin(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1/2.
+inline constexpr double kAsin64[] = {
+    0x1.5555555555555p-3,  0x1.3333333333388p-4, 0x1.6db6db6dac1e0p-5, 0x1.f1c71c7a52ba3p-6,
+    0x1.6e8ba123e494cp-6,  0x1.1c4efce23019fp-6, 0x1.c990ad3d8fdcap-7, 0x1.7b027ee1dd585p-7,
+    0x1.3b49de7121487p-7,  0x1.31622469ce5adp-7, 0x1.8f193743418ffp-9, 0x1.406192d124629p-6,
+    -0x1.3b416bb7d9257p-6, 0x1.e529c6fce9bb4p-6,
+};
+/// f64 coefficients of (atan(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1.
+inline constexpr double kAtan64[] = {
+    -0x1.5555555555555p-2,  0x1.99999999998f9p-3, -0x1.249249248c7dap-3,  0x1.c71c71c472843p-4,
+    -0x1.745d16f26d0a3p-4,  0x1.3b13aaf4aba4ap-4, -0x1.1110bfea8ed5ep-4,  0x1.e1dc0d7679adcp-5,
+    -0x1.af00bd568a3d2p-5,  0x1.854a7b99af61dp-5, -0x1.60ebd1489b946p-5,  0x1.3d3f26d5ea7ffp-5,
+    -0x1.147b2825d82f6p-5,  0x1.c3ac54a572735p-6, -0x1.4b974a27ac39fp-6,  0x1.a1fe88baf72d4p-7,
+    -0x1.aef1a8e977bf8p-8,  0x1.57cc888719aa0p-9, -0x1.8a2f3ae537bb1p-11, 0x1.1f0adb240a1fbp-13,
+    -0x1.8d087295ab9f4p-17,
+};
 /// f64 coefficients of erf(x) / x - 1 as a polynomial in x^2 for |x| <= 1.
 inline constexpr double kErf64[] = {
     0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b30p-4,  -0x1.b82ce31284e00p-6,
@@ -64,6 +103,21 @@ inline constexpr double kErfc64[] = {
     0x1.6d5ee91b54222p-15,  0x1.6da887a2804f7p-13, 0x1.cdd4519ae1742p-16,  -0x1.ce6ac975b91e0p-16,
     -0x1.d5b4578dde1bbp-17, 0x1.5e89dbd23021dp-20, 0x1.0d39558a33004p-18,  0x1.559a2f0faada6p-20,
     -0x1.30be46f379823p-20,
+};
+/// f32 coefficients of (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4. Evaluated in f64.
+inline constexpr double kSin32[] = {
+    -0x1.555555545c0f8p-3,
+    0x1.11110dea5e8c0p-7,
+    -0x1.a013a11619d1bp-13,
+    0x1.6dbbee1f24647p-19,
+};
+/// f32 coefficients of (cos(x) - 1 + x^2/2) / x^4 as a polynomial in x^2 for |x| <= pi/4. Evaluated
+/// in f64.
+inline constexpr double kCos32[] = {
+    0x1.555555550225fp-5,
+    -0x1.6c16bf51b0df9p-10,
+    0x1.a015c02820885p-16,
+    -0x1.2522e6d930e5bp-22,
 };
 /// f64 coefficients of (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4.
 inline constexpr double kSin64[] = {
@@ -86,6 +140,15 @@ inline constexpr double kLn2High32 = 0x1.62e4000000000p-1;
 inline constexpr double kLn2Low32 = 0x1.7f7d1cf79abcap-20;
 inline constexpr double kLn2High64 = 0x1.62e42fee00000p-1;
 inline constexpr double kLn2Low64 = 0x1.a39ef35793c76p-33;
+
+/// 1 / ln 2 as a sum of two numbers. The first has 12 (f32) or 32 (f64) bits.
+inline constexpr double kLog2EHigh32 = 0x1.7140000000000p+0;
+inline constexpr double kLog2ELow32 = 0x1.47652b82fe177p-12;
+inline constexpr double kLog2EHigh64 = 0x1.7154765200000p+0;
+inline constexpr double kLog2ELow64 = 0x1.705fc2eefa200p-33;
+
+/// pi/2 as a sum of two numbers, of which the first is an f32.
+inline constexpr double kHalfPi32[] = {0x1.921fb60000000p+0, -0x1.777a5cf72cecep-25};
 
 /// pi/2 as a sum of three doubles.
 inline constexpr double kHalfPi[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,

@@ -19,6 +19,7 @@ int64_t round_up(double n, int64_t multiple) {
 
 Expr identity(Combine combine, DType dtype) {
   if (combine == Combine::sum) return Expr::constant(dtype, 0);
+  if (combine == Combine::prod) return Expr::constant(dtype, 1);
   const double sign = combine == Combine::min ? 1 : -1;
   if (is_float(dtype)) {
     return Expr::constant(dtype, sign * std::numeric_limits<double>::infinity());
@@ -31,6 +32,7 @@ Expr combined(Combine combine, const Expr& a, const Expr& b) {
     return Expr::make(ScalarOp::fma, a.dtype(), {b.args()[0], b.args()[1], a});
   }
   if (combine == Combine::sum) return a + b;
+  if (combine == Combine::prod) return a * b;
   return combine == Combine::min ? scalar::min(a, b) : scalar::max(a, b);
 }
 

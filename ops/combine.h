@@ -7,6 +7,7 @@ namespace fluid {
 /// Operator that combines the elements of a reduction.
 enum class Combine : uint8_t {
   sum,
+  prod,
   max,  ///< NaN if any element is NaN, as in PyTorch
   min,
   /// Has two results: the maximum, and the row-major index of its first occurrence among the

@@ -8,13 +8,13 @@
 namespace fluid {
 namespace {
 
-constexpr std::array<std::string_view, 46> kNames = {
-    "constant", "i",       "batch", "read", "+",     "-",     "*",        "/",
-    "floordiv", "mod",     "min",   "max",  "pow",   "fma",   "product",  "-",
-    "abs",      "sqrt",    "rsqrt", "exp",  "expm1", "log",   "log1p",    "tanh",
-    "erf",      "sigmoid", "floor", "sin",  "cos",   "==",    "!=",       "<",
-    "<=",       ">",       ">=",    "&&",   "||",    "!",     "isfinite", "select",
-    "cast",     "load",    "v",     "acc",  "lanes", "philox"};
+constexpr std::array<std::string_view, 54> kNames = {
+    "constant", "i",        "batch",  "read",  "+",    "-",       "*",     "/",     "floordiv",
+    "mod",      "min",      "max",    "pow",   "fma",  "product", "-",     "abs",   "sqrt",
+    "rsqrt",    "exp",      "exp2",   "expm1", "log",  "log2",    "log1p", "sinh",  "cosh",
+    "tanh",     "asin",     "acos",   "atan",  "erf",  "sigmoid", "floor", "tan",   "sin",
+    "cos",      "==",       "!=",     "<",     "<=",   ">",       ">=",    "&&",    "||",
+    "!",        "isfinite", "select", "cast",  "load", "v",       "acc",   "lanes", "philox"};
 static_assert(kNames.size() == static_cast<size_t>(ScalarOp::philox) + 1);
 
 /// Precedence of an operator that is printed infix or as a prefix; 0 for an operator that is

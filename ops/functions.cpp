@@ -10,6 +10,8 @@ Value abs(Value x, const Loc& loc) { return record(graph_of({x}, "abs", loc), "a
 
 Value accuracy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "accuracy", loc), "accuracy", {x, label}, {}, loc).at(0); }
 
+Value acos(Value x, const Loc& loc) { return record(graph_of({x}, "acos", loc), "acos", {x}, {}, loc).at(0); }
+
 Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}}, loc).at(0); }
 
 Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_max_pool2d", loc), "adaptive_max_pool2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}}, loc).at(0); }
@@ -17,6 +19,10 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 Value add(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0); }
 
 Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmax", loc), "argmax", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value asin(Value x, const Loc& loc) { return record(graph_of({x}, "asin", loc), "asin", {x}, {}, loc).at(0); }
+
+Value atan(Value x, const Loc& loc) { return record(graph_of({x}, "atan", loc), "atan", {x}, {}, loc).at(0); }
 
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0); }
 
@@ -28,6 +34,10 @@ Value concat(const Values& xs, const ConcatAttrs& attrs, const Loc& loc) { Value
 
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d", loc), "conv2d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
 
+Value cos(Value x, const Loc& loc) { return record(graph_of({x}, "cos", loc), "cos", {x}, {}, loc).at(0); }
+
+Value cosh(Value x, const Loc& loc) { return record(graph_of({x}, "cosh", loc), "cosh", {x}, {}, loc).at(0); }
+
 Value cumsum(Value x, const CumsumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumsum", loc), "cumsum", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
 
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
@@ -37,6 +47,8 @@ Value equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "
 Value erf(Value x, const Loc& loc) { return record(graph_of({x}, "erf", loc), "erf", {x}, {}, loc).at(0); }
 
 Value exp(Value x, const Loc& loc) { return record(graph_of({x}, "exp", loc), "exp", {x}, {}, loc).at(0); }
+
+Value exp2(Value x, const Loc& loc) { return record(graph_of({x}, "exp2", loc), "exp2", {x}, {}, loc).at(0); }
 
 Value expm1(Value x, const Loc& loc) { return record(graph_of({x}, "expm1", loc), "expm1", {x}, {}, loc).at(0); }
 
@@ -61,6 +73,8 @@ Value less_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, 
 Value log(Value x, const Loc& loc) { return record(graph_of({x}, "log", loc), "log", {x}, {}, loc).at(0); }
 
 Value log1p(Value x, const Loc& loc) { return record(graph_of({x}, "log1p", loc), "log1p", {x}, {}, loc).at(0); }
+
+Value log2(Value x, const Loc& loc) { return record(graph_of({x}, "log2", loc), "log2", {x}, {}, loc).at(0); }
 
 Value log_softmax(Value x, const LogSoftmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "log_softmax", loc), "log_softmax", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
@@ -102,6 +116,8 @@ Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_
 
 Value pow(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "pow", loc), "pow", {a, b}, {}, loc).at(0); }
 
+Value prod(Value x, const ProdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "prod", loc), "prod", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
 Value relu(Value x, const Loc& loc) { return record(graph_of({x}, "relu", loc), "relu", {x}, {}, loc).at(0); }
 
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", *attrs.to}}, loc).at(0); }
@@ -113,6 +129,10 @@ Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc)
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter", loc), "scatter", {x, index, updates}, {{"axis", attrs.axis}, {"reduce", attrs.reduce}}, loc).at(0); }
 
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
+
+Value sin(Value x, const Loc& loc) { return record(graph_of({x}, "sin", loc), "sin", {x}, {}, loc).at(0); }
+
+Value sinh(Value x, const Loc& loc) { return record(graph_of({x}, "sinh", loc), "sinh", {x}, {}, loc).at(0); }
 
 Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "slice", loc), "slice", {x}, {{"starts", std::vector<int64_t>(*attrs.starts)}, {"stops", std::vector<int64_t>(*attrs.stops)}, {"steps", std::vector<int64_t>(attrs.steps)}, {"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
 
@@ -131,6 +151,8 @@ Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "su
 Value sum(Value x, const SumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum", loc), "sum", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value take_along_axis(Value x, Value index, const TakeAlongAxisAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "take_along_axis", loc), "take_along_axis", {x, index}, {{"axis", attrs.axis}}, loc).at(0); }
+
+Value tan(Value x, const Loc& loc) { return record(graph_of({x}, "tan", loc), "tan", {x}, {}, loc).at(0); }
 
 Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), "tanh", {x}, {}, loc).at(0); }
 

@@ -20,6 +20,11 @@ Value abs(Value x, const Loc& loc = Loc::here());
 /// Gives rows: f64 scalar.
 Value accuracy(Value x, Value label, const Loc& loc = Loc::here());
 
+/// The arccosine of x in radians; NaN outside [-1, 1]. Its gradient at -1 and 1 is infinite.
+/// x: float tensor.
+/// Gives y: like x.
+Value acos(Value x, const Loc& loc = Loc::here());
+
 /// Average pooling with a given output size. Window i of n over m elements is [floor(i m / n), ceil((i + 1) m / n)).
 /// x: float [N, C, H, W].
 /// attrs.output: output size: one number, or height and width (required).
@@ -48,6 +53,16 @@ Value add(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives index: i64.
 struct ArgmaxAttrs { int64_t axis = -1; bool keep_dims = false; };
 Value argmax(Value x, const ArgmaxAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The arcsine of x in radians; NaN outside [-1, 1]. Its gradient at -1 and 1 is infinite.
+/// x: float tensor.
+/// Gives y: like x.
+Value asin(Value x, const Loc& loc = Loc::here());
+
+/// The arctangent of x in radians.
+/// x: float tensor.
+/// Gives y: like x.
+Value atan(Value x, const Loc& loc = Loc::here());
 
 /// Average pooling.
 /// x: float [N, C, H, W].
@@ -91,6 +106,16 @@ Value concat(const Values& xs, const ConcatAttrs& attrs = {}, const Loc& loc = L
 struct Conv2dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// The cosine of x in radians; NaN for infinities.
+/// x: float tensor.
+/// Gives y: like x.
+Value cos(Value x, const Loc& loc = Loc::here());
+
+/// The hyperbolic cosine.
+/// x: float tensor.
+/// Gives y: like x.
+Value cosh(Value x, const Loc& loc = Loc::here());
+
 /// Cumulative sum along `axis`, as torch.cumsum, and CumSum of ONNX. Half precision is summed in f32.
 /// x: numeric tensor, rank >= 1.
 /// attrs.axis: axis to sum along, not the batch dimension; negative: counted from the end.
@@ -121,6 +146,11 @@ Value erf(Value x, const Loc& loc = Loc::here());
 /// x: float tensor.
 /// Gives y: like x.
 Value exp(Value x, const Loc& loc = Loc::here());
+
+/// 2 to the power of x, exact for integers.
+/// x: float tensor.
+/// Gives y: like x.
+Value exp2(Value x, const Loc& loc = Loc::here());
 
 /// exp(x) - 1, exact near 0.
 /// x: float tensor.
@@ -194,6 +224,11 @@ Value log(Value x, const Loc& loc = Loc::here());
 /// x: float tensor.
 /// Gives y: like x.
 Value log1p(Value x, const Loc& loc = Loc::here());
+
+/// The logarithm of x to base 2, exact for powers of 2.
+/// x: float tensor.
+/// Gives y: like x.
+Value log2(Value x, const Loc& loc = Loc::here());
 
 /// log(softmax(x)) along `axis`, computed in a numerically stable form.
 /// x: float tensor, rank >= 1.
@@ -337,6 +372,14 @@ Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value pow(Value a, Value b, const Loc& loc = Loc::here());
 
+/// Product along `axes`; 1 over zero elements. Floats accumulate in f32 or wider. Bools are multiplied as 0 and 1. The gradient is exact where elements are 0.
+/// x: any tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// Gives y: x's dtype; i64 if x is bool.
+struct ProdAttrs { Ints axes = {}; bool keep_dims = false; };
+Value prod(Value x, const ProdAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// max(x, 0).
 /// x: float tensor.
 /// Gives y: like x.
@@ -376,6 +419,16 @@ Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs = {
 /// x: float tensor.
 /// Gives y: like x.
 Value sigmoid(Value x, const Loc& loc = Loc::here());
+
+/// The sine of x in radians; NaN for infinities.
+/// x: float tensor.
+/// Gives y: like x.
+Value sin(Value x, const Loc& loc = Loc::here());
+
+/// The hyperbolic sine.
+/// x: float tensor.
+/// Gives y: like x.
+Value sinh(Value x, const Loc& loc = Loc::here());
 
 /// Strided slice: elements starts, starts + steps, ... before stops along `axes`.
 /// x: any tensor.
@@ -440,6 +493,11 @@ Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: x's dtype, index's shape.
 struct TakeAlongAxisAttrs { int64_t axis = -1; };
 Value take_along_axis(Value x, Value index, const TakeAlongAxisAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The tangent of x in radians; NaN for infinities.
+/// x: float tensor.
+/// Gives y: like x.
+Value tan(Value x, const Loc& loc = Loc::here());
 
 /// The hyperbolic tangent.
 /// x: float tensor.

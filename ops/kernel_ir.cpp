@@ -13,13 +13,13 @@ namespace fluid::kir {
 namespace {
 
 constexpr std::array kScalarNames = {
-    "constant",    "var",        "batch",       "read",     "add",     "sub",   "mul",
-    "div",         "floordiv",   "mod",         "min",      "max",     "pow",   "fma",
-    "product",     "neg",        "abs",         "sqrt",     "rsqrt",   "exp",   "expm1",
-    "log",         "log1p",      "tanh",        "erf",      "sigmoid", "floor", "sin",
-    "cos",         "eq",         "ne",          "lt",       "le",      "gt",    "ge",
-    "logical_and", "logical_or", "logical_not", "isfinite", "select",  "cast",  "load",
-    "let",         "acc",        "lanes",       "philox"};
+    "constant", "var",   "batch", "read",        "add",        "sub",         "mul",      "div",
+    "floordiv", "mod",   "min",   "max",         "pow",        "fma",         "product",  "neg",
+    "abs",      "sqrt",  "rsqrt", "exp",         "exp2",       "expm1",       "log",      "log2",
+    "log1p",    "sinh",  "cosh",  "tanh",        "asin",       "acos",        "atan",     "erf",
+    "sigmoid",  "floor", "tan",   "sin",         "cos",        "eq",          "ne",       "lt",
+    "le",       "gt",    "ge",    "logical_and", "logical_or", "logical_not", "isfinite", "select",
+    "cast",     "load",  "let",   "acc",         "lanes",      "philox"};
 static_assert(kScalarNames.size() == static_cast<size_t>(ScalarOp::philox) + 1);
 
 std::string number(double value) {
@@ -115,7 +115,7 @@ class ExprPrinter {
 };
 
 std::string_view name_of(Combine combine) {
-  constexpr std::array<std::string_view, 4> names = {"sum", "max", "min", "argmax"};
+  constexpr std::array<std::string_view, 5> names = {"sum", "prod", "max", "min", "argmax"};
   return names.at(static_cast<size_t>(combine));
 }
 

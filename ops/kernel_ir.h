@@ -58,11 +58,12 @@ struct Let {
 };
 
 /// Declares an array of accumulators of shape `dims` (empty: one accumulator), which is live until
-/// the end of its block. Each accumulator starts as the identity of `combine`: 0 for sum, -inf for
-/// max and argmax (at position 0), +inf for min. An array can be in registers only if its indices
-/// are constants after unrolling. If `lanes` is set, the array is declared outside of a vector loop
-/// and accumulated lane by lane inside it; ScalarOp::lanes reads the total over all lanes. If
-/// `lanes` is not set, an accumulator that is declared inside a vector loop has one value per lane.
+/// the end of its block. Each accumulator starts as the identity of `combine`: 0 for sum, 1 for
+/// prod, -inf for max and argmax (at position 0), +inf for min. An array can be in registers only
+/// if its indices are constants after unrolling. If `lanes` is set, the array is declared outside
+/// of a vector loop and accumulated lane by lane inside it; ScalarOp::lanes reads the total over
+/// all lanes. If `lanes` is not set, an accumulator that is declared inside a vector loop has one
+/// value per lane.
 struct Acc {
   int64_t id;
   DType dtype;

@@ -69,6 +69,12 @@ std::vector<Type> infer_reduction(const InferCtx& c) {
   return {{c.in(0).dtype, reduced_shape(shape, axes, c.attr<bool>("keep_dims"))}};
 }
 
+std::vector<Type> infer_arithmetic_reduction(std::string_view op, const InferCtx& c) {
+  std::vector<Type> in = c.ins();
+  if (in[0].dtype == boolean) in[0].dtype = i64;
+  return infer_reduction(InferCtx(op, in, c.attrs(), c.loc()));
+}
+
 std::vector<Type> infer_extremum(const InferCtx& c) {
   const Shape& shape = c.in(0).shape;
   for (const int64_t axis :
@@ -99,6 +105,11 @@ Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
                   result.body = body(c.read(0, index));
                   return result;
                 }};
+}
+
+Reduce arithmetic_reduction(Combine combine) {
+  return reduce_along(
+      combine, [](const Expr& x) { return x.dtype() == boolean ? scalar::cast(x, i64) : x; });
 }
 
 OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine) {

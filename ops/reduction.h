@@ -26,6 +26,9 @@ Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims);
 /// Throws UserError unless operand 0 is a numeric tensor.
 std::vector<Type> infer_reduction(const InferCtx& c);
 
+/// Like infer_reduction(), but bools are reduced as i64. `op` is the name for error messages.
+std::vector<Type> infer_arithmetic_reduction(std::string_view op, const InferCtx& c);
+
 /// Like infer_reduction(), but also throws UserError if a reduced axis has extent 0: the maximum of
 /// no elements is undefined.
 std::vector<Type> infer_extremum(const InferCtx& c);
@@ -36,6 +39,9 @@ OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine)
 
 /// Returns a Reduce that combines body(x) over the elements x of operand 0 along attribute "axes".
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);
+
+/// Returns a Reduce that combines the elements of operand 0 along attribute "axes", bools as i64.
+Reduce arithmetic_reduction(Combine combine);
 
 /// Reshapes `y`, the result of reducing a tensor of shape `from`, so that the reduced axes have
 /// extent 1. The result broadcasts to `from`.

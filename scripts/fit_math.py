@@ -4,7 +4,8 @@
 The polynomials are near-minimax: they interpolate at Chebyshev nodes, in 60 digits (mpmath.chebyfit).
 Each has the lowest degree whose error is below the bound. The coefficients are rounded to double.
 """
-from mpmath import (atanh, chebyfit, erf, erfc, exp, floor, log, mp, mpf, pi, sin, cos, sqrt, tanh)
+from mpmath import (asin, atan, atanh, chebyfit, cos, erf, erfc, exp, floor, log, mp, mpf, pi, sin, sinh,
+                    sqrt, tanh)
 
 mp.dps = 60
 TINY = mpf(10) ** -24
@@ -54,6 +55,13 @@ for suffix, relative in (("32", mpf(2) ** -27), ("64", mpf(2) ** -57)):
     p = fit(series_free(lambda z: (tanh(sqrt(z)) / sqrt(z) - 1) / z, -mpf(1) / 3), 0, mpf("0.3844"),
             relative)
     emit("kTanh" + suffix, f"{width} coefficients of (tanh(x) - x) / x^3 as a polynomial in x^2 for |x| <= 0.62.", p)
+    p = fit(series_free(lambda z: (sinh(sqrt(z)) / sqrt(z) - 1) / z, mpf(1) / 6), 0, 1, relative)
+    emit("kSinh" + suffix, f"{width} coefficients of (sinh(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1.", p)
+    p = fit(series_free(lambda z: (asin(sqrt(z)) / sqrt(z) - 1) / z, mpf(1) / 6), 0, mpf(1) / 4,
+            relative)
+    emit("kAsin" + suffix, f"{width} coefficients of (asin(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1/2.", p)
+    p = fit(series_free(lambda z: (atan(sqrt(z)) / sqrt(z) - 1) / z, -mpf(1) / 3), 0, 1, relative)
+    emit("kAtan" + suffix, f"{width} coefficients of (atan(x) - x) / x^3 as a polynomial in x^2 for |x| <= 1.", p)
     p = fit(series_free(lambda z: erf(sqrt(z)) / sqrt(z) - 1, 2 / sqrt(pi) - 1), 0, 1, relative / 4)
     emit("kErf" + suffix, f"{width} coefficients of erf(x) / x - 1 as a polynomial in x^2 for |x| <= 1.", p)
     last = 4 if suffix == "32" else 6
@@ -62,12 +70,14 @@ for suffix, relative in (("32", mpf(2) ** -27), ("64", mpf(2) ** -57)):
     p = fit(g, u(1), u(last), relative)
     emit("kErfc" + suffix, f"{width} coefficients of erfc(x) exp(x^2) as a polynomial in (x-2)/(x+2) for 1 <= x <= {last}.", p)
 quarter = pi / 4 * mpf("1.001")
-p = fit(series_free(lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, -mpf(1) / 6), 0, quarter**2,
-        mpf(2) ** -57)
-emit("kSin64", "f64 coefficients of (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4.", p)
-p = fit(series_free(lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, mpf(1) / 24), 0, quarter**2,
-        mpf(2) ** -57)
-emit("kCos64", "f64 coefficients of (cos(x) - 1 + x^2/2) / x^4 as a polynomial in x^2 for |x| <= pi/4.", p)
+for suffix, error_bound in (("32", mpf(2) ** -30), ("64", mpf(2) ** -57)):
+    note = " Evaluated in f64." if suffix == "32" else ""
+    p = fit(series_free(lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, -mpf(1) / 6), 0, quarter**2,
+            error_bound)
+    emit("kSin" + suffix, f"f{suffix} coefficients of (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4.{note}", p)
+    p = fit(series_free(lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, mpf(1) / 24), 0, quarter**2,
+            error_bound)
+    emit("kCos" + suffix, f"f{suffix} coefficients of (cos(x) - 1 + x^2/2) / x^4 as a polynomial in x^2 for |x| <= pi/4.{note}", p)
 top = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1)) ** 2 * mpf("1.001")
 p = fit(lambda z: mpf(2) / 5 if abs(z) < mpf(10) ** -12 else
         (2 * atanh(sqrt(z)) / sqrt(z) - 2 - 2 * z / 3) / z**2, 0, top, mpf(2) ** -54)
@@ -78,6 +88,14 @@ for name, bits in (("32", 15), ("64", 32)):
     high = truncated(ln2, bits)
     print(f"inline constexpr double kLn2High{name} = {c_double(high)};")
     print(f"inline constexpr double kLn2Low{name} = {c_double(ln2 - high)};")
+print("\n/// 1 / ln 2 as a sum of two numbers. The first has 12 (f32) or 32 (f64) bits.")
+for name, bits in (("32", 11), ("64", 31)):
+    high = truncated(1 / ln2, bits)
+    print(f"inline constexpr double kLog2EHigh{name} = {c_double(high)};")
+    print(f"inline constexpr double kLog2ELow{name} = {c_double(1 / ln2 - high)};")
+print("\n/// pi/2 as a sum of two numbers, of which the first is an f32.")
+high = mpf(float(floor(pi / 2 * 2**23 + mpf(1) / 2))) / 2**23
+print(f"inline constexpr double kHalfPi32[] = {{{c_double(high)}, {c_double(pi / 2 - high)}}};")
 print("\n/// pi/2 as a sum of three doubles.")
 print("inline constexpr double kHalfPi[] = {", end="")
 rest, parts = pi / 2, []

@@ -13,12 +13,7 @@ OpDef sum_op() {
       .inputs = {{"x", "any tensor"}},
       .attrs = reduction_attrs(),
       .outputs = {{"y", "x's dtype; i64 if x is bool"}},
-      .infer =
-          [](const InferCtx& c) {
-            std::vector<Type> in = c.ins();
-            if (in[0].dtype == boolean) in[0].dtype = i64;
-            return infer_reduction(InferCtx("sum", in, c.attrs(), c.loc()));
-          },
+      .infer = [](const InferCtx& c) { return infer_arithmetic_reduction("sum", c); },
       .grad = GradFn([](const GradCtx& c) {
         const Shape& shape = c.in(0).shape();
         return Values{broadcast_to(unsqueeze_axes(c.dout(0), shape, c.attrs()), shape)};
@@ -27,9 +22,7 @@ OpDef sum_op() {
       .amp = Amp::kF32,
       .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
       .in_place = {},
-      .lower = reduce_along(
-          Combine::sum,
-          [](const Expr& x) { return x.dtype() == boolean ? scalar::cast(x, i64) : x; }),
+      .lower = arithmetic_reduction(Combine::sum),
       .kernels = {},
       .version = 1,
   };

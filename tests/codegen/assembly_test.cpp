@@ -33,8 +33,10 @@ kir::Kernel vector_kernel(int64_t n, Expr value) {
 TEST(Assembly, UsesWholeRegisters) {
   if (!host_has_avx512()) GTEST_SKIP() << "this CPU has no AVX-512";
   const Expr x = load(0, f32, Expr::var(0));
-  for (ScalarOp op : {ScalarOp::exp, ScalarOp::log, ScalarOp::tanh, ScalarOp::erf,
-                      ScalarOp::sigmoid, ScalarOp::expm1, ScalarOp::log1p, ScalarOp::sqrt}) {
+  for (ScalarOp op :
+       {ScalarOp::exp, ScalarOp::exp2, ScalarOp::log, ScalarOp::log2, ScalarOp::tanh,
+        ScalarOp::sinh, ScalarOp::cosh, ScalarOp::asin, ScalarOp::acos, ScalarOp::atan,
+        ScalarOp::erf, ScalarOp::sigmoid, ScalarOp::expm1, ScalarOp::log1p, ScalarOp::sqrt}) {
     const std::string text = emit_assembly(vector_kernel(1024, scalar::unary(op, x)));
     EXPECT_NE(text.find("zmm"), std::string::npos) << text;
     EXPECT_FALSE(std::regex_search(text, std::regex(R"(v(add|sub|mul|div|sqrt|fn?m\w+)ss\s)")))

@@ -130,11 +130,12 @@ TEST(GpuStages, SumsOfChannelsBesideACounter) {
 }
 
 /// What else a group may reduce by, and sums that nothing reads.
-TEST(GpuStages, ExtremesAndPositions) {
+TEST(GpuStages, ExtremesAndProducts) {
   const int passes = passes_of_program(2, [](ir::Graph& g) {
     const Value x = input(g, "x", {kBatch, 24, 24, 8});
     const Value most = max(x, {.axes = {0, 1, 2}}), least = min(x, {.axes = {0, 1, 2}});
-    return Values{(x - least) / (most - least), sum(x, {.axes = {0, 1, 2}})};
+    return Values{(x - least) / (most - least), sum(x, {.axes = {0, 1, 2}}),
+                  prod(x * 0.01 + 1.0, {.axes = {0, 1, 2}})};
   });
   EXPECT_GE(passes, 3);
 }

@@ -195,7 +195,7 @@ TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
   }
 }
 
-/// Totals of x, and of where its largest element is, by a team.
+/// The sum of x, where its largest element is, and a product of two factors, by a team.
 TEST(Gpu, TeamsCombineInEverySize) {
   constexpr int64_t kElements = 1000;
   Tensor x(f32, {kElements});
@@ -206,22 +206,33 @@ TEST(Gpu, TeamsCombineInEverySize) {
   }
   const Expr i = Expr::var(0), value = load(0, f32, i);
   const Expr best = named(ScalarOp::acc, i64, 1), total = named(ScalarOp::acc, f32, 0);
+  const Expr product = named(ScalarOp::acc, f32, 2);
+  const auto factor_at = [&](int64_t place, double factor) {
+    return scalar::select(scalar::compare(ScalarOp::eq, i, Expr::index(place)),
+                          Expr::constant(f32, factor), Expr::constant(f32, 1));
+  };
+  const Expr factor = factor_at(7, 3) * factor_at(993, 5);
   for (const int64_t team : {2, 4, 8, 16, 32, 64, 128, 256, 512}) {
     for (const int64_t width : {1, 2, 4}) {
-      kir::Kernel kernel = one_block(
-          {input("x", f32, kElements), output("sum", f32, 1), output("at", i64, 1)},
-          {{kir::Acc{0, f32, Combine::sum, {}, true}},
-           {kir::Acc{1, f32, Combine::argmax, {}, true}},
-           loop(Kind::vector, 0, Expr::index(0), Expr::index(kElements),
-                {{kir::Accumulate{0, {}, value, {}}}, {kir::Accumulate{1, {}, value, i}}}),
-           store(1, Expr::index(0), lanes(total)),
-           store(2, Expr::index(0), lanes(best))});
+      kir::Kernel kernel = one_block({input("x", f32, kElements), output("sum", f32, 1),
+                                      output("at", i64, 1), output("product", f32, 1)},
+                                     {{kir::Acc{0, f32, Combine::sum, {}, true}},
+                                      {kir::Acc{1, f32, Combine::argmax, {}, true}},
+                                      {kir::Acc{2, f32, Combine::prod, {}, true}},
+                                      loop(Kind::vector, 0, Expr::index(0), Expr::index(kElements),
+                                           {{kir::Accumulate{0, {}, value, {}}},
+                                            {kir::Accumulate{1, {}, value, i}},
+                                            {kir::Accumulate{2, {}, factor, {}}}}),
+                                      store(1, Expr::index(0), lanes(total)),
+                                      store(2, Expr::index(0), lanes(best)),
+                                      store(3, Expr::index(0), lanes(product))});
       kernel.team = team;
       kernel.vector_width = width;
-      Tensor y(f32, {1}), at(i64, {1});
-      const std::vector<void*> buffers = {x.data(), y.data(), at.data()};
+      Tensor y(f32, {1}), at(i64, {1}), z(f32, {1});
+      const std::vector<void*> buffers = {x.data(), y.data(), at.data(), z.data()};
       GpuEmulator().run({&kernel, 1}, buffers, 1);
       EXPECT_EQ(y.at(0), sum) << team << " x " << width;
+      EXPECT_EQ(z.at(0), 15) << team << " x " << width;
       EXPECT_EQ(at.at(0), 30) << team << " x " << width;  // 30 * 37 = 1110 = 10 * 101 + 100
     }
   }

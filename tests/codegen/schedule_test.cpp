@@ -49,6 +49,23 @@ TEST(Schedule, ReductionsOverAnyAxes) {
   }
 }
 
+/// Of factors near 1, so that no product overflows.
+TEST(Schedule, ProductsOverAnyAxes) {
+  for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{1, 2}, Ints{0, 1, 2}}) {
+    for (int64_t batch : {0, 1, 3, 700}) {
+      check_program(batch, [&](ir::Graph& g) {
+        const Value x = input(g, "x", {kBatch, 5, 18});
+        const Value y = prod(x * 0.01 + 1.0, {.axes = axes});
+        return Values{y, y * 2.0, sum(x, {.axes = axes})};
+      });
+    }
+  }
+  check_program(1, [](ir::Graph& g) {  // passes of several blocks and threads
+    const Value x = input(g, "x", {2500, 12}) * 0.01 + 1.0;
+    return Values{prod(x), prod(x, {.axes = 0}), prod(x, {.axes = 1}), x / prod(x)};
+  });
+}
+
 TEST(Schedule, LongRowsAndColumns) {
   check_program(3, [](ir::Graph& g) {
     const Value x = input(g, "x", {kBatch, 1500});

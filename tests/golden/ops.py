@@ -151,6 +151,27 @@ def nonfinite():
                   image)
 
 
+def functions():
+    nan, inf = math.nan, math.inf
+    values = torch.tensor([-40.0, -1.5, -1.0, -0.6, -0.0, 0.0, 0.3, 1.0, 2.0, 1e5, inf, -inf, nan],
+                          dtype=torch.float64)
+    for op in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "log2", "exp2"):
+        yield case(op, [[13]], {}, getattr(torch, op), inputs=[values.clone().requires_grad_()])
+
+
+def products():
+    zeros = [[0.5, 2.0, -3.0], [0.0, 2.0, -3.0], [1.5, 0.0, 0.0]]
+
+    def product(attrs, function):
+        x = torch.tensor(zeros, dtype=torch.float64).requires_grad_()
+        return case("prod", [[3, 3]], attrs, function, inputs=[x])
+    yield product({}, torch.prod)
+    yield product({"axes": [0]}, lambda a: torch.prod(a, 0))
+    yield product({"axes": [1], "keep_dims": True}, lambda a: torch.prod(a, 1, True))
+    yield case("prod", [[2, 3, 4]], {"axes": [-1]}, lambda a: torch.prod(a, -1))
+    yield case("prod", [[2, 3]], {}, torch.prod)
+
+
 def optimizers():
     def run(op, attrs, make, lr=0.05, steps=6):
         param = torch.nn.Parameter(numbers([7], 1))
@@ -177,7 +198,8 @@ def optimizers():
 
 
 def main():
-    lines = [json.dumps(c) for part in (convolutions, pools, resizes, norms, losses, nonfinite) for c in part()]
+    parts = (convolutions, pools, resizes, norms, losses, nonfinite, functions, products)
+    lines = [json.dumps(c) for part in parts for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (
         torch.__version__, ",\n".join(lines), ",\n".join(trajectories))

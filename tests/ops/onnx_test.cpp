@@ -109,7 +109,7 @@ TEST(Onnx, OperatorVectors) {
     expect_vector(test, *use);
     ++checked;
   }
-  EXPECT_GE(checked, 130);
+  EXPECT_GE(checked, 143);
   RecordProperty("vectors", checked);
 }
 

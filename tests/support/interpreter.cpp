@@ -197,6 +197,7 @@ class Evaluator {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     using Limits = std::numeric_limits<int64_t>;
     Number total;
+    if (combine == Combine::prod) total = {1, 1};
     if (combine == Combine::min) total = {kInfinity, Limits::max()};
     if (combine == Combine::max || combine == Combine::argmax) total = {-kInfinity, Limits::min()};
     int64_t position = 0, best = 0;
@@ -208,6 +209,9 @@ class Evaluator {
       if (combine == Combine::sum) {
         total.f += x.f;
         total.i = static_cast<int64_t>(static_cast<uint64_t>(total.i) + static_cast<uint64_t>(x.i));
+      } else if (combine == Combine::prod) {
+        total.f *= x.f;
+        total.i = static_cast<int64_t>(static_cast<uint64_t>(total.i) * static_cast<uint64_t>(x.i));
       } else if (nan || (combine == Combine::min ? less : more)) {
         total = x;
         best = position;

@@ -211,7 +211,9 @@ class Interpreter {
     for (int64_t d : acc.dims) count *= d;
     Number start;
     const double infinity = std::numeric_limits<double>::infinity();
-    if (acc.combine != Combine::sum) {
+    if (acc.combine == Combine::prod) {
+      start = {1, 1};
+    } else if (acc.combine != Combine::sum) {
       const bool least = acc.combine != Combine::min;
       start = is_float(acc.dtype) ? Number{least ? -infinity : infinity, 0}
                                   : integer(acc.dtype, extreme(acc.dtype, least));
@@ -251,6 +253,10 @@ class Interpreter {
       case Combine::sum:
         value = is_float(dtype) ? real(dtype, value.f + other.f)
                                 : integer(dtype, arithmetic(ScalarOp::add, value.i, other.i));
+        return;
+      case Combine::prod:
+        value = is_float(dtype) ? real(dtype, value.f * other.f)
+                                : integer(dtype, arithmetic(ScalarOp::mul, value.i, other.i));
         return;
       case Combine::argmax: {
         const bool tie = !above(dtype, value, other) && !above(dtype, other, value);

@@ -35,9 +35,11 @@ Kernel vector_map(const std::string& name, DType in, DType out,
 void add_float_kernels(std::vector<Kernel>& kernels, DType dtype) {
   const std::string suffix = "_" + std::string(name_of(dtype));
   for (ScalarOp op :
-       {ScalarOp::neg, ScalarOp::abs, ScalarOp::sqrt, ScalarOp::rsqrt, ScalarOp::exp,
-        ScalarOp::expm1, ScalarOp::log, ScalarOp::log1p, ScalarOp::tanh, ScalarOp::erf,
-        ScalarOp::sigmoid, ScalarOp::floor, ScalarOp::sin, ScalarOp::cos}) {
+       {ScalarOp::neg,  ScalarOp::abs,   ScalarOp::sqrt,    ScalarOp::rsqrt, ScalarOp::exp,
+        ScalarOp::exp2, ScalarOp::expm1, ScalarOp::log,     ScalarOp::log2,  ScalarOp::log1p,
+        ScalarOp::sinh, ScalarOp::cosh,  ScalarOp::tanh,    ScalarOp::asin,  ScalarOp::acos,
+        ScalarOp::atan, ScalarOp::erf,   ScalarOp::sigmoid, ScalarOp::floor, ScalarOp::tan,
+        ScalarOp::sin,  ScalarOp::cos}) {
     kernels.push_back(vector_map("unary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr) { return scalar::unary(op, a); }));
   }
@@ -191,7 +193,8 @@ std::vector<Kernel> reduction_kernels(DType dtype, int64_t n) {
   std::vector<Kernel> kernels;
   const Expr x = load(0, dtype, i0());
   const DType compute = compute_dtype(dtype);
-  for (Combine combine : {Combine::sum, Combine::max, Combine::min, Combine::argmax}) {
+  for (Combine combine :
+       {Combine::sum, Combine::prod, Combine::max, Combine::min, Combine::argmax}) {
     if (combine == Combine::sum && is_float(dtype)) continue;  // has its own test: order matters
     for (bool by_lanes : {false, true}) {
       Expr value = named(ScalarOp::acc, compute, 1);

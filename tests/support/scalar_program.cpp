@@ -106,20 +106,36 @@ double apply_elementary(ScalarOp op, double x) {
       return 1 / std::sqrt(x);
     case ScalarOp::exp:
       return std::exp(x);
+    case ScalarOp::exp2:
+      return std::exp2(x);
     case ScalarOp::expm1:
       return std::expm1(x);
     case ScalarOp::log:
       return std::log(x);
+    case ScalarOp::log2:
+      return std::log2(x);
     case ScalarOp::log1p:
       return std::log1p(x);
+    case ScalarOp::sinh:
+      return std::sinh(x);
+    case ScalarOp::cosh:
+      return std::cosh(x);
     case ScalarOp::tanh:
       return std::tanh(x);
+    case ScalarOp::asin:
+      return std::asin(x);
+    case ScalarOp::acos:
+      return std::acos(x);
+    case ScalarOp::atan:
+      return std::atan(x);
     case ScalarOp::erf:
       return std::erf(x);
     case ScalarOp::sigmoid:
       return 1 / (1 + std::exp(-x));
     case ScalarOp::floor:
       return std::floor(x);
+    case ScalarOp::tan:
+      return std::tan(x);
     case ScalarOp::sin:
       return std::sin(x);
     case ScalarOp::cos:

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <complex>
 
 #include "tests/support/op_harness.h"
 
@@ -41,6 +42,23 @@ OpTest add_test() {
   return t;
 }
 
+using Complex = std::complex<double>;
+
+Complex unit_circle(double angle) { return std::exp(Complex(0, angle)); }
+
+OpTest float_test(const std::string& op, double (*f)(double), double low = -2, double high = 2) {
+  OpTest t = unary_test(op, f, low, high);
+  t.bad = {{{{i64, {3}, {}}}, {}, op + ": the operand must be a float tensor, not i64[3]"}};
+  return t;
+}
+
+/// Has arguments of several periods, too.
+OpTest periodic_test(const std::string& op, double (*f)(double)) {
+  OpTest t = float_test(op, f);
+  t.samples.push_back({{random_tensor({37}, -30, 30)}, {}, {}});
+  return t;
+}
+
 OpTest is_finite_test() {
   OpTest t = unary_test("is_finite", {});
   Tensor odd(f64, {4});
@@ -80,12 +98,28 @@ const AddOpTest kExp(unary_test("exp", [](double x) { return std::pow(M_E, x); }
 const AddOpTest kExpm1(unary_test("expm1", [](double x) { return std::exp(x) - 1; }));
 const AddOpTest kLog(unary_test(
     "log", [](double x) { return std::log2(x) * M_LN2; }, 0.1, 4));
+const AddOpTest kLog2(float_test(
+    "log2", [](double x) { return std::log(x) / M_LN2; }, 0.1, 4));
+const AddOpTest kExp2(float_test("exp2", [](double x) { return std::exp(x * M_LN2); }));
 const AddOpTest kLog1p(unary_test(
     "log1p", [](double x) { return std::log(1 + x); }, -0.5, 4));
 const AddOpTest kErf(unary_test("erf", [](double x) { return 1 - std::erfc(x); }));
 const AddOpTest kSigmoid(unary_test("sigmoid",
                                     [](double x) { return std::exp(x) / (1 + std::exp(x)); }));
 const AddOpTest kTanh(unary_test("tanh", [](double x) { return 1 - 2 / (std::exp(2 * x) + 1); }));
+const AddOpTest kSin(periodic_test("sin", [](double x) { return unit_circle(x).imag(); }));
+const AddOpTest kCos(periodic_test("cos", [](double x) { return unit_circle(x).real(); }));
+const AddOpTest kTan(float_test(
+    "tan", [](double x) { return unit_circle(x).imag() / unit_circle(x).real(); }, -1.25, 1.25));
+const AddOpTest kAsin(float_test(
+    "asin", [](double x) { return std::atan2(x, std::sqrt(1 - x * x)); }, -0.95, 0.95));
+const AddOpTest kAcos(float_test(
+    "acos", [](double x) { return std::atan2(std::sqrt(1 - x * x), x); }, -0.95, 0.95));
+const AddOpTest kAtan(float_test("atan", [](double x) { return std::arg(Complex(1, x)); }));
+const AddOpTest kSinh(float_test("sinh",
+                                 [](double x) { return (std::exp(x) - std::exp(-x)) / 2; }));
+const AddOpTest kCosh(float_test("cosh",
+                                 [](double x) { return (std::exp(x) + std::exp(-x)) / 2; }));
 const AddOpTest kIsFinite(is_finite_test());
 
 const AddOpTest kAdd(add_test());

@@ -9,6 +9,7 @@ namespace fluid::testing::reduce_samples {
 namespace {
 
 using Row = std::vector<double>;
+using List = std::vector<int64_t>;
 
 std::vector<int64_t> axes_of(const Sample& s) {
   const int64_t rank = static_cast<int64_t>(s.inputs[0].shape().size());
@@ -96,6 +97,12 @@ double total(const Row& x) {
   return static_cast<double>(sum);
 }
 
+double product(const Row& x) {
+  long double product = 1;
+  for (const double v : x) product *= v;
+  return static_cast<double>(product);
+}
+
 double largest(const Row& x) { return *std::max_element(x.begin(), x.end()); }
 double smallest(const Row& x) { return *std::min_element(x.begin(), x.end()); }
 double first_largest(const Row& x) {
@@ -109,6 +116,20 @@ OpTest sum_test() {
   for (const size_t i : {0, 3, 4, 11}) bits.as<bool>()[i] = true;
   t.samples.push_back({{bits}, {}, {}});
   t.samples.push_back({{bits}, {{"axes", std::vector<int64_t>{1}}}, {}});
+  return t;
+}
+
+/// Rows without a zero, with one and with two.
+OpTest prod_test() {
+  OpTest t = reduction("prod", product, true);
+  Tensor zeros = random_tensor({3, 5}, 0.5, 2);
+  for (const int64_t i : {6, 12, 14}) at(zeros, i) = 0;
+  for (const std::vector<int64_t>& axes : {List{}, List{0}, List{1}, List{-1, 0}}) {
+    t.samples.push_back({{zeros}, {{"axes", axes}}, {}});
+  }
+  Tensor bits(boolean, {3, 5});
+  for (const size_t i : {0, 1, 2, 3, 4, 11}) bits.as<bool>()[i] = true;
+  t.samples.push_back({{bits}, {{"axes", List{1}}}, {}});
   return t;
 }
 
@@ -167,6 +188,7 @@ OpTest argmax_test() {
 }
 
 const AddOpTest kSum(sum_test());
+const AddOpTest kProd(prod_test());
 const AddOpTest kMean(reduction("mean", average, true));
 const AddOpTest kMax(reduction("max", largest, false));
 const AddOpTest kMin(reduction("min", smallest, false));

@@ -1,0 +1,49 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+#include "ops/reduction.h"
+
+namespace fluid {
+namespace {
+
+/// The gradient of an element is dy times the product of the other elements, which is 0 if one of
+/// them is 0. So it is dy * p / x, where p is the product of all nonzero elements and 0 is replaced
+/// by 1 in x, if no other element is 0. The cost is two more reductions over x, a product and a
+/// count, and no cumulative product. As in PyTorch's result / x, p may overflow or underflow where
+/// the product of the other elements does not. The formula is not differentiable at zeros.
+Values prod_grad(const GradCtx& c) {
+  const Value x = c.in(0), zero = scalar_like(x, 0), one = scalar_like(x, 1);
+  const Ints axes = c.attr<std::vector<int64_t>>("axes");
+  const Value is_zero = equal(x, zero);
+  const Value zeros = where(is_zero, one, zero);
+  const Value nonzero = where(is_zero, one, x);
+  const Value zeros_along_axes = sum(zeros, {.axes = axes, .keep_dims = true});
+  const Value others = prod(nonzero, {.axes = axes, .keep_dims = true}) / nonzero;
+  const Value dy = unsqueeze_axes(c.dout(0), x.shape(), c.attrs());
+  return {where(equal(zeros_along_axes, zeros), dy * others, zero)};
+}
+
+}  // namespace
+
+OpDef prod_op() {
+  return OpDef{
+      .name = "prod",
+      .doc =
+          "Product along `axes`; 1 over zero elements. Floats accumulate in f32 or wider. Bools "
+          "are "
+          "multiplied as 0 and 1. The gradient is exact where elements are 0.",
+      .inputs = {{"x", "any tensor"}},
+      .attrs = reduction_attrs(),
+      .outputs = {{"y", "x's dtype; i64 if x is bool"}},
+      .infer = [](const InferCtx& c) { return infer_arithmetic_reduction("prod", c); },
+      .grad = GradFn(prod_grad),
+      .effects = Pure{},
+      .amp = Amp::kF32,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = arithmetic_reduction(Combine::prod),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid
