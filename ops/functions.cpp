@@ -126,6 +126,10 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return rec
 
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
 
+Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+
+Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter", loc), "scatter", {x, index, updates}, {{"axis", attrs.axis}, {"reduce", attrs.reduce}}, loc).at(0); }
 
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
@@ -171,6 +175,18 @@ Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, 
 Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "adaptive_avg_pool2d_grad", loc), "adaptive_avg_pool2d_grad", {dy}, {{"input", *attrs.input}}, loc).at(0); }
 
 Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "adaptive_max_pool2d_grad", loc), "adaptive_max_pool2d_grad", {dy, position}, {{"input", *attrs.input}}, loc).at(0); }
+
+Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+
+Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc); }
+
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc); }
+
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
 
 Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}, {"input", *attrs.input}}, loc).at(0); }
 

@@ -59,6 +59,51 @@ Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs
 struct AdaptiveMaxPool2dGradAttrs { Required<Type> input; };
 Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
+/// scaled_dot_product_attention with transposed keys. Computes tiles of the scores, which it never stores as a whole.
+/// q: float [B, H, T, D].
+/// k: same dtype, [B, G, D, S].
+/// v: same dtype, [B, G, S, E].
+/// mask: bool or q's dtype, broadcasts to [B, H, T, S].
+/// attrs.causal: whether query i sees only keys 0 to i.
+/// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// Gives y: [B, H, T, E].
+/// Gives logsumexp: log of the sum of exp(score) per query, [B, H, T]; inf for a query that sees no key.
+struct AttentionAttrs { bool causal = false; double scale = 0.0; };
+Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Gradients of attention with respect to k and v, not transposed.
+/// q: float [B, H, T, D].
+/// k: [B, G, D, S].
+/// v: [B, G, E, S].
+/// dy: gradient of attention's result, [B, H, T, E].
+/// logsumexp: attention's second result.
+/// delta: sum of dy * y over E, like logsumexp.
+/// mask: mask of attention.
+/// attrs.causal: whether query i sees only keys 0 to i.
+/// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// Gives dk: [B, G, S, D].
+/// Gives dv: [B, G, S, E].
+struct AttentionGradKeyValueAttrs { bool causal = false; double scale = 0.0; };
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Gradient of attention with respect to q.
+/// q: float [B, H, T, D].
+/// k: [B, G, D, S].
+/// v: [B, G, E, S].
+/// dy: gradient of attention's result, [B, H, T, E].
+/// logsumexp: attention's second result.
+/// delta: sum of dy * y over E, like logsumexp.
+/// key: k of attention before its transposition, [B, G, S, D].
+/// mask: mask of attention.
+/// attrs.causal: whether query i sees only keys 0 to i.
+/// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// Gives dq: like q.
+struct AttentionGradQueryAttrs { bool causal = false; double scale = 0.0; };
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Gradient of avg_pool2d with respect to its input.
 /// dy: gradient of avg_pool2d's result.
 /// attrs.kernel: as avg_pool2d's (required).

@@ -1,0 +1,89 @@
+#pragma once
+
+// Tiled attention (Dao et al., "FlashAttention", 2022): the scores of a tile of queries and a tile
+// of keys exist at a time, so memory is linear in the number of queries and keys.
+
+#include "ops/kernel_writer.h"
+
+namespace fluid {
+
+/// Extents of attention: q [B, H, T, D], k [B, G, S, D], v [B, G, S, E] with H a multiple of G.
+struct AttentionShape {
+  Dim batch;
+  int64_t heads, groups, queries, keys, depth, value_depth;
+  /// Number of query heads that read the same keys.
+  int64_t heads_per_group() const { return heads / std::max<int64_t>(groups, 1); }
+};
+
+AttentionShape attention_shape(const Type& q, const Type& k, const Type& v);
+/// Throws UserError (by c.fail()) unless q, k and v fit together.
+void require_attention(const InferCtx& c, const Type& q, const Type& k, const Type& v);
+/// Throws UserError (by c.fail()) unless `mask` broadcasts to [B, H, T, S], and is bool or has q's
+/// dtype.
+void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, const Type& k);
+
+/// Definitions of attributes "causal" and "scale".
+std::vector<AttrDef> attention_attrs();
+/// The factor of the products: attribute "scale" unless it is 0, else 1 / sqrt(depth).
+double attention_scale(const Attrs& attrs, int64_t depth);
+
+/// Cost of a kernel that computes `by_depth` products of depth D and `by_value_depth` of depth E
+/// for each pair of a query and a key that it sees.
+Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
+                    int by_value_depth);
+
+/// Type of the softmax statistics: [B, H, T] in q's compute dtype.
+Type attention_statistics(const Type& q);
+
+/// Writes the parts that the attention kernels share: tiles of scores, and products of tiles.
+class AttentionTiles {
+ public:
+  static constexpr int64_t kQueries = 32;  ///< queries in a tile
+  static constexpr int64_t kKeys = 64;     ///< keys in a tile
+  static constexpr int64_t kRows = 8;      ///< rows whose sums are in registers at once
+
+  using Element = std::function<Expr(const Expr& row, const Expr& column)>;
+  using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
+
+  /// `transposed_key` and `mask` are operand numbers; `mask` may be absent.
+  AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
+                 std::optional<size_t> mask);
+
+  /// Writes blocks that process tiles of `extent` rows of all `heads` (B * H or B * G) in turn.
+  /// Calls body(block, head, first row).
+  void for_each_tile(
+      const Expr& heads, int64_t extent, int64_t rows_per_tile,
+      const std::function<void(const Expr& block, const Expr& head, const Expr& first)>& body);
+
+  /// Number of blocks; scratch memory is indexed by block.
+  int64_t block_count() const { return blocks_; }
+  /// Adds a scratch buffer with `elements` elements a block, in the compute dtype.
+  KernelWriter::Array scratch(int64_t elements);
+  DType dtype() const { return dtype_; }
+
+  /// For each row in [0, rows) and each lane in [0, lanes): finish(row, lane, sum over k in
+  /// [0, depth) of a(row, k) * b(k, lane)). `rows` is a multiple of kRows; a() does not depend on
+  /// the lane.
+  void product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
+               const Element& b, const Sum& finish);
+
+  /// The score of a query and a key from their product: scaled and masked. -inf where the query
+  /// does not see the key.
+  Expr score(const Expr& product, const Expr& head, const Expr& query, const Expr& key) const;
+
+  /// Index of the first key tile that no query before `end` sees.
+  Expr key_tiles_before(const Expr& end) const;
+  bool is_causal() const { return causal_; }
+
+ private:
+  KernelWriter& k_;
+  const LoopsCtx& c_;
+  AttentionShape shape_;
+  std::optional<size_t> mask_;
+  DType dtype_;
+  bool causal_;
+  double scale_;
+  int64_t blocks_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,127 @@
+#include "ops/nn/attention_grad.h"
+
+namespace fluid {
+namespace {
+
+using Operands = AttentionGradOperands;
+
+Type transposed(Type type) {
+  std::swap(type.shape[2], type.shape[3]);
+  return type;
+}
+
+}  // namespace
+
+std::vector<PortDef> attention_grad_inputs() {
+  return {{"q", "float [B, H, T, D]"},
+          {"k", "[B, G, D, S]"},
+          {"v", "[B, G, E, S]"},
+          {"dy", "gradient of attention's result, [B, H, T, E]"},
+          {"logsumexp", "attention's second result"},
+          {"delta", "sum of dy * y over E, like logsumexp"},
+          {.name = "mask", .doc = "mask of attention", .optional = true}};
+}
+
+void require_attention_grad(const InferCtx& c, size_t mask) {
+  const Type& q = c.in(Operands::kQuery);
+  for (const int i : {Operands::kQuery, Operands::kKeyTransposed, Operands::kValueTransposed}) {
+    c.require(c.in(i).shape.size() == 4, "expects tensors of rank 4, got " + c.in(i).str());
+  }
+  const Type k = transposed(c.in(Operands::kKeyTransposed));
+  const Type v = transposed(c.in(Operands::kValueTransposed));
+  require_attention(c, q, k, v);
+  const Type y = {q.dtype, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}, {}};
+  c.require(c.in(Operands::kOutputGradient) == y,
+            "expects dy " + y.str() + ", got " + c.in(Operands::kOutputGradient).str());
+  for (const int i : {Operands::kLogsumexp, Operands::kDelta}) {
+    c.require(c.in(i) == attention_statistics(q),
+              "expects " + attention_statistics(q).str() + ", got " + c.in(i).str());
+  }
+  if (c.has(mask)) require_attention_mask(c, c.in(mask), q, k);
+}
+
+AttentionShape attention_grad_shape(const std::vector<Type>& operands) {
+  return attention_shape(operands[Operands::kQuery], transposed(operands[Operands::kKeyTransposed]),
+                         transposed(operands[Operands::kValueTransposed]));
+}
+
+AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
+                                       const AttentionShape& shape, std::optional<size_t> mask)
+    : k_(writer),
+      shape_(shape),
+      tiles_(writer, c, shape, mask),
+      scale_(attention_scale(c.attrs(), shape.depth)),
+      key_tiles_(tiles_.scratch(shape.depth * AttentionTiles::kKeys)),
+      value_tiles_(tiles_.scratch(shape.value_depth * AttentionTiles::kKeys)),
+      probabilities_(tiles_.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys)),
+      gradients_(tiles_.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys)) {}
+
+void AttentionGradTiles::begin(const Expr& block) {
+  key_tile_ = k_.let(block * Expr::index(shape_.depth * AttentionTiles::kKeys));
+  value_tile_ = k_.let(block * Expr::index(shape_.value_depth * AttentionTiles::kKeys));
+  score_tile_ = k_.let(block * Expr::index(AttentionTiles::kQueries * AttentionTiles::kKeys));
+}
+
+void AttentionGradTiles::load_keys(const Expr& group, const Expr& first_key, const Expr& count) {
+  const auto copy = [&](size_t operand, int64_t depth, const KernelWriter::Array& to,
+                        const Expr& tile) {
+    k_.loop(Expr::index(0), Expr::index(depth), [&](const Expr& d) {
+      k_.vector(Expr::index(0), count, [&](const Expr& j) {
+        const Expr from =
+            (group * Expr::index(depth) + d) * Expr::index(shape_.keys) + first_key + j;
+        k_.store(to, tile + d * Expr::index(AttentionTiles::kKeys) + j,
+                 k_.load(k_.operand(operand), from));
+      });
+    });
+  };
+  copy(Operands::kKeyTransposed, shape_.depth, key_tiles_, key_tile_);
+  copy(Operands::kValueTransposed, shape_.value_depth, value_tiles_, value_tile_);
+}
+
+void AttentionGradTiles::compute(const Expr& head, const Expr& first_query, const Expr& first_key,
+                                 const Expr& count) {
+  const Expr last = Expr::index(shape_.queries - 1);
+  const auto query = [&](const Expr& i) { return scalar::min(first_query + i, last); };
+  const auto statistic = [&](size_t operand, const Expr& i) {
+    return k_.load(k_.operand(operand), head * Expr::index(shape_.queries) + query(i));
+  };
+  const auto row_of = [&](size_t operand, int64_t depth) {
+    return [&, operand, depth](const Expr& i, const Expr& d) {
+      return k_.load(k_.operand(operand),
+                     (head * Expr::index(shape_.queries) + query(i)) * Expr::index(depth) + d);
+    };
+  };
+  const auto column_of = [&](const KernelWriter::Array& array, const Expr& tile) {
+    return [&, tile](const Expr& d, const Expr& j) {
+      return k_.load(array, tile + d * Expr::index(AttentionTiles::kKeys) + j);
+    };
+  };
+  tiles_.product(
+      AttentionTiles::kQueries, count, Expr::index(shape_.depth),
+      row_of(Operands::kQuery, shape_.depth), column_of(key_tiles_, key_tile_),
+      [&](const Expr& i, const Expr& j, const Expr& sum) {
+        const Expr score = tiles_.score(sum, head, query(i), first_key + j);
+        const Expr p = scalar::unary(ScalarOp::exp, score - statistic(Operands::kLogsumexp, i));
+        const Expr exists = scalar::compare(ScalarOp::le, first_query + i, last);
+        k_.store(probabilities_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
+                 scalar::select(exists, p, Expr::constant(tiles_.dtype(), 0)));
+      });
+  tiles_.product(AttentionTiles::kQueries, count, Expr::index(shape_.value_depth),
+                 row_of(Operands::kOutputGradient, shape_.value_depth),
+                 column_of(value_tiles_, value_tile_),
+                 [&](const Expr& i, const Expr& j, const Expr& sum) {
+                   const Expr difference = sum - statistic(Operands::kDelta, i);
+                   k_.store(gradients_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
+                            probability(i, j) * difference * scale_);
+                 });
+}
+
+Expr AttentionGradTiles::probability(const Expr& query, const Expr& key) const {
+  return k_.load(probabilities_, score_tile_ + query * Expr::index(AttentionTiles::kKeys) + key);
+}
+
+Expr AttentionGradTiles::score_gradient(const Expr& query, const Expr& key) const {
+  return k_.load(gradients_, score_tile_ + query * Expr::index(AttentionTiles::kKeys) + key);
+}
+
+}  // namespace fluid

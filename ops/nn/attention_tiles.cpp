@@ -1,0 +1,157 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/elementwise.h"
+#include "ops/nn/attention.h"
+
+namespace fluid {
+namespace {
+
+Expr ceil_div(const Expr& a, int64_t n) {
+  return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
+}
+
+}  // namespace
+
+AttentionShape attention_shape(const Type& q, const Type& k, const Type& v) {
+  const auto extent = [](const Type& t, size_t d) { return t.shape[d].size; };
+  return {.batch = q.shape[0],
+          .heads = extent(q, 1),
+          .groups = extent(k, 1),
+          .queries = extent(q, 2),
+          .keys = extent(k, 2),
+          .depth = extent(q, 3),
+          .value_depth = extent(v, 3)};
+}
+
+void require_attention(const InferCtx& c, const Type& q, const Type& k, const Type& v) {
+  for (const Type* t : {&q, &k, &v}) {
+    bool plain = is_float(t->dtype) && t->shape.size() == 4 && t->dtype == q.dtype;
+    for (size_t d = 1; plain && d < 4; ++d) plain = !t->shape[d].batch;
+    c.require(plain, "expects q, k and v of one float type [B, H, T, D], got " + t->str());
+  }
+  c.require(k.shape[0] == q.shape[0] && k.shape[3] == q.shape[3],
+            "k " + k.str() + " has another batch or depth than q " + q.str());
+  const Shape keys(k.shape.begin(), k.shape.end() - 1);
+  c.require(Shape(v.shape.begin(), v.shape.end() - 1) == keys,
+            "v " + v.str() + " has other heads or keys than k " + k.str());
+  const int64_t heads = q.shape[1].size, groups = k.shape[1].size;
+  c.require(groups > 0 && heads % groups == 0, std::to_string(heads) +
+                                                   " heads of q are no multiple of " +
+                                                   std::to_string(groups) + " heads of k");
+  c.require(k.shape[2].size > 0, "there are no keys in " + k.str());
+}
+
+void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, const Type& k) {
+  const Shape scores = {q.shape[0], q.shape[1], q.shape[2], k.shape[2]};
+  bool fits = mask.shape.size() <= scores.size();
+  for (size_t d = 1; fits && d <= mask.shape.size(); ++d) {
+    const Dim& extent = mask.shape[mask.shape.size() - d];
+    fits = extent.is(1) || extent == scores[scores.size() - d];
+  }
+  c.require(fits && (mask.dtype == boolean || mask.dtype == q.dtype),
+            "the mask must be bool or " + Type{q.dtype, scores, {}}.str() +
+                ", or broadcast to this shape, not " + mask.str());
+}
+
+std::vector<AttrDef> attention_attrs() {
+  return {{"causal", false, "whether query i sees only keys 0 to i"},
+          {"scale", 0.0, "factor of the products; 0: 1 / sqrt(D)"}};
+}
+
+double attention_scale(const Attrs& attrs, int64_t depth) {
+  const double scale = attrs.get<double>("scale");
+  return scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(depth, 1)));
+}
+
+Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
+                    int by_value_depth) {
+  constexpr double kSoftmax = 20;  // operations per score besides the products
+  const auto number = [](int64_t n) { return static_cast<double>(n); };
+  double scores =
+      number(shape.batch.size * shape.heads) * number(shape.queries) * number(shape.keys);
+  if (c.attrs.get<bool>("causal")) scores /= 2;
+  return {.flops = scores * (2 * by_depth * number(shape.depth) +
+                             2 * by_value_depth * number(shape.value_depth) + kSoftmax)};
+}
+
+Type attention_statistics(const Type& q) {
+  return {compute_dtype(q.dtype), {q.shape[0], q.shape[1], q.shape[2]}, {}};
+}
+
+AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
+                               std::optional<size_t> mask)
+    : k_(writer),
+      c_(c),
+      shape_(shape),
+      mask_(mask),
+      dtype_(compute_dtype(c.in_type(0).dtype)),
+      causal_(c.attr<bool>("causal")),
+      scale_(attention_scale(c.attrs(), shape.depth)),
+      blocks_(preferred_blocks(c.device())) {}
+
+KernelWriter::Array AttentionTiles::scratch(int64_t elements) {
+  return k_.scratch(dtype_, blocks_ * elements);
+}
+
+void AttentionTiles::for_each_tile(
+    const Expr& heads, int64_t extent, int64_t rows_per_tile,
+    const std::function<void(const Expr& block, const Expr& head, const Expr& first)>& body) {
+  const int64_t tiles_per_head = (extent + rows_per_tile - 1) / rows_per_tile;
+  const Expr tiles = heads * Expr::index(tiles_per_head);
+  k_.blocks(scalar::min(tiles, Expr::index(blocks_)), [&](const Expr& block) {
+    // Every blocks_-th tile, so that all blocks get tiles of each length under a causal mask.
+    k_.loop(Expr::index(0), ceil_div(tiles - block, blocks_), [&](const Expr& turn) {
+      const Expr tile = k_.let(block + turn * Expr::index(blocks_));
+      body(block, k_.let(scalar::floordiv(tile, Expr::index(tiles_per_head))),
+           k_.let(scalar::mod(tile, Expr::index(tiles_per_head)) * Expr::index(rows_per_tile)));
+    });
+  });
+}
+
+void AttentionTiles::product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
+                             const Element& b, const Sum& finish) {
+  k_.loop(Expr::index(0), Expr::index(rows / kRows), [&](const Expr& group) {
+    const Expr first = group * Expr::index(kRows);
+    k_.vector(Expr::index(0), lanes, [&](const Expr& lane) {
+      const auto sums = k_.accumulators(dtype_, Combine::sum, {kRows});
+      k_.loop(Expr::index(0), depth, [&](const Expr& d) {
+        const Expr shared = k_.let(b(d, lane));
+        k_.unroll(kRows, [&](const Expr& row) {
+          const Expr term = Expr::make(ScalarOp::product, dtype_, {a(first + row, d), shared});
+          k_.accumulate(sums, term, {row});
+        });
+      });
+      k_.unroll(kRows, [&](const Expr& row) { finish(first + row, lane, k_.read(sums, {row})); });
+    });
+  });
+}
+
+Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& query,
+                           const Expr& key) const {
+  Expr score = product * scale_;
+  const Expr hidden = Expr::constant(dtype_, -std::numeric_limits<double>::infinity());
+  if (mask_) {
+    const Type& type = c_.in_type(*mask_);
+    const Expr heads = Expr::index(shape_.heads);
+    const std::vector<Expr> place = {scalar::floordiv(head, heads), scalar::mod(head, heads), query,
+                                     key};
+    Expr offset = Expr::index(0);
+    for (size_t d = 0; d < type.shape.size(); ++d) {
+      const Dim& extent = type.shape[d];
+      const Expr& at = place[place.size() - type.shape.size() + d];
+      offset = offset * c_.extent(extent) + (extent.is(1) ? Expr::index(0) : at);
+    }
+    const Expr mask = k_.load(k_.operand(*mask_), offset);
+    score = type.dtype == boolean ? scalar::select(mask, score, hidden) : score + mask;
+  }
+  if (!causal_) return score;
+  return scalar::select(scalar::compare(ScalarOp::le, key, query), score, hidden);
+}
+
+Expr AttentionTiles::key_tiles_before(const Expr& end) const {
+  const Expr keys = Expr::index(shape_.keys);
+  return ceil_div(causal_ ? scalar::min(keys, end) : keys, kKeys);
+}
+
+}  // namespace fluid
