@@ -1,0 +1,248 @@
+// Attention against its formula in double, score by score.
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/op_harness.h"
+
+namespace fluid::testing::attention_samples {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Element of a tensor of rank 4 that broadcasts to the index.
+double element(const Tensor& t, std::array<int64_t, 4> index) {
+  int64_t offset = 0;
+  const size_t rank = t.shape().size();
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t extent = t.shape()[d];
+    offset = offset * extent + (extent == 1 ? 0 : index[4 - rank + d]);
+  }
+  return t.at(offset);
+}
+
+/// Scores, statistics and results of attention on q, k, v of ranks 4, not transposed.
+struct Attention {
+  const Tensor &q, &k, &v;
+  const Tensor* mask = nullptr;
+  bool causal = false;
+  double scale = 0;
+
+  int64_t extent(const Tensor& t, size_t d) const { return t.shape()[d]; }
+  int64_t group(int64_t h) const { return h / (extent(q, 1) / extent(k, 1)); }
+
+  double score(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    if (causal && j > i) return -kInfinity;
+    double dot = 0;
+    for (int64_t d = 0; d < extent(q, 3); ++d) {
+      dot += element(q, {b, h, i, d}) * element(k, {b, group(h), j, d});
+    }
+    dot *= scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(extent(q, 3)));
+    if (mask == nullptr) return dot;
+    const double m = element(*mask, {b, h, i, j});
+    return mask->dtype() != boolean ? dot + m : m != 0 ? dot : -kInfinity;
+  }
+
+  double logsumexp(int64_t b, int64_t h, int64_t i) const {
+    long double total = 0;
+    for (int64_t j = 0; j < extent(k, 2); ++j) total += std::exp(score(b, h, i, j));
+    return total > 0 ? static_cast<double>(std::log(total)) : kInfinity;
+  }
+
+  double probability(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    return std::exp(score(b, h, i, j) - logsumexp(b, h, i));
+  }
+
+  /// Calls visit(b, h, i, number of the query).
+  void for_each_query(const std::function<void(int64_t, int64_t, int64_t, int64_t)>& visit) const {
+    int64_t n = 0;
+    for (int64_t b = 0; b < extent(q, 0); ++b) {
+      for (int64_t h = 0; h < extent(q, 1); ++h) {
+        for (int64_t i = 0; i < extent(q, 2); ++i) visit(b, h, i, n++);
+      }
+    }
+  }
+
+  std::vector<Tensor> forward() const {
+    const int64_t depth = extent(v, 3);
+    Tensor y(f64, {extent(q, 0), extent(q, 1), extent(q, 2), depth});
+    Tensor statistics(f64, {extent(q, 0), extent(q, 1), extent(q, 2)});
+    for_each_query([&](int64_t b, int64_t h, int64_t i, int64_t n) {
+      at(statistics, n) = logsumexp(b, h, i);
+      for (int64_t j = 0; j < extent(k, 2); ++j) {
+        const double p = probability(b, h, i, j);
+        for (int64_t e = 0; e < depth; ++e) {
+          at(y, n * depth + e) += p * element(v, {b, group(h), j, e});
+        }
+      }
+    });
+    return {y, statistics};
+  }
+
+  /// dq, dk, dv, with the given row statistics.
+  std::vector<Tensor> backward(const Tensor& dy, const Tensor& logsumexps,
+                               const Tensor& delta) const {
+    Tensor dq(f64, q.shape()), dk(f64, k.shape()), dv(f64, v.shape());
+    const double factor = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(extent(q, 3)));
+    for_each_query([&](int64_t b, int64_t h, int64_t i, int64_t n) {
+      for (int64_t j = 0; j < extent(k, 2); ++j) {
+        const double p = std::exp(score(b, h, i, j) - logsumexps.at(n));
+        const int64_t key = (b * extent(k, 1) + group(h)) * extent(k, 2) + j;
+        double dp = 0;
+        for (int64_t e = 0; e < extent(v, 3); ++e) {
+          dp += dy.at(n * extent(v, 3) + e) * v.at(key * extent(v, 3) + e);
+          at(dv, key * extent(v, 3) + e) += p * dy.at(n * extent(v, 3) + e);
+        }
+        const double ds = p * (dp - delta.at(n)) * factor;
+        for (int64_t d = 0; d < extent(q, 3); ++d) {
+          at(dq, n * extent(q, 3) + d) += ds * k.at(key * extent(q, 3) + d);
+          at(dk, key * extent(q, 3) + d) += ds * q.at(n * extent(q, 3) + d);
+        }
+      }
+    });
+    return {dq, dk, dv};
+  }
+};
+
+Tensor transposed(const Tensor& t) {
+  const Extents& s = t.shape();
+  Tensor result(f64, {s[0], s[1], s[3], s[2]});
+  for (int64_t o = 0; o < s[0] * s[1]; ++o) {
+    for (int64_t i = 0; i < s[2]; ++i) {
+      for (int64_t j = 0; j < s[3]; ++j) {
+        at(result, (o * s[3] + j) * s[2] + i) = t.at((o * s[2] + i) * s[3] + j);
+      }
+    }
+  }
+  return result;
+}
+
+struct Case {
+  Extents q, k;
+  int64_t value_depth;
+  Attrs attrs;
+  std::optional<Tensor> mask;
+  bool batched = false;
+};
+
+/// Tiles of one and of several queries and keys, grouped heads, masks, another depth of the values.
+std::vector<Case> cases() {
+  const auto random_mask = [](Extents shape) { return random_tensor(std::move(shape), -1, 1, 4); };
+  return {{{1, 1, 1, 1}, {1, 1, 1, 1}, 1, {}, {}},
+          {{2, 2, 5, 3}, {2, 2, 7, 3}, 4, {{"scale", 0.7}}, {}, true},
+          {{1, 2, 35, 8}, {1, 2, 70, 8}, 8, {}, {}},
+          {{1, 4, 70, 5}, {1, 2, 70, 5}, 5, {{"causal", true}}, {}},
+          {{3, 2, 33, 16}, {3, 1, 33, 16}, 16, {{"causal", true}}, {}, true},
+          {{2, 2, 9, 4}, {2, 2, 66, 4}, 4, {}, random_mask({2, 1, 9, 66})},
+          {{1, 2, 4, 4}, {1, 2, 6, 4}, 4, {}, bool_tensor({4, 6}, 3)},
+          {{2, 2, 0, 4}, {2, 2, 6, 4}, 4, {}, {}},
+          {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {}, {}}};
+}
+
+Extents value_shape(const Case& c) { return {c.k[0], c.k[1], c.k[2], c.value_depth}; }
+
+Attention attention_of(const Sample& s, const Tensor& q, const Tensor& k, const Tensor& v,
+                       size_t mask) {
+  return {q,
+          k,
+          v,
+          s.inputs.size() > mask ? &s.inputs[mask] : nullptr,
+          s.attrs.get_or("causal", false),
+          s.attrs.get_or("scale", 0.0)};
+}
+
+OpTest attention_test(const std::string& op, bool transposed_keys) {
+  OpTest t;
+  t.op = op;
+  for (const Case& c : cases()) {
+    const Tensor k = random_tensor(c.k, -1, 1, 1);
+    Sample s{{random_tensor(c.q, -1, 1), transposed_keys ? transposed(k) : k,
+              random_tensor(value_shape(c), -1, 1, 2)},
+             c.attrs,
+             {}};
+    if (c.mask) s.inputs.push_back(*c.mask);
+    if (c.batched) s.batch_dims = {0, 0, 0};
+    t.samples.push_back(s);
+  }
+  t.reference = [transposed_keys](const Sample& s) {
+    const Tensor k = transposed_keys ? transposed(s.inputs[1]) : s.inputs[1];
+    return attention_of(s, s.inputs[0], k, s.inputs[2], 3).forward();
+  };
+  t.slack = 4;
+  return t;
+}
+
+OpTest scaled_dot_product_attention_test() {
+  OpTest t = attention_test("scaled_dot_product_attention", false);
+  const Type q = {f32, {2, 4, 5, 8}, {}}, k = {f32, {2, 2, 7, 8}, {}};
+  const std::string op = "scaled_dot_product_attention: ";
+  t.bad = {
+      {{{f32, {4, 5, 8}, {}}, k, k},
+       {},
+       op + "expects q, k and v of one float type [B, H, T, D], got f32[4, 5, 8]"},
+      {{q, {f64, {2, 2, 7, 8}, {}}, k},
+       {},
+       op + "expects q, k and v of one float type [B, H, T, D], got f64[2, 2, 7, 8]"},
+      {{q, {f32, {2, 2, 7, 9}, {}}, k},
+       {},
+       op + "k f32[2, 2, 7, 9] has another batch or depth than q f32[2, 4, 5, 8]"},
+      {{q, k, {f32, {2, 2, 6, 8}, {}}},
+       {},
+       op + "v f32[2, 2, 6, 8] has other heads or keys than k f32[2, 2, 7, 8]"},
+      {{q, {f32, {2, 3, 7, 8}, {}}, {f32, {2, 3, 7, 8}, {}}},
+       {},
+       op + "4 heads of q are no multiple of 3 heads of k"},
+      {{q, {f32, {2, 2, 0, 8}, {}}, {f32, {2, 2, 0, 8}, {}}},
+       {},
+       op + "there are no keys in f32[2, 2, 0, 8]"},
+      {{q, k, k, {f32, {5, 6}, {}}},
+       {},
+       op + "the mask must be bool or f32[2, 4, 5, 7], or broadcast to this shape, not f32[5, 6]"}};
+  return t;
+}
+
+/// The sums over dy that the gradients take besides dy: some finite numbers do.
+std::vector<Tensor> gradient_inputs(const Case& c, const Attention& attention) {
+  const Extents y = {c.q[0], c.q[1], c.q[2], c.value_depth};
+  const Tensor dy = random_tensor(y, -1, 1, 5);
+  return {dy, attention.forward()[1], random_tensor({c.q[0], c.q[1], c.q[2]}, -1, 1, 6)};
+}
+
+OpTest attention_gradient_test(const std::string& op) {
+  const bool of_query = op == "attention_grad_query";
+  const size_t mask = of_query ? 7 : 6;
+  OpTest t;
+  t.op = op;
+  for (const Case& c : cases()) {
+    const Tensor q = random_tensor(c.q, -1, 1), k = random_tensor(c.k, -1, 1, 1);
+    const Tensor v = random_tensor(value_shape(c), -1, 1, 2);
+    Sample s{{q, transposed(k), transposed(v)}, c.attrs, {}};
+    const Attention attention{q,
+                              k,
+                              v,
+                              c.mask ? &*c.mask : nullptr,
+                              s.attrs.get_or("causal", false),
+                              s.attrs.get_or("scale", 0.0)};
+    for (const Tensor& more : gradient_inputs(c, attention)) s.inputs.push_back(more);
+    if (of_query) s.inputs.push_back(k);
+    if (c.mask) s.inputs.push_back(*c.mask);
+    if (c.batched) s.batch_dims = std::vector<int>(of_query ? 7 : 6, 0);
+    t.samples.push_back(s);
+  }
+  t.reference = [of_query, mask](const Sample& s) {
+    const Tensor k = transposed(s.inputs[1]), v = transposed(s.inputs[2]);
+    const std::vector<Tensor> all =
+        attention_of(s, s.inputs[0], k, v, mask).backward(s.inputs[3], s.inputs[4], s.inputs[5]);
+    return of_query ? std::vector{all[0]} : std::vector{all[1], all[2]};
+  };
+  t.slack = 8;
+  return t;
+}
+
+const AddOpTest kScaledDotProduct(scaled_dot_product_attention_test());
+const AddOpTest kAttention(attention_test("attention", true));
+const AddOpTest kGradQuery(attention_gradient_test("attention_grad_query"));
+const AddOpTest kGradKeyValue(attention_gradient_test("attention_grad_key_value"));
+
+}  // namespace
+}  // namespace fluid::testing::attention_samples
