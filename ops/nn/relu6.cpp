@@ -1,0 +1,33 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+OpDef relu6_op() {
+  return OpDef{
+      .name = "relu6",
+      .doc = "min(max(x, 0), 6).",
+      .inputs = {{"x", "float tensor"}},
+      .attrs = {},
+      .outputs = {{"y", "like x"}},
+      .infer = infer_float_unary,
+      .grad = GradFn([](const GradCtx& c) {
+        // The condition tests the result, as in relu, so that the operand need not be kept.
+        const Value y = c.out(0), zero = scalar_like(y, 0);
+        const Value inside = logical_and(greater(y, zero), less(y, scalar_like(y, 6)));
+        return Values{where(inside, c.dout(0), zero)};
+      }),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(2),
+      .in_place = {{0, 0}},
+      .lower = map_unary([](const Expr& x) {
+        const Expr positive = scalar::max(x, Expr::constant(x.dtype(), 0));
+        return scalar::min(positive, Expr::constant(x.dtype(), 6));
+      }),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid
