@@ -8,6 +8,20 @@
 
 namespace fluid {
 
+Value floor(Value x, const Loc& loc = Loc::here());
+struct SoftplusAttrs { double beta = 1.0; double threshold = 20.0; };
+Value softplus(Value x, const SoftplusAttrs& attrs = {}, const Loc& loc = Loc::here());
+struct FlipAttrs { Required<Ints> axes; };
+Value flip(Value x, const FlipAttrs& attrs, const Loc& loc = Loc::here());
+struct RollAttrs { Required<Ints> shifts; Required<Ints> axes; };
+Value roll(Value x, const RollAttrs& attrs, const Loc& loc = Loc::here());
+struct TrilAttrs { int64_t diagonal = 0; };
+Value tril(Value x, const TrilAttrs& attrs = {}, const Loc& loc = Loc::here());
+struct TriuAttrs { int64_t diagonal = 0; };
+Value triu(Value x, const TriuAttrs& attrs = {}, const Loc& loc = Loc::here());
+struct MaskedFillAttrs { Required<double> value; };
+Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc = Loc::here());
+
 /// |x|. Its gradient at 0 is 0.
 /// x: numeric tensor.
 /// Gives y: like x.
@@ -363,7 +377,7 @@ Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here(
 /// attrs.interior: one number per dimension; empty: 0.
 /// attrs.value: padding value.
 /// Gives y: x's dtype and rank.
-struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; };
+struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; std::string mode = "constant"; };
 Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// a to the power of b.

@@ -16,11 +16,9 @@ Expr mod_of_floats(const Expr& a, const Expr& b) {
   const Expr exact = a - scalar::unary(ScalarOp::floor, a / b) * b;
   const Expr rest = scalar::select(infinite, a + (a - a), exact);
   // The sign differs from b's where b is infinite, and where a / b was rounded up to an integer.
-  const Expr other_sign =
-      scalar::compare(ScalarOp::ne, scalar::compare(ScalarOp::lt, rest, zero),
-                      scalar::compare(ScalarOp::lt, b, zero));
-  const Expr off =
-      scalar::logical_and(scalar::compare(ScalarOp::ne, rest, zero), other_sign);
+  const Expr other_sign = scalar::compare(ScalarOp::ne, scalar::compare(ScalarOp::lt, rest, zero),
+                                          scalar::compare(ScalarOp::lt, b, zero));
+  const Expr off = scalar::logical_and(scalar::compare(ScalarOp::ne, rest, zero), other_sign);
   return scalar::select(off, rest + b, rest);
 }
 

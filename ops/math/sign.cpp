@@ -18,8 +18,7 @@ OpDef sign_op() {
       .lower = map_unary([](const Expr& x) {
         const auto number = [&](double value) { return Expr::constant(x.dtype(), value); };
         const Expr zero = number(0);
-        const Expr below =
-            scalar::select(scalar::compare(ScalarOp::lt, x, zero), number(-1), zero);
+        const Expr below = scalar::select(scalar::compare(ScalarOp::lt, x, zero), number(-1), zero);
         return scalar::select(scalar::compare(ScalarOp::gt, x, zero), number(1), below);
       }),
       .kernels = {},

@@ -14,8 +14,7 @@ Values grad_of_elu(const GradCtx& c, const EluCoefficients& k) {
 }
 
 Expr elu_of(const Expr& x, const EluCoefficients& k) {
-  const Expr exponential =
-      scalar::unary(ScalarOp::expm1, x * k.input_scale) * (k.scale * k.alpha);
+  const Expr exponential = scalar::unary(ScalarOp::expm1, x * k.input_scale) * (k.scale * k.alpha);
   const Expr positive = scalar::compare(ScalarOp::gt, x, Expr::constant(x.dtype(), 0));
   return scalar::select(positive, x * k.scale, exponential);
 }

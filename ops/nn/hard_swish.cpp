@@ -14,8 +14,7 @@ OpDef hard_swish_op() {
       .grad = GradFn([](const GradCtx& c) {
         const Value x = c.in(0), dy = c.dout(0);
         const Value middle = where(less(x, scalar_like(x, 3)), dy * (x / 3.0 + 0.5), dy);
-        return Values{
-            where(less_equal(x, scalar_like(x, -3)), scalar_like(dy, 0), middle)};
+        return Values{where(less_equal(x, scalar_like(x, -3)), scalar_like(dy, 0), middle)};
       }),
       .effects = Pure{},
       .amp = Amp::kFollow,

@@ -20,11 +20,9 @@ std::vector<Expr> softplus_body(const LowerCtx& c) {
   const Expr x = c.in(0), scaled = x * c.attr<double>("beta");
   const auto number = [&](double value) { return Expr::constant(x.dtype(), value); };
   const Expr tail = scalar::unary(
-      ScalarOp::log1p,
-      scalar::unary(ScalarOp::exp, -scalar::unary(ScalarOp::abs, scaled)));
+      ScalarOp::log1p, scalar::unary(ScalarOp::exp, -scalar::unary(ScalarOp::abs, scaled)));
   const Expr smooth = (scalar::max(scaled, number(0)) + tail) / c.attr<double>("beta");
-  const Expr linear =
-      scalar::compare(ScalarOp::gt, scaled, number(c.attr<double>("threshold")));
+  const Expr linear = scalar::compare(ScalarOp::gt, scaled, number(c.attr<double>("threshold")));
   return {scalar::select(linear, x, smooth)};
 }
 

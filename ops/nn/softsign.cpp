@@ -20,8 +20,7 @@ OpDef softsign_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(3),
       .in_place = {{0, 0}},
-      .lower =
-          map_unary([](const Expr& x) { return x / (1.0 + scalar::unary(ScalarOp::abs, x)); }),
+      .lower = map_unary([](const Expr& x) { return x / (1.0 + scalar::unary(ScalarOp::abs, x)); }),
       .kernels = {},
       .version = 1,
   };
