@@ -19,7 +19,8 @@ OpTest activation_test(const std::string& op, Activation f, std::vector<Attrs> o
   t.op = op;
   options.insert(options.begin(), Attrs());
   for (const Attrs& attrs : options) {
-    for (const Sample& s : unary_samples(-8, 8)) t.samples.push_back({s.inputs, attrs, s.batch_dims});
+    for (const Sample& s : unary_samples(-8, 8))
+      t.samples.push_back({s.inputs, attrs, s.batch_dims});
   }
   t.reference = [f](const Sample& s) {
     return std::vector{map_elements(s.inputs, [&](const auto& x) { return f(x[0], s.attrs); })};
@@ -124,16 +125,15 @@ OpTest prelu_test() {
     return std::vector{y};
   };
   const std::string wanted = " is neither one number nor one per channel (axis 1) of ";
-  t.bad = {{{{i64, {3}, {}}, {i64, {1}, {}}},
-            {},
-            "prelu: operand 0 must be a float tensor, not i64[3]"},
-           {{{f32, {3}, {}}, {f64, {1}, {}}},
-            {},
-            "prelu: operands of different dtypes, f32[3] and f64[1]: cast one of them"},
-           {{{f32, {4, 3, 5}, {}}, {f32, {5}, {}}},
-            {},
-            "prelu: the weight f32[5]" + wanted + "f32[4, 3, 5]"},
-           {{{f32, {3}, {}}, {f32, {3}, {}}}, {}, "prelu: the weight f32[3]" + wanted + "f32[3]"}};
+  t.bad = {
+      {{{i64, {3}, {}}, {i64, {1}, {}}}, {}, "prelu: operand 0 must be a float tensor, not i64[3]"},
+      {{{f32, {3}, {}}, {f64, {1}, {}}},
+       {},
+       "prelu: operands of different dtypes, f32[3] and f64[1]: cast one of them"},
+      {{{f32, {4, 3, 5}, {}}, {f32, {5}, {}}},
+       {},
+       "prelu: the weight f32[5]" + wanted + "f32[4, 3, 5]"},
+      {{{f32, {3}, {}}, {f32, {3}, {}}}, {}, "prelu: the weight f32[3]" + wanted + "f32[3]"}};
   return t;
 }
 

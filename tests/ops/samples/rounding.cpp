@@ -9,10 +9,9 @@ namespace {
 
 /// Integers, halves and their neighbours, large numbers, infinities and NaN.
 Tensor special_values() {
-  return Tensor::of<double>({21}, {{-INFINITY, -8388609, -3, -2.5, -1.5,       -1,
-                                    -0.75,     -0.5,     -0.0, 0,  0x1p-30,    0.4990234375,
-                                    0.5,       0.75,     1,    1.5, 2.5,       3,
-                                    8388609,   INFINITY, NAN}});
+  return Tensor::of<double>(
+      {21}, {{-INFINITY,    -8388609, -3,   -2.5, -1.5, -1,  -0.75, -0.5,    -0.0,     0,  0x1p-30,
+              0.4990234375, 0.5,      0.75, 1,    1.5,  2.5, 3,     8388609, INFINITY, NAN}});
 }
 
 /// An op whose gradient is 0: the harness could not tell it from a wrong one. PyTorch's results
@@ -102,14 +101,11 @@ OpTest clip_test() {
       return raised > high ? high : raised;
     })};
   };
-  t.bad = {{{{boolean, {3}, {}}}, both, "clip: the operand must be a numeric tensor, not bool[3]"},
-           {{{f32, {3}, {}}}, {}, "clip: needs attribute 'min', attribute 'max' or both"},
-           {{{u8, {3}, {}}},
-            {{"min", -1.0}},
-            "clip: attribute 'min' is not representable in u8: -1.0"},
-           {{{i32, {3}, {}}},
-            {{"max", 0.5}},
-            "clip: attribute 'max' is not representable in i32: 0.5"}};
+  t.bad = {
+      {{{boolean, {3}, {}}}, both, "clip: the operand must be a numeric tensor, not bool[3]"},
+      {{{f32, {3}, {}}}, {}, "clip: needs attribute 'min', attribute 'max' or both"},
+      {{{u8, {3}, {}}}, {{"min", -1.0}}, "clip: attribute 'min' is not representable in u8: -1.0"},
+      {{{i32, {3}, {}}}, {{"max", 0.5}}, "clip: attribute 'max' is not representable in i32: 0.5"}};
   return t;
 }
 
