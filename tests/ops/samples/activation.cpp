@@ -7,8 +7,8 @@ namespace {
 
 /// Kinks, saturated ranges, infinities and NaN.
 Tensor special_values() {
-  return Tensor::of<double>({17}, {{-INFINITY, -100, -20.5, -6, -3, -1, -0.0, 0, 0.125, 1, 3, 6, 20,
-                                    20.5, 100, INFINITY, NAN}});
+  return Tensor::of<double>({17}, {{-100, -20.5, -6, -3, -1, -0.0, 0, 0.125, 1, 3, 6, 20, 20.5, 100,
+                                    INFINITY, -INFINITY, NAN}});
 }
 
 /// The activation `f` of an element and the sample's attributes.

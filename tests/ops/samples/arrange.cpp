@@ -315,8 +315,8 @@ OpTest masked_fill_test() {
 /// Infinities and NaN, masked and not.
 OpTest special_masked_fill_test() {
   OpTest t = masked_fill_test();
-  t.samples = {{{Tensor::of<double>({4}, {{NAN, INFINITY, NAN, 1}}),
-                 Tensor::of<double>({4}, {{1, 1, 0, 0}}).cast(boolean)},
+  t.samples = {{{Tensor::of<double>({4}, {{1, NAN, INFINITY, NAN}}),
+                 Tensor::of<double>({4}, {{0, 1, 1, 0}}).cast(boolean)},
                 {{"value", -INFINITY}},
                 {}}};
   t.bad = {};
