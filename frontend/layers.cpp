@@ -143,6 +143,30 @@ Value activate(Value x, Act act, const Loc& loc) {
       return tanh(x, loc);
     case Act::gelu:
       return gelu(x, {}, loc);
+    case Act::relu6:
+      return relu6(x, loc);
+    case Act::leaky_relu:
+      return leaky_relu(x, {}, loc);
+    case Act::elu:
+      return elu(x, {}, loc);
+    case Act::selu:
+      return selu(x, loc);
+    case Act::celu:
+      return celu(x, {}, loc);
+    case Act::silu:
+      return silu(x, loc);
+    case Act::mish:
+      return mish(x, loc);
+    case Act::softplus:
+      return softplus(x, {}, loc);
+    case Act::softsign:
+      return softsign(x, loc);
+    case Act::hard_sigmoid:
+      return hard_sigmoid(x, {}, loc);
+    case Act::hard_swish:
+      return hard_swish(x, loc);
+    case Act::log_sigmoid:
+      return log_sigmoid(x, loc);
   }
   throw InternalError("no such activation");
 }

@@ -11,8 +11,26 @@
 namespace fluid {
 
 /// The activation function at the end of a layer.
-enum class Act : uint8_t { none, relu, sigmoid, tanh, gelu };
-/// Applies an activation function to `x`.
+enum class Act : uint8_t {
+  none,
+  relu,
+  sigmoid,
+  tanh,
+  gelu,
+  relu6,
+  leaky_relu,
+  elu,
+  selu,
+  celu,
+  silu,
+  mish,
+  softplus,
+  softsign,
+  hard_sigmoid,
+  hard_swish,
+  log_sigmoid
+};
+/// Applies an activation function to `x`, with the default attributes of its op.
 Value activate(Value x, Act act, const Loc& loc = Loc::here());
 
 /// The bias option of a layer: `true` adds a bias parameter, `false` adds none, and a Value is used

@@ -43,13 +43,17 @@ void require_same_dtype(const InferCtx& c, size_t first) {
   }
 }
 
-void require_representable(const InferCtx& c, std::string_view name, DType dtype) {
-  if (is_float(dtype)) return;
-  const double value = c.attr<double>(name);
+bool is_representable(double value, DType dtype) {
+  if (is_float(dtype)) return true;
   const double range = std::ldexp(1.0, static_cast<int>(8 * size_of(dtype)) - 1);
   const double low = dtype == DType::i64 || dtype == DType::i32 ? -range : 0;
   const double end = dtype == DType::boolean ? 2 : low < 0 ? range : 2 * range;
-  c.require(value >= low && value < end && value == std::floor(value),
+  return value >= low && value < end && value == std::floor(value);
+}
+
+void require_representable(const InferCtx& c, std::string_view name, DType dtype) {
+  const double value = c.attr<double>(name);
+  c.require(is_representable(value, dtype),
             "attribute '" + std::string(name) + "' is not representable in " +
                 std::string(name_of(dtype)) + ": " + ir::float_text(value));
 }

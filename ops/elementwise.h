@@ -15,8 +15,9 @@ void require_bool(const InferCtx& c, size_t i);
 /// Throws UserError unless operand `first` and all later operands have the same dtype.
 void require_same_dtype(const InferCtx& c, size_t first = 0);
 
-/// Throws UserError unless the value of float attribute `name` is representable in `dtype`: an
-/// integer in range for integer dtypes, 0 or 1 for bool.
+/// Whether `dtype` can hold `value`: an integer in range for integer dtypes, 0 or 1 for bool.
+bool is_representable(double value, DType dtype);
+/// Throws UserError unless the value of float attribute `name` is representable in `dtype`.
 void require_representable(const InferCtx& c, std::string_view name, DType dtype);
 
 /// Returns the shape to which all operands broadcast by NumPy's rule: trailing dimensions are

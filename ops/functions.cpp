@@ -18,6 +18,8 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 
 Value add(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0); }
 
+Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc) { return record(graph, "arange", {}, {{"type", *attrs.type}, {"start", attrs.start}, {"step", attrs.step}}, loc).at(0); }
+
 Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmax", loc), "argmax", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value asin(Value x, const Loc& loc) { return record(graph_of({x}, "asin", loc), "asin", {x}, {}, loc).at(0); }
@@ -30,6 +32,12 @@ Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc) { ret
 
 Value cast(Value x, const CastAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cast", loc), "cast", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
+Value ceil(Value x, const Loc& loc) { return record(graph_of({x}, "ceil", loc), "ceil", {x}, {}, loc).at(0); }
+
+Value celu(Value x, const CeluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "celu", loc), "celu", {x}, {{"alpha", attrs.alpha}}, loc).at(0); }
+
+Value clip(Value x, const ClipAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "clip", loc), "clip", {x}, {{"min", attrs.min}, {"max", attrs.max}}, loc).at(0); }
+
 Value concat(const Values& xs, const ConcatAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "concat", loc), "concat", operands, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d", loc), "conv2d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
@@ -41,6 +49,8 @@ Value cosh(Value x, const Loc& loc) { return record(graph_of({x}, "cosh", loc), 
 Value cumsum(Value x, const CumsumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumsum", loc), "cumsum", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
 
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
+
+Value elu(Value x, const EluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "elu", loc), "elu", {x}, {{"alpha", attrs.alpha}}, loc).at(0); }
 
 Value equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "equal", loc), "equal", {a, b}, {}, loc).at(0); }
 
@@ -56,6 +66,10 @@ Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc) { return re
 
 Value flatten(Value x, const FlattenAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flatten", loc), "flatten", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
+Value flip(Value x, const FlipAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flip", loc), "flip", {x}, {{"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
+
+Value floor(Value x, const Loc& loc) { return record(graph_of({x}, "floor", loc), "floor", {x}, {}, loc).at(0); }
+
 Value gather(Value x, Value index, const GatherAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "gather", loc), "gather", {x, index}, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value gelu(Value x, const GeluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "gelu", loc), "gelu", {x}, {{"approximate", attrs.approximate}}, loc).at(0); }
@@ -64,7 +78,17 @@ Value greater(Value a, Value b, const Loc& loc) { return record(graph_of({a, b},
 
 Value greater_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "greater_equal", loc), "greater_equal", {a, b}, {}, loc).at(0); }
 
+Value hard_sigmoid(Value x, const HardSigmoidAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "hard_sigmoid", loc), "hard_sigmoid", {x}, {{"alpha", attrs.alpha}, {"beta", attrs.beta}}, loc).at(0); }
+
+Value hard_swish(Value x, const Loc& loc) { return record(graph_of({x}, "hard_swish", loc), "hard_swish", {x}, {}, loc).at(0); }
+
 Value is_finite(Value x, const Loc& loc) { return record(graph_of({x}, "is_finite", loc), "is_finite", {x}, {}, loc).at(0); }
+
+Value is_inf(Value x, const IsInfAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "is_inf", loc), "is_inf", {x}, {{"detect_positive", attrs.detect_positive}, {"detect_negative", attrs.detect_negative}}, loc).at(0); }
+
+Value is_nan(Value x, const Loc& loc) { return record(graph_of({x}, "is_nan", loc), "is_nan", {x}, {}, loc).at(0); }
+
+Value leaky_relu(Value x, const LeakyReluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "leaky_relu", loc), "leaky_relu", {x}, {{"negative_slope", attrs.negative_slope}}, loc).at(0); }
 
 Value less(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less", loc), "less", {a, b}, {}, loc).at(0); }
 
@@ -76,6 +100,8 @@ Value log1p(Value x, const Loc& loc) { return record(graph_of({x}, "log1p", loc)
 
 Value log2(Value x, const Loc& loc) { return record(graph_of({x}, "log2", loc), "log2", {x}, {}, loc).at(0); }
 
+Value log_sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "log_sigmoid", loc), "log_sigmoid", {x}, {}, loc).at(0); }
+
 Value log_softmax(Value x, const LogSoftmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "log_softmax", loc), "log_softmax", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value logical_and(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_and", loc), "logical_and", {a, b}, {}, loc).at(0); }
@@ -83,6 +109,10 @@ Value logical_and(Value a, Value b, const Loc& loc) { return record(graph_of({a,
 Value logical_not(Value x, const Loc& loc) { return record(graph_of({x}, "logical_not", loc), "logical_not", {x}, {}, loc).at(0); }
 
 Value logical_or(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_or", loc), "logical_or", {a, b}, {}, loc).at(0); }
+
+Value logical_xor(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_xor", loc), "logical_xor", {a, b}, {}, loc).at(0); }
+
+Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc) { return record(graph_of({x, mask}, "masked_fill", loc), "masked_fill", {x, mask}, {{"value", *attrs.value}}, loc).at(0); }
 
 Value matmul(Value a, Value b, const MatmulAttrs& attrs, const Loc& loc) { return record(graph_of({a, b}, "matmul", loc), "matmul", {a, b}, {{"transpose_a", attrs.transpose_a}, {"transpose_b", attrs.transpose_b}}, loc).at(0); }
 
@@ -102,6 +132,10 @@ Value min(Value x, const MinAttrs& attrs, const Loc& loc) { return record(graph_
 
 Value minimum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "minimum", loc), "minimum", {a, b}, {}, loc).at(0); }
 
+Value mish(Value x, const Loc& loc) { return record(graph_of({x}, "mish", loc), "mish", {x}, {}, loc).at(0); }
+
+Value mod(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mod", loc), "mod", {a, b}, {}, loc).at(0); }
+
 Value mse_loss(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {}, loc).at(0); }
 
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
@@ -112,17 +146,27 @@ Value not_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b
 
 Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) { return record(graph_of({label}, "one_hot", loc), "one_hot", {label}, {{"to", *attrs.to}}, loc).at(0); }
 
-Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "pad", loc), "pad", {x}, {{"low", std::vector<int64_t>(attrs.low)}, {"high", std::vector<int64_t>(attrs.high)}, {"interior", std::vector<int64_t>(attrs.interior)}, {"value", attrs.value}}, loc).at(0); }
+Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "pad", loc), "pad", {x}, {{"low", std::vector<int64_t>(attrs.low)}, {"high", std::vector<int64_t>(attrs.high)}, {"interior", std::vector<int64_t>(attrs.interior)}, {"value", attrs.value}, {"mode", attrs.mode}}, loc).at(0); }
 
 Value pow(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "pow", loc), "pow", {a, b}, {}, loc).at(0); }
 
+Value prelu(Value x, Value weight, const Loc& loc) { return record(graph_of({x, weight}, "prelu", loc), "prelu", {x, weight}, {}, loc).at(0); }
+
 Value prod(Value x, const ProdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "prod", loc), "prod", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Value reciprocal(Value x, const Loc& loc) { return record(graph_of({x}, "reciprocal", loc), "reciprocal", {x}, {}, loc).at(0); }
+
 Value relu(Value x, const Loc& loc) { return record(graph_of({x}, "relu", loc), "relu", {x}, {}, loc).at(0); }
+
+Value relu6(Value x, const Loc& loc) { return record(graph_of({x}, "relu6", loc), "relu6", {x}, {}, loc).at(0); }
 
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "resize2d", loc), "resize2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}, {"mode", attrs.mode}}, loc).at(0); }
+
+Value roll(Value x, const RollAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "roll", loc), "roll", {x}, {{"shifts", std::vector<int64_t>(*attrs.shifts)}, {"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
+
+Value round(Value x, const Loc& loc) { return record(graph_of({x}, "round", loc), "round", {x}, {}, loc).at(0); }
 
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
 
@@ -132,7 +176,13 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const 
 
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter", loc), "scatter", {x, index, updates}, {{"axis", attrs.axis}, {"reduce", attrs.reduce}}, loc).at(0); }
 
+Value selu(Value x, const Loc& loc) { return record(graph_of({x}, "selu", loc), "selu", {x}, {}, loc).at(0); }
+
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
+
+Value sign(Value x, const Loc& loc) { return record(graph_of({x}, "sign", loc), "sign", {x}, {}, loc).at(0); }
+
+Value silu(Value x, const Loc& loc) { return record(graph_of({x}, "silu", loc), "silu", {x}, {}, loc).at(0); }
 
 Value sin(Value x, const Loc& loc) { return record(graph_of({x}, "sin", loc), "sin", {x}, {}, loc).at(0); }
 
@@ -144,11 +194,21 @@ Value softmax(Value x, const SoftmaxAttrs& attrs, const Loc& loc) { return recor
 
 Value softmax_cross_entropy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "softmax_cross_entropy", loc), "softmax_cross_entropy", {x, label}, {}, loc).at(0); }
 
+Value softplus(Value x, const SoftplusAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "softplus", loc), "softplus", {x}, {{"beta", attrs.beta}, {"threshold", attrs.threshold}}, loc).at(0); }
+
+Value softsign(Value x, const Loc& loc) { return record(graph_of({x}, "softsign", loc), "softsign", {x}, {}, loc).at(0); }
+
 Values sort(Value x, const SortAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sort", loc), "sort", {x}, {{"axis", attrs.axis}, {"descending", attrs.descending}}, loc); }
+
+Values split(Value x, const SplitAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "split", loc), "split", {x}, {{"sizes", std::vector<int64_t>(*attrs.sizes)}, {"axis", attrs.axis}}, loc); }
 
 Value sqrt(Value x, const Loc& loc) { return record(graph_of({x}, "sqrt", loc), "sqrt", {x}, {}, loc).at(0); }
 
 Value square(Value x, const Loc& loc) { return record(graph_of({x}, "square", loc), "square", {x}, {}, loc).at(0); }
+
+Value squeeze(Value x, const SqueezeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "squeeze", loc), "squeeze", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
+
+Value stack(const Values& xs, const StackAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "stack", loc), "stack", operands, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
 
@@ -160,7 +220,17 @@ Value tan(Value x, const Loc& loc) { return record(graph_of({x}, "tan", loc), "t
 
 Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), "tanh", {x}, {}, loc).at(0); }
 
+Value tile(Value x, const TileAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "tile", loc), "tile", {x}, {{"repeats", std::vector<int64_t>(*attrs.repeats)}}, loc).at(0); }
+
 Value transpose(Value x, const TransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "transpose", loc), "transpose", {x}, {{"perm", std::vector<int64_t>(attrs.perm)}}, loc).at(0); }
+
+Value tril(Value x, const TrilAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "tril", loc), "tril", {x}, {{"diagonal", attrs.diagonal}}, loc).at(0); }
+
+Value triu(Value x, const TriuAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "triu", loc), "triu", {x}, {{"diagonal", attrs.diagonal}}, loc).at(0); }
+
+Value trunc(Value x, const Loc& loc) { return record(graph_of({x}, "trunc", loc), "trunc", {x}, {}, loc).at(0); }
+
+Value unsqueeze(Value x, const UnsqueezeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "unsqueeze", loc), "unsqueeze", {x}, {{"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
 Value where(Value condition, Value a, Value b, const Loc& loc) { return record(graph_of({condition, a, b}, "where", loc), "where", {condition, a, b}, {}, loc).at(0); }
 

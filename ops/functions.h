@@ -2,6 +2,8 @@
 // clang-format off
 #pragma once
 
+#include <cmath>
+
 #include "ops/ints.h"
 #include "ops/record.h"
 #include "ops/required.h"
@@ -46,6 +48,14 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 /// Gives y: the broadcast shape.
 Value add(Value a, Value b, const Loc& loc = Loc::here());
 
+/// The numbers start, start + step, start + 2 * step, ...
+/// attrs.type: type [n] of the result (required).
+/// attrs.start: first element.
+/// attrs.step: difference of consecutive elements.
+/// Gives y: of type `type`.
+struct ArangeAttrs { Required<Type> type; double start = 0.0; double step = 1.0; };
+Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Index of the first maximum along `axis`. NaN counts as the largest value.
 /// x: numeric tensor, not empty along `axis`.
 /// attrs.axis: axis to reduce; negative: counted from the end.
@@ -87,6 +97,26 @@ Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc = Loc:
 /// Gives y: x's shape.
 struct CastAttrs { Required<Type> to; };
 Value cast(Value x, const CastAttrs& attrs, const Loc& loc = Loc::here());
+
+/// The smallest integer that is not below x. Its gradient is 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value ceil(Value x, const Loc& loc = Loc::here());
+
+/// x where x is positive, else `alpha` * (exp(x / `alpha`) - 1): an elu with a continuous derivative (Barron, 2017).
+/// x: float tensor.
+/// attrs.alpha: negated limit of the result at minus infinity; not 0.
+/// Gives y: like x.
+struct CeluAttrs { double alpha = 1.0; };
+Value celu(Value x, const CeluAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// min(max(x, `min`), `max`). NaN stays NaN. The gradient is 0 where x is at a bound or beyond it.
+/// x: numeric tensor.
+/// attrs.min: lower bound; minus infinity: none.
+/// attrs.max: upper bound; infinity: none.
+/// Gives y: like x.
+struct ClipAttrs { double min = -INFINITY; double max = INFINITY; };
+Value clip(Value x, const ClipAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Concatenates the operands along `axis`.
 /// xs: tensors of one dtype, with equal extents except along `axis`.
@@ -131,6 +161,13 @@ Value cumsum(Value x, const CumsumAttrs& attrs = {}, const Loc& loc = Loc::here(
 /// Gives y: the broadcast shape.
 Value div(Value a, Value b, const Loc& loc = Loc::here());
 
+/// x where x is positive, else `alpha` * (exp(x) - 1) (Clevert, Unterthiner and Hochreiter, 2015).
+/// x: float tensor.
+/// attrs.alpha: negated limit of the result at minus infinity.
+/// Gives y: like x.
+struct EluAttrs { double alpha = 1.0; };
+Value elu(Value x, const EluAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Whether a == b.
 /// a: any tensor.
 /// b: same dtype as a; shape broadcasts with a's.
@@ -171,6 +208,18 @@ Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc = Loc::here(
 struct FlattenAttrs { int64_t axis = 1; };
 Value flatten(Value x, const FlattenAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Reverses the order of the elements along `axes`.
+/// x: any tensor.
+/// attrs.axes: axes to reverse, not the batch dimension; negative: counted from the end; empty: none (required).
+/// Gives y: like x.
+struct FlipAttrs { Required<Ints> axes; };
+Value flip(Value x, const FlipAttrs& attrs, const Loc& loc = Loc::here());
+
+/// The largest integer that is not above x. Its gradient is 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value floor(Value x, const Loc& loc = Loc::here());
+
 /// Slices of x along `axis` at the indices, as Gather of ONNX and torch.index_select: y[i..., j..., k...] = x[i..., index[j...], k...]. An index out of range raises an error.
 /// x: any tensor, rank >= 1.
 /// index: integer tensor of any shape.
@@ -198,10 +247,43 @@ Value greater(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: bool, the broadcast shape.
 Value greater_equal(Value a, Value b, const Loc& loc = Loc::here());
 
+/// min(max(`alpha` * x + `beta`, 0), 1).
+/// x: float tensor.
+/// attrs.alpha: slope, positive.
+/// attrs.beta: value at 0.
+/// Gives y: like x.
+struct HardSigmoidAttrs { double alpha = 0.16666666666666666; double beta = 0.5; };
+Value hard_sigmoid(Value x, const HardSigmoidAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x * relu6(x + 3) / 6 (Howard et al., "Searching for MobileNetV3", 2019).
+/// x: float tensor.
+/// Gives y: like x.
+Value hard_swish(Value x, const Loc& loc = Loc::here());
+
 /// Whether x is neither infinite nor NaN.
 /// x: float tensor.
 /// Gives y: bool, same shape as x.
 Value is_finite(Value x, const Loc& loc = Loc::here());
+
+/// Whether x is infinite.
+/// x: float tensor.
+/// attrs.detect_positive: whether infinity counts.
+/// attrs.detect_negative: whether minus infinity counts.
+/// Gives y: bool, same shape as x.
+struct IsInfAttrs { bool detect_positive = true; bool detect_negative = true; };
+Value is_inf(Value x, const IsInfAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Whether x is NaN.
+/// x: float tensor.
+/// Gives y: bool, same shape as x.
+Value is_nan(Value x, const Loc& loc = Loc::here());
+
+/// x where x is positive, else `negative_slope` * x (Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013).
+/// x: float tensor.
+/// attrs.negative_slope: factor of negative elements.
+/// Gives y: like x.
+struct LeakyReluAttrs { double negative_slope = 0.01; };
+Value leaky_relu(Value x, const LeakyReluAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether a < b.
 /// a: any tensor.
@@ -230,6 +312,11 @@ Value log1p(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value log2(Value x, const Loc& loc = Loc::here());
 
+/// log(sigmoid(x)), computed in a numerically stable form.
+/// x: float tensor.
+/// Gives y: like x.
+Value log_sigmoid(Value x, const Loc& loc = Loc::here());
+
 /// log(softmax(x)) along `axis`, computed in a numerically stable form.
 /// x: float tensor, rank >= 1.
 /// attrs.axis: axis to normalise; negative: counted from the end.
@@ -253,6 +340,20 @@ Value logical_not(Value x, const Loc& loc = Loc::here());
 /// b: same dtype as a; shape broadcasts with a's.
 /// Gives y: the broadcast shape.
 Value logical_or(Value a, Value b, const Loc& loc = Loc::here());
+
+/// Elementwise logical exclusive or.
+/// a: bool tensor.
+/// b: same dtype as a; shape broadcasts with a's.
+/// Gives y: the broadcast shape.
+Value logical_xor(Value a, Value b, const Loc& loc = Loc::here());
+
+/// `value` where `mask` is true, and x elsewhere.
+/// x: any tensor.
+/// mask: bool tensor; shape broadcasts with x's.
+/// attrs.value: value of the masked elements (required).
+/// Gives y: x's dtype, the broadcast shape.
+struct MaskedFillAttrs { Required<double> value; };
+Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Matrix product over the last two dimensions. Leading dimensions broadcast.
 /// a: float tensor [..., m, k].
@@ -326,6 +427,17 @@ Value min(Value x, const MinAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value minimum(Value a, Value b, const Loc& loc = Loc::here());
 
+/// x * tanh(softplus(x)) (Misra, 2019).
+/// x: float tensor.
+/// Gives y: like x.
+Value mish(Value x, const Loc& loc = Loc::here());
+
+/// Remainder a - floor(a / b) * b, which has the sign of b. Integers modulo 0 are 0. For floats, exact while floor(a / b) is exact in the dtype of the arithmetic.
+/// a: numeric tensor.
+/// b: same dtype as a; shape broadcasts with a's.
+/// Gives y: the broadcast shape.
+Value mod(Value a, Value b, const Loc& loc = Loc::here());
+
 /// Squared error (x - target)^2, elementwise without reduction.
 /// x: float tensor.
 /// target: same type as x.
@@ -356,14 +468,15 @@ Value not_equal(Value a, Value b, const Loc& loc = Loc::here());
 struct OneHotAttrs { Required<Type> to; };
 Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Pads x with `value`: `low` values before, `high` values after and `interior` values between the elements.
+/// Pads x: `low` values before, `high` values after and `interior` values between the elements. The values are `value`, the elements mirrored at the first and the last one (reflect), or the first and the last element (edge).
 /// x: numeric tensor.
 /// attrs.low: one number per dimension; empty: 0.
 /// attrs.high: one number per dimension; empty: 0.
 /// attrs.interior: one number per dimension; empty: 0.
-/// attrs.value: padding value.
+/// attrs.value: padding value of mode "constant".
+/// attrs.mode: "constant", "reflect" (padding below the extent) or "edge" (PyTorch's replicate); the last two take no interior padding.
 /// Gives y: x's dtype and rank.
-struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; };
+struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; std::string mode = "constant"; };
 Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// a to the power of b.
@@ -371,6 +484,12 @@ Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// b: same dtype as a; shape broadcasts with a's.
 /// Gives y: the broadcast shape.
 Value pow(Value a, Value b, const Loc& loc = Loc::here());
+
+/// x where x is positive, else weight * x (He et al., "Delving deep into rectifiers", 2015).
+/// x: float tensor.
+/// weight: same dtype as x: one number, or [C] along axis 1 of x.
+/// Gives y: like x.
+Value prelu(Value x, Value weight, const Loc& loc = Loc::here());
 
 /// Product along `axes`; 1 over zero elements. Floats accumulate in f32 or wider. Bools are multiplied as 0 and 1. The gradient is exact where elements are 0.
 /// x: any tensor.
@@ -380,10 +499,20 @@ Value pow(Value a, Value b, const Loc& loc = Loc::here());
 struct ProdAttrs { Ints axes = {}; bool keep_dims = false; };
 Value prod(Value x, const ProdAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// 1 / x.
+/// x: float tensor.
+/// Gives y: like x.
+Value reciprocal(Value x, const Loc& loc = Loc::here());
+
 /// max(x, 0).
 /// x: float tensor.
 /// Gives y: like x.
 Value relu(Value x, const Loc& loc = Loc::here());
+
+/// min(max(x, 0), 6).
+/// x: float tensor.
+/// Gives y: like x.
+Value relu6(Value x, const Loc& loc = Loc::here());
 
 /// Gives x's elements, in row-major order, a new shape.
 /// x: any tensor.
@@ -399,6 +528,19 @@ Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 /// Gives y: [N, C, OH, OW].
 struct Resize2dAttrs { Required<Ints> output; std::string mode = "nearest"; };
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Moves the elements by `shifts` places along `axes`. Elements that leave at the end enter at the beginning.
+/// x: any tensor.
+/// attrs.shifts: number of places per axis, of either sign (required).
+/// attrs.axes: axes, not the batch dimension; negative: counted from the end (required).
+/// Gives y: like x.
+struct RollAttrs { Required<Ints> shifts; Required<Ints> axes; };
+Value roll(Value x, const RollAttrs& attrs, const Loc& loc = Loc::here());
+
+/// x rounded to the nearest integer, and halves to the even one. Its gradient is 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value round(Value x, const Loc& loc = Loc::here());
 
 /// 1 / sqrt(x).
 /// x: float tensor.
@@ -428,10 +570,25 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const 
 struct ScatterAttrs { int64_t axis = 0; std::string reduce = "none"; };
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// 1.0507 * elu(x) with alpha = 1.6733, which keeps mean 0 and variance 1 over layers (Klambauer et al., 2017).
+/// x: float tensor.
+/// Gives y: like x.
+Value selu(Value x, const Loc& loc = Loc::here());
+
 /// 1 / (1 + exp(-x)).
 /// x: float tensor.
 /// Gives y: like x.
 Value sigmoid(Value x, const Loc& loc = Loc::here());
+
+/// 1 where x is positive, -1 where it is negative, else 0. Its gradient is 0.
+/// x: numeric tensor.
+/// Gives y: like x.
+Value sign(Value x, const Loc& loc = Loc::here());
+
+/// x * sigmoid(x), also called swish.
+/// x: float tensor.
+/// Gives y: like x.
+Value silu(Value x, const Loc& loc = Loc::here());
 
 /// The sine of x in radians; NaN for infinities.
 /// x: float tensor.
@@ -443,11 +600,11 @@ Value sin(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value sinh(Value x, const Loc& loc = Loc::here());
 
-/// Strided slice: elements starts, starts + steps, ... before stops along `axes`.
+/// Strided slice: elements starts, starts + steps, ... before stops along `axes`. A negative step runs backwards, and `stops` then lies below `starts`.
 /// x: any tensor.
-/// attrs.starts: first index per axis; negative: counted from the end (required).
-/// attrs.stops: end index per axis, exclusive and clamped; negative: counted from the end (required).
-/// attrs.steps: positive step per axis; empty: 1.
+/// attrs.starts: first index per axis, clamped; negative: counted from the end (required).
+/// attrs.stops: end index per axis, exclusive and clamped; negative: counted from the end, so that only an index below minus the extent includes element 0 in a backward slice (required).
+/// attrs.steps: step per axis, not 0; empty: 1.
 /// attrs.axes: axes to slice; empty: the leading axes.
 /// Gives y: x's dtype and rank.
 struct SliceAttrs { Required<Ints> starts; Required<Ints> stops; Ints steps = {}; Ints axes = {}; };
@@ -466,6 +623,19 @@ Value softmax(Value x, const SoftmaxAttrs& attrs = {}, const Loc& loc = Loc::her
 /// Gives loss: one value per row.
 Value softmax_cross_entropy(Value x, Value label, const Loc& loc = Loc::here());
 
+/// log(1 + exp(`beta` * x)) / `beta`, or x where `beta` * x is above `threshold`.
+/// x: float tensor.
+/// attrs.beta: sharpness; not 0.
+/// attrs.threshold: the function is linear above it.
+/// Gives y: like x.
+struct SoftplusAttrs { double beta = 1.0; double threshold = 20.0; };
+Value softplus(Value x, const SoftplusAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x / (1 + |x|).
+/// x: float tensor.
+/// Gives y: like x.
+Value softsign(Value x, const Loc& loc = Loc::here());
+
 /// Sorts along `axis`; equal elements keep their order, and NaN counts as the largest value, as in torch.sort with stable=True. The gradient of a value goes to the element that it comes from.
 /// x: numeric tensor, rank >= 1.
 /// attrs.axis: axis to sort along, not the batch dimension; negative: counted from the end.
@@ -474,6 +644,14 @@ Value softmax_cross_entropy(Value x, Value label, const Loc& loc = Loc::here());
 /// Gives index: i64, x's shape: indices along the axis.
 struct SortAttrs { int64_t axis = -1; bool descending = false; };
 Values sort(Value x, const SortAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Splits x along `axis` into slices of extents `sizes`.
+/// x: any tensor.
+/// attrs.sizes: extent of each result along `axis` (required).
+/// attrs.axis: axis to split, not the batch dimension; negative: counted from the end.
+/// Gives ys: x's dtype and rank.
+struct SplitAttrs { Required<Ints> sizes; int64_t axis = 0; };
+Values split(Value x, const SplitAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Square root of x; NaN below 0.
 /// x: float tensor.
@@ -484,6 +662,20 @@ Value sqrt(Value x, const Loc& loc = Loc::here());
 /// x: numeric tensor.
 /// Gives y: like x.
 Value square(Value x, const Loc& loc = Loc::here());
+
+/// Removes those of the dimensions `axes` that have extent 1.
+/// x: any tensor.
+/// attrs.axes: dimensions to remove; negative: counted from the end; empty: all.
+/// Gives y: x's dtype.
+struct SqueezeAttrs { Ints axes = {}; };
+Value squeeze(Value x, const SqueezeAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Joins the operands along a new dimension `axis`.
+/// xs: tensors of one type.
+/// attrs.axis: index of the new dimension in the result; negative: counted from the end.
+/// Gives y: dtype of the operands, their rank + 1.
+struct StackAttrs { int64_t axis = 0; };
+Value stack(const Values& xs, const StackAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// a - b.
 /// a: numeric tensor.
@@ -517,12 +709,45 @@ Value tan(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value tanh(Value x, const Loc& loc = Loc::here());
 
+/// Repeats x `repeats` times along each dimension. Repeats beyond x's rank add leading dimensions; missing ones are 1 for the leading dimensions.
+/// x: any tensor.
+/// attrs.repeats: number of repetitions of the trailing dimensions; 1 for the batch dimension (required).
+/// Gives y: x's dtype.
+struct TileAttrs { Required<Ints> repeats; };
+Value tile(Value x, const TileAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Permutes the dimensions of x.
 /// x: any tensor.
 /// attrs.perm: dimension d of y is dimension perm[d] of x; empty: reversed order.
 /// Gives y: x's dtype.
 struct TransposeAttrs { Ints perm = {}; };
 Value transpose(Value x, const TransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The lower triangle of each matrix: elements above `diagonal` are 0.
+/// x: any tensor [..., M, N].
+/// attrs.diagonal: column minus row of the diagonal that bounds the triangle; 0: the main one.
+/// Gives y: like x.
+struct TrilAttrs { int64_t diagonal = 0; };
+Value tril(Value x, const TrilAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The upper triangle of each matrix: elements below `diagonal` are 0.
+/// x: any tensor [..., M, N].
+/// attrs.diagonal: column minus row of the diagonal that bounds the triangle; 0: the main one.
+/// Gives y: like x.
+struct TriuAttrs { int64_t diagonal = 0; };
+Value triu(Value x, const TriuAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x rounded towards 0. Its gradient is 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value trunc(Value x, const Loc& loc = Loc::here());
+
+/// Inserts dimensions of extent 1.
+/// x: any tensor.
+/// attrs.axes: indices of the new dimensions in the result; negative: counted from the end (required).
+/// Gives y: x's dtype.
+struct UnsqueezeAttrs { Required<Ints> axes; };
+Value unsqueeze(Value x, const UnsqueezeAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Selects a where `condition` is true, and b elsewhere.
 /// condition: bool tensor.

@@ -4,6 +4,8 @@
 
 // Functions of the ops that are not for users.
 
+#include <cmath>
+
 #include "ops/ints.h"
 #include "ops/record.h"
 #include "ops/required.h"

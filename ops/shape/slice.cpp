@@ -14,8 +14,22 @@ struct Range {
   int64_t count = 0;
 };
 
-int64_t clamped(int64_t position, int64_t extent) {
-  return std::clamp<int64_t>(position < 0 ? position + extent : position, 0, extent);
+/// Returns the slice along a dimension, by NumPy's rule: positions are counted from the end if they
+/// are negative, and clamped to the positions from which the step enters or leaves the dimension.
+Range range_of(int64_t start, int64_t stop, int64_t step, int64_t extent) {
+  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
+  const auto clamped = [&](int64_t position) {
+    return std::clamp<int64_t>(position < 0 ? position + extent : position, low, high);
+  };
+  Range r{.start = clamped(start)};
+  // The step is clamped to the extent. A larger step selects the same elements, but the sums below
+  // could overflow.
+  const int64_t most = std::max<int64_t>(extent, 1);
+  r.step = std::clamp(step, -most, most);
+  const int64_t distance = step > 0 ? clamped(stop) - r.start : r.start - clamped(stop);
+  const int64_t stride = std::abs(r.step);
+  r.count = (std::max<int64_t>(distance, 0) + stride - 1) / stride;
+  return r;
 }
 
 /// Returns the slice along each dimension of `shape`. Step 0 marks a dimension that is not sliced.
@@ -29,12 +43,8 @@ std::vector<Range> ranges_of(const Attrs& attrs, const Shape& shape) {
     int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
     if (axis < 0) axis += shape.rank();
     const int64_t extent = shape[static_cast<size_t>(axis)].size;
-    Range& r = ranges[static_cast<size_t>(axis)];
-    r.start = clamped(starts[i], extent);
-    // The step is clamped to the extent. A larger step selects the same elements, but the sums
-    // below could overflow.
-    r.step = steps.empty() ? 1 : std::min(steps[i], std::max<int64_t>(extent, 1));
-    r.count = (std::max(clamped(stops[i], extent) - r.start, int64_t{0}) + r.step - 1) / r.step;
+    ranges[static_cast<size_t>(axis)] =
+        range_of(starts[i], stops[i], steps.empty() ? 1 : steps[i], extent);
   }
   return ranges;
 }
@@ -48,7 +58,7 @@ std::vector<Type> infer_slice(const InferCtx& c) {
                 (steps.empty() || steps.size() == starts.size()) &&
                 (axes.empty() ? starts.size() <= shape.size() : axes.size() == starts.size()),
             "starts, stops, steps and axes must be of one length, no longer than the rank");
-  for (const int64_t step : steps) c.require(step > 0, "steps must be positive");
+  for (const int64_t step : steps) c.require(step != 0, "steps must not be 0");
   if (!axes.empty()) normalized_axes(c, axes, shape.size());
   const std::vector<Range> ranges = ranges_of(c.attrs(), shape);
   Type type{c.in(0).dtype, shape, {}};
@@ -63,16 +73,22 @@ std::vector<Type> infer_slice(const InferCtx& c) {
 Values slice_grad(const GradCtx& c) {
   const Shape& shape = c.in(0).shape();
   const std::vector<Range> ranges = ranges_of(c.attrs(), shape);
-  PadAttrs pads{Ints(shape.size()), Ints(shape.size()), Ints(shape.size()), 0.0};
+  const Ints none(shape.size());
+  PadAttrs pads{.low = none, .high = none, .interior = none};
+  Ints reversed;
   for (size_t d = 0; d < shape.size(); ++d) {
     const Range& r = ranges[d];
     if (r.step == 0) continue;
-    const int64_t spread = r.count == 0 ? 0 : (r.count - 1) * r.step + 1;
-    pads.low[d] = r.start;
-    pads.interior[d] = r.step - 1;
-    pads.high[d] = shape[d].size - r.start - spread;
+    const int64_t last = r.start + std::max<int64_t>(r.count - 1, 0) * r.step;
+    const int64_t low = r.count == 0 ? 0 : std::min(r.start, last);
+    const int64_t spread = r.count == 0 ? 0 : std::abs(last - r.start) + 1;
+    pads.low[d] = low;
+    pads.interior[d] = std::abs(r.step) - 1;
+    pads.high[d] = shape[d].size - low - spread;
+    if (r.step < 0) reversed.push_back(static_cast<int64_t>(d));
   }
-  return {pad(c.dout(0), pads)};
+  const Value ascending = reversed.empty() ? c.dout(0) : flip(c.dout(0), {.axes = reversed});
+  return {pad(ascending, pads)};
 }
 
 }  // namespace
@@ -80,14 +96,20 @@ Values slice_grad(const GradCtx& c) {
 OpDef slice_op() {
   return OpDef{
       .name = "slice",
-      .doc = "Strided slice: elements starts, starts + steps, ... before stops along `axes`.",
+      .doc =
+          "Strided slice: elements starts, starts + steps, ... before stops along `axes`. A "
+          "negative "
+          "step runs backwards, and `stops` then lies below `starts`.",
       .inputs = {{"x", "any tensor"}},
-      .attrs = {{"starts", std::vector<int64_t>{},
-                 "first index per axis; negative: counted from the end", true},
-                {"stops", std::vector<int64_t>{},
-                 "end index per axis, exclusive and clamped; negative: counted from the end", true},
-                {"steps", std::vector<int64_t>{}, "positive step per axis; empty: 1"},
-                {"axes", std::vector<int64_t>{}, "axes to slice; empty: the leading axes"}},
+      .attrs =
+          {{"starts", std::vector<int64_t>{},
+            "first index per axis, clamped; negative: counted from the end", true},
+           {"stops", std::vector<int64_t>{},
+            "end index per axis, exclusive and clamped; negative: counted from the end, so that "
+            "only an index below minus the extent includes element 0 in a backward slice",
+            true},
+           {"steps", std::vector<int64_t>{}, "step per axis, not 0; empty: 1"},
+           {"axes", std::vector<int64_t>{}, "axes to slice; empty: the leading axes"}},
       .outputs = {{"y", "x's dtype and rank"}},
       .infer = infer_slice,
       .grad = GradFn(slice_grad),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -17,6 +18,7 @@ namespace {
 constexpr std::string_view kNotice = "Generated from the op table by fluid_opgen.";
 
 std::string number_text(double value) {
+  if (std::isinf(value)) return value < 0 ? "-INFINITY" : "INFINITY";
   std::array<char, 32> text;
   std::string s(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
   return s.find_first_of(".en") == std::string::npos ? s + ".0" : s;
@@ -94,6 +96,7 @@ std::string camel(const std::string& name) {
 /// Whether the generated function returns one Value: the op has one result, or all its other
 /// results are auxiliary.
 bool gives_one_value(const OpDef& def) {
+  if (def.outputs->back().variadic) return false;
   return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
                      [](const PortDef& p) { return p.auxiliary; });
 }
@@ -133,7 +136,8 @@ std::string_view name_space(bool internal) { return internal ? "fluid::internal"
 void write_header(std::ostream& out, bool internal) {
   out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n";
   if (internal) out << "// Functions of the ops that are not for users.\n\n";
-  out << "#include \"ops/ints.h\"\n#include \"ops/record.h\"\n#include \"ops/required.h\"\n\n"
+  out << "#include <cmath>\n\n#include \"ops/ints.h\"\n#include \"ops/record.h\"\n#include "
+         "\"ops/required.h\"\n\n"
       << "namespace " << name_space(internal) << " {\n";
   for (const OpDef& def : op_table()) {
     if (!has_function(def) || def.internal != internal) continue;

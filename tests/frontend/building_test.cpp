@@ -73,6 +73,19 @@ TEST(Building, DropoutTakesEveryProbability) {
   }
 }
 
+TEST(Building, ActivationsAreTheOpsOfTheirNames) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  EXPECT_EQ(activate(x, Act::none), x);
+  const std::vector<std::string> names = {"relu",     "sigmoid",      "tanh",       "gelu",
+                                          "relu6",    "leaky_relu",   "elu",        "selu",
+                                          "celu",     "silu",         "mish",       "softplus",
+                                          "softsign", "hard_sigmoid", "hard_swish", "log_sigmoid"};
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(activate(x, static_cast<Act>(i + 1)).op()->name, names[i]);
+  }
+}
+
 TEST(Building, NoAmpMarksWhatIsRecordedMeanwhile) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 4}, f32);

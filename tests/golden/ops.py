@@ -172,6 +172,77 @@ def products():
     yield case("prod", [[2, 3]], {}, torch.prod)
 
 
+def activations():
+    nan, inf = math.nan, math.inf
+    values = [-inf, -40.0, -6.0, -3.0, -1.5, -0.0, 0.0, 0.3, 3.0, 6.0, 21.0, inf, nan]
+
+    def activation(op, attrs, function, values=values):
+        x = torch.tensor(values, dtype=torch.float64).requires_grad_()
+        return case(op, [[len(values)]], attrs, function, inputs=[x])
+    yield activation("relu6", {}, F.relu6)
+    yield activation("leaky_relu", {}, F.leaky_relu)
+    yield activation("leaky_relu", {"negative_slope": -0.5}, lambda a: F.leaky_relu(a, -0.5))
+    yield activation("elu", {"alpha": 0.5}, lambda a: F.elu(a, 0.5))
+    yield activation("selu", {}, F.selu)
+    yield activation("celu", {"alpha": 2.5}, lambda a: F.celu(a, 2.5))
+    yield activation("silu", {}, F.silu)
+    yield activation("mish", {}, F.mish)
+    yield activation("softplus", {}, F.softplus)
+    yield activation("softplus", {"beta": 2.0, "threshold": 5.0}, lambda a: F.softplus(a, 2, 5))
+    yield activation("softsign", {}, F.softsign, values[1:-2])
+    # F.hardsigmoid's gradient rounds 1 / 6 to f32.
+    yield activation("hard_sigmoid", {}, lambda a: F.relu6(a + 3) / 6, values[:-1])
+    yield activation("hard_swish", {}, F.hardswish)
+    yield activation("log_sigmoid", {}, F.logsigmoid)
+    yield case("prelu", [[2, 3, 4], [3]], {}, F.prelu, levels=5)
+    yield case("prelu", [[5], [1]], {}, F.prelu)
+
+
+def steps():
+    nan, inf = math.nan, math.inf
+    values = [-inf, -2.5, -1.5, -1.0, -0.5, -0.0, 0.0, 0.4, 0.5, 1.0, 1.5, 2.0, 2.5, inf, nan]
+
+    def step(op, attrs, function):
+        x = torch.tensor(values, dtype=torch.float64).requires_grad_()
+        return case(op, [[len(values)]], attrs, function, inputs=[x])
+    for op in ("sign", "ceil", "floor", "round", "trunc"):
+        result = step(op, {}, getattr(torch, op))
+        assert not any(result["grads"][0])
+        yield {**result, "grads": [None]}
+    yield step("reciprocal", {}, torch.reciprocal)
+    yield step("clip", {"min": -1.0, "max": 2.0}, lambda a: torch.clip(a, -1, 2))
+    yield step("clip", {"min": -1.0}, lambda a: torch.clip(a, min=-1))
+    # Without an infinite a, or an infinite b of the other sign, where gradients of b differ.
+    pairs = [[-7.0, 7.0, -6.0, 6.0, 5.5, -5.5, 1.0, nan, 1.0],
+             [3.0, -3.0, 3.0, -3.0, 2.0, 2.0, inf, 2.0, 0.0]]
+    yield case("mod", [[9], [9]], {}, torch.remainder,
+               inputs=[torch.tensor(p, dtype=torch.float64).requires_grad_() for p in pairs])
+    yield case("mod", [[2, 3], [3]], {}, torch.remainder)
+
+
+def shapes():
+    yield case("tile", [[2, 3]], {"repeats": [2, 1, 3]}, lambda a: torch.tile(a, (2, 1, 3)))
+    yield case("tile", [[2, 3]], {"repeats": [2]}, lambda a: torch.tile(a, (2,)))
+    for axis in (0, -1):
+        yield case("stack", [[2, 3], [2, 3]], {"axis": axis}, lambda a, b: torch.stack((a, b), axis))
+    yield case("split", [[2, 5]], {"sizes": [2, 3], "axis": 1},
+               lambda a: torch.split(a, [2, 3], 1)[0])
+    yield case("flip", [[2, 3]], {"axes": [0, -1]}, lambda a: torch.flip(a, (0, -1)))
+    yield case("roll", [[3, 4]], {"shifts": [1, -6], "axes": [0, 1]},
+               lambda a: torch.roll(a, (1, -6), (0, 1)))
+    yield case("squeeze", [[1, 3, 1]], {"axes": [1, 2]}, lambda a: torch.squeeze(a, (1, 2)))
+    yield case("unsqueeze", [[3]], {"axes": [-1]}, lambda a: torch.unsqueeze(a, -1))
+    for diagonal in (-1, 2):
+        attrs = {"diagonal": diagonal}
+        yield case("tril", [[2, 3, 4]], attrs, lambda a: torch.tril(a, diagonal))
+        yield case("triu", [[2, 3, 4]], attrs, lambda a: torch.triu(a, diagonal))
+    for mode, torchs in (("reflect", "reflect"), ("edge", "replicate")):
+        attrs = {"low": [0, 0, 2], "high": [0, 0, 3], "mode": mode}
+        yield case("pad", [[1, 2, 4]], attrs, lambda a: F.pad(a, (2, 3), torchs))
+        attrs = {"low": [0, 0, 1, 2], "high": [0, 0, 2, 0], "mode": mode}
+        yield case("pad", [[1, 1, 3, 4]], attrs, lambda a: F.pad(a, (2, 0, 1, 2), torchs))
+
+
 def optimizers():
     def run(op, attrs, make, lr=0.05, steps=6):
         param = torch.nn.Parameter(numbers([7], 1))
@@ -198,7 +269,8 @@ def optimizers():
 
 
 def main():
-    parts = (convolutions, pools, resizes, norms, losses, nonfinite, functions, products)
+    parts = (convolutions, pools, resizes, norms, losses, nonfinite, functions, products,
+             activations, steps, shapes)
     lines = [json.dumps(c) for part in parts for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (

@@ -1,5 +1,8 @@
 #include "tests/support/onnx.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,6 +22,7 @@ const std::map<std::string, std::string> kOps = {{"Abs", "abs"},
                                                  {"ArgMax", "argmax"},
                                                  {"Asin", "asin"},
                                                  {"Atan", "atan"},
+                                                 {"Ceil", "ceil"},
                                                  {"Concat", "concat"},
                                                  {"Cos", "cos"},
                                                  {"Cosh", "cosh"},
@@ -27,9 +31,12 @@ const std::map<std::string, std::string> kOps = {{"Abs", "abs"},
                                                  {"Erf", "erf"},
                                                  {"Exp", "exp"},
                                                  {"Flatten", "flatten"},
+                                                 {"Floor", "floor"},
                                                  {"Gelu", "gelu"},
                                                  {"Greater", "greater"},
                                                  {"GreaterOrEqual", "greater_equal"},
+                                                 {"HardSwish", "hard_swish"},
+                                                 {"IsNaN", "is_nan"},
                                                  {"Less", "less"},
                                                  {"LessOrEqual", "less_equal"},
                                                  {"Log", "log"},
@@ -37,27 +44,34 @@ const std::map<std::string, std::string> kOps = {{"Abs", "abs"},
                                                  {"MatMul", "matmul"},
                                                  {"Max", "maximum"},
                                                  {"Min", "minimum"},
+                                                 {"Mish", "mish"},
                                                  {"Mul", "mul"},
                                                  {"Neg", "neg"},
                                                  {"Not", "logical_not"},
                                                  {"Or", "logical_or"},
                                                  {"Pow", "pow"},
+                                                 {"Reciprocal", "reciprocal"},
                                                  {"ReduceMax", "max"},
                                                  {"ReduceMean", "mean"},
                                                  {"ReduceMin", "min"},
                                                  {"ReduceProd", "prod"},
                                                  {"ReduceSum", "sum"},
                                                  {"Relu", "relu"},
+                                                 {"Round", "round"},
                                                  {"Sigmoid", "sigmoid"},
+                                                 {"Sign", "sign"},
                                                  {"Sin", "sin"},
                                                  {"Sinh", "sinh"},
                                                  {"Softmax", "softmax"},
+                                                 {"Softplus", "softplus"},
+                                                 {"Softsign", "softsign"},
                                                  {"Sqrt", "sqrt"},
                                                  {"Sub", "sub"},
                                                  {"Tan", "tan"},
                                                  {"Tanh", "tanh"},
                                                  {"Transpose", "transpose"},
-                                                 {"Where", "where"}};
+                                                 {"Where", "where"},
+                                                 {"Xor", "logical_xor"}};
 
 bool is_reduction(const std::string& op) { return op.starts_with("Reduce"); }
 
@@ -153,10 +167,15 @@ Use global_pool(const std::string& op, const std::vector<Tensor>& in) {
   return OnnxUse{op, in, {{"output", List{1}}}, {}};
 }
 
+bool is_given(const std::vector<Tensor>& in, size_t i) {
+  return i < in.size() && in[i].numel() > 0;
+}
+
 Use pad(const Json& given, const std::vector<Tensor>& in) {
-  if (given.value("mode", "constant") != "constant" || in.size() < 2) return std::nullopt;
+  const std::string mode = given.value("mode", "constant");
+  if (mode == "wrap" || (in.size() < 2 && !given.contains("pads"))) return std::nullopt;
   const auto rank = static_cast<int64_t>(in[0].shape().size());
-  const List pads = list_of(in[1]);
+  const List pads = in.size() < 2 ? given.at("pads").get<List>() : list_of(in[1]);
   List axes;
   if (in.size() > 3) axes = list_of(in[3]);
   for (int64_t d = 0; in.size() < 4 && d < rank; ++d) axes.push_back(d);
@@ -167,20 +186,16 @@ Use pad(const Json& given, const std::vector<Tensor>& in) {
     high[d] = pads[axes.size() + i];
     if (low[d] < 0 || high[d] < 0) return std::nullopt;
   }
-  const double value = in.size() > 2 ? in[2].item() : 0;
-  return OnnxUse{"pad", {in[0]}, {{"low", low}, {"high", high}, {"value", value}}, {}};
+  const double value = is_given(in, 2) ? in[2].item() : given.value("value", 0.0);
+  return OnnxUse{
+      "pad", {in[0]}, {{"low", low}, {"high", high}, {"value", value}, {"mode", mode}}, {}};
 }
 
 Use slice(const Json&, const std::vector<Tensor>& in) {
   if (in.size() < 3) return std::nullopt;
   Attrs attrs = {{"starts", list_of(in[1])}, {"stops", list_of(in[2])}};
   if (in.size() > 3) attrs.set("axes", list_of(in[3]));
-  if (in.size() > 4) {
-    for (const int64_t step : list_of(in[4])) {
-      if (step <= 0) return std::nullopt;
-    }
-    attrs.set("steps", list_of(in[4]));
-  }
+  if (in.size() > 4) attrs.set("steps", list_of(in[4]));
   return OnnxUse{"slice", {in[0]}, attrs, {}};
 }
 
@@ -215,6 +230,109 @@ Use dropout(const Json&, const std::vector<Tensor>& in) {
   return OnnxUse{"dropout", {in[0], Tensor(i64, {3})}, {}, {}};
 }
 
+/// A float attribute: its name in ONNX, its name in our op, and ONNX's default.
+struct FloatAttr {
+  std::string onnx, ours;
+  double fallback;
+};
+/// An op of one operand that has float attributes.
+Use with_floats(const std::string& op, const Json& given, const std::vector<Tensor>& in,
+                const std::vector<FloatAttr>& names) {
+  OnnxUse use{op, {in[0]}, {}, {}};
+  for (const FloatAttr& n : names) use.attrs.set(n.ours, given.value(n.onnx, n.fallback));
+  return use;
+}
+
+/// Only with the constants of the paper.
+Use selu(const Json& given, const std::vector<Tensor>& in) {
+  const double alpha = given.value("alpha", 1.67326), gamma = given.value("gamma", 1.0507);
+  if (std::abs(alpha - 1.67326) > 1e-4 || std::abs(gamma - 1.0507) > 1e-4) return std::nullopt;
+  return OnnxUse{"selu", in, {}, {}};
+}
+
+Use swish(const Json& given, const std::vector<Tensor>& in) {
+  if (given.value("alpha", 1.0) != 1) return std::nullopt;
+  return OnnxUse{"silu", in, {}, {}};
+}
+
+/// With one slope, or one per channel.
+Use prelu(const Json&, const std::vector<Tensor>& in) {
+  const List &x = in[0].shape(), &slope = in[1].shape();
+  OnnxUse use{"prelu", in, {}, {}};
+  use.operands[1] = Tensor(in[1].dtype(), {in[1].numel()});
+  std::memcpy(use.operands[1].data(), in[1].data(), static_cast<size_t>(in[1].bytes()));
+  if (in[1].numel() == 1) return use;
+  const bool channels = x.size() > 1 && in[1].numel() == x[1];
+  const bool plain = slope.size() == 1 && (x.size() == 2 || x.back() != x[1]);
+  const bool aligned = slope.size() + 1 == x.size() && slope[0] == in[1].numel();
+  return channels && (plain || aligned) ? Use(use) : std::nullopt;
+}
+
+/// The remainder of floor division.
+Use mod(const Json& given, const std::vector<Tensor>& in) {
+  if (given.value("fmod", 0) != 0) return std::nullopt;
+  return OnnxUse{"mod", in, {}, {}};
+}
+
+Use clip(const Json& given, const std::vector<Tensor>& in) {
+  OnnxUse use{"clip", {in[0]}, {}, {}};
+  for (const auto& [name, i] : {std::pair("min", 1), std::pair("max", 2)}) {
+    if (given.contains(name)) use.attrs.set(name, given.at(name).get<double>());
+    const auto bound = static_cast<size_t>(i);
+    if (is_given(in, bound)) use.attrs.set(name, in[bound].item());
+  }
+  return use.attrs.empty() ? std::nullopt : Use(use);
+}
+
+Use is_inf(const Json& given, const std::vector<Tensor>& in) {
+  OnnxUse use{"is_inf", in, {}, {}};
+  for (const char* name : {"detect_positive", "detect_negative"}) {
+    use.attrs.set(name, given.value(name, 1) != 0);
+  }
+  return use;
+}
+
+Use tile(const Json&, const std::vector<Tensor>& in) {
+  if (in.size() != 2) return std::nullopt;
+  return OnnxUse{"tile", {in[0]}, {{"repeats", list_of(in[1])}}, {}};
+}
+
+/// Squeeze or Unsqueeze.
+Use with_axes(const std::string& op, const Json& given, const std::vector<Tensor>& in) {
+  const List axes = in.size() > 1 ? list_of(in[1]) : given.value("axes", List{});
+  return OnnxUse{op, {in[0]}, {{"axes", axes}}, {}};
+}
+
+Use trilu(const Json& given, const std::vector<Tensor>& in) {
+  const int64_t diagonal = is_given(in, 1) ? in[1].integer(0) : 0;
+  return OnnxUse{
+      given.value("upper", 1) != 0 ? "triu" : "tril", {in[0]}, {{"diagonal", diagonal}}, {}};
+}
+
+/// In equal parts where the node gives no sizes; the last of `num_outputs` parts may be smaller.
+Use split(const Json& node, const std::vector<Tensor>& in) {
+  const Json& given = node.at("attrs");
+  const auto rank = static_cast<int64_t>(in[0].shape().size());
+  const auto parts = static_cast<int64_t>(node.at("outputs").size());
+  const int64_t axis = given.value("axis", int64_t{0});
+  const int64_t extent = in[0].shape()[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+  List sizes = is_given(in, 1) ? list_of(in[1]) : given.value("split", List{});
+  const int64_t whole = (extent + parts - 1) / parts;
+  for (int64_t left = extent; sizes.size() < static_cast<size_t>(parts); left -= sizes.back()) {
+    sizes.push_back(std::min(whole, left));
+  }
+  OnnxUse use{"split", {in[0]}, {{"sizes", sizes}, {"axis", axis}}, {}};
+  use.results = sizes.size();
+  return use;
+}
+
+Use range(const Json&, const std::vector<Tensor>& in) {
+  const double start = in[0].item(), step = in[2].item();
+  const auto n = static_cast<int64_t>(std::max(std::ceil((in[1].item() - start) / step), 0.0));
+  const Type type{in[0].dtype(), {n}, {}};
+  return OnnxUse{"arange", {}, {{"type", type}, {"start", start}, {"step", step}}, {}};
+}
+
 using Translate = std::function<Use(const Json& attrs, const std::vector<Tensor>& inputs)>;
 
 const std::map<std::string, Translate> kTranslations = {
@@ -229,11 +347,39 @@ const std::map<std::string, Translate> kTranslations = {
     {"Slice", slice},
     {"Reshape", reshape},
     {"Expand", expand},
-    {"Dropout", dropout}};
+    {"Dropout", dropout},
+    {"Clip", clip},
+    {"Celu",
+     [](const Json& a, const auto& in) {
+       return with_floats("celu", a, in, {{"alpha", "alpha", 1}});
+     }},
+    {"Elu",
+     [](const Json& a, const auto& in) {
+       return with_floats("elu", a, in, {{"alpha", "alpha", 1}});
+     }},
+    {"HardSigmoid",
+     [](const Json& a, const auto& in) {
+       return with_floats("hard_sigmoid", a, in, {{"alpha", "alpha", 0.2}, {"beta", "beta", 0.5}});
+     }},
+    {"IsInf", is_inf},
+    {"LeakyRelu",
+     [](const Json& a, const auto& in) {
+       return with_floats("leaky_relu", a, in, {{"alpha", "negative_slope", 0.01}});
+     }},
+    {"Mod", mod},
+    {"PRelu", prelu},
+    {"Range", range},
+    {"Selu", selu},
+    {"Squeeze", [](const Json& a, const auto& in) { return with_axes("squeeze", a, in); }},
+    {"Swish", swish},
+    {"Tile", tile},
+    {"Trilu", trilu},
+    {"Unsqueeze", [](const Json& a, const auto& in) { return with_axes("unsqueeze", a, in); }}};
 
 }  // namespace
 
 std::optional<OnnxUse> use_of(const Json& node, const std::vector<Tensor>& inputs) {
+  if (node.at("op") == "Split") return split(node, inputs);
   const auto translation = kTranslations.find(node.at("op"));
   if (translation != kTranslations.end()) return translation->second(node.at("attrs"), inputs);
   const auto same = kOps.find(node.at("op"));

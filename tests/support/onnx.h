@@ -17,10 +17,12 @@ struct OnnxUse {
   std::vector<Tensor> operands;
   Attrs attrs;
   std::optional<Tensor> bias;  ///< of each channel, added to the result
+  size_t results = 1;          ///< the leading results that the vector gives
 };
 
-/// Absent when no op of ours does what the node asks for (no broadcasting of old, no window that
-/// is not two-dimensional, no padding that follows from the result, ...).
+/// An input that the node leaves out is an empty tensor. Absent when no op of ours does what the
+/// node asks for (no broadcasting of old, no window that is not two-dimensional, no padding that
+/// follows from the result, ...).
 std::optional<OnnxUse> use_of(const nlohmann::json& node, const std::vector<Tensor>& inputs);
 
 }  // namespace fluid::testing

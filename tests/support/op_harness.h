@@ -91,6 +91,11 @@ Tensor bool_tensor(std::vector<int64_t> shape, int salt = 0);
 std::vector<Sample> unary_samples(double low = -2, double high = 2);
 /// Broadcasting of either side, sizes 0, 1 and primes, and the batch.
 std::vector<Sample> binary_samples(double low = -2, double high = 2);
+int64_t numel_of(const Extents& shape);
+/// The result of `shape` whose element at `index` is the operand's at `from(index)`; `fallback`
+/// where that gives an empty list.
+Tensor gathered(const Tensor& x, const Extents& shape,
+                const std::function<Extents(const Extents&)>& from, double fallback = 0);
 /// f(x) or f(a, b) of broadcast elements; `dtype` is the result's.
 Tensor map_elements(const std::vector<Tensor>& inputs,
                     const std::function<double(const std::vector<double>&)>& f, DType dtype = f64);

@@ -49,6 +49,30 @@ std::vector<Sample> binary_samples(double low, double high) {
   return samples;
 }
 
+int64_t numel_of(const Extents& shape) {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
+
+Tensor gathered(const Tensor& x, const Extents& shape,
+                const std::function<Extents(const Extents&)>& from, double fallback) {
+  Tensor y(f64, shape);
+  for (int64_t i = 0; i < y.numel(); ++i) {
+    Extents index(shape.size());
+    int64_t rest = i, offset = 0;
+    for (size_t d = shape.size(); d-- > 0;) {
+      index[d] = rest % shape[d];
+      rest /= shape[d];
+    }
+    const Extents at = from(index);
+    for (size_t d = 0; d < at.size(); ++d) offset = offset * x.shape()[d] + at[d];
+    const bool outside = at.empty() && !x.shape().empty();
+    y.as<double>()[static_cast<size_t>(i)] = outside ? fallback : x.at(offset);
+  }
+  return y;
+}
+
 Tensor map_elements(const std::vector<Tensor>& inputs,
                     const std::function<double(const std::vector<double>&)>& f, DType dtype) {
   std::vector<int64_t> shape;

@@ -54,7 +54,7 @@ Number arithmetic(ScalarOp op, DType dtype, Number a, Number b) {
     case ScalarOp::floordiv:
       return of_int(floor_divide(a.i, b.i));
     case ScalarOp::mod:
-      return of_int(a.i - floor_divide(a.i, b.i) * b.i);
+      return of_int(b.i == 0 || b.i == -1 ? 0 : a.i - floor_divide(a.i, b.i) * b.i);
     case ScalarOp::min:
       return of_int(std::min(a.i, b.i));
     case ScalarOp::max:

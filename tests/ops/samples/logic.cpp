@@ -96,6 +96,7 @@ const AddOpTest kGreater(comparison("greater", [](double a, double b) { return a
 const AddOpTest kGreaterEqual(comparison("greater_equal",
                                          [](double a, double b) { return a - b >= 0; }));
 const AddOpTest kAnd(logical("logical_and", [](bool a, bool b) { return a ? b : false; }));
+const AddOpTest kXor(logical("logical_xor", [](bool a, bool b) { return a ? !b : b; }));
 const AddOpTest kOr(logical("logical_or", [](bool a, bool b) { return a ? true : b; }));
 const AddOpTest kNot(not_test());
 const AddOpTest kWhere(where_test());

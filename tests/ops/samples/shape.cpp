@@ -6,32 +6,6 @@
 namespace fluid::testing::shape_samples {
 namespace {
 
-int64_t numel_of(const Extents& shape) {
-  int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
-  return n;
-}
-
-/// The result of `shape` whose element at `index` is the operand's at `from(index)`; `fallback`
-/// where that gives an empty list.
-Tensor gathered(const Tensor& x, const Extents& shape,
-                const std::function<Extents(const Extents&)>& from, double fallback = 0) {
-  Tensor y(f64, shape);
-  for (int64_t i = 0; i < y.numel(); ++i) {
-    Extents index(shape.size());
-    int64_t rest = i, offset = 0;
-    for (size_t d = shape.size(); d-- > 0;) {
-      index[d] = rest % shape[d];
-      rest /= shape[d];
-    }
-    const Extents at = from(index);
-    for (size_t d = 0; d < at.size(); ++d) offset = offset * x.shape()[d] + at[d];
-    const bool outside = at.empty() && !x.shape().empty();
-    y.as<double>()[static_cast<size_t>(i)] = outside ? fallback : x.at(offset);
-  }
-  return y;
-}
-
 Attrs to_shape(Shape shape) { return {{"to", Type{f64, std::move(shape), {}}}}; }
 
 OpTest reshape_test() {
@@ -173,6 +147,13 @@ OpTest slice_test() {
                {{random_tensor({7, 5})}, attrs({-3}, {100}, {1}, {1}), {}},
                {{random_tensor({7})}, attrs({2}, {2}, {1}, {0}), {}},
                {{random_tensor({7})}, attrs({0}, {7}, {7}, {0}), {}},
+               {{random_tensor({7})}, attrs({-1}, {INT64_MIN}, {-1}, {0}), {}},
+               {{random_tensor({7, 5})}, attrs({100, 3}, {0, -6}, {-2, -3}, {0, 1}), {}},
+               {{random_tensor({7, 5})}, attrs({-8, 1}, {-9, 4}, {-1, 2}, {0, 1}), {}},
+               {{random_tensor({7})}, attrs({5}, {1}, {INT64_MIN}, {0}), {}},
+               {{random_tensor({7})}, attrs({1}, {5}, {-1}, {0}), {}},
+               {{random_tensor({0})}, attrs({3}, {-3}, {-2}, {0}), {}},
+               {{random_tensor({7, 5})}, attrs({4}, {0}, {-2}, {1}), {0}},
                {{random_tensor({7, 5})}, attrs({1}, {4}, {1}, {1}), {0}}};
   t.reference = [](const Sample& s) {
     Extents shape = s.inputs[0].shape();
@@ -180,14 +161,22 @@ OpTest slice_test() {
     Extents first(shape.size(), 0), step(shape.size(), 1);
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto d = static_cast<size_t>(axes[i]);
-      const auto place = [&](int64_t p) {
-        return std::min(p < 0 ? p + extents[d] : p, extents[d]);
-      };
-      first[d] = place(s.attrs.get<Extents>("starts")[i]);
+      const int64_t n = extents[d], given = s.attrs.get<Extents>("starts")[i];
+      const int64_t end = s.attrs.get<Extents>("stops")[i];
       step[d] = s.attrs.get<Extents>("steps")[i];
+      const bool forward = step[d] > 0;
+      const auto place = [&](int64_t p) {
+        const int64_t counted = p < 0 ? p + n : p;
+        return forward ? std::clamp<int64_t>(counted, 0, n)
+                       : std::clamp<int64_t>(counted, -1, n - 1);
+      };
+      first[d] = place(given);
       shape[d] = 0;
-      for (int64_t p = first[d]; p < place(s.attrs.get<Extents>("stops")[i]); p += step[d])
+      for (int64_t p = first[d]; forward ? p < place(end) : p > place(end);) {
         ++shape[d];
+        if (std::abs(step[d] / 2) > n) break;
+        p += step[d];
+      }
     }
     return std::vector{gathered(s.inputs[0], shape, [&](const Extents& index) {
       Extents at = index;
@@ -195,7 +184,7 @@ OpTest slice_test() {
       return at;
     })};
   };
-  t.bad = {{{{f32, {5}, {}}}, attrs({0}, {5}, {0}, {}), "slice: steps must be positive"},
+  t.bad = {{{{f32, {5}, {}}}, attrs({0}, {5}, {0}, {}), "slice: steps must not be 0"},
            {{{f32, {kBatch}, {}}},
             attrs({0}, {1}, {}, {}),
             "slice: the batch dimension of f32[?] cannot be sliced"},
@@ -219,10 +208,23 @@ OpTest pad_test() {
                {{random_tensor({0})}, attrs({1}, {1}, {3}, 2), {}},
                {{random_tensor({1})}, attrs({2}, {0}, {3}, 2), {}},
                {{random_tensor({7, 3})}, attrs({0, 1}, {0, 1}, {}, 0), {0}}};
+  for (const std::string mode : {"reflect", "edge"}) {
+    const auto repeated = [&](Extents low, Extents high) {
+      return Attrs{{"low", low}, {"high", high}, {"mode", mode}};
+    };
+    t.samples.push_back({{random_tensor({3, 5})}, repeated({2, 0}, {1, 4}), {}});
+    t.samples.push_back({{random_tensor({2, 3, 4})}, repeated({1, 2, 0}, {1, 2, 3}), {}});
+    t.samples.push_back({{random_tensor({1, 3})}, repeated({0, 1}, {}), {}});
+    t.samples.push_back({{random_tensor({0, 2})}, repeated({0, 1}, {0, 1}), {}});
+    t.samples.push_back({{random_tensor({7, 5})}, repeated({0, 3}, {0, 3}), {0}});
+  }
+  t.samples.push_back(
+      {{random_tensor({1, 2})}, {{"low", Extents{3, 5}}, {"mode", std::string("edge")}}, {}});
   t.reference = [](const Sample& s) {
     const Extents from = s.inputs[0].shape();
+    const auto mode = s.attrs.get_or<std::string>("mode", "constant");
     const auto entry = [&](const char* name, size_t d) {
-      const Extents& list = s.attrs.get<Extents>(name);
+      const Extents list = s.attrs.get_or<Extents>(name, {});
       return list.empty() ? 0 : list[d];
     };
     Extents shape;
@@ -235,15 +237,33 @@ OpTest pad_test() {
         [&](const Extents& index) {
           Extents at;
           for (size_t d = 0; d < index.size(); ++d) {
-            const int64_t p = index[d] - entry("low", d), step = entry("interior", d) + 1;
+            int64_t p = index[d] - entry("low", d);
+            const int64_t step = entry("interior", d) + 1;
+            if (mode == "edge") p = std::clamp<int64_t>(p, 0, from[d] - 1);
+            if (mode == "reflect" && p < 0) p = -p;
+            if (mode == "reflect" && p >= from[d]) p = 2 * from[d] - 2 - p;
             if (p < 0 || p % step != 0 || p / step >= from[d]) return Extents{};
             at.push_back(p / step);
           }
           return at;
         },
-        s.attrs.get<double>("value"))};
+        s.attrs.get_or("value", 0.0))};
+  };
+  const auto mode = [](const std::string& name, Extents low, Extents interior = {}) {
+    return Attrs{{"low", low}, {"interior", interior}, {"mode", name}};
   };
   t.bad = {
+      {{{f32, {5}, {}}},
+       mode("wrap", {1}),
+       "pad: mode must be \"constant\", \"reflect\" or \"edge\", not \"wrap\""},
+      {{{f32, {5}, {}}}, mode("edge", {1}, {1}), "pad: interior padding needs mode \"constant\""},
+      {{{f32, {3, 0}, {}}},
+       mode("edge", {0, 1}),
+       "pad: dimension 1 of f32[3, 0] has no elements to pad it with"},
+      {{{f32, {5}, {}}},
+       mode("reflect", {5}),
+       "pad: reflect padding 5 is not below the extent of dimension 0 of f32[5]"},
+
       {{{u8, {5}, {}}},
        attrs({1}, {}, {}, -1),
        "pad: attribute 'value' is not representable in u8: -1.0"},

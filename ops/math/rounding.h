@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ops/op_def.h"
+
+namespace fluid {
+
+/// OpDef of a function that rounds each element of a float operand to an integer. Its gradient is
+/// 0, as in PyTorch.
+OpDef rounding_def(std::string name, std::string doc, double flops,
+                   std::function<Expr(const Expr&)> round);
+
+}  // namespace fluid

@@ -1,0 +1,38 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+OpDef leaky_relu_op() {
+  return OpDef{
+      .name = "leaky_relu",
+      .doc =
+          "x where x is positive, else `negative_slope` * x (Maas et al., \"Rectifier "
+          "nonlinearities improve neural network acoustic models\", 2013).",
+      .inputs = {{"x", "float tensor"}},
+      .attrs = {{"negative_slope", 0.01, "factor of negative elements"}},
+      .outputs = {{"y", "like x"}},
+      .infer = infer_float_unary,
+      .grad = GradFn([](const GradCtx& c) {
+        const double slope = c.attr<double>("negative_slope");
+        // With a slope of 0 or more the result has the operand's sign, and the operand need not be
+        // kept.
+        const Value signs = slope >= 0 ? c.out(0) : c.in(0);
+        const Value dy = c.dout(0);
+        return Values{where(greater(signs, scalar_like(signs, 0)), dy, dy * slope)};
+      }),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(1),
+      .in_place = {{0, 0}},
+      .lower = Map{[](const LowerCtx& c) {
+        const Expr x = c.in(0);
+        const Expr positive = scalar::compare(ScalarOp::gt, x, Expr::constant(x.dtype(), 0));
+        return std::vector{scalar::select(positive, x, x * c.attr<double>("negative_slope"))};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

@@ -1,0 +1,22 @@
+#include "ops/elementwise.h"
+#include "ops/nn/elu.h"
+
+namespace fluid {
+namespace {
+
+// Fixed point of mean 0 and variance 1: Klambauer et al., "Self-normalizing neural networks", 2017.
+constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
+constexpr double kSeluScale = 1.0507009873554804934193349852946;
+
+}  // namespace
+
+OpDef selu_op() {
+  return elu_def("selu",
+                 "1.0507 * elu(x) with alpha = 1.6733, which keeps mean 0 and variance 1 over "
+                 "layers (Klambauer et al., 2017).",
+                 {}, infer_float_unary, [](const Attrs&) {
+                   return EluCoefficients{.alpha = kSeluAlpha, .scale = kSeluScale};
+                 });
+}
+
+}  // namespace fluid
