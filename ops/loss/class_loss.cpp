@@ -9,18 +9,14 @@
 namespace fluid {
 namespace {
 
-/// Permutation that moves axis `from` of `rank` axes to place `to`.
-Ints moved_axis(int64_t rank, int64_t from, int64_t to) {
+/// Moves the last axis of `v` to place `axis`.
+Value with_last_axis_at(Value v, int64_t axis) {
+  const int64_t last = v.shape().rank() - 1;
+  if (axis == last) return v;
   Ints perm;
-  for (int64_t d = 0; d < rank; ++d) {
-    if (d != from) perm.push_back(d);
-  }
-  perm.insert(perm.begin() + to, from);
-  return perm;
-}
-
-Value with_axis_moved(Value v, int64_t from, int64_t to) {
-  return from == to ? v : transpose(v, {.perm = moved_axis(v.shape().rank(), from, to)});
+  for (int64_t d = 0; d < last; ++d) perm.push_back(d);
+  perm.insert(perm.begin() + axis, last);
+  return transpose(v, {.perm = perm});
 }
 
 Value widened(Value v) { return cast(v, compute_dtype(v.dtype())); }
@@ -100,18 +96,20 @@ Value ClassRows::is_ignored() const {
 Value ClassRows::at_label(Value v) const {
   const Value in_range =
       ignores() ? where(is_ignored(), scalar_like(label(), 0), label()) : label();
-  return take_along_axis(with_axis_moved(v, axis_, v.shape().rank() - 1), in_range);
+  return take_along_axis(v, per_row(in_range), {.axis = op_.attrs.get<int64_t>("axis")});
 }
 
 Value ClassRows::one_hot_labels() const {
   Shape shape = rows_;
   shape.push_back(classes());
   const Value hot = one_hot(label(), {.to = Type{x_.dtype(), shape, {}}});
-  return with_axis_moved(hot, shape.rank() - 1, axis_);
+  return with_last_axis_at(hot, axis_);
 }
 
 Value ClassRows::row_weights() const {
-  if (weighted()) return counted(at_label(broadcast_to(class_weights(), x_.shape())));
+  if (weighted()) {
+    return counted(without_classes(at_label(broadcast_to(class_weights(), x_.shape()))));
+  }
   if (!ignores()) return {};
   return where(is_ignored(), scalar_like(x_, 0), scalar_like(x_, 1));
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/op_def.h"
+#include "ops/operators.h"
 
 namespace fluid {
 
@@ -29,7 +29,6 @@ class ClassRows {
 
   const Value& x() const { return x_; }
   const Shape& rows() const { return rows_; }
-  int64_t axis() const { return axis_; }
   int64_t classes() const { return x_.shape()[static_cast<size_t>(axis_)].size; }
   bool weighted() const { return op_.operands.size() > 2; }
   /// Whether a mean divides by the sum of the weights of the rows, not by their number.
@@ -44,9 +43,11 @@ class ClassRows {
   /// Gradient of the class weights, from the gradients of the weights in each element of x.
   Value gradient_of_weights(Value elements) const;
 
-  /// Returns the element of `v`, of x's shape, at the label of each row. A label out of range
-  /// raises an error, except `ignore_index`.
+  /// Returns the element of `v`, of x's shape, at the label of each row, with extent 1 along the
+  /// classes. A label out of range raises an error, except `ignore_index`.
   Value at_label(Value v) const;
+  /// Reshapes `v`, which has extent 1 along the classes, to one value per row.
+  Value without_classes(Value v) const { return reshape(v, rows_); }
   /// Returns 1 at the label of each row and 0 elsewhere, in x's shape.
   Value one_hot_labels() const;
   /// Returns the weight of each row; null if all are 1.

@@ -13,7 +13,7 @@ std::vector<Type> infer_nll_loss(const InferCtx& c) {
 
 Values expand_nll_loss(const ExpandCtx& c) {
   const ClassRows rows = c;
-  const Value loss = -rows.at_label(rows.x());
+  const Value loss = -rows.without_classes(rows.at_label(rows.x()));
   const Value weights = rows.row_weights();
   return {rows.reduced(weights ? rows.counted(loss * weights) : loss)};
 }
@@ -29,7 +29,7 @@ Values nll_loss_grad(const GradCtx& c) {
   const Value dx = -(weight ? hot * weight : hot) * of_elements(d);
   Values gradients = {cast(dx, c.in(0).dtype()), {}};
   if (!weight) return gradients;
-  Value per_row = -(d * rows.at_label(rows.x()));
+  Value per_row = -(d * rows.without_classes(rows.at_label(rows.x())));
   if (const Value part = rows.gradient_of_divisor(c.dout(0), c.out(0))) per_row = per_row + part;
   gradients.push_back(rows.gradient_of_weights(hot * of_elements(per_row)));
   return gradients;
