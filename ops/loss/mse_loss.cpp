@@ -4,7 +4,7 @@
 namespace fluid {
 
 OpDef mse_loss_op() {
-  return elementwise_loss_def({
+  OpDef def = elementwise_loss_def({
       .name = "mse_loss",
       .doc = "Squared error (x - target)^2.",
       .loss = [](Value x, Value target, const Attrs&) { return square(x - target); },
@@ -15,6 +15,8 @@ OpDef mse_loss_op() {
           },
       .flops = 2,
   });
+  def.version = 2;  // 1 had no attribute `reduction`
+  return def;
 }
 
 }  // namespace fluid

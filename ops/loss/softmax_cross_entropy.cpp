@@ -142,7 +142,7 @@ OpDef softmax_cross_entropy_op() {
       .in_place = {},
       .lower = Expand{expand_cross_entropy},
       .kernels = {},
-      .version = 1,
+      .version = 2,  // 1 had no attributes and no weight
   };
 }
 
