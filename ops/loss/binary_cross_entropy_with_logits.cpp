@@ -16,7 +16,7 @@ bool broadcasts_to(const Shape& shape, const Shape& to) {
   return true;
 }
 
-std::vector<Type> infer_loss(const InferCtx& c) {
+std::vector<Type> infer_bce_with_logits(const InferCtx& c) {
   require_equal_float_types(c);
   if (c.has(2)) {
     const Type &x = c.in(0), &weight = c.in(2);
@@ -36,13 +36,13 @@ Value log_weight(const Ctx& c) {
   return c.arity() > 2 ? 1.0 + (wide(c.in(2)) - 1.0) * target : scalar_like(target, 1);
 }
 
-Values expand_loss(const ExpandCtx& c) {
+Values expand_bce_with_logits(const ExpandCtx& c) {
   const Value x = wide(c.in(0)), target = wide(c.in(1));
   const Value loss = (1.0 - target) * x + log_weight(c) * softplus_of_negative(x);
   return {reduced_loss(loss, c.attrs(), c.in(0).dtype())};
 }
 
-Values loss_grad(const GradCtx& c) {
+Values bce_with_logits_grad(const GradCtx& c) {
   const Value x = wide(c.in(0)), target = wide(c.in(1));
   const Value d = gradient_of_elements(c.dout(0), x.shape(), c.attrs());
   const DType dtype = c.in(0).dtype();
@@ -68,13 +68,13 @@ OpDef binary_cross_entropy_with_logits_op() {
                   .optional = true}},
       .attrs = {reduction_attr()},
       .outputs = {{"loss", "same type as x, or a scalar"}},
-      .infer = infer_loss,
-      .grad = GradFn(loss_grad),
+      .infer = infer_bce_with_logits,
+      .grad = GradFn(bce_with_logits_grad),
       .effects = Pure{},
       .amp = {Amp::kF32},
       .cost = [](const CostCtx& c) { return Cost{.flops = 28 * c.numel_in(0)}; },
       .in_place = {},
-      .lower = Expand{expand_loss},
+      .lower = Expand{expand_bce_with_logits},
       .kernels = {},
       .version = 1,
   };

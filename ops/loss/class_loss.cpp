@@ -19,7 +19,7 @@ Value with_last_axis_at(Value v, int64_t axis) {
   return transpose(v, {.perm = perm});
 }
 
-Value widened(Value v) { return cast(v, compute_dtype(v.dtype())); }
+Value in_compute_dtype(Value v) { return cast(v, compute_dtype(v.dtype())); }
 
 }  // namespace
 
@@ -64,7 +64,7 @@ void require_class_indices(const InferCtx& c, const Shape& rows, const std::stri
 
 ClassRows::ClassRows(const ir::Op& op)
     : op_(op),
-      x_(widened(op.operands[0])),
+      x_(in_compute_dtype(op.operands[0])),
       axis_(axis_of(op.attrs, x_.shape().rank())),
       rows_(reduced_shape(x_.shape(), axis_, false)),
       ignored_(op.attrs.get<std::vector<int64_t>>("ignore_index")) {}
@@ -79,7 +79,7 @@ Value ClassRows::class_weights() const {
   if (!weighted()) return {};
   Shape shape(static_cast<size_t>(x_.shape().rank() - axis_), Dim(1));
   shape[0] = classes();
-  return reshape(widened(op_.operands[2]), shape);
+  return reshape(in_compute_dtype(op_.operands[2]), shape);
 }
 
 Value ClassRows::gradient_of_weights(Value elements) const {
@@ -129,14 +129,14 @@ Value ClassRows::reduced(Value loss) const {
 
 Value ClassRows::gradient_of_rows(Value dloss) const {
   const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
-  if (mean && divides_by_weights()) return counted(widened(dloss) / total_weight());
+  if (mean && divides_by_weights()) return counted(in_compute_dtype(dloss) / total_weight());
   return counted(gradient_of_elements(dloss, rows_, op_.attrs));
 }
 
 Value ClassRows::gradient_of_divisor(Value dloss, Value loss) const {
   const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
   if (!mean) return {};
-  return counted(-(widened(dloss) * widened(loss) / total_weight()));
+  return counted(-(in_compute_dtype(dloss) * in_compute_dtype(loss) / total_weight()));
 }
 
 }  // namespace fluid

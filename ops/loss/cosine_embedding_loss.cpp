@@ -7,7 +7,7 @@ namespace {
 /// Added to the squared norms, as in PyTorch.
 constexpr double kEps = 1e-12;
 
-std::vector<Type> infer_loss(const InferCtx& c) {
+std::vector<Type> infer_cosine_embedding(const InferCtx& c) {
   const Type &a = c.in(0), &b = c.in(1), &target = c.in(2);
   c.require(is_float(a.dtype) && a == b && a.shape.rank() >= 1 && !a.shape.back().batch,
             "expects two float tensors [..., D] of equal type, got " + a.str() + " and " + b.str());
@@ -48,14 +48,14 @@ Cosine cosine_of(const Ctx& c) {
           cosine - c.template attr<double>("margin")};
 }
 
-Values expand_loss(const ExpandCtx& c) {
+Values expand_cosine_embedding(const ExpandCtx& c) {
   const Cosine s = cosine_of(c);
   const Value zero = scalar_like(s.cosine, 0);
   const Value loss = where(s.alike, 1.0 - s.cosine, where(s.unlike, maximum(s.excess, zero), zero));
   return {reduced_loss(reshape(loss, c.in(2).shape()), c.attrs(), c.in(0).dtype())};
 }
 
-Values loss_grad(const GradCtx& c) {
+Values cosine_embedding_grad(const GradCtx& c) {
   const Cosine s = cosine_of(c);
   const Value zero = scalar_like(s.cosine, 0);
   const Shape& rows = c.in(2).shape();
@@ -84,13 +84,13 @@ OpDef cosine_embedding_loss_op() {
       .attrs = {{"margin", 0.0, "cosine from which on rows of target -1 have a loss"},
                 reduction_attr()},
       .outputs = {{"loss", "one value per row, or a scalar"}},
-      .infer = infer_loss,
-      .grad = GradFn(loss_grad),
+      .infer = infer_cosine_embedding,
+      .grad = GradFn(cosine_embedding_grad),
       .effects = Pure{},
       .amp = {Amp::kF32},
       .cost = [](const CostCtx& c) { return Cost{.flops = 6 * c.numel_in(0)}; },
       .in_place = {},
-      .lower = Expand{expand_loss},
+      .lower = Expand{expand_cosine_embedding},
       .kernels = {},
       .version = 1,
   };

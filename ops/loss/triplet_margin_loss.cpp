@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-std::vector<Type> infer_loss(const InferCtx& c) {
+std::vector<Type> infer_triplet_margin(const InferCtx& c) {
   const Type& a = c.in(0);
   c.require(is_float(a.dtype) && a == c.in(1) && a == c.in(2) && a.shape.rank() >= 1 &&
                 !a.shape.back().batch,
@@ -63,7 +63,7 @@ Triplet triplet_of(const Ctx& c) {
 
 Shape rows_of(const Shape& x) { return Shape(x.begin(), x.end() - 1); }
 
-Values loss_grad(const GradCtx& c) {
+Values triplet_margin_grad(const GradCtx& c) {
   const Triplet t = triplet_of(c);
   const Value zero = scalar_like(t.excess, 0);
   const Shape rows = rows_of(c.in(0).shape());
@@ -105,8 +105,8 @@ OpDef triplet_margin_loss_op() {
                  "replaces d(anchor, negative) by d(positive, negative) where that is smaller"},
                 reduction_attr()},
       .outputs = {{"loss", "one value per row, or a scalar"}},
-      .infer = infer_loss,
-      .grad = GradFn(loss_grad),
+      .infer = infer_triplet_margin,
+      .grad = GradFn(triplet_margin_grad),
       .effects = Pure{},
       .amp = {Amp::kF32},
       .cost = [](const CostCtx& c) { return Cost{.flops = 8 * c.numel_in(0)}; },

@@ -15,7 +15,7 @@ std::vector<Type> infer_group_norm(const InferCtx& c) {
   return {x, statistics, statistics};
 }
 
-NormalizedView view_of(const Shape& x, const Attrs& attrs) {
+NormalizedView group_view(const Shape& x, const Attrs& attrs) {
   return grouped_view(x, attrs.get<int64_t>("groups"));
 }
 
@@ -35,14 +35,15 @@ OpDef group_norm_op() {
       .attrs = {{"groups", int64_t{1}, "number of groups", true}, eps_attr()},
       .outputs = {{"y", "same type as x"}, mean_result("[N, groups]"), rstd_result("[N, groups]")},
       .infer = infer_group_norm,
-      .grad = GradFn(
-          [](const GradCtx& c) { return normalize_grad(c, view_of(c.in(0).shape(), c.attrs())); }),
+      .grad = GradFn([](const GradCtx& c) {
+        return normalize_grad(c, group_view(c.in(0).shape(), c.attrs()));
+      }),
       .effects = Pure{},
       .amp = {Amp::kFollow, {1, 2}},
       .cost = [](const CostCtx& c) { return Cost{.flops = 8 * c.numel_in(0)}; },
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
-        return normalize(c, view_of(c.in(0).shape(), c.attrs()));
+        return normalize(c, group_view(c.in(0).shape(), c.attrs()));
       }},
       .kernels = {},
       .version = 1,

@@ -11,7 +11,7 @@ std::vector<Type> infer_instance_norm(const InferCtx& c) {
   return {x, statistics, statistics};
 }
 
-NormalizedView view_of(const Shape& x) { return grouped_view(x, x[1].size); }
+NormalizedView instance_view(const Shape& x) { return grouped_view(x, x[1].size); }
 
 }  // namespace
 
@@ -28,12 +28,14 @@ OpDef instance_norm_op() {
       .attrs = {eps_attr()},
       .outputs = {{"y", "same type as x"}, mean_result("[N, C]"), rstd_result("[N, C]")},
       .infer = infer_instance_norm,
-      .grad = GradFn([](const GradCtx& c) { return normalize_grad(c, view_of(c.in(0).shape())); }),
+      .grad = GradFn(
+          [](const GradCtx& c) { return normalize_grad(c, instance_view(c.in(0).shape())); }),
       .effects = Pure{},
       .amp = {Amp::kFollow, {1, 2}},
       .cost = [](const CostCtx& c) { return Cost{.flops = 8 * c.numel_in(0)}; },
       .in_place = {},
-      .lower = Expand{[](const ExpandCtx& c) { return normalize(c, view_of(c.in(0).shape())); }},
+      .lower =
+          Expand{[](const ExpandCtx& c) { return normalize(c, instance_view(c.in(0).shape())); }},
       .kernels = {},
       .version = 1,
       .internal = true,

@@ -28,7 +28,7 @@ Value divisor_base(Value x, const Attrs& attrs) {
          attrs.get<double>("alpha") * window_mean(square(x), size, size / 2);
 }
 
-Value power(Value base, double exponent) { return pow(base, scalar_like(base, exponent)); }
+Value power_of_base(Value base, double exponent) { return pow(base, scalar_like(base, exponent)); }
 
 Values lrn_grad(const GradCtx& c) {
   const Value x = cast(c.in(0), compute_dtype(c.in(0).dtype()));
@@ -38,8 +38,9 @@ Values lrn_grad(const GradCtx& c) {
   const double beta = c.attr<double>("beta");
   const Value base = divisor_base(x, c.attrs());
   // A channel is in the windows of the channels that mirror its own window.
-  const Value pull = window_mean(dy * x * power(base, -beta - 1), size, (size - 1) / 2);
-  const Value dx = dy * power(base, -beta) - 2 * c.attr<double>("alpha") * beta * (x * pull);
+  const Value pull = window_mean(dy * x * power_of_base(base, -beta - 1), size, (size - 1) / 2);
+  const Value dx =
+      dy * power_of_base(base, -beta) - 2 * c.attr<double>("alpha") * beta * (x * pull);
   return {cast(dx, c.in(0).dtype())};
 }
 
@@ -72,7 +73,7 @@ OpDef lrn_op() {
       .lower = Expand{[](const ExpandCtx& c) {
         const Value x = cast(c.in(0), compute_dtype(c.in(0).dtype()));
         if (x.shape().numel().size == 0) return Values{c.in(0)};
-        const Value y = x / power(divisor_base(x, c.attrs()), c.attr<double>("beta"));
+        const Value y = x / power_of_base(divisor_base(x, c.attrs()), c.attr<double>("beta"));
         return Values{cast(y, c.in(0).dtype())};
       }},
       .kernels = {},
