@@ -20,6 +20,7 @@ Value norm_of(Value x, const Attrs& attrs) {
 }
 
 Values expand_lp_normalize(const ExpandCtx& c) {
+  if (is_empty_along_axis(c)) return {c.in(0)};
   const Value x = cast(c.in(0), compute_dtype(c.in(0).dtype()));
   const Value norm = norm_of(x, c.attrs());
   const Value y = x / maximum(norm, scalar_like(norm, c.attr<double>("eps")));

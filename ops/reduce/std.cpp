@@ -24,7 +24,7 @@ OpDef std_op() {
       }),
       .effects = Pure{},
       .amp = Amp::kF32,
-      .cost = [](const CostCtx& c) { return Cost{.flops = 4 * c.numel_in(0)}; },
+      .cost = [](const CostCtx& c) { return Cost{.flops = 2 + 4 * c.numel_in(0)}; },
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
         return Values{cast(sqrt(variance_of(c)), c.out_type(0).dtype)};

@@ -21,7 +21,7 @@ OpDef var_op() {
       }),
       .effects = Pure{},
       .amp = Amp::kF32,
-      .cost = [](const CostCtx& c) { return Cost{.flops = 4 * c.numel_in(0)}; },
+      .cost = [](const CostCtx& c) { return Cost{.flops = 2 + 4 * c.numel_in(0)}; },
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
         return Values{cast(variance_of(c), c.out_type(0).dtype)};

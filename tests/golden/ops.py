@@ -162,10 +162,10 @@ def class_losses():
                            lambda a, l: loss(a, l, reduction=reduction, ignore_index=2),
                            label=label)
                 yield case(op, [shape, [4]], attrs,
-                           lambda a, w, l: weighted(loss, a, w + 1, l, reduction, 2),
+                           lambda a, w, l: weighted(loss, a, w, l, reduction, 2),
                            label=label, label_at=1,
                            inputs=[numbers(shape, 1).requires_grad_(),
-                                   numbers([4], 2).requires_grad_()])
+                                   (numbers([4], 2) + 1).requires_grad_()])
 
 
 def soft_labels():

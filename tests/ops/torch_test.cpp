@@ -120,7 +120,8 @@ void run_case(const Json& c) {
     if (c.contains("inputs")) {
       std::ranges::copy(numbers_of(c.at("inputs").at(in.size())), x.as<double>().begin());
     }
-    in.push_back(feeds.add(c.contains("dtype") ? x.cast(*parse_dtype(c.at("dtype"))) : x));
+    in.push_back(feeds.add(
+        c.contains("dtype") ? x.cast(*parse_dtype(c.at("dtype").get<std::string>())) : x));
   }
   const auto label_at = c.value("label_at", static_cast<ptrdiff_t>(in.size()));
   if (c.contains("label")) {

@@ -87,6 +87,12 @@ OpTest loss_test(const std::string& op, const Make& x, const Make& target, const
   return t;
 }
 
+/// For targets at the end of their range, where finite differences do not exist.
+OpTest without_gradient(OpTest t) {
+  t.gradient = false;
+  return t;
+}
+
 /// A test of values alone: at kinks, infinities and NaN.
 OpTest values_test(OpTest t, const std::vector<double>& x, const std::vector<double>& target) {
   const Extents shape = {static_cast<int64_t>(x.size())};
@@ -391,7 +397,7 @@ const AddOpTest kLogits(logits_loss_test(uniform(-4, 4), uniform(0, 1)));
 const AddOpTest kLogitsLarge(logits_loss_test(uniform(-1000, 1000), bits));
 const AddOpTest kPosWeight(pos_weight_test());
 const AddOpTest kFocal(focal_loss_test(uniform(-4, 4), uniform(0, 1)));
-const AddOpTest kFocalLarge(focal_loss_test(uniform(-60, 60), bits));
+const AddOpTest kFocalLarge(without_gradient(focal_loss_test(uniform(-60, 60), bits)));
 const AddOpTest kDice(dice_loss_test());
 const AddOpTest kCosineEmbedding(cosine_embedding_loss_test());
 const AddOpTest kTripletMargin(triplet_margin_loss_test());
