@@ -193,7 +193,7 @@ def pair_losses():
     even = [nan, 1.0, 0.5, 1.0, 1.0, inf, 0.0, -0.0, 0.0, -2.0, -3.0, inf]
     shares = [0.0, 1.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 0.9375, 0.0625, 0.5]
     bits = [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.5]
-    ones = [1.0, 0.0] + shares[2:]
+    inner = [0.999, 0.001] + shares[2:]
     scores = [40.0, -40.0, 1000.0, -1000.0, 3.0, -2.0, 1.0, -1.0, 0.0, 0.5, -0.5, 0.25]
     signs = [-1.0, 1.0] * 6
     yield from pair("mse_loss", F.mse_loss, odd, even)
@@ -201,9 +201,9 @@ def pair_losses():
     yield from pair("smooth_l1_loss", F.smooth_l1_loss, odd, even, beta=0.5)
     yield from pair("smooth_l1_loss", F.smooth_l1_loss, beta=0.0)
     yield from pair("huber_loss", F.huber_loss, odd, even, delta=0.75)
-    yield from pair("kl_div", F.kl_div, None, shares)
+    yield from pair("kl_div", F.kl_div, None, inner)
     yield from pair("kl_div", F.kl_div, log_target=True)
-    yield from pair("binary_cross_entropy", F.binary_cross_entropy, ones, shares)
+    yield from pair("binary_cross_entropy", F.binary_cross_entropy, inner, shares)
     yield from pair("binary_cross_entropy_with_logits", F.binary_cross_entropy_with_logits,
                     scores, bits)
 
