@@ -76,8 +76,7 @@ OpDef cosine_embedding_loss_op() {
       .name = "cosine_embedding_loss",
       .doc =
           "1 - cos(a, b) for target 1, and max(0, cos(a, b) - margin) for target -1, of the rows "
-          "of "
-          "a and b. The loss of any other target is 0. The target has no gradient.",
+          "of a and b. The loss of any other target is 0. The target has no gradient.",
       .inputs = {{"a", "float rows [..., D]"},
                  {"b", "same type as a"},
                  {"target", "-1 or 1 per row: a's shape without D, a's dtype or an integer dtype"}},

@@ -65,9 +65,8 @@ OpDef focal_loss_op() {
       .name = "focal_loss",
       .doc =
           "Focal loss (Lin et al., 2017) of binary logits: alpha_t * (1 - p_t)^gamma * -log(p_t), "
-          "where p_t is the probability of the target class, and alpha_t is alpha for target 1 and "
-          "1 "
-          "- alpha for target 0. Equals sigmoid_focal_loss of torchvision.",
+          "where p_t is the probability of the target class, and alpha_t is alpha for target 1 "
+          "and 1 - alpha for target 0. Equals sigmoid_focal_loss of torchvision.",
       .x = {"x", "float tensor of logits"},
       .target = {"target", "same type as x, in [0, 1]"},
       .attrs = {{"alpha", 0.25, "weight of target 1; negative: no weights"},

@@ -29,9 +29,9 @@ Values smooth_l1_derivatives(Value x, Value target, const Attrs& attrs) {
 OpDef smooth_l1_loss_op() {
   return elementwise_loss_def({
       .name = "smooth_l1_loss",
-      .doc = "Smooth L1 loss (Girshick, 2015): (x - target)^2 / (2 beta) where |x - target| < "
-             "beta, and "
-             "|x - target| - beta / 2 elsewhere.",
+      .doc =
+          "Smooth L1 loss (Girshick, 2015): (x - target)^2 / (2 beta) where |x - target| < beta, "
+          "and |x - target| - beta / 2 elsewhere.",
       .attrs = {{"beta", 1.0, "error at which the loss becomes linear; 0: l1_loss"}},
       .check = [](const InferCtx& c) { require_not_negative(c, "beta"); },
       .loss = smooth_l1,

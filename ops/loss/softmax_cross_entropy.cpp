@@ -56,7 +56,8 @@ class CrossEntropy {
     Value p = softmax(rows_.x(), {.axis = axis()});
     const bool sums_to_one = !has_soft_labels(op_) && !rows_.weighted();
     if (!sums_to_one) p = p * rows_.per_row(rows_.class_sum(k));
-    return (p - k) * of_elements(d);
+    const Value error = p - k;
+    return error * of_elements(d);
   }
 
   /// Returns -log(softmax(x)) of each class.

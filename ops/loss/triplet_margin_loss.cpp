@@ -93,8 +93,7 @@ OpDef triplet_margin_loss_op() {
       .name = "triplet_margin_loss",
       .doc =
           "max(0, d(anchor, positive) - d(anchor, negative) + margin) of each row, where d(a, b) "
-          "is "
-          "the Lp norm of a - b + eps (Balntas et al., 2016).",
+          "is the Lp norm of a - b + eps (Balntas et al., 2016).",
       .inputs = {{"anchor", "float rows [..., D]"},
                  {"positive", "same type as anchor"},
                  {"negative", "same type as anchor"}},

@@ -28,9 +28,8 @@ OpDef group_norm_op() {
       .name = "group_norm",
       .doc =
           "Group normalisation (Wu and He, 2018): divides the channels into groups, normalises "
-          "each "
-          "group of a sample over its channels and the other dimensions, multiplies by scale and "
-          "adds bias.",
+          "each group of a sample over its channels and the other dimensions, multiplies by scale "
+          "and adds bias.",
       .inputs = inputs,
       .attrs = {{"groups", int64_t{1}, "number of groups", true}, eps_attr()},
       .outputs = {{"y", "same type as x"}, mean_result("[N, groups]"), rstd_result("[N, groups]")},

@@ -31,8 +31,7 @@ OpDef norm_l2_op() {
       .name = "norm_l2",
       .doc =
           "L2 norm along `axes`: the square root of the sum of squares. The gradient of a norm "
-          "that "
-          "is 0 is 0.",
+          "that is 0 is 0.",
       .inputs = {{"x", "float tensor"}},
       .attrs = reduction_attrs(),
       .outputs = {{"y", "x's dtype"}},

@@ -9,8 +9,7 @@ OpDef std_op() {
       .name = "std",
       .doc =
           "Standard deviation along `axes`: the square root of `var`. Its gradient is 0 where it "
-          "is "
-          "0.",
+          "is 0.",
       .inputs = {{"x", "float tensor"}},
       .attrs = variance_attrs(),
       .outputs = {{"y", "x's dtype"}},
