@@ -167,6 +167,23 @@ def class_losses():
                            inputs=[numbers(shape, 1).requires_grad_(),
                                    (numbers([4], 2) + 1).requires_grad_()])
 
+    def smoothed(x, w, label):
+        log_p, share = F.log_softmax(x, 1), 0.2 / 4
+        y = -(0.8 * w[label] * log_p.gather(1, label[:, None])[:, 0] + share * (w * log_p).sum(1))
+        y = y.sum() / w[label].sum()
+        torch.testing.assert_close(y.detach(), F.cross_entropy(
+            x.detach(), label, w.detach(), label_smoothing=0.2))
+        return y
+
+    def soft(x, target, w):
+        y = -(w * target * F.log_softmax(x, 1)).sum() / len(x)
+        torch.testing.assert_close(y.detach(), F.cross_entropy(
+            x.detach(), target.detach(), w.detach()))
+        return y
+    yield case("softmax_cross_entropy", [[5, 4], [4]],
+               {"reduction": "mean", "label_smoothing": 0.2}, smoothed, label=labels[2], label_at=1)
+    yield case("softmax_cross_entropy", [[3, 4], [3, 4], [4]], {"reduction": "mean"}, soft)
+
 
 def soft_labels():
     for reduction in ("mean", "sum"):

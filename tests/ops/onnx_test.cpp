@@ -109,7 +109,7 @@ TEST(Onnx, OperatorVectors) {
     expect_vector(test, *use);
     ++checked;
   }
-  EXPECT_GE(checked, 143);
+  EXPECT_GE(checked, 228);
   RecordProperty("vectors", checked);
 }
 

@@ -33,9 +33,11 @@ struct Rows {
   }
   double x(int64_t row, int64_t k) const { return s.inputs[0].at(position(row, k)); }
   double weight(int64_t k) const { return s.inputs.size() > 2 ? s.inputs[2].at(k) : 1; }
-  int64_t label(int64_t row) const { return static_cast<int64_t>(s.inputs[1].at(row)); }
+  int64_t given_label(int64_t row) const { return static_cast<int64_t>(s.inputs[1].at(row)); }
+  /// A label that names no class is clamped; the step that it is in is rejected.
+  int64_t label(int64_t row) const { return std::clamp<int64_t>(given_label(row), 0, classes - 1); }
   bool counts(int64_t row) const {
-    return soft() || ignored.empty() || label(row) != ignored.front();
+    return soft() || ignored.empty() || given_label(row) != ignored.front();
   }
 
   /// Applies attribute "reduction" to the losses of the rows that count; the others' loss is 0.
@@ -132,13 +134,18 @@ std::vector<Sample> hard_samples(const Attrs& attrs) {
   return samples;
 }
 
-/// Labels outside the classes that ignore_index excludes, and means over no rows.
+/// Labels outside the classes, which ignore_index excludes or not, and means over no rows.
 std::vector<Sample> excluded_samples() {
   Tensor label = labels({5}, 3);
   for (const size_t i : {0, 3}) label.as<int64_t>()[i] = -100;
   Sample nan = hard({5, 3}, label, true, with(ignoring(-100), "mean"));
   at(nan.inputs[0], 1) = NAN;
-  return {nan, hard({5, 3}, label, false, ignoring(-100)),
+  Tensor wrong = random_tensor({23}, -3, 9, 5);
+  for (double& v : wrong.as<double>()) v = std::floor(v);
+  return {nan,
+          hard({5, 3}, label, false, ignoring(-100)),
+          hard({23, 5}, wrong.cast(i64), true, ignoring(-2)),
+          hard({23, 5}, wrong.cast(i32), false, with({}, "mean"), {0, 0}),
           hard({2, 3}, Tensor(i64, {2}), false, with(ignoring(0), "mean")),
           hard({0, 3}, labels({0}, 3), false, with({}, "mean")),
           hard({0, 3}, labels({0}, 3), true, with({}, "mean"))};
