@@ -129,6 +129,47 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
   record_store(graph, var.op()->symbol, moved[1], loc);
 }
 
+/// Returns the operands of a normalisation op: x, and the layer's scale and bias of type `type`.
+template <class Layer>
+Values normalization_operands(Value x, const char* kind, const Layer& layer, const Type& type,
+                              const Loc& loc) {
+  Parameters parameters(*x.op()->graph(), kind, layer, loc);
+  Values operands = {x};
+  bool given = layer.scale.has_value();
+  if constexpr (requires { layer.bias; }) given |= layer.bias.given().has_value();
+  require(layer.affine || !given, loc,
+          std::string(kind) + ": affine is false, so a given scale or bias has no effect");
+  if (layer.affine) {
+    operands.push_back(parameters.get("scale", "scale", type, layer.scale, {}, Init::constant(1)));
+    if constexpr (requires { layer.bias; }) {
+      if (layer.bias.present()) {
+        operands.push_back(
+            parameters.get("bias", "bias", type, layer.bias.given(), {}, Init::zeros()));
+      }
+    }
+  }
+  parameters.check_options();
+  return operands;
+}
+
+/// Returns the type of a scale of x's dimensions from `axis` on.
+Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
+  const int64_t rank = x.shape().rank(), first = axis < 0 ? axis + rank : axis;
+  const bool exists = is_float(x.dtype()) && first >= 0 && first < rank;
+  const Shape shape = exists ? Shape(x.shape().begin() + first, x.shape().end()) : Shape();
+  require(exists && !shape.has_batch(), loc,
+          std::string(kind) + ": the input is " + x.type().str() +
+              ", not a float tensor with fixed extents from axis " + std::to_string(axis) + " on");
+  return {compute_dtype(x.dtype()), shape, {}};
+}
+
+/// Returns the type of a scale of x's channels. `form` describes x in the message.
+Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* form, const Loc& loc) {
+  require(is_float(x.dtype()) && x.shape().rank() >= min_rank && !x.shape()[1].batch, loc,
+          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + form);
+  return {compute_dtype(x.dtype()), {x.shape()[1]}, {}};
+}
+
 }  // namespace
 
 Value activate(Value x, Act act, const Loc& loc) {
@@ -244,6 +285,42 @@ Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
       record(graph, "batch_norm", {x, gamma, beta, mean, var}, {{"eps", layer.eps}}, loc);
   update_running_statistics(x, normalised, mean, var, layer.momentum, loc);
   return activate(normalised[0], layer.act, loc);
+}
+
+Value layer_norm(Value x, const LayerNorm& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "layer_norm", loc);
+  const Type scale = trailing_scale(x, "layer_norm", layer.axis, loc);
+  ir::ScopedRecording as(graph, recording_for(graph, "ln", layer.name));
+  const Values operands = normalization_operands(x, "layer_norm", layer, scale, loc);
+  const Attrs attrs = {{"axis", layer.axis}, {"eps", layer.eps}};
+  return activate(record(graph, "layer_norm", operands, attrs, loc)[0], layer.act, loc);
+}
+
+Value rms_norm(Value x, const RmsNorm& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "rms_norm", loc);
+  const Type scale = trailing_scale(x, "rms_norm", layer.axis, loc);
+  ir::ScopedRecording as(graph, recording_for(graph, "rms", layer.name));
+  const Values operands = normalization_operands(x, "rms_norm", layer, scale, loc);
+  const Attrs attrs = {{"axis", layer.axis}, {"eps", layer.eps}};
+  return activate(record(graph, "rms_norm", operands, attrs, loc)[0], layer.act, loc);
+}
+
+Value group_norm(Value x, const GroupNorm& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "group_norm", loc);
+  const Type scale = channel_scale(x, "group_norm", 2, "[N, C, ...]", loc);
+  ir::ScopedRecording as(graph, recording_for(graph, "gn", layer.name));
+  const Values operands = normalization_operands(x, "group_norm", layer, scale, loc);
+  const Attrs attrs = {{"groups", *layer.groups}, {"eps", layer.eps}};
+  return activate(record(graph, "group_norm", operands, attrs, loc)[0], layer.act, loc);
+}
+
+Value instance_norm(Value x, const InstanceNorm& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "instance_norm", loc);
+  const Type scale = channel_scale(x, "instance_norm", 3, "[N, C, L, ...]", loc);
+  ir::ScopedRecording as(graph, recording_for(graph, "in", layer.name));
+  const Values operands = normalization_operands(x, "instance_norm", layer, scale, loc);
+  return activate(record(graph, "instance_norm", operands, {{"eps", layer.eps}}, loc)[0], layer.act,
+                  loc);
 }
 
 Value dropout(Value x, const Dropout& layer, const Loc& loc) {

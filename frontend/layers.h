@@ -123,4 +123,71 @@ struct BatchNorm {
 /// buffers bn0.running_mean and bn0.running_var [C], which are saved with the parameters.
 Value batch_norm(Value x, const BatchNorm& layer = {}, const Loc& loc = Loc::here());
 
+/// Options of layer normalisation. See Conv2d for parameters. Scale and bias are f32 if x is f16 or
+/// bf16; else they have x's dtype.
+struct LayerNorm {
+  int64_t axis = -1;  ///< first normalised axis; negative: counted from the end
+  double eps = 1e-5;
+  bool affine = true;  ///< false: the layer has neither scale nor bias
+  Bias bias = true;    ///< a given bias has the shape of scale
+  Act act = Act::none;
+  std::optional<Value> scale = {};  ///< given scale, of the shape of x from `axis` on
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Layer normalisation: normalises x over its dimensions from `axis` on, multiplies by scale and
+/// adds bias. Adds the parameters ln0.scale (ones) and ln0.bias (zeros).
+Value layer_norm(Value x, const LayerNorm& layer = {}, const Loc& loc = Loc::here());
+
+/// Options of root mean square normalisation. See LayerNorm.
+struct RmsNorm {
+  int64_t axis = -1;  ///< first normalised axis; negative: counted from the end
+  double eps = 1e-5;
+  bool affine = true;  ///< false: the layer has no scale
+  Act act = Act::none;
+  std::optional<Value> scale = {};  ///< given scale, of the shape of x from `axis` on
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Root mean square normalisation: divides x by its root mean square over the dimensions from
+/// `axis` on and multiplies by scale. Adds the parameter rms0.scale (ones).
+Value rms_norm(Value x, const RmsNorm& layer = {}, const Loc& loc = Loc::here());
+
+/// Options of group normalisation. See LayerNorm.
+struct GroupNorm {
+  Required<int64_t> groups;  ///< divides the number of channels
+  double eps = 1e-5;
+  bool affine = true;  ///< false: the layer has neither scale nor bias
+  Bias bias = true;
+  Act act = Act::none;
+  std::optional<Value> scale = {};  ///< given scale [C]
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Group normalisation: divides the channels of x [N, C, ...] into groups, and normalises each
+/// group of a sample. Adds the parameters gn0.scale and gn0.bias [C].
+Value group_norm(Value x, const GroupNorm& layer, const Loc& loc = Loc::here());
+
+/// Options of instance normalisation. See LayerNorm.
+struct InstanceNorm {
+  double eps = 1e-5;
+  bool affine = false;  ///< true: the layer has a scale and a bias
+  Bias bias = true;     ///< of a layer with a scale
+  Act act = Act::none;
+  std::optional<Value> scale = {};  ///< given scale [C]
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Instance normalisation: normalises each channel of each sample of x [N, C, L, ...]. If `affine`,
+/// adds the parameters in0.scale and in0.bias [C]. It has no running statistics.
+Value instance_norm(Value x, const InstanceNorm& layer = {}, const Loc& loc = Loc::here());
+
 }  // namespace fluid

@@ -195,6 +195,12 @@ std::function<Cost(const CostCtx&)> cost_per_element(double flops) {
   return [flops](const CostCtx& c) { return Cost{.flops = flops * c.numel_out()}; };
 }
 
+Value sign_of(Value x) {
+  const Value zero = scalar_like(x, 0);
+  const Value not_positive = where(less(x, zero), scalar_like(x, -1), zero);
+  return where(greater(x, zero), scalar_like(x, 1), not_positive);
+}
+
 Value sum_to(Value x, const Shape& target) {
   const Shape from = x.shape();
   if (from == target) return x;

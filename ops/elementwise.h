@@ -60,6 +60,9 @@ OpDef elementwise_extremum_def(std::string name, std::string doc, ScalarOp op);
 /// Returns a cost function that counts `flops` floating-point operations per element of the result.
 std::function<Cost(const CostCtx&)> cost_per_element(double flops);
 
+/// Returns -1, 0 or 1 by the sign of the float tensor `x`; 0 where x is NaN.
+Value sign_of(Value x);
+
 /// Gradient of a broadcast from shape `target` to the shape of `x`: sums `x` over the dimensions
 /// that the broadcast expanded. The result has shape `target`.
 Value sum_to(Value x, const Shape& target);

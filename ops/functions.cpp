@@ -19,14 +19,25 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 Value add(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0); }
 
 Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc) { return record(graph, "arange", {}, {{"type", *attrs.type}, {"start", attrs.start}, {"step", attrs.step}}, loc).at(0); }
+Value all(Value x, const AllAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "all", loc), "all", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value any(Value x, const AnyAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "any", loc), "any", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmax", loc), "argmax", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value argmin(Value x, const ArgminAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmin", loc), "argmin", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value asin(Value x, const Loc& loc) { return record(graph_of({x}, "asin", loc), "asin", {x}, {}, loc).at(0); }
 
 Value atan(Value x, const Loc& loc) { return record(graph_of({x}, "atan", loc), "atan", {x}, {}, loc).at(0); }
 
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0); }
+
+Value binary_cross_entropy(Value x, Value target, const BinaryCrossEntropyAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "binary_cross_entropy", loc), "binary_cross_entropy", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
+
+Value binary_cross_entropy_with_logits(Value x, Value target, const BinaryCrossEntropyWithLogitsAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "binary_cross_entropy_with_logits", loc), "binary_cross_entropy_with_logits", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
+
+Value binary_cross_entropy_with_logits(Value x, Value target, Value pos_weight, const BinaryCrossEntropyWithLogitsAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "binary_cross_entropy_with_logits", loc), "binary_cross_entropy_with_logits", {x, target, pos_weight}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "broadcast_to", loc), "broadcast_to", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
@@ -46,7 +57,11 @@ Value cos(Value x, const Loc& loc) { return record(graph_of({x}, "cos", loc), "c
 
 Value cosh(Value x, const Loc& loc) { return record(graph_of({x}, "cosh", loc), "cosh", {x}, {}, loc).at(0); }
 
+Value cosine_embedding_loss(Value a, Value b, Value target, const CosineEmbeddingLossAttrs& attrs, const Loc& loc) { return record(graph_of({a, b, target}, "cosine_embedding_loss", loc), "cosine_embedding_loss", {a, b, target}, {{"margin", attrs.margin}, {"reduction", attrs.reduction}}, loc).at(0); }
+
 Value cumsum(Value x, const CumsumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumsum", loc), "cumsum", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
+
+Value dice_loss(Value x, Value target, const DiceLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "dice_loss", loc), "dice_loss", {x, target}, {{"smooth", attrs.smooth}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
 
@@ -69,6 +84,7 @@ Value flatten(Value x, const FlattenAttrs& attrs, const Loc& loc) { return recor
 Value flip(Value x, const FlipAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flip", loc), "flip", {x}, {{"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
 Value floor(Value x, const Loc& loc) { return record(graph_of({x}, "floor", loc), "floor", {x}, {}, loc).at(0); }
+Value focal_loss(Value x, Value target, const FocalLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "focal_loss", loc), "focal_loss", {x, target}, {{"alpha", attrs.alpha}, {"gamma", attrs.gamma}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value gather(Value x, Value index, const GatherAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "gather", loc), "gather", {x, index}, {{"axis", attrs.axis}}, loc).at(0); }
 
@@ -89,6 +105,15 @@ Value is_inf(Value x, const IsInfAttrs& attrs, const Loc& loc) { return record(g
 Value is_nan(Value x, const Loc& loc) { return record(graph_of({x}, "is_nan", loc), "is_nan", {x}, {}, loc).at(0); }
 
 Value leaky_relu(Value x, const LeakyReluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "leaky_relu", loc), "leaky_relu", {x}, {{"negative_slope", attrs.negative_slope}}, loc).at(0); }
+Value hinge_loss(Value x, Value target, const HingeLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "hinge_loss", loc), "hinge_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
+
+Value huber_loss(Value x, Value target, const HuberLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "huber_loss", loc), "huber_loss", {x, target}, {{"delta", attrs.delta}, {"reduction", attrs.reduction}}, loc).at(0); }
+
+Value is_finite(Value x, const Loc& loc) { return record(graph_of({x}, "is_finite", loc), "is_finite", {x}, {}, loc).at(0); }
+
+Value kl_div(Value x, Value target, const KlDivAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "kl_div", loc), "kl_div", {x, target}, {{"log_target", attrs.log_target}, {"reduction", attrs.reduction}}, loc).at(0); }
+
+Value l1_loss(Value x, Value target, const L1LossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "l1_loss", loc), "l1_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value less(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less", loc), "less", {a, b}, {}, loc).at(0); }
 
@@ -113,6 +138,11 @@ Value logical_or(Value a, Value b, const Loc& loc) { return record(graph_of({a, 
 Value logical_xor(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_xor", loc), "logical_xor", {a, b}, {}, loc).at(0); }
 
 Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc) { return record(graph_of({x, mask}, "masked_fill", loc), "masked_fill", {x, mask}, {{"value", *attrs.value}}, loc).at(0); }
+Value logsumexp(Value x, const LogsumexpAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "logsumexp", loc), "logsumexp", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value lp_normalize(Value x, const LpNormalizeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lp_normalize", loc), "lp_normalize", {x}, {{"axis", attrs.axis}, {"p", attrs.p}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value lrn(Value x, const LrnAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lrn", loc), "lrn", {x}, {{"size", *attrs.size}, {"alpha", attrs.alpha}, {"beta", attrs.beta}, {"k", attrs.k}}, loc).at(0); }
 
 Value matmul(Value a, Value b, const MatmulAttrs& attrs, const Loc& loc) { return record(graph_of({a, b}, "matmul", loc), "matmul", {a, b}, {{"transpose_a", attrs.transpose_a}, {"transpose_b", attrs.transpose_b}}, loc).at(0); }
 
@@ -137,10 +167,19 @@ Value mish(Value x, const Loc& loc) { return record(graph_of({x}, "mish", loc), 
 Value mod(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mod", loc), "mod", {a, b}, {}, loc).at(0); }
 
 Value mse_loss(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {}, loc).at(0); }
+Value mse_loss(Value x, Value target, const MseLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
 
 Value neg(Value x, const Loc& loc) { return record(graph_of({x}, "neg", loc), "neg", {x}, {}, loc).at(0); }
+
+Value nll_loss(Value x, Value label, const NllLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "nll_loss", loc), "nll_loss", {x, label}, {{"axis", attrs.axis}, {"ignore_index", std::vector<int64_t>(attrs.ignore_index)}, {"reduction", attrs.reduction}}, loc).at(0); }
+
+Value nll_loss(Value x, Value label, Value weight, const NllLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "nll_loss", loc), "nll_loss", {x, label, weight}, {{"axis", attrs.axis}, {"ignore_index", std::vector<int64_t>(attrs.ignore_index)}, {"reduction", attrs.reduction}}, loc).at(0); }
+
+Value norm_l1(Value x, const NormL1Attrs& attrs, const Loc& loc) { return record(graph_of({x}, "norm_l1", loc), "norm_l1", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value norm_l2(Value x, const NormL2Attrs& attrs, const Loc& loc) { return record(graph_of({x}, "norm_l2", loc), "norm_l2", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value not_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "not_equal", loc), "not_equal", {a, b}, {}, loc).at(0); }
 
@@ -190,9 +229,13 @@ Value sinh(Value x, const Loc& loc) { return record(graph_of({x}, "sinh", loc), 
 
 Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "slice", loc), "slice", {x}, {{"starts", std::vector<int64_t>(*attrs.starts)}, {"stops", std::vector<int64_t>(*attrs.stops)}, {"steps", std::vector<int64_t>(attrs.steps)}, {"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
 
+Value smooth_l1_loss(Value x, Value target, const SmoothL1LossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "smooth_l1_loss", loc), "smooth_l1_loss", {x, target}, {{"beta", attrs.beta}, {"reduction", attrs.reduction}}, loc).at(0); }
+
 Value softmax(Value x, const SoftmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "softmax", loc), "softmax", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
-Value softmax_cross_entropy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "softmax_cross_entropy", loc), "softmax_cross_entropy", {x, label}, {}, loc).at(0); }
+Value softmax_cross_entropy(Value x, Value target, const SoftmaxCrossEntropyAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "softmax_cross_entropy", loc), "softmax_cross_entropy", {x, target}, {{"axis", attrs.axis}, {"ignore_index", std::vector<int64_t>(attrs.ignore_index)}, {"reduction", attrs.reduction}, {"label_smoothing", attrs.label_smoothing}}, loc).at(0); }
+
+Value softmax_cross_entropy(Value x, Value target, Value weight, const SoftmaxCrossEntropyAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "softmax_cross_entropy", loc), "softmax_cross_entropy", {x, target, weight}, {{"axis", attrs.axis}, {"ignore_index", std::vector<int64_t>(attrs.ignore_index)}, {"reduction", attrs.reduction}, {"label_smoothing", attrs.label_smoothing}}, loc).at(0); }
 
 Value softplus(Value x, const SoftplusAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "softplus", loc), "softplus", {x}, {{"beta", attrs.beta}, {"threshold", attrs.threshold}}, loc).at(0); }
 
@@ -209,6 +252,7 @@ Value square(Value x, const Loc& loc) { return record(graph_of({x}, "square", lo
 Value squeeze(Value x, const SqueezeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "squeeze", loc), "squeeze", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
 
 Value stack(const Values& xs, const StackAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "stack", loc), "stack", operands, {{"axis", attrs.axis}}, loc).at(0); }
+Value std(Value x, const StdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "std", loc), "std", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}, {"correction", attrs.correction}}, loc).at(0); }
 
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
 
@@ -231,6 +275,9 @@ Value triu(Value x, const TriuAttrs& attrs, const Loc& loc) { return record(grap
 Value trunc(Value x, const Loc& loc) { return record(graph_of({x}, "trunc", loc), "trunc", {x}, {}, loc).at(0); }
 
 Value unsqueeze(Value x, const UnsqueezeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "unsqueeze", loc), "unsqueeze", {x}, {{"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
+Value triplet_margin_loss(Value anchor, Value positive, Value negative, const TripletMarginLossAttrs& attrs, const Loc& loc) { return record(graph_of({anchor, positive, negative}, "triplet_margin_loss", loc), "triplet_margin_loss", {anchor, positive, negative}, {{"margin", attrs.margin}, {"p", attrs.p}, {"eps", attrs.eps}, {"swap", attrs.swap}, {"reduction", attrs.reduction}}, loc).at(0); }
+
+Value var(Value x, const VarAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "var", loc), "var", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}, {"correction", attrs.correction}}, loc).at(0); }
 
 Value where(Value condition, Value a, Value b, const Loc& loc) { return record(graph_of({condition, a, b}, "where", loc), "where", {condition, a, b}, {}, loc).at(0); }
 
@@ -280,6 +327,24 @@ Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc)
 
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "gather_grad", loc), "gather_grad", {dy, index}, {{"input", *attrs.input}, {"axis", attrs.axis}}, loc).at(0); }
 
+Value group_norm(Value x, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value group_norm(Value x, Value scale, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x, scale}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value group_norm(Value x, Value scale, Value bias, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x, scale, bias}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value instance_norm(Value x, const InstanceNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "instance_norm", loc), "instance_norm", {x}, {{"eps", attrs.eps}}, loc).at(0); }
+
+Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "instance_norm", loc), "instance_norm", {x, scale}, {{"eps", attrs.eps}}, loc).at(0); }
+
+Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "instance_norm", loc), "instance_norm", {x, scale, bias}, {{"eps", attrs.eps}}, loc).at(0); }
+
+Value layer_norm(Value x, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale, bias}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}}, loc).at(0); }
 
 Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"input", *attrs.input}}, loc).at(0); }
@@ -293,6 +358,10 @@ Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return 
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
 Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", *attrs.input}, {"mode", attrs.mode}}, loc).at(0); }
+
+Value rms_norm(Value x, const RmsNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rms_norm", loc), "rms_norm", {x}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value rms_norm(Value x, Value scale, const RmsNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rms_norm", loc), "rms_norm", {x, scale}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value scatter_add(Value updates, Value index, const ScatterAddAttrs& attrs, const Loc& loc) { return record(graph_of({updates, index}, "scatter_add", loc), "scatter_add", {updates, index}, {{"to", *attrs.to}, {"axis", attrs.axis}}, loc).at(0); }
 

@@ -55,6 +55,21 @@ Value add(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: of type `type`.
 struct ArangeAttrs { Required<Type> type; double start = 0.0; double step = 1.0; };
 Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc = Loc::here());
+/// Whether all elements along `axes` are true; true over zero elements.
+/// x: bool tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// Gives y: bool.
+struct AllAttrs { Ints axes = {}; bool keep_dims = false; };
+Value all(Value x, const AllAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Whether any element along `axes` is true; false over zero elements.
+/// x: bool tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// Gives y: bool.
+struct AnyAttrs { Ints axes = {}; bool keep_dims = false; };
+Value any(Value x, const AnyAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Index of the first maximum along `axis`. NaN counts as the largest value.
 /// x: numeric tensor, not empty along `axis`.
@@ -63,6 +78,14 @@ Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc = Loc::h
 /// Gives index: i64.
 struct ArgmaxAttrs { int64_t axis = -1; bool keep_dims = false; };
 Value argmax(Value x, const ArgmaxAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Index of the first minimum along `axis`. NaN counts as the smallest value.
+/// x: numeric tensor, not empty along `axis`.
+/// attrs.axis: axis to reduce; negative: counted from the end.
+/// attrs.keep_dims: keeps the reduced axis with extent 1.
+/// Gives index: i64.
+struct ArgminAttrs { int64_t axis = -1; bool keep_dims = false; };
+Value argmin(Value x, const ArgminAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The arcsine of x in radians; NaN outside [-1, 1]. Its gradient at -1 and 1 is infinite.
 /// x: float tensor.
@@ -83,6 +106,24 @@ Value atan(Value x, const Loc& loc = Loc::here());
 /// Gives y: [N, C, OH, OW].
 struct AvgPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; };
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Binary cross-entropy of probabilities: -(target * log(x) + (1 - target) * log(1 - x)). Logarithms are at least -100. binary_cross_entropy_with_logits is more accurate.
+/// x: float tensor of probabilities.
+/// target: same type as x, in [0, 1].
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct BinaryCrossEntropyAttrs { std::string reduction = "none"; };
+Value binary_cross_entropy(Value x, Value target, const BinaryCrossEntropyAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Binary cross-entropy of p = sigmoid(x): -(pos_weight * target * log(p) + (1 - target) * log(1 - p)), computed in a numerically stable form.
+/// x: float tensor of logits.
+/// target: same type as x, in [0, 1].
+/// pos_weight: weight of target 1, x's dtype; broadcasts to x's shape.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct BinaryCrossEntropyWithLogitsAttrs { std::string reduction = "none"; };
+Value binary_cross_entropy_with_logits(Value x, Value target, const BinaryCrossEntropyWithLogitsAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value binary_cross_entropy_with_logits(Value x, Value target, Value pos_weight, const BinaryCrossEntropyWithLogitsAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Broadcasts x to the shape of `to`, by NumPy's rules.
 /// x: any tensor.
@@ -146,6 +187,16 @@ Value cos(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value cosh(Value x, const Loc& loc = Loc::here());
 
+/// 1 - cos(a, b) for target 1, and max(0, cos(a, b) - margin) for target -1, of the rows of a and b. The loss of any other target is 0. The target has no gradient.
+/// a: float rows [..., D].
+/// b: same type as a.
+/// target: -1 or 1 per row: a's shape without D, a's dtype or an integer dtype.
+/// attrs.margin: cosine from which on rows of target -1 have a loss.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: one value per row, or a scalar.
+struct CosineEmbeddingLossAttrs { double margin = 0.0; std::string reduction = "none"; };
+Value cosine_embedding_loss(Value a, Value b, Value target, const CosineEmbeddingLossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Cumulative sum along `axis`, as torch.cumsum, and CumSum of ONNX. Half precision is summed in f32.
 /// x: numeric tensor, rank >= 1.
 /// attrs.axis: axis to sum along, not the batch dimension; negative: counted from the end.
@@ -154,6 +205,15 @@ Value cosh(Value x, const Loc& loc = Loc::here());
 /// Gives y: same type as x.
 struct CumsumAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
 Value cumsum(Value x, const CumsumAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Dice loss of each sample (Milletari, Navab and Ahmadi, 2016, without squares in the denominator): 1 - (2 sum(x * target) + smooth) / (sum(x) + sum(target) + smooth), with sums over all dimensions but the first. PyTorch and ONNX have no such loss.
+/// x: float tensor of probabilities, rank >= 2.
+/// target: same type as x.
+/// attrs.smooth: added to the numerator and to the denominator.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: one value per sample, or a scalar.
+struct DiceLossAttrs { double smooth = 1.0; std::string reduction = "none"; };
+Value dice_loss(Value x, Value target, const DiceLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// a / b.
 /// a: float tensor.
@@ -219,6 +279,15 @@ Value flip(Value x, const FlipAttrs& attrs, const Loc& loc = Loc::here());
 /// x: float tensor.
 /// Gives y: like x.
 Value floor(Value x, const Loc& loc = Loc::here());
+/// Focal loss (Lin et al., 2017) of binary logits: alpha_t * (1 - p_t)^gamma * -log(p_t), where p_t is the probability of the target class, and alpha_t is alpha for target 1 and 1 - alpha for target 0. Equals sigmoid_focal_loss of torchvision.
+/// x: float tensor of logits.
+/// target: same type as x, in [0, 1].
+/// attrs.alpha: weight of target 1; negative: no weights.
+/// attrs.gamma: exponent of the focusing factor.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct FocalLossAttrs { double alpha = 0.25; double gamma = 2.0; std::string reduction = "none"; };
+Value focal_loss(Value x, Value target, const FocalLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Slices of x along `axis` at the indices, as Gather of ONNX and torch.index_select: y[i..., j..., k...] = x[i..., index[j...], k...]. An index out of range raises an error.
 /// x: any tensor, rank >= 1.
@@ -259,6 +328,22 @@ Value hard_sigmoid(Value x, const HardSigmoidAttrs& attrs = {}, const Loc& loc =
 /// x: float tensor.
 /// Gives y: like x.
 Value hard_swish(Value x, const Loc& loc = Loc::here());
+/// Hinge loss of a binary classifier (Cortes and Vapnik, 1995): max(0, 1 - target * x). PyTorch has no such loss; its hinge_embedding_loss has another definition.
+/// x: float tensor of scores.
+/// target: same type as x: -1 or 1.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct HingeLossAttrs { std::string reduction = "none"; };
+Value hinge_loss(Value x, Value target, const HingeLossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Huber loss (1964): (x - target)^2 / 2 where |x - target| < delta, and delta * (|x - target| - delta / 2) elsewhere.
+/// x: float tensor.
+/// target: same type as x.
+/// attrs.delta: error at which the loss becomes linear.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct HuberLossAttrs { double delta = 1.0; std::string reduction = "none"; };
+Value huber_loss(Value x, Value target, const HuberLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether x is neither infinite nor NaN.
 /// x: float tensor.
@@ -284,6 +369,22 @@ Value is_nan(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 struct LeakyReluAttrs { double negative_slope = 0.01; };
 Value leaky_relu(Value x, const LeakyReluAttrs& attrs = {}, const Loc& loc = Loc::here());
+/// Terms of the Kullback-Leibler divergence of the target from exp(x): target * (log(target) - x), and 0 - target * x where target is 0. A mean is over all elements; PyTorch's "batchmean" is the sum divided by the batch size.
+/// x: float tensor of logarithms of probabilities.
+/// target: same type as x: probabilities.
+/// attrs.log_target: target holds logarithms of probabilities.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct KlDivAttrs { bool log_target = false; std::string reduction = "none"; };
+Value kl_div(Value x, Value target, const KlDivAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Absolute error |x - target|. Its gradient at 0 is 0.
+/// x: float tensor.
+/// target: same type as x.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct L1LossAttrs { std::string reduction = "none"; };
+Value l1_loss(Value x, Value target, const L1LossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether a < b.
 /// a: any tensor.
@@ -354,6 +455,32 @@ Value logical_xor(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: x's dtype, the broadcast shape.
 struct MaskedFillAttrs { Required<double> value; };
 Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc = Loc::here());
+/// log(sum(exp(x))) along `axes`, computed in a numerically stable form; minus infinity over zero elements.
+/// x: float tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// Gives y: x's dtype.
+struct LogsumexpAttrs { Ints axes = {}; bool keep_dims = false; };
+Value logsumexp(Value x, const LogsumexpAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x / max(norm, eps), where norm is the Lp norm of x along `axis`.
+/// x: float tensor, rank >= 1.
+/// attrs.axis: axis to normalise; negative: counted from the end.
+/// attrs.p: 1: L1 norm; 2: L2 norm.
+/// attrs.eps: smallest divisor.
+/// Gives y: same type as x.
+struct LpNormalizeAttrs { int64_t axis = -1; int64_t p = 2; double eps = 1e-12; };
+Value lp_normalize(Value x, const LpNormalizeAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Local response normalisation (Krizhevsky, Sutskever and Hinton, 2012): x / (k + alpha * m)^beta, where m is the mean of x^2 over `size` channels, from size / 2 channels before a channel on. Channels out of range count as 0. ONNX places a window of even size one channel later.
+/// x: float [N, C, ...].
+/// attrs.size: number of channels in a window (required).
+/// attrs.alpha: factor of the mean.
+/// attrs.beta: exponent.
+/// attrs.k: added to the mean.
+/// Gives y: same type as x.
+struct LrnAttrs { Required<int64_t> size; double alpha = 1e-04; double beta = 0.75; double k = 1.0; };
+Value lrn(Value x, const LrnAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Matrix product over the last two dimensions. Leading dimensions broadcast.
 /// a: float tensor [..., m, k].
@@ -439,10 +566,13 @@ Value mish(Value x, const Loc& loc = Loc::here());
 Value mod(Value a, Value b, const Loc& loc = Loc::here());
 
 /// Squared error (x - target)^2, elementwise without reduction.
+/// Squared error (x - target)^2.
 /// x: float tensor.
 /// target: same type as x.
-/// Gives loss: same type as x.
-Value mse_loss(Value x, Value target, const Loc& loc = Loc::here());
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct MseLossAttrs { std::string reduction = "none"; };
+Value mse_loss(Value x, Value target, const MseLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// a * b.
 /// a: numeric tensor.
@@ -454,6 +584,34 @@ Value mul(Value a, Value b, const Loc& loc = Loc::here());
 /// x: numeric tensor.
 /// Gives y: like x.
 Value neg(Value x, const Loc& loc = Loc::here());
+
+/// Negative log-likelihood -weight[label] * x[label] of each row of log-probabilities x. A label out of range raises an error. With weight or ignore_index, a mean divides by the sum of the weights of the rows; such a mean does not decompose into micro-batches or ranks.
+/// x: float log-probabilities, C classes along `axis`.
+/// label: integer class indices, x's shape without C.
+/// weight: weight of each class [C], x's dtype.
+/// attrs.axis: axis of the classes; negative: counted from the end.
+/// attrs.ignore_index: label of rows whose loss and weight are 0; empty: none.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: one value per row, or a scalar.
+struct NllLossAttrs { int64_t axis = -1; Ints ignore_index = {}; std::string reduction = "none"; };
+Value nll_loss(Value x, Value label, const NllLossAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value nll_loss(Value x, Value label, Value weight, const NllLossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// L1 norm along `axes`: the sum of absolute values. The gradient of an element that is 0 is 0.
+/// x: float tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// Gives y: x's dtype.
+struct NormL1Attrs { Ints axes = {}; bool keep_dims = false; };
+Value norm_l1(Value x, const NormL1Attrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// L2 norm along `axes`: the square root of the sum of squares. The gradient of a norm that is 0 is 0.
+/// x: float tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// Gives y: x's dtype.
+struct NormL2Attrs { Ints axes = {}; bool keep_dims = false; };
+Value norm_l2(Value x, const NormL2Attrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether a != b.
 /// a: any tensor.
@@ -610,6 +768,15 @@ Value sinh(Value x, const Loc& loc = Loc::here());
 struct SliceAttrs { Required<Ints> starts; Required<Ints> stops; Ints steps = {}; Ints axes = {}; };
 Value slice(Value x, const SliceAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Smooth L1 loss (Girshick, 2015): (x - target)^2 / (2 beta) where |x - target| < beta, and |x - target| - beta / 2 elsewhere.
+/// x: float tensor.
+/// target: same type as x.
+/// attrs.beta: error at which the loss becomes linear; 0: l1_loss.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: same type as x, or a scalar.
+struct SmoothL1LossAttrs { double beta = 1.0; std::string reduction = "none"; };
+Value smooth_l1_loss(Value x, Value target, const SmoothL1LossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// exp(x) normalised to sum 1 along `axis`.
 /// x: float tensor, rank >= 1.
 /// attrs.axis: axis to normalise; negative: counted from the end.
@@ -617,11 +784,18 @@ Value slice(Value x, const SliceAttrs& attrs, const Loc& loc = Loc::here());
 struct SoftmaxAttrs { int64_t axis = -1; };
 Value softmax(Value x, const SoftmaxAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Cross-entropy of softmax(x) and class indices: -log(softmax(x)[label]) per row. A label out of range raises an error.
-/// x: float logits [..., C].
-/// label: integer class indices, x's shape without C.
-/// Gives loss: one value per row.
-Value softmax_cross_entropy(Value x, Value label, const Loc& loc = Loc::here());
+/// Cross-entropy of softmax(x) and the target, per row: -weight[label] * log(softmax(x)[label]) for class indices, -sum(weight * target * log(softmax(x))) for probabilities. It is cross_entropy of PyTorch. A label out of range raises an error. With class indices and weight or ignore_index, a mean divides by the sum of the weights of the rows; such a mean does not decompose into micro-batches or ranks.
+/// x: float logits, C classes along `axis`.
+/// target: integer class indices of x's shape without C, or probabilities of x's type.
+/// weight: weight of each class [C], x's dtype.
+/// attrs.axis: axis of the classes; negative: counted from the end.
+/// attrs.ignore_index: label of rows whose loss and weight are 0; empty: none.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// attrs.label_smoothing: in [0, 1]: share of the uniform distribution in the target distribution.
+/// Gives loss: one value per row, or a scalar.
+struct SoftmaxCrossEntropyAttrs { int64_t axis = -1; Ints ignore_index = {}; std::string reduction = "none"; double label_smoothing = 0.0; };
+Value softmax_cross_entropy(Value x, Value target, const SoftmaxCrossEntropyAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value softmax_cross_entropy(Value x, Value target, Value weight, const SoftmaxCrossEntropyAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// log(1 + exp(`beta` * x)) / `beta`, or x where `beta` * x is above `threshold`.
 /// x: float tensor.
@@ -676,6 +850,14 @@ Value squeeze(Value x, const SqueezeAttrs& attrs = {}, const Loc& loc = Loc::her
 /// Gives y: dtype of the operands, their rank + 1.
 struct StackAttrs { int64_t axis = 0; };
 Value stack(const Values& xs, const StackAttrs& attrs = {}, const Loc& loc = Loc::here());
+/// Standard deviation along `axes`: the square root of `var`. Its gradient is 0 where it is 0.
+/// x: float tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// attrs.correction: subtracted from the number of elements in the divisor; 0: biased variance.
+/// Gives y: x's dtype.
+struct StdAttrs { Ints axes = {}; bool keep_dims = false; int64_t correction = 1; };
+Value std(Value x, const StdAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// a - b.
 /// a: numeric tensor.
@@ -748,6 +930,27 @@ Value trunc(Value x, const Loc& loc = Loc::here());
 /// Gives y: x's dtype.
 struct UnsqueezeAttrs { Required<Ints> axes; };
 Value unsqueeze(Value x, const UnsqueezeAttrs& attrs, const Loc& loc = Loc::here());
+/// max(0, d(anchor, positive) - d(anchor, negative) + margin) of each row, where d(a, b) is the Lp norm of a - b + eps (Balntas et al., 2016).
+/// anchor: float rows [..., D].
+/// positive: same type as anchor.
+/// negative: same type as anchor.
+/// attrs.margin: difference of the distances from which on the loss is 0.
+/// attrs.p: 1: L1 norm; 2: L2 norm.
+/// attrs.eps: added to each difference.
+/// attrs.swap: replaces d(anchor, negative) by d(positive, negative) where that is smaller.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: one value per row, or a scalar.
+struct TripletMarginLossAttrs { double margin = 1.0; int64_t p = 2; double eps = 1e-06; bool swap = false; std::string reduction = "none"; };
+Value triplet_margin_loss(Value anchor, Value positive, Value negative, const TripletMarginLossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Variance along `axes`: the sum of squared differences from the mean, divided by the number of elements minus `correction`. NaN or infinite if this divisor is not positive.
+/// x: float tensor.
+/// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
+/// attrs.keep_dims: keeps the reduced axes with extent 1.
+/// attrs.correction: subtracted from the number of elements in the divisor; 0: biased variance.
+/// Gives y: x's dtype.
+struct VarAttrs { Ints axes = {}; bool keep_dims = false; int64_t correction = 1; };
+Value var(Value x, const VarAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Selects a where `condition` is true, and b elsewhere.
 /// condition: bool tensor.

@@ -214,6 +214,47 @@ Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc&
 struct GatherGradAttrs { Required<Type> input; int64_t axis = 0; };
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Group normalisation (Wu and He, 2018): divides the channels into groups, normalises each group of a sample over its channels and the other dimensions, multiplies by scale and adds bias.
+/// x: float [N, C, ...].
+/// scale: [C], x's dtype or f32.
+/// bias: [C], x's dtype or f32.
+/// attrs.groups: number of groups (required).
+/// attrs.eps: added to the variance.
+/// Gives y: same type as x.
+/// Gives mean: [N, groups], f32 or wider.
+/// Gives rstd: [N, groups], f32 or wider: reciprocal of the standard deviation.
+struct GroupNormAttrs { Required<int64_t> groups; double eps = 1e-05; };
+Value group_norm(Value x, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
+Value group_norm(Value x, Value scale, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
+Value group_norm(Value x, Value scale, Value bias, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Instance normalisation (Ulyanov, Vedaldi and Lempitsky, 2016): normalises each channel of a sample over the other dimensions, multiplies by scale and adds bias. It has no running statistics.
+/// x: float [N, C, L, ...].
+/// scale: [C], x's dtype or f32.
+/// bias: [C], x's dtype or f32.
+/// attrs.eps: added to the variance.
+/// Gives y: same type as x.
+/// Gives mean: [N, C], f32 or wider.
+/// Gives rstd: [N, C], f32 or wider: reciprocal of the standard deviation.
+struct InstanceNormAttrs { double eps = 1e-05; };
+Value instance_norm(Value x, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Layer normalisation (Ba, Kiros and Hinton, 2016): normalises x over its dimensions from `axis` on, multiplies by scale and adds bias.
+/// x: float tensor, rank >= 1.
+/// scale: x's dimensions from `axis` on, x's dtype or f32.
+/// bias: x's dimensions from `axis` on, x's dtype or f32.
+/// attrs.axis: first normalised axis; negative: counted from the end.
+/// attrs.eps: added to the variance.
+/// Gives y: same type as x.
+/// Gives mean: x's shape with extent 1 from `axis` on, f32 or wider.
+/// Gives rstd: x's shape with extent 1 from `axis` on, f32 or wider: reciprocal of the standard deviation.
+struct LayerNormAttrs { int64_t axis = -1; double eps = 1e-05; };
+Value layer_norm(Value x, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
@@ -283,6 +324,17 @@ Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs
 /// Gives dx: of type `input`.
 struct Resize2dGradAttrs { Required<Type> input; std::string mode = "nearest"; };
 Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Root mean square normalisation (Zhang and Sennrich, 2019): divides x by its root mean square over the dimensions from `axis` on and multiplies by scale. eps has ONNX's default; PyTorch's default is the machine epsilon.
+/// x: float tensor, rank >= 1.
+/// scale: x's dimensions from `axis` on, x's dtype or f32.
+/// attrs.axis: first normalised axis; negative: counted from the end.
+/// attrs.eps: added to the mean square.
+/// Gives y: same type as x.
+/// Gives rstd: x's shape with extent 1 from `axis` on, f32 or wider: reciprocal of the root mean square.
+struct RmsNormAttrs { int64_t axis = -1; double eps = 1e-05; };
+Value rms_norm(Value x, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value rms_norm(Value x, Value scale, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Zeros of type `to`, to which scatter adds the updates: the gradient of take_along_axis.
 /// updates: float tensor.

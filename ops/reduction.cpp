@@ -21,6 +21,23 @@ Values extremum_grad(const GradCtx& c) {
   return {where(hit, unsqueeze_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
 }
 
+std::vector<Type> infer_arg_extremum(const InferCtx& c) {
+  require_numeric(c, 0);
+  const Shape& shape = c.in(0).shape;
+  const int64_t axis = normalized_axis(c, c.attr<int64_t>("axis"), shape.size());
+  c.require(shape[static_cast<size_t>(axis)].size != 0,
+            "no elements along axis " + std::to_string(axis) + " of " + c.in(0).str());
+  return {{DType::i64, reduced_shape(shape, axis, c.attr<bool>("keep_dims"))}};
+}
+
+/// Type inference of a reduction of a bool tensor to a bool tensor.
+std::vector<Type> infer_logical_reduction(const InferCtx& c) {
+  require_bool(c, 0);
+  const Shape& shape = c.in(0).shape;
+  const Ints axes = normalized_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size());
+  return {{DType::boolean, reduced_shape(shape, axes, c.attr<bool>("keep_dims"))}};
+}
+
 }  // namespace
 
 int64_t normalized_axis(const InferCtx& c, int64_t axis, size_t rank) {
@@ -126,6 +143,53 @@ OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine)
       .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
       .in_place = {},
       .lower = reduce_along(combine, [](const Expr& x) { return x; }),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+OpDef arg_extremum_def(std::string name, std::string doc, std::function<Value(Value x)> key) {
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {{"x", "numeric tensor, not empty along `axis`"}},
+      .attrs = {{"axis", int64_t{-1}, "axis to reduce; negative: counted from the end"},
+                {"keep_dims", false, "keeps the reduced axis with extent 1"}},
+      .outputs = {{"index", "i64"}},
+      .infer = infer_arg_extremum,
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = Expand{[key = std::move(key)](const ExpandCtx& c) {
+        const MaxIndexAttrs attrs{.axes = c.attr<int64_t>("axis"),
+                                  .keep_dims = c.attr<bool>("keep_dims")};
+        return Values{max_index(key(c.in(0)), attrs)[1]};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+OpDef logical_reduction_def(std::string name, std::string doc,
+                            std::function<Value(Value x, const SumAttrs& along)> lowered) {
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {{"x", "bool tensor"}},
+      .attrs = reduction_attrs(),
+      .outputs = {{"y", "bool"}},
+      .infer = infer_logical_reduction,
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = Expand{[lowered = std::move(lowered)](const ExpandCtx& c) {
+        return Values{lowered(c.in(0), {.axes = c.attr<std::vector<int64_t>>("axes"),
+                                        .keep_dims = c.attr<bool>("keep_dims")})};
+      }},
       .kernels = {},
       .version = 1,
   };

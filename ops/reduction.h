@@ -2,6 +2,7 @@
 
 // Helpers that define reductions along axes.
 
+#include "ops/functions.h"
 #include "ops/ints.h"
 #include "ops/op_def.h"
 
@@ -36,6 +37,14 @@ std::vector<Type> infer_extremum(const InferCtx& c);
 /// OpDef of the maximum (`combine` is Combine::max) or minimum (Combine::min) along attribute
 /// "axes".
 OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine);
+
+/// OpDef of a reduction of a bool tensor along attribute "axes". `lowered` returns its result; the
+/// SumAttrs hold "axes" and "keep_dims".
+OpDef logical_reduction_def(std::string name, std::string doc,
+                            std::function<Value(Value x, const SumAttrs& along)> lowered);
+
+/// OpDef of an argmax or argmin along attribute "axis": the index of the first maximum of key(x).
+OpDef arg_extremum_def(std::string name, std::string doc, std::function<Value(Value x)> key);
 
 /// Returns a Reduce that combines body(x) over the elements x of operand 0 along attribute "axes".
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);

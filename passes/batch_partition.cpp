@@ -167,9 +167,15 @@ class Body {
     }
   }
 
-  BatchPartition read(const Expr& e) const {
+  BatchPartition read(const Expr& e) {
     const auto i = static_cast<size_t>(e.node().ivalue);
     const Shape& shape = op_.operands[i].shape();
+    // An element that the data of a sample select belongs to the sample.
+    const bool selected = std::ranges::any_of(
+        e.args(), [&](const Expr& at) { return of(at).kind == BatchPartition::per_sample; });
+    if (selected && operands_[i].kind == BatchPartition::same) {
+      return {BatchPartition::per_sample, operands_[i].power};
+    }
     const size_t dim = batch_dim(shape);
     if (operands_[i].kind != BatchPartition::per_sample || dim == shape.size()) return operands_[i];
     const Expr& at = e.args()[dim];

@@ -1,7 +1,5 @@
 #include "ops/loss/label.h"
 
-#include "ops/operators.h"
-
 namespace fluid {
 
 void require_labels(const InferCtx& c) {
@@ -13,12 +11,6 @@ void require_labels(const InferCtx& c) {
   c.require(
       is_integer(label.dtype) && label.shape == rows,
       "expects integer labels " + rows.str() + " for rows " + x.str() + ", got " + label.str());
-}
-
-Value unsqueeze_last(Value x) {
-  Shape shape = x.shape();
-  shape.push_back(1);
-  return reshape(x, shape);
 }
 
 }  // namespace fluid

@@ -8,8 +8,4 @@ namespace fluid {
 /// class index per row.
 void require_labels(const InferCtx& c);
 
-/// Appends a dimension of extent 1 to `x`, which holds one value per row. The result broadcasts
-/// with the rows [..., C].
-Value unsqueeze_last(Value x);
-
 }  // namespace fluid

@@ -1,42 +1,149 @@
-#include "ops/loss/label.h"
+#include "ops/loss/class_loss.h"
+#include "ops/loss/loss_reduction.h"
 #include "ops/operators.h"
 
 namespace fluid {
+namespace {
+
+bool has_soft_labels(const ir::Op& op) { return is_float(op.operands[1].dtype()); }
+
+std::vector<Type> infer_cross_entropy(const InferCtx& c) {
+  const Shape rows = require_class_rows(c);
+  const Type &x = c.in(0), &target = c.in(1);
+  const double smoothing = c.attr<double>("label_smoothing");
+  c.require(smoothing >= 0 && smoothing <= 1, "label_smoothing must be in [0, 1]");
+  if (target != x) {
+    require_class_indices(c, rows, " or probabilities " + x.str());
+  } else {
+    c.require(c.attr<std::vector<int64_t>>("ignore_index").empty(),
+              "ignore_index needs class indices, but the target holds probabilities " + x.str());
+  }
+  return {reduced_loss_type(c, {x.dtype, rows, {}})};
+}
+
+/// Terms of the cross-entropy of the softmax of each row.
+class CrossEntropy {
+ public:
+  template <class Ctx>
+  explicit CrossEntropy(const Ctx& c)
+      : op_(c.op()), rows_(c), smoothing_(c.template attr<double>("label_smoothing")) {}
+
+  const ClassRows& rows() const { return rows_; }
+
+  /// Returns the loss of each row, for class indices: its weight times -log(softmax(x)[label]),
+  /// smoothed.
+  Value loss_of_indices() const {
+    const Value x = rows_.x();
+    const Value largest = max(x, {.axes = axis(), .keep_dims = true});
+    const Value total = sum(exp(x - largest), {.axes = axis(), .keep_dims = true});
+    const Value own = rows_.at_label(x);
+    Value loss = rows_.without_classes(log(total) - (own - largest));
+    if (const Value weights = rows_.row_weights()) loss = rows_.counted(loss * weights);
+    if (smoothing_ == 0) return loss;
+    const Value uniform = rows_.class_sum(weighted(losses()));
+    return (1 - smoothing_) * loss + rows_.counted(uniform * uniform_share());
+  }
+
+  /// Returns the loss of each row, for probabilities.
+  Value loss_of_probabilities() const {
+    return rows_.class_sum(weighted(probabilities() * losses()));
+  }
+
+  /// Returns the gradient of each element of x: d * (softmax(x) * sum(k) - k), where k is the
+  /// factor of -log(softmax(x)) in the loss, and `d` the gradient of the row's loss.
+  Value dx(Value d) const {
+    const Value k = weighted(probabilities());
+    Value p = softmax(rows_.x(), {.axis = axis()});
+    const bool sums_to_one = !has_soft_labels(op_) && !rows_.weighted();
+    if (!sums_to_one) p = p * rows_.per_row(rows_.class_sum(k));
+    const Value error = p - k;
+    return error * of_elements(d);
+  }
+
+  /// Returns -log(softmax(x)) of each class.
+  Value losses() const { return -log_softmax(rows_.x(), {.axis = axis()}); }
+
+  Value weighted(Value v) const {
+    const Value weights = rows_.class_weights();
+    return weights ? v * weights : v;
+  }
+
+  /// Returns the smoothed probabilities of the target.
+  Value probabilities() const {
+    const Value given =
+        has_soft_labels(op_) ? cast(op_.operands[1], rows_.x().dtype()) : rows_.one_hot_labels();
+    return smoothing_ == 0 ? given : (1 - smoothing_) * given + uniform_share();
+  }
+
+  /// Reshapes `v`, one value per row or a scalar, so that it broadcasts with x.
+  Value of_elements(Value v) const { return rows_.per_row(broadcast_to(v, rows_.rows())); }
+
+  double smoothing() const { return smoothing_; }
+
+ private:
+  double uniform_share() const { return smoothing_ / static_cast<double>(rows_.classes()); }
+
+  int64_t axis() const { return op_.attrs.get<int64_t>("axis"); }
+
+  const ir::Op& op_;
+  ClassRows rows_;
+  double smoothing_;
+};
+
+Values expand_cross_entropy(const ExpandCtx& c) {
+  const CrossEntropy entropy(c);
+  if (!has_soft_labels(c.op())) return {entropy.rows().reduced(entropy.loss_of_indices())};
+  return {reduced_loss(entropy.loss_of_probabilities(), c.attrs(), c.in(0).dtype())};
+}
+
+Values cross_entropy_grad(const GradCtx& c) {
+  const CrossEntropy entropy(c);
+  const ClassRows& rows = entropy.rows();
+  const bool soft = has_soft_labels(c.op());
+  const Value d = soft ? gradient_of_elements(c.dout(0), rows.rows(), c.attrs())
+                       : rows.gradient_of_rows(c.dout(0));
+  Values gradients = {cast(entropy.dx(d), c.in(0).dtype()), {}};
+  if (soft) {
+    const Value losses = entropy.weighted(entropy.losses()) * entropy.of_elements(d);
+    gradients[1] = cast(losses * (1 - entropy.smoothing()), c.in(1).dtype());
+  }
+  if (!rows.weighted()) return gradients;
+  Value dweight = entropy.probabilities() * entropy.losses() * entropy.of_elements(d);
+  const Value part = soft ? Value() : rows.gradient_of_divisor(c.dout(0), c.out(0));
+  if (part) dweight = dweight + rows.one_hot_labels() * entropy.of_elements(part);
+  gradients.push_back(rows.gradient_of_weights(dweight));
+  return gradients;
+}
+
+}  // namespace
 
 OpDef softmax_cross_entropy_op() {
+  std::vector<AttrDef> attrs = class_loss_attrs();
+  attrs.push_back({"label_smoothing", 0.0,
+                   "in [0, 1]: share of the uniform distribution in the target distribution"});
   return OpDef{
       .name = "softmax_cross_entropy",
       .doc =
-          "Cross-entropy of softmax(x) and class indices: -log(softmax(x)[label]) per row. A label "
-          "out of range raises an error.",
-      .inputs = {{"x", "float logits [..., C]"},
-                 {"label", "integer class indices, x's shape without C"}},
-      .attrs = {},
-      .outputs = {{"loss", "one value per row"}},
-      .infer =
-          [](const InferCtx& c) {
-            require_labels(c);
-            return std::vector{Type{c.in(0).dtype, c.in(1).shape, {}}};
-          },
-      .grad = GradFn([](const GradCtx& c) {
-        const Value x = c.in(0), label = c.in(1);
-        const Value error = softmax(x, {.axis = -1}) - one_hot(label, {.to = x.type()});
-        return Values{error * unsqueeze_last(c.dout(0)), {}};
-      }),
+          "Cross-entropy of softmax(x) and the target, per row: -weight[label] * "
+          "log(softmax(x)[label]) for class indices, -sum(weight * target * log(softmax(x))) for "
+          "probabilities. It is cross_entropy of PyTorch. A label out of range raises an error. "
+          "With class indices and weight or ignore_index, a mean divides by the sum of the weights "
+          "of the rows; such a mean does not decompose into micro-batches or ranks.",
+      .inputs = {{"x", "float logits, C classes along `axis`"},
+                 {"target",
+                  "integer class indices of x's shape without C, or probabilities of x's type"},
+                 class_weight_port()},
+      .attrs = attrs,
+      .outputs = {{"loss", "one value per row, or a scalar"}},
+      .infer = infer_cross_entropy,
+      .grad = GradFn(cross_entropy_grad),
       .effects = Pure{},
       .amp = {Amp::kF32},
-      .cost = [](const CostCtx& c) { return Cost{.flops = 4 * c.numel_in(0)}; },
+      .cost = [](const CostCtx& c) { return Cost{.flops = 12 * c.numel_in(0)}; },
       .in_place = {},
-      .lower = Expand{[](const ExpandCtx& c) {
-        const Value x = c.in(0), label = c.in(1);
-        const Value largest = max(x, {.axes = -1, .keep_dims = true});
-        const Value total = sum(exp(x - largest), {.axes = -1, .keep_dims = true});
-        const Shape& rows = label.shape();
-        const Value own = take_along_axis(x, unsqueeze_last(label));
-        return Values{reshape(log(total) - (own - largest), rows)};
-      }},
+      .lower = Expand{expand_cross_entropy},
       .kernels = {},
-      .version = 1,
+      .version = 2,  // 1 had no attributes and no weight
   };
 }
 

@@ -28,7 +28,7 @@ def flat(tensor):
     return [v if math.isfinite(v) else str(v) for v in values]
 
 
-def case(op, shapes, attrs, function, levels=1009, label=None, inputs=None):
+def case(op, shapes, attrs, function, levels=1009, label=None, inputs=None, label_at=None):
     given = inputs
     if given is None:
         inputs = [numbers(s, i + 1, levels).requires_grad_() for i, s in enumerate(shapes)]
@@ -38,6 +38,8 @@ def case(op, shapes, attrs, function, levels=1009, label=None, inputs=None):
              "grads": [x.grad if x.grad is None else flat(x.grad) for x in inputs]}
     if label is not None:
         entry["label"] = label
+    if label_at is not None:
+        entry["label_at"] = label_at
     if given is not None:
         entry["inputs"] = [flat(x) for x in given]
     return entry
@@ -107,6 +109,24 @@ def norms():
     yield batch_norm([4, 3, 5, 2], 1e-5)
     yield batch_norm([7, 4], 0.125)
     yield batch_norm([2, 3, 6], 1e-3)
+    for axis, operands in ((-1, 3), (1, 3), (-1, 2), (0, 1)):
+        shape = [2, 3, 4]
+        scale = shape[axis:]
+        yield case("layer_norm", ([shape, scale, scale])[:operands], {"axis": axis, "eps": 1e-3},
+                   lambda a, *p: F.layer_norm(a, scale, *p, eps=1e-3))
+        yield case("rms_norm", ([shape, scale])[:operands], {"axis": axis, "eps": 1e-3},
+                   lambda a, *p: F.rms_norm(a, scale, *p, eps=1e-3))
+    yield case("group_norm", [[2, 6, 2, 3], [6], [6]], {"groups": 3, "eps": 1e-3},
+               lambda a, w, b: F.group_norm(a, 3, w, b, 1e-3))
+    yield case("group_norm", [[3, 4]], {"groups": 2}, lambda a: F.group_norm(a, 2))
+    yield case("instance_norm", [[2, 3, 2, 3], [3], [3]], {"eps": 1e-3},
+               lambda a, w, b: F.instance_norm(a, None, None, w, b, True, 0.0, 1e-3))
+    for size in (2, 3, 5):
+        yield case("lrn", [[2, 4, 3]], {"size": size, "alpha": 0.5, "beta": 0.75, "k": 1.5},
+                   lambda a: F.local_response_norm(a, size, 0.5, 0.75, 1.5))
+    for p, axis, eps in ((1, 1, 1e-12), (2, -1, 1e-12), (2, 0, 0.75)):
+        yield case("lp_normalize", [[2, 3, 2]], {"p": p, "axis": axis, "eps": eps},
+                   lambda a: F.normalize(a, p, axis, eps))
 
 
 def losses():
@@ -117,6 +137,131 @@ def losses():
                lambda a, l: F.cross_entropy(a, l, reduction="none"), label=[0, 6, 3, 3, 1])
     yield case("mse_loss", [[3, 5], [3, 5]], {},
                lambda a, b: F.mse_loss(a, b, reduction="none"))
+
+
+def class_losses():
+    """PyTorch has no gradient of class weights, so weighted losses are written out and compared."""
+    def weighted(loss, x, w, label, reduction, ignore):
+        counts = label != ignore
+        rows = x.movedim(1, -1)
+        own = label.where(counts, 0)
+        log_p = rows if loss is F.nll_loss else F.log_softmax(rows, -1)
+        weights = w[own] * counts
+        y = -weights * log_p.gather(-1, own[..., None])[..., 0]
+        y = {"none": y, "sum": y.sum(), "mean": y.sum() / weights.sum()}[reduction]
+        torch.testing.assert_close(y.detach(), loss(x.detach(), label, w.detach(),
+                                                    reduction=reduction, ignore_index=ignore))
+        return y
+    labels = {2: [0, 3, 2, 2, 1], 3: [[1, 0], [2, 2], [3, 1]]}
+    for op, loss in (("nll_loss", F.nll_loss), ("softmax_cross_entropy", F.cross_entropy)):
+        for shape in ([5, 4], [3, 4, 2]):
+            label = labels[len(shape)]
+            for reduction in ("none", "mean") if len(shape) == 2 else ("mean", "sum"):
+                attrs = {"axis": 1, "reduction": reduction, "ignore_index": [2]}
+                yield case(op, [shape], attrs,
+                           lambda a, l: loss(a, l, reduction=reduction, ignore_index=2),
+                           label=label)
+                yield case(op, [shape, [4]], attrs,
+                           lambda a, w, l: weighted(loss, a, w, l, reduction, 2),
+                           label=label, label_at=1,
+                           inputs=[numbers(shape, 1).requires_grad_(),
+                                   (numbers([4], 2) + 1).requires_grad_()])
+
+    def smoothed(x, w, label):
+        log_p, share = F.log_softmax(x, 1), 0.2 / 4
+        y = -(0.8 * w[label] * log_p.gather(1, label[:, None])[:, 0] + share * (w * log_p).sum(1))
+        y = y.sum() / w[label].sum()
+        torch.testing.assert_close(y.detach(), F.cross_entropy(
+            x.detach(), label, w.detach(), label_smoothing=0.2))
+        return y
+
+    def soft(x, target, w):
+        y = -(w * target * F.log_softmax(x, 1)).sum() / len(x)
+        torch.testing.assert_close(y.detach(), F.cross_entropy(
+            x.detach(), target.detach(), w.detach()))
+        return y
+    yield case("softmax_cross_entropy", [[5, 4], [4]],
+               {"reduction": "mean", "label_smoothing": 0.2}, smoothed, label=labels[2], label_at=1)
+    yield case("softmax_cross_entropy", [[3, 4], [3, 4], [4]], {"reduction": "mean"}, soft)
+
+
+def soft_labels():
+    for reduction in ("mean", "sum"):
+        for smoothing in (0.0, 0.25):
+            attrs = {"reduction": reduction, "label_smoothing": smoothing, "axis": 1}
+            options = {"reduction": reduction, "label_smoothing": smoothing}
+            yield case("softmax_cross_entropy", [[3, 4], [3, 4]], attrs,
+                       lambda a, b: F.cross_entropy(a, b, **options))
+            yield case("softmax_cross_entropy", [[2, 3, 2]], attrs,
+                       lambda a, l: F.cross_entropy(a, l, **options), label=[[1, 0], [2, 2]])
+
+
+def pair_losses():
+    def pair(op, function, x=None, target=None, **attrs):
+        """`function` takes `reduction` and `attrs`; operands are 12 numbers."""
+        for reduction in ("none", "mean"):
+            given = [torch.tensor(v, dtype=torch.float64) if v else 2 * numbers([12], i + 1)
+                     for i, v in enumerate((x, target))]
+            inputs = [v.clone().detach().requires_grad_() for v in given]
+            yield case(op, [[12], [12]], {"reduction": reduction, **attrs},
+                       lambda a, b: function(a, b, reduction=reduction, **attrs), inputs=inputs)
+    nan, inf = math.nan, math.inf
+    odd = [1.0, nan, 0.5, 0.5, inf, -inf, 2.5, -0.25, 0.0, 3.0, -4.0, inf]
+    even = [nan, 1.0, 0.5, 1.0, 1.0, inf, 0.0, -0.0, 0.0, -2.0, -3.0, inf]
+    shares = [0.0, 1.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 0.9375, 0.0625, 0.5]
+    bits = [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.5]
+    inner = [0.999, 0.001] + shares[2:]
+    scores = [40.0, -40.0, 1000.0, -1000.0, 3.0, -2.0, 1.0, -1.0, 0.0, 0.5, -0.5, 0.25]
+    signs = [-1.0, 1.0] * 6
+    yield from pair("mse_loss", F.mse_loss, odd, even)
+    yield from pair("l1_loss", F.l1_loss, odd, even)
+    yield from pair("smooth_l1_loss", F.smooth_l1_loss, odd, even, beta=0.5)
+    yield from pair("smooth_l1_loss", F.smooth_l1_loss, beta=0.0)
+    yield from pair("huber_loss", F.huber_loss, odd, even, delta=0.75)
+    yield from pair("kl_div", F.kl_div, None, inner)
+    yield from pair("kl_div", F.kl_div, log_target=True)
+    yield from pair("binary_cross_entropy", F.binary_cross_entropy, inner, shares)
+    yield from pair("binary_cross_entropy_with_logits", F.binary_cross_entropy_with_logits,
+                    scores, bits)
+
+    def reduced(y, reduction):
+        return {"none": y, "mean": y.mean(), "sum": y.sum()}[reduction]
+
+    def hinge(x, target, reduction):
+        return reduced(torch.relu(1 - target * x), reduction)
+
+    def focal(x, target, reduction, alpha, gamma):
+        """torchvision.ops.sigmoid_focal_loss"""
+        p = torch.sigmoid(x)
+        entropy = F.binary_cross_entropy_with_logits(x, target, reduction="none")
+        y = entropy * (1 - (p * target + (1 - p) * (1 - target))) ** gamma
+        if alpha >= 0:
+            y = (alpha * target + (1 - alpha) * (1 - target)) * y
+        return reduced(y, reduction)
+    def weighted_logits(x, target, weight, reduction):
+        """PyTorch has no gradient of pos_weight, so the loss is written out and compared."""
+        y = reduced(F.softplus(-x) * target * weight + F.softplus(x) * (1 - target), reduction)
+        torch.testing.assert_close(y.detach(), F.binary_cross_entropy_with_logits(
+            x.detach(), target.detach(), pos_weight=weight.detach(), reduction=reduction))
+        return y
+    yield from pair("hinge_loss", hinge, scores, signs)
+    yield from pair("focal_loss", focal, None, bits, alpha=0.25, gamma=2.0)
+    yield from pair("focal_loss", focal, None, bits, alpha=-1.0, gamma=1.5)
+    for reduction in ("none", "mean"):
+        attrs = {"reduction": reduction}
+        yield case("binary_cross_entropy_with_logits", [[3, 4], [3, 4], [4]], attrs,
+                   lambda a, b, w: weighted_logits(a, b, w, reduction))
+        yield case("cosine_embedding_loss", [[4, 3], [4, 3]], {"margin": -0.5, **attrs},
+                   lambda a, b, l: F.cosine_embedding_loss(a, b, l, -0.5, reduction=reduction),
+                   label=[1, -1, -1, 1])
+        for p, swap in ((2, False), (2, True), (1, True)):
+            yield case("triplet_margin_loss", [[4, 3]] * 3,
+                       {"margin": 0.5, "p": p, "swap": swap, **attrs},
+                       lambda a, b, c: F.triplet_margin_loss(a, b, c, 0.5, p, 1e-6, swap,
+                                                             reduction=reduction))
+        yield case("dice_loss", [[3, 4], [3, 4]], {"smooth": 2.0, **attrs},
+                   lambda a, b: reduced(
+                       1 - (2 * (a * b).sum(1) + 2) / (a.sum(1) + b.sum(1) + 2), reduction))
 
 
 def nonfinite():
@@ -241,6 +386,37 @@ def shapes():
         yield case("pad", [[1, 2, 4]], attrs, lambda a: F.pad(a, (2, 3), torchs))
         attrs = {"low": [0, 0, 1, 2], "high": [0, 0, 2, 0], "mode": mode}
         yield case("pad", [[1, 1, 3, 4]], attrs, lambda a: F.pad(a, (2, 0, 1, 2), torchs))
+def reductions():
+    nan, inf = math.nan, math.inf
+    rows = [[nan, 1.0, -2.0], [3.0, inf, -1.0], [-inf, -inf, -inf], [-inf, inf, 2.0],
+            [0.0, 0.0, 0.0], [900.0, 901.0, -900.0], [1.0, 1.0, -inf], [1.0, nan, nan]]
+
+    def special(op, attrs, function):
+        x = torch.tensor(rows, dtype=torch.float64).requires_grad_()
+        return case(op, [[8, 3]], attrs, function, inputs=[x])
+    norm = torch.linalg.vector_norm
+    functions = (("logsumexp", torch.logsumexp), ("norm_l2", lambda a, d: norm(a, 2, d)),
+                 ("norm_l1", lambda a, d: norm(a, 1, d)))
+    for op, function in functions:
+        yield special(op, {"axes": [1]}, lambda a: function(a, 1))
+        yield case(op, [[2, 3, 2]], {"axes": [0, 2]}, lambda a: function(a, (0, 2)))
+    for op, function in (("var", torch.var), ("std", torch.std)):
+        for correction in (0, 1, 3):
+            attrs = {"axes": [1], "correction": correction}
+            yield special(op, attrs, lambda a: function(a, 1, correction=correction))
+        yield case(op, [[2, 3, 2]], {"axes": [0, 2]}, lambda a: function(a, (0, 2)))
+
+    def without_gradient(op, attrs, y, dtype, values):
+        return {"op": op, "shapes": [list(values.shape)], "levels": 1, "attrs": attrs,
+                "dtype": dtype, "inputs": [flat(values.double())], "y": flat(y.double())}
+    x = torch.tensor(rows, dtype=torch.float64)
+    for op, function in (("argmin", torch.argmin), ("argmax", torch.argmax)):
+        for axis in (0, 1):
+            yield without_gradient(op, {"axis": axis}, function(x, axis), "f64", x)
+    truth = torch.tensor([[True, True], [True, False], [False, False]])
+    for op, function in (("any", torch.any), ("all", torch.all)):
+        for axis in (0, 1):
+            yield without_gradient(op, {"axes": [axis]}, function(truth, axis), "bool", truth)
 
 
 def optimizers():
@@ -269,8 +445,8 @@ def optimizers():
 
 
 def main():
-    parts = (convolutions, pools, resizes, norms, losses, nonfinite, functions, products,
-             activations, steps, shapes)
+    parts = (convolutions, pools, resizes, norms, losses, class_losses, soft_labels, pair_losses,
+             nonfinite, functions, products, reductions, activations, steps, shapes)
     lines = [json.dumps(c) for part in parts for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (

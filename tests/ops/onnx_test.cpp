@@ -121,7 +121,7 @@ TEST(Onnx, OperatorVectors) {
     expect_vector(test, *use);
     ++checked;
   }
-  EXPECT_GE(checked, 209);
+  EXPECT_GE(checked, 290);
   RecordProperty("vectors", checked);
 }
 

@@ -74,7 +74,9 @@ std::optional<OpDef> wrong_forward(OpDef def) {
   } else if (const Expand* expand = std::get_if<Expand>(&*def.lower)) {
     def.lower.value = Expand{[right = expand->ops](const ExpandCtx& c) {
       Values results = right(c);
-      results[0] = results[0] + (is_float(results[0].dtype()) ? 1e-3 : 1.0);
+      const bool of_bools = results[0].dtype() == boolean;
+      results[0] = of_bools ? logical_not(results[0])
+                            : results[0] + (is_float(results[0].dtype()) ? 1e-3 : 1.0);
       return results;
     }};
   } else {

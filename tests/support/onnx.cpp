@@ -20,6 +20,7 @@ const std::map<std::string, std::string> kOps = {{"Abs", "abs"},
                                                  {"Add", "add"},
                                                  {"And", "logical_and"},
                                                  {"ArgMax", "argmax"},
+                                                 {"ArgMin", "argmin"},
                                                  {"Asin", "asin"},
                                                  {"Atan", "atan"},
                                                  {"Ceil", "ceil"},
@@ -51,11 +52,16 @@ const std::map<std::string, std::string> kOps = {{"Abs", "abs"},
                                                  {"Or", "logical_or"},
                                                  {"Pow", "pow"},
                                                  {"Reciprocal", "reciprocal"},
+                                                 {"ReduceL1", "norm_l1"},
+                                                 {"ReduceL2", "norm_l2"},
+                                                 {"ReduceLogSum", "logsumexp"},
+                                                 {"ReduceLogSumExp", "logsumexp"},
                                                  {"ReduceMax", "max"},
                                                  {"ReduceMean", "mean"},
                                                  {"ReduceMin", "min"},
                                                  {"ReduceProd", "prod"},
                                                  {"ReduceSum", "sum"},
+                                                 {"ReduceSumSquare", "sum_squares"},
                                                  {"Relu", "relu"},
                                                  {"Round", "round"},
                                                  {"Sigmoid", "sigmoid"},
@@ -75,6 +81,13 @@ const std::map<std::string, std::string> kOps = {{"Abs", "abs"},
 
 bool is_reduction(const std::string& op) { return op.starts_with("Reduce"); }
 
+/// The extremum of bools, where true counts as 1.
+const std::map<std::string, std::string> kBoolOps = {{"ReduceMax", "any"}, {"ReduceMin", "all"}};
+
+bool is_defined_over_nothing(const std::string& op) {
+  return op != "ReduceMax" && op != "ReduceMin" && op != "ReduceMean";
+}
+
 /// Whether the vector asks for what our op of that name does: no broadcasting of old, no mixed or
 /// integer powers, no vectors in matmul, no reduction of nothing, and exactly two operands for the
 /// binary ops.
@@ -87,13 +100,22 @@ bool applies(const Json& node, const std::vector<Tensor>& inputs) {
   }
   const Json& attrs = node.at("attrs");
   if (attrs.contains("broadcast")) return false;
-  if (op == "ArgMax") return !attrs.contains("select_last_index");
+  if (op.starts_with("Arg")) return !attrs.contains("select_last_index");
   if (op == "Flatten") return attrs.value("axis", 1) == 1;
-  if (is_reduction(op))
-    return !attrs.contains("noop_with_empty_axes") && inputs[0].numel() > 0 &&
-           is_float(inputs[0].dtype());
+  if (is_reduction(op)) {
+    if (attrs.contains("noop_with_empty_axes")) return false;
+    if (inputs[0].dtype() == boolean) return kBoolOps.contains(op);
+    return is_float(inputs[0].dtype()) && (inputs[0].numel() > 0 || is_defined_over_nothing(op));
+  }
   if (op == "Pow" || op == "Div" || op == "Abs") return is_float(inputs[0].dtype());
   return (op != "Max" && op != "Min") || inputs.size() == 2;
+}
+
+/// log(sum(x)) is logsumexp(log(x)).
+Tensor logarithms(const Tensor& x) {
+  Tensor y = x.cast(f64);
+  for (double& v : y.as<double>()) v = std::log(v);
+  return y.cast(x.dtype());
 }
 
 Attrs attrs_of(const Json& node, std::vector<Tensor>& inputs) {
@@ -104,8 +126,9 @@ Attrs attrs_of(const Json& node, std::vector<Tensor>& inputs) {
   if (given.contains("approximate"))
     attrs.set("approximate", given.at("approximate").get<std::string>());
   if (given.contains("axis")) attrs.set("axis", given.at("axis").get<int64_t>());
-  if (op == "ArgMax" && !given.contains("axis")) attrs.set("axis", int64_t{0});
-  if (op == "ArgMax" || is_reduction(op)) attrs.set("keep_dims", given.value("keepdims", 1) != 0);
+  const bool arg = op.starts_with("Arg");
+  if (arg && !given.contains("axis")) attrs.set("axis", int64_t{0});
+  if (arg || is_reduction(op)) attrs.set("keep_dims", given.value("keepdims", 1) != 0);
   if (!is_reduction(op)) return attrs;
   List axes = given.value("axes", List{});
   if (inputs.size() > 1) {
@@ -113,6 +136,7 @@ Attrs attrs_of(const Json& node, std::vector<Tensor>& inputs) {
       axes.push_back(inputs[1].as<int64_t>()[static_cast<size_t>(i)]);
   }
   inputs.resize(1);
+  if (op == "ReduceLogSum") inputs[0] = logarithms(inputs[0]);
   attrs.set("axes", axes);
   return attrs;
 }
@@ -333,6 +357,40 @@ Use range(const Json&, const std::vector<Tensor>& in) {
   return OnnxUse{"arange", {}, {{"type", type}, {"start", start}, {"step", step}}, {}};
 }
 
+/// The class axis of ONNX's losses is 1.
+Use class_loss(const std::string& op, const Json& given, const std::vector<Tensor>& in) {
+  Attrs attrs = {{"axis", int64_t{1}}, {"reduction", given.value("reduction", "mean")}};
+  if (given.contains("ignore_index")) attrs.set("ignore_index", List{given.at("ignore_index")});
+  return OnnxUse{op, in, attrs, {}};
+}
+
+Use normalization(const std::string& op, const Json& given, const std::vector<Tensor>& in,
+                  Attrs attrs = {}) {
+  if (given.contains("epsilon")) attrs.set("eps", given.at("epsilon").get<double>());
+  if (given.contains("axis")) attrs.set("axis", given.at("axis").get<int64_t>());
+  return OnnxUse{op, in, attrs, {}};
+}
+
+/// Absent for a window of even size, which lies elsewhere in ONNX.
+Use lrn(const Json& given, const std::vector<Tensor>& in) {
+  const auto size = given.at("size").get<int64_t>();
+  if (size % 2 == 0) return std::nullopt;
+  return OnnxUse{"lrn",
+                 in,
+                 {{"size", size},
+                  {"alpha", given.value("alpha", 1e-4)},
+                  {"beta", given.value("beta", 0.75)},
+                  {"k", given.value("bias", 1.0)}},
+                 {}};
+}
+
+Use lp_normalization(const Json& given, const std::vector<Tensor>& in) {
+  return OnnxUse{"lp_normalize",
+                 in,
+                 {{"axis", given.value("axis", int64_t{-1})}, {"p", given.value("p", int64_t{2})}},
+                 {}};
+}
+
 using Translate = std::function<Use(const Json& attrs, const std::vector<Tensor>& inputs)>;
 
 const std::map<std::string, Translate> kTranslations = {
@@ -374,7 +432,25 @@ const std::map<std::string, Translate> kTranslations = {
     {"Swish", swish},
     {"Tile", tile},
     {"Trilu", trilu},
-    {"Unsqueeze", [](const Json& a, const auto& in) { return with_axes("unsqueeze", a, in); }}};
+    {"Unsqueeze", [](const Json& a, const auto& in) { return with_axes("unsqueeze", a, in); }},
+    {"LayerNormalization",
+     [](const Json& given, const auto& in) { return normalization("layer_norm", given, in); }},
+    {"RMSNormalization",
+     [](const Json& given, const auto& in) { return normalization("rms_norm", given, in); }},
+    {"InstanceNormalization",
+     [](const Json& given, const auto& in) { return normalization("instance_norm", given, in); }},
+    {"GroupNormalization",
+     [](const Json& given, const auto& in) {
+       return normalization("group_norm", given, in,
+                            {{"groups", given.at("num_groups").get<int64_t>()}});
+     }},
+    {"LRN", lrn},
+    {"LpNormalization", lp_normalization},
+    {"NegativeLogLikelihoodLoss",
+     [](const Json& given, const auto& in) { return class_loss("nll_loss", given, in); }},
+    {"SoftmaxCrossEntropyLoss", [](const Json& given, const auto& in) {
+       return class_loss("softmax_cross_entropy", given, in);
+     }}};
 
 }  // namespace
 
@@ -384,7 +460,8 @@ std::optional<OnnxUse> use_of(const Json& node, const std::vector<Tensor>& input
   if (translation != kTranslations.end()) return translation->second(node.at("attrs"), inputs);
   const auto same = kOps.find(node.at("op"));
   if (same == kOps.end() || !applies(node, inputs)) return std::nullopt;
-  OnnxUse use{same->second, inputs, {}, {}};
+  const bool bools = kBoolOps.contains(same->first) && inputs[0].dtype() == boolean;
+  OnnxUse use{bools ? kBoolOps.at(same->first) : same->second, inputs, {}, {}};
   use.attrs = attrs_of(node, use.operands);
   return use;
 }

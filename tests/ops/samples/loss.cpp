@@ -42,18 +42,6 @@ OpTest softmax_test(const std::string& op, bool logarithm) {
   return t;
 }
 
-OpTest mse_loss_test() {
-  OpTest t = binary_test("mse_loss", [](double a, double b) { return (a - b) * (a - b); });
-  t.samples = {{{random_tensor({3, 5}), random_tensor({3, 5}, -2, 2, 1)}, {}, {}},
-               {{random_tensor({0}), random_tensor({0})}, {}, {}},
-               {{random_tensor({}), random_tensor({}, -2, 2, 1)}, {}, {}},
-               {{random_tensor({37}), random_tensor({37}, -2, 2, 1)}, {}, {0, 0}}};
-  t.bad = {{{{f32, {2}, {}}, {f32, {1}, {}}},
-            {},
-            "mse_loss: expects two float tensors of equal type, got f32[2] and f32[1]"}};
-  return t;
-}
-
 /// Classes in [low, high) of any integer dtype.
 Tensor labels(Extents shape, double low, double high, DType dtype = i64) {
   Tensor t = random_tensor(std::move(shape), low, high, 5);
@@ -178,8 +166,6 @@ OpTest one_hot_test() {
 
 const AddOpTest kSoftmax(softmax_test("softmax", false));
 const AddOpTest kLogSoftmax(softmax_test("log_softmax", true));
-const AddOpTest kSquareError(mse_loss_test());
-const AddOpTest kCrossEntropy(labelled_test("softmax_cross_entropy", cross_entropy));
 const AddOpTest kCrossEntropyOutside(mislabelled_test("softmax_cross_entropy", cross_entropy));
 const AddOpTest kAccuracy(accuracy_test());
 const AddOpTest kAccuracyOutside(mislabelled_test("accuracy", correct_and_rows));

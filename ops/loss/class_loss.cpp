@@ -1,0 +1,142 @@
+#include "ops/loss/class_loss.h"
+
+#include "ops/elementwise.h"
+#include "ops/loss/loss_reduction.h"
+#include "ops/nn/axis.h"
+#include "ops/operators.h"
+#include "ops/reduction.h"
+
+namespace fluid {
+namespace {
+
+/// Moves the last axis of `v` to place `axis`.
+Value with_last_axis_at(Value v, int64_t axis) {
+  const int64_t last = v.shape().rank() - 1;
+  if (axis == last) return v;
+  Ints perm;
+  for (int64_t d = 0; d < last; ++d) perm.push_back(d);
+  perm.insert(perm.begin() + axis, last);
+  return transpose(v, {.perm = perm});
+}
+
+Value in_compute_dtype(Value v) { return cast(v, compute_dtype(v.dtype())); }
+
+}  // namespace
+
+std::vector<AttrDef> class_loss_attrs() {
+  return {{"axis", int64_t{-1}, "axis of the classes; negative: counted from the end"},
+          {"ignore_index", std::vector<int64_t>{},
+           "label of rows whose loss and weight are 0; empty: none"},
+          reduction_attr()};
+}
+
+PortDef class_weight_port() {
+  return {.name = "weight", .doc = "weight of each class [C], x's dtype", .optional = true};
+}
+
+Shape require_class_rows(const InferCtx& c) {
+  const Type& x = c.in(0);
+  infer_along_axis(c);
+  const int64_t axis = axis_of(c.attrs(), x.shape.rank());
+  const Dim& classes = x.shape[static_cast<size_t>(axis)];
+  c.require(!classes.batch, "axis " + std::to_string(c.attr<int64_t>("axis")) +
+                                " of the classes is the batch dimension of " + x.str());
+  c.require(classes.size != 0, "rows of zero classes: " + x.str());
+  const Type weight{x.dtype, {classes}, {}};
+  c.require(!c.has(2) || c.in(2) == weight, "weight must be " + weight.str() +
+                                                ", one number per class" +
+                                                (c.has(2) ? ", got " + c.in(2).str() : ""));
+  c.require(c.attr<std::vector<int64_t>>("ignore_index").size() <= 1,
+            "ignore_index must be one label or empty");
+  return reduced_shape(x.shape, axis, false);
+}
+
+void require_class_indices(const InferCtx& c, const Shape& rows, const std::string& also) {
+  const Type &x = c.in(0), &label = c.in(1);
+  c.require(is_integer(label.dtype) && label.shape == rows, "expects integer labels " + rows.str() +
+                                                                also + " for rows " + x.str() +
+                                                                ", got " + label.str());
+  const auto& ignored = c.attr<std::vector<int64_t>>("ignore_index");
+  const bool fits =
+      label.dtype != DType::u8 || ignored.empty() || (ignored[0] >= 0 && ignored[0] <= 255);
+  c.require(fits, "ignore_index is not representable in the labels' dtype u8");
+}
+
+ClassRows::ClassRows(const ir::Op& op)
+    : op_(op),
+      x_(in_compute_dtype(op.operands[0])),
+      axis_(axis_of(op.attrs, x_.shape().rank())),
+      rows_(reduced_shape(x_.shape(), axis_, false)),
+      ignored_(op.attrs.get<std::vector<int64_t>>("ignore_index")) {}
+
+Value ClassRows::per_row(Value v) const {
+  return reshape(v, reduced_shape(x_.shape(), axis_, true));
+}
+
+Value ClassRows::class_sum(Value v) const { return sum(v, {.axes = axis_}); }
+
+Value ClassRows::class_weights() const {
+  if (!weighted()) return {};
+  Shape shape(static_cast<size_t>(x_.shape().rank() - axis_), Dim(1));
+  shape[0] = classes();
+  return reshape(in_compute_dtype(op_.operands[2]), shape);
+}
+
+Value ClassRows::gradient_of_weights(Value elements) const {
+  const Value given = op_.operands[2];
+  const Value full = broadcast_to(elements, x_.shape());
+  const Value total = sum_to(full, class_weights().shape());
+  return cast(reshape(total, given.shape()), given.dtype());
+}
+
+Value ClassRows::is_ignored() const {
+  return equal(label(), scalar_like(label(), static_cast<double>(ignored_[0])));
+}
+
+Value ClassRows::at_label(Value v) const {
+  const Value in_range =
+      ignores() ? where(is_ignored(), scalar_like(label(), 0), label()) : label();
+  return take_along_axis(v, per_row(in_range), {.axis = op_.attrs.get<int64_t>("axis")});
+}
+
+Value ClassRows::one_hot_labels() const {
+  Shape shape = rows_;
+  shape.push_back(classes());
+  const Value hot = one_hot(label(), {.to = Type{x_.dtype(), shape, {}}});
+  return with_last_axis_at(hot, axis_);
+}
+
+Value ClassRows::row_weights() const {
+  if (weighted()) {
+    return counted(without_classes(at_label(broadcast_to(class_weights(), x_.shape()))));
+  }
+  if (!ignores()) return {};
+  return where(is_ignored(), scalar_like(x_, 0), scalar_like(x_, 1));
+}
+
+Value ClassRows::counted(Value v) const {
+  return ignores() ? where(is_ignored(), scalar_like(v, 0), v) : v;
+}
+
+Value ClassRows::total_weight() const { return sum(row_weights()); }
+
+Value ClassRows::reduced(Value loss) const {
+  const DType dtype = op_.operands[0].dtype();
+  const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
+  if (mean && divides_by_weights()) return cast(sum(loss) / total_weight(), dtype);
+  return reduced_loss(loss, op_.attrs, dtype);
+}
+
+Value ClassRows::gradient_of_rows(Value dloss) const {
+  const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
+  if (mean && divides_by_weights()) return counted(in_compute_dtype(dloss) / total_weight());
+  return counted(gradient_of_elements(dloss, rows_, op_.attrs));
+}
+
+Value ClassRows::gradient_of_divisor(Value dloss, Value loss) const {
+  const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
+  if (!mean) return {};
+  return counted(-(in_compute_dtype(dloss) * in_compute_dtype(loss) / total_weight()));
+}
+
+}  // namespace fluid

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "ops/ints.h"
+#include "ops/op_def.h"
+
+namespace fluid {
+
+/// How a normalisation op sees its operands. Elements of x that differ only in their indices along
+/// `axes` share their statistics.
+struct NormalizedView {
+  Shape x;      ///< shape to which operand 0 is reshaped
+  Ints axes;    ///< normalised axes of `x`
+  Shape scale;  ///< shape to which scale and bias are reshaped; broadcasts with `x`
+};
+
+/// layer_norm normalises x itself, from attribute `axis` on.
+NormalizedView trailing_view(const Shape& x, const Attrs& attrs);
+/// group_norm normalises x [N, C, ...] as [N, groups, C / groups, ...], within each sample and
+/// group.
+NormalizedView grouped_view(const Shape& x, int64_t groups);
+
+/// Throws UserError unless operand 0 is a float tensor whose dimensions from attribute `axis` on
+/// exist and do not depend on the batch size. Returns these dimensions.
+Shape require_trailing(const InferCtx& c);
+/// Throws UserError unless operand 0 is a float [N, C, ...] of rank `min_rank` or more, of which
+/// only N may be the batch.
+void require_channels(const InferCtx& c, int64_t min_rank);
+/// Throws UserError unless the operands after x have shape `scale` (`role` says what it is) and x's
+/// dtype or the dtype of the statistics, and attribute `eps` is not negative.
+void require_scale(const InferCtx& c, const Shape& scale, const std::string& role);
+
+/// Attribute `eps` and the operands and results of a normalisation that subtracts the mean.
+AttrDef eps_attr();
+std::vector<PortDef> scale_and_bias(const std::string& shape);
+PortDef mean_result(const std::string& shape);
+PortDef rstd_result(const std::string& shape);
+
+/// Normalisation with the mean subtracted: y = (x - mean) * rstd * scale + bias, where rstd = 1 /
+/// sqrt(var + eps). Scale and bias are optional. The statistics are computed in the compute dtype.
+/// Returns y, mean and rstd.
+Values normalize(const ExpandCtx& c, const NormalizedView& view);
+/// Gradient of normalize(), with the sums factored out: dx = rstd * (g - mean(g) - xhat * mean(g *
+/// xhat)), where g = dy * scale and xhat = (x - mean) * rstd (Ba, Kiros and Hinton, "Layer
+/// normalization", 2016).
+Values normalize_grad(const GradCtx& c, const NormalizedView& view);
+
+/// Root mean square normalisation: y = x * rstd * scale, where rstd = 1 / sqrt(mean(x^2) + eps).
+/// Returns y and rstd.
+Values rms_normalize(const ExpandCtx& c, const NormalizedView& view);
+/// Gradient of rms_normalize(): dx = rstd * (g - xhat * mean(g * xhat)), where g = dy * scale and
+/// xhat = x * rstd.
+Values rms_normalize_grad(const GradCtx& c, const NormalizedView& view);
+
+}  // namespace fluid
