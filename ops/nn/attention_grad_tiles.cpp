@@ -34,8 +34,9 @@ void require_attention_grad(const InferCtx& c, size_t mask) {
   c.require(c.in(Operands::kOutputGradient) == y,
             "expects dy " + y.str() + ", got " + c.in(Operands::kOutputGradient).str());
   for (const int i : {Operands::kLogsumexp, Operands::kDelta}) {
-    c.require(c.in(i) == attention_statistics(q),
-              "expects " + attention_statistics(q).str() + ", got " + c.in(i).str());
+    const Type wide = attention_statistics(q), own = {q.dtype, wide.shape, {}};
+    c.require(c.in(i) == wide || c.in(i) == own,
+              "expects " + wide.str() + ", got " + c.in(i).str());
   }
   if (c.has(mask)) require_attention_mask(c, c.in(mask), q, k);
 }

@@ -68,8 +68,9 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
                     int by_value_depth) {
   constexpr double kSoftmax = 20;  // operations per score besides the products
   const auto number = [](int64_t n) { return static_cast<double>(n); };
-  double scores =
-      number(shape.batch.size * shape.heads) * number(shape.queries) * number(shape.keys);
+  const int64_t tiles = (shape.queries + AttentionTiles::kQueries - 1) / AttentionTiles::kQueries;
+  double scores = number(shape.batch.size * shape.heads) *
+                  number(tiles * AttentionTiles::kQueries) * number(shape.keys);
   if (c.attrs.get<bool>("causal")) scores /= 2;
   return {.flops = scores * (2 * by_depth * number(shape.depth) +
                              2 * by_value_depth * number(shape.value_depth) + kSoftmax)};

@@ -15,7 +15,8 @@ Values attention_gradients(const GradCtx& c) {
   const Value dy = c.dout(0);
   if (!dy) return Values(c.arity());
   const DType wide = logsumexp.dtype();
-  const Value delta = sum(cast(dy, wide) * cast(y, wide), {.axes = -1});
+  Value delta = sum(cast(dy, wide) * cast(y, wide), {.axes = -1});
+  if (c.dout(1)) delta = delta - c.dout(1);  // a score's gradient of logsumexp is its probability
   const Value keys = swap_last(k), values = swap_last(v);
   Values operands = {q, keys, values, dy, logsumexp, delta};
   if (c.arity() > kMask) operands.push_back(c.in(kMask));

@@ -127,13 +127,12 @@ struct Case {
 
 /// Tiles of one and of several queries and keys, grouped heads, masks, another depth of the values.
 std::vector<Case> cases() {
-  const auto random_mask = [](Extents shape) { return random_tensor(std::move(shape), -1, 1, 4); };
   return {{{1, 1, 1, 1}, {1, 1, 1, 1}, 1, {}, {}},
           {{2, 2, 5, 3}, {2, 2, 7, 3}, 4, {{"scale", 0.7}}, {}, true},
-          {{1, 2, 35, 8}, {1, 2, 70, 8}, 8, {}, {}},
-          {{1, 4, 70, 5}, {1, 2, 70, 5}, 5, {{"causal", true}}, {}},
-          {{3, 2, 33, 16}, {3, 1, 33, 16}, 16, {{"causal", true}}, {}, true},
-          {{2, 2, 9, 4}, {2, 2, 66, 4}, 4, {}, random_mask({2, 1, 9, 66})},
+          {{1, 1, 33, 2}, {1, 1, 66, 2}, 1, {}, {}},
+          {{1, 2, 34, 2}, {1, 1, 67, 2}, 1, {{"causal", true}}, {}},
+          {{3, 2, 9, 3}, {3, 1, 9, 3}, 3, {{"causal", true}}, {}, true},
+          {{2, 1, 3, 2}, {2, 1, 66, 2}, 2, {}, bool_tensor({2, 1, 3, 66}, 4)},
           {{1, 2, 4, 4}, {1, 2, 6, 4}, 4, {}, bool_tensor({4, 6}, 3)},
           {{2, 2, 0, 4}, {2, 2, 6, 4}, 4, {}, {}},
           {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {}, {}}};
@@ -201,6 +200,17 @@ OpTest scaled_dot_product_attention_test() {
   return t;
 }
 
+/// A mask of numbers gets no gradient, which finite differences would find.
+OpTest float_mask_test() {
+  OpTest t = attention_test("scaled_dot_product_attention", false);
+  t.samples = {{{random_tensor({2, 2, 9, 4}), random_tensor({2, 2, 66, 4}, -1, 1, 1),
+                 random_tensor({2, 2, 66, 4}, -1, 1, 2), random_tensor({2, 1, 9, 66}, -1, 1, 4)},
+                {},
+                {}}};
+  t.gradient = false;
+  return t;
+}
+
 /// The sums over dy that the gradients take besides dy: some finite numbers do.
 std::vector<Tensor> gradient_inputs(const Case& c, const Attention& attention) {
   const Extents y = {c.q[0], c.q[1], c.q[2], c.value_depth};
@@ -240,6 +250,7 @@ OpTest attention_gradient_test(const std::string& op) {
 }
 
 const AddOpTest kScaledDotProduct(scaled_dot_product_attention_test());
+const AddOpTest kFloatMask(float_mask_test());
 const AddOpTest kAttention(attention_test("attention", true));
 const AddOpTest kGradQuery(attention_gradient_test("attention_grad_query"));
 const AddOpTest kGradKeyValue(attention_gradient_test("attention_grad_key_value"));
