@@ -38,7 +38,19 @@ void write_all(const std::string& text) {
 
 }  // namespace
 
-int free_port() { return comm::port_of(comm::listen_at("127.0.0.1", 0)); }
+int free_port() {
+  // Below the ephemeral ports, which the kernel gives to other connections, and a series of its own
+  // for each process: tests that run side by side must not take each other's port.
+  constexpr int kFirst = 10000, kPorts = 20000, kStride = 97;
+  static int next = getpid() * kStride;
+  while (true) {
+    const int port = kFirst + next++ % kPorts;
+    try {
+      return comm::port_of(comm::listen_at("127.0.0.1", port));
+    } catch (const UserError&) {  // taken
+    }
+  }
+}
 
 World loopback_world(int size) {
   World world;
