@@ -70,8 +70,8 @@ Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 
 /// Returns a read of an accumulator as `dtype`. With `lanes`, reads the total over its lanes.
 Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes);
-/// Returns a read of the position in an argmax accumulator, as i64. `value_dtype` is the dtype of
-/// its values.
+/// Returns an expression that reads the index held by an argmax accumulator, as i64. `value_dtype`
+/// is the dtype of the values that the accumulator compares.
 Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
                           bool lanes);
 

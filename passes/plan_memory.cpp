@@ -179,8 +179,8 @@ class Planner {
 
   /// Reserves contiguous memory, a bucket, for the operands of a collective. The results have the
   /// same memory, because a collective runs in place. The range of a tensor includes the padding
-  /// after the tensor. If possible, the bucket overwrites the gradient sums that earlier
-  /// micro-batches carried.
+  /// after the tensor. If possible, the bucket reuses the memory of the gradients accumulated over
+  /// the earlier micro-batches.
   void add_bucket(ir::Op& collective) {
     Buffer bucket{0, static_cast<int>(graph_.ops.size()), position_.at(&collective)};
     if (const Values sums = carried_sums_of(collective); !sums.empty()) {

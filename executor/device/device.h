@@ -94,8 +94,9 @@ class Executable {
   ///
   /// When an asynchronous step is rejected, later steps may already be in flight. Later steps of
   /// programs with data checks change no variable until PlaceMemory::clear_rejection_flag().
-  /// Programs without data checks run normally. This is safe: a training program contains every
-  /// data check of its eval and predict programs.
+  /// Programs without data checks run normally. This is safe, because a training program contains
+  /// every data check of its eval and predict programs: if one of them can reject a step, so can
+  /// the training program, which then changes no variable.
   virtual std::optional<StepStatus> start(Slots slots, RunTimes* times) = 0;
   /// Waits for the last asynchronous step that used output slot `outputs`. Returns its status.
   virtual StepStatus finish(int outputs) = 0;

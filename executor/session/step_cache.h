@@ -66,8 +66,8 @@ class StepCache {
   uint64_t num_bindings() const { return num_bindings_; }
 
   const ir::Program& recorded_program() const { return *recorded_; }
-  /// The variables that the recorded program declares, in order, with their dtypes in all steps.
-  /// Offsets are not set.
+  /// The variables that the recorded program declares, in declaration order. Each has the same
+  /// dtype in every step. Their offsets are not set.
   std::vector<Variable> recorded_variables() const;
   const Variables& variables() const { return variables_; }
   std::byte* address_of(const Variable& variable) const;

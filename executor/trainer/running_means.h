@@ -33,7 +33,7 @@ class RunningMeans {
   NamedScalars values() const;
   std::string text() const;  ///< formats values(): "loss 0.1234  accuracy 0.9876"
   void clear() { sums_.clear(); }
-  /// Collective. All-reduces the sums and weights of the outputs `names`, which must be equal on
+  /// Collective. All-reduces the sums and weights of the outputs `names`. `names` must be equal on
   /// all ranks.
   void all_reduce(ProcessGroup& group, const std::vector<std::string>& names);
 

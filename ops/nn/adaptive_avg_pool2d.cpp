@@ -36,20 +36,16 @@ OpDef adaptive_avg_pool2d_op() {
                                                                      w.x.max_window_size())};
           },
       .in_place = {},
-      .lower =
-          Reduce{Combine::sum,
-                 [](const LowerCtx& c) {
-                   const Adaptive2d w = adaptive_windows(c.in_type(0).shape, c.out_type().shape);
-                   const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0),
-                              kx = c.reduce_var(1);
-                   const Expr inside = and_conditions(w.y.contains(oy, ky), w.x.contains(ox, kx));
-                   const std::vector<Expr> at = {c.out_var(0), c.out_var(1), w.y.begin(oy) + ky,
-                                                 w.x.begin(ox) + kx};
-                   const Expr x = inside ? c.read_or(0, at, 0) : c.read(0, at);
-                   const Expr divisor = adaptive_avg_pool2d_divisor(w, oy, ox, c.out_type().dtype);
-                   return ReduceBody{{w.y.max_window_size(), w.x.max_window_size()},
-                                     select_if(inside, x / divisor, 0)};
-                 }},
+      .lower = Reduce{Combine::sum,
+                      [](const LowerCtx& c) {
+                        const Adaptive2d w =
+                            adaptive_windows(c.in_type(0).shape, c.out_type().shape);
+                        const Expr divisor = adaptive_avg_pool2d_divisor(
+                            w, c.out_var(2), c.out_var(3), c.out_type().dtype);
+                        const auto share = [&](const Expr& x) { return x / divisor; };
+                        return ReduceBody{{w.y.max_window_size(), w.x.max_window_size()},
+                                          adaptive_window_element(c, w, 0, share)};
+                      }},
       .kernels = {},
       .version = 1,
   };

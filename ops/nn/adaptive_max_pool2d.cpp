@@ -39,20 +39,14 @@ OpDef adaptive_max_pool2d_op() {
                                                                      w.x.max_window_size())};
           },
       .in_place = {},
-      .lower =
-          Reduce{Combine::argmax,
-                 [](const LowerCtx& c) {
-                   constexpr double kLowest = -std::numeric_limits<double>::infinity();
-                   const Adaptive2d w = adaptive_windows(c.in_type(0).shape, c.out_type().shape);
-                   const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0),
-                              kx = c.reduce_var(1);
-                   const Expr inside = and_conditions(w.y.contains(oy, ky), w.x.contains(ox, kx));
-                   const std::vector<Expr> at = {c.out_var(0), c.out_var(1), w.y.begin(oy) + ky,
-                                                 w.x.begin(ox) + kx};
-                   const Expr x = inside ? c.read_or(0, at, kLowest) : c.read(0, at);
-                   return ReduceBody{{w.y.max_window_size(), w.x.max_window_size()},
-                                     select_if(inside, x, kLowest)};
-                 }},
+      .lower = Reduce{Combine::argmax,
+                      [](const LowerCtx& c) {
+                        constexpr double kLowest = -std::numeric_limits<double>::infinity();
+                        const Adaptive2d w =
+                            adaptive_windows(c.in_type(0).shape, c.out_type().shape);
+                        return ReduceBody{{w.y.max_window_size(), w.x.max_window_size()},
+                                          adaptive_window_element(c, w, kLowest)};
+                      }},
       .kernels = {},
       .version = 1,
   };

@@ -71,6 +71,11 @@ struct Adaptive2d {
 /// Returns the windows of an adaptive pooling from shape `input` to shape `output`, both [N, C, H,
 /// W].
 Adaptive2d adaptive_windows(const Shape& input, const Shape& output);
+/// Element of operand 0 [N, C, H, W] in the window of the current result element, at the offset
+/// that the two reduction variables give. Elements outside the window are `otherwise`: windows
+/// differ in size. `map`, if not null, is applied to the elements inside.
+Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
+                             const std::function<Expr(const Expr&)>& map = nullptr);
 /// Type inference of an adaptive pooling or resize of `input` [N, C, H, W]. Attribute `output` is
 /// the spatial size of the result.
 Type infer_adaptive(const InferCtx& c, const Type& input);

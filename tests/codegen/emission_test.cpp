@@ -87,8 +87,8 @@ TEST(Emission, SumsLaneByLaneThenInAFixedTree) {
 
 TEST(Emission, LoadsAndStoresAtEveryStride) {
   for (DType dtype : kAll) {
-    for (int64_t stride : {-3, -1, 0, 1, 2, 4}) {
-      for (int64_t n : {1, 32, 53}) {
+    for (int64_t stride : {-3, -1, 0, 1, 2, 3, 4, 7}) {
+      for (int64_t n : {0, 1, 7, 32, 53}) {
         for (const kir::Kernel& kernel : memory_kernels(dtype, stride, n)) {
           std::vector<Tensor> memory = memory_for(kernel, 1);
           for (int64_t i = 0; i < n; ++i) {

@@ -27,7 +27,8 @@ struct LibraryProgram {
 using MakeKernel = std::function<LibraryRoutine(std::string_view kernel, const ir::Op&,
                                                 const Chain& epilogue, int64_t batch)>;
 
-/// What the kernel of a candidate computes of the feeds in the layouts that it asks for, run twice.
+/// Runs the kernel of a candidate twice on the feeds, in the layouts that it requires. Returns the
+/// result.
 Tensor run_candidate(LibraryProgram& p, const MakeKernel& make, const KernelCandidate& candidate);
 
 /// Expects what the ops are defined to give, within `tolerance` of 1 and of the value.
