@@ -18,10 +18,11 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 
 Value add(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0); }
 
-Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc) { return record(graph, "arange", {}, {{"type", *attrs.type}, {"start", attrs.start}, {"step", attrs.step}}, loc).at(0); }
 Value all(Value x, const AllAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "all", loc), "all", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value any(Value x, const AnyAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "any", loc), "any", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc) { return record(graph, "arange", {}, {{"type", *attrs.type}, {"start", attrs.start}, {"step", attrs.step}}, loc).at(0); }
 
 Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmax", loc), "argmax", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
@@ -84,6 +85,7 @@ Value flatten(Value x, const FlattenAttrs& attrs, const Loc& loc) { return recor
 Value flip(Value x, const FlipAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flip", loc), "flip", {x}, {{"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
 Value floor(Value x, const Loc& loc) { return record(graph_of({x}, "floor", loc), "floor", {x}, {}, loc).at(0); }
+
 Value focal_loss(Value x, Value target, const FocalLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "focal_loss", loc), "focal_loss", {x, target}, {{"alpha", attrs.alpha}, {"gamma", attrs.gamma}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value gather(Value x, Value index, const GatherAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "gather", loc), "gather", {x, index}, {{"axis", attrs.axis}}, loc).at(0); }
@@ -98,22 +100,21 @@ Value hard_sigmoid(Value x, const HardSigmoidAttrs& attrs, const Loc& loc) { ret
 
 Value hard_swish(Value x, const Loc& loc) { return record(graph_of({x}, "hard_swish", loc), "hard_swish", {x}, {}, loc).at(0); }
 
-Value is_finite(Value x, const Loc& loc) { return record(graph_of({x}, "is_finite", loc), "is_finite", {x}, {}, loc).at(0); }
-
-Value is_inf(Value x, const IsInfAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "is_inf", loc), "is_inf", {x}, {{"detect_positive", attrs.detect_positive}, {"detect_negative", attrs.detect_negative}}, loc).at(0); }
-
-Value is_nan(Value x, const Loc& loc) { return record(graph_of({x}, "is_nan", loc), "is_nan", {x}, {}, loc).at(0); }
-
-Value leaky_relu(Value x, const LeakyReluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "leaky_relu", loc), "leaky_relu", {x}, {{"negative_slope", attrs.negative_slope}}, loc).at(0); }
 Value hinge_loss(Value x, Value target, const HingeLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "hinge_loss", loc), "hinge_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value huber_loss(Value x, Value target, const HuberLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "huber_loss", loc), "huber_loss", {x, target}, {{"delta", attrs.delta}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value is_finite(Value x, const Loc& loc) { return record(graph_of({x}, "is_finite", loc), "is_finite", {x}, {}, loc).at(0); }
 
+Value is_inf(Value x, const IsInfAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "is_inf", loc), "is_inf", {x}, {{"detect_positive", attrs.detect_positive}, {"detect_negative", attrs.detect_negative}}, loc).at(0); }
+
+Value is_nan(Value x, const Loc& loc) { return record(graph_of({x}, "is_nan", loc), "is_nan", {x}, {}, loc).at(0); }
+
 Value kl_div(Value x, Value target, const KlDivAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "kl_div", loc), "kl_div", {x, target}, {{"log_target", attrs.log_target}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value l1_loss(Value x, Value target, const L1LossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "l1_loss", loc), "l1_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
+
+Value leaky_relu(Value x, const LeakyReluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "leaky_relu", loc), "leaky_relu", {x}, {{"negative_slope", attrs.negative_slope}}, loc).at(0); }
 
 Value less(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less", loc), "less", {a, b}, {}, loc).at(0); }
 
@@ -137,12 +138,13 @@ Value logical_or(Value a, Value b, const Loc& loc) { return record(graph_of({a, 
 
 Value logical_xor(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_xor", loc), "logical_xor", {a, b}, {}, loc).at(0); }
 
-Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc) { return record(graph_of({x, mask}, "masked_fill", loc), "masked_fill", {x, mask}, {{"value", *attrs.value}}, loc).at(0); }
 Value logsumexp(Value x, const LogsumexpAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "logsumexp", loc), "logsumexp", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value lp_normalize(Value x, const LpNormalizeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lp_normalize", loc), "lp_normalize", {x}, {{"axis", attrs.axis}, {"p", attrs.p}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value lrn(Value x, const LrnAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lrn", loc), "lrn", {x}, {{"size", *attrs.size}, {"alpha", attrs.alpha}, {"beta", attrs.beta}, {"k", attrs.k}}, loc).at(0); }
+
+Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc) { return record(graph_of({x, mask}, "masked_fill", loc), "masked_fill", {x, mask}, {{"value", *attrs.value}}, loc).at(0); }
 
 Value matmul(Value a, Value b, const MatmulAttrs& attrs, const Loc& loc) { return record(graph_of({a, b}, "matmul", loc), "matmul", {a, b}, {{"transpose_a", attrs.transpose_a}, {"transpose_b", attrs.transpose_b}}, loc).at(0); }
 
@@ -166,7 +168,6 @@ Value mish(Value x, const Loc& loc) { return record(graph_of({x}, "mish", loc), 
 
 Value mod(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mod", loc), "mod", {a, b}, {}, loc).at(0); }
 
-Value mse_loss(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {}, loc).at(0); }
 Value mse_loss(Value x, Value target, const MseLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
@@ -252,6 +253,7 @@ Value square(Value x, const Loc& loc) { return record(graph_of({x}, "square", lo
 Value squeeze(Value x, const SqueezeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "squeeze", loc), "squeeze", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
 
 Value stack(const Values& xs, const StackAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "stack", loc), "stack", operands, {{"axis", attrs.axis}}, loc).at(0); }
+
 Value std(Value x, const StdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "std", loc), "std", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}, {"correction", attrs.correction}}, loc).at(0); }
 
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
@@ -270,12 +272,13 @@ Value transpose(Value x, const TransposeAttrs& attrs, const Loc& loc) { return r
 
 Value tril(Value x, const TrilAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "tril", loc), "tril", {x}, {{"diagonal", attrs.diagonal}}, loc).at(0); }
 
+Value triplet_margin_loss(Value anchor, Value positive, Value negative, const TripletMarginLossAttrs& attrs, const Loc& loc) { return record(graph_of({anchor, positive, negative}, "triplet_margin_loss", loc), "triplet_margin_loss", {anchor, positive, negative}, {{"margin", attrs.margin}, {"p", attrs.p}, {"eps", attrs.eps}, {"swap", attrs.swap}, {"reduction", attrs.reduction}}, loc).at(0); }
+
 Value triu(Value x, const TriuAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "triu", loc), "triu", {x}, {{"diagonal", attrs.diagonal}}, loc).at(0); }
 
 Value trunc(Value x, const Loc& loc) { return record(graph_of({x}, "trunc", loc), "trunc", {x}, {}, loc).at(0); }
 
 Value unsqueeze(Value x, const UnsqueezeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "unsqueeze", loc), "unsqueeze", {x}, {{"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
-Value triplet_margin_loss(Value anchor, Value positive, Value negative, const TripletMarginLossAttrs& attrs, const Loc& loc) { return record(graph_of({anchor, positive, negative}, "triplet_margin_loss", loc), "triplet_margin_loss", {anchor, positive, negative}, {{"margin", attrs.margin}, {"p", attrs.p}, {"eps", attrs.eps}, {"swap", attrs.swap}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value var(Value x, const VarAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "var", loc), "var", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}, {"correction", attrs.correction}}, loc).at(0); }
 

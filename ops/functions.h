@@ -48,13 +48,6 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 /// Gives y: the broadcast shape.
 Value add(Value a, Value b, const Loc& loc = Loc::here());
 
-/// The numbers start, start + step, start + 2 * step, ...
-/// attrs.type: type [n] of the result (required).
-/// attrs.start: first element.
-/// attrs.step: difference of consecutive elements.
-/// Gives y: of type `type`.
-struct ArangeAttrs { Required<Type> type; double start = 0.0; double step = 1.0; };
-Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc = Loc::here());
 /// Whether all elements along `axes` are true; true over zero elements.
 /// x: bool tensor.
 /// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
@@ -70,6 +63,14 @@ Value all(Value x, const AllAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: bool.
 struct AnyAttrs { Ints axes = {}; bool keep_dims = false; };
 Value any(Value x, const AnyAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The numbers start, start + step, start + 2 * step, ...
+/// attrs.type: type [n] of the result (required).
+/// attrs.start: first element.
+/// attrs.step: difference of consecutive elements.
+/// Gives y: of type `type`.
+struct ArangeAttrs { Required<Type> type; double start = 0.0; double step = 1.0; };
+Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Index of the first maximum along `axis`. NaN counts as the largest value.
 /// x: numeric tensor, not empty along `axis`.
@@ -279,6 +280,7 @@ Value flip(Value x, const FlipAttrs& attrs, const Loc& loc = Loc::here());
 /// x: float tensor.
 /// Gives y: like x.
 Value floor(Value x, const Loc& loc = Loc::here());
+
 /// Focal loss (Lin et al., 2017) of binary logits: alpha_t * (1 - p_t)^gamma * -log(p_t), where p_t is the probability of the target class, and alpha_t is alpha for target 1 and 1 - alpha for target 0. Equals sigmoid_focal_loss of torchvision.
 /// x: float tensor of logits.
 /// target: same type as x, in [0, 1].
@@ -328,6 +330,7 @@ Value hard_sigmoid(Value x, const HardSigmoidAttrs& attrs = {}, const Loc& loc =
 /// x: float tensor.
 /// Gives y: like x.
 Value hard_swish(Value x, const Loc& loc = Loc::here());
+
 /// Hinge loss of a binary classifier (Cortes and Vapnik, 1995): max(0, 1 - target * x). PyTorch has no such loss; its hinge_embedding_loss has another definition.
 /// x: float tensor of scores.
 /// target: same type as x: -1 or 1.
@@ -363,12 +366,6 @@ Value is_inf(Value x, const IsInfAttrs& attrs = {}, const Loc& loc = Loc::here()
 /// Gives y: bool, same shape as x.
 Value is_nan(Value x, const Loc& loc = Loc::here());
 
-/// x where x is positive, else `negative_slope` * x (Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013).
-/// x: float tensor.
-/// attrs.negative_slope: factor of negative elements.
-/// Gives y: like x.
-struct LeakyReluAttrs { double negative_slope = 0.01; };
-Value leaky_relu(Value x, const LeakyReluAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Terms of the Kullback-Leibler divergence of the target from exp(x): target * (log(target) - x), and 0 - target * x where target is 0. A mean is over all elements; PyTorch's "batchmean" is the sum divided by the batch size.
 /// x: float tensor of logarithms of probabilities.
 /// target: same type as x: probabilities.
@@ -385,6 +382,13 @@ Value kl_div(Value x, Value target, const KlDivAttrs& attrs = {}, const Loc& loc
 /// Gives loss: same type as x, or a scalar.
 struct L1LossAttrs { std::string reduction = "none"; };
 Value l1_loss(Value x, Value target, const L1LossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x where x is positive, else `negative_slope` * x (Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013).
+/// x: float tensor.
+/// attrs.negative_slope: factor of negative elements.
+/// Gives y: like x.
+struct LeakyReluAttrs { double negative_slope = 0.01; };
+Value leaky_relu(Value x, const LeakyReluAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether a < b.
 /// a: any tensor.
@@ -448,13 +452,6 @@ Value logical_or(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value logical_xor(Value a, Value b, const Loc& loc = Loc::here());
 
-/// `value` where `mask` is true, and x elsewhere.
-/// x: any tensor.
-/// mask: bool tensor; shape broadcasts with x's.
-/// attrs.value: value of the masked elements (required).
-/// Gives y: x's dtype, the broadcast shape.
-struct MaskedFillAttrs { Required<double> value; };
-Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc = Loc::here());
 /// log(sum(exp(x))) along `axes`, computed in a numerically stable form; minus infinity over zero elements.
 /// x: float tensor.
 /// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
@@ -481,6 +478,14 @@ Value lp_normalize(Value x, const LpNormalizeAttrs& attrs = {}, const Loc& loc =
 /// Gives y: same type as x.
 struct LrnAttrs { Required<int64_t> size; double alpha = 1e-04; double beta = 0.75; double k = 1.0; };
 Value lrn(Value x, const LrnAttrs& attrs, const Loc& loc = Loc::here());
+
+/// `value` where `mask` is true, and x elsewhere.
+/// x: any tensor.
+/// mask: bool tensor; shape broadcasts with x's.
+/// attrs.value: value of the masked elements (required).
+/// Gives y: x's dtype, the broadcast shape.
+struct MaskedFillAttrs { Required<double> value; };
+Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Matrix product over the last two dimensions. Leading dimensions broadcast.
 /// a: float tensor [..., m, k].
@@ -565,7 +570,6 @@ Value mish(Value x, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value mod(Value a, Value b, const Loc& loc = Loc::here());
 
-/// Squared error (x - target)^2, elementwise without reduction.
 /// Squared error (x - target)^2.
 /// x: float tensor.
 /// target: same type as x.
@@ -850,6 +854,7 @@ Value squeeze(Value x, const SqueezeAttrs& attrs = {}, const Loc& loc = Loc::her
 /// Gives y: dtype of the operands, their rank + 1.
 struct StackAttrs { int64_t axis = 0; };
 Value stack(const Values& xs, const StackAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Standard deviation along `axes`: the square root of `var`. Its gradient is 0 where it is 0.
 /// x: float tensor.
 /// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
@@ -912,6 +917,19 @@ Value transpose(Value x, const TransposeAttrs& attrs = {}, const Loc& loc = Loc:
 struct TrilAttrs { int64_t diagonal = 0; };
 Value tril(Value x, const TrilAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// max(0, d(anchor, positive) - d(anchor, negative) + margin) of each row, where d(a, b) is the Lp norm of a - b + eps (Balntas et al., 2016).
+/// anchor: float rows [..., D].
+/// positive: same type as anchor.
+/// negative: same type as anchor.
+/// attrs.margin: difference of the distances from which on the loss is 0.
+/// attrs.p: 1: L1 norm; 2: L2 norm.
+/// attrs.eps: added to each difference.
+/// attrs.swap: replaces d(anchor, negative) by d(positive, negative) where that is smaller.
+/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
+/// Gives loss: one value per row, or a scalar.
+struct TripletMarginLossAttrs { double margin = 1.0; int64_t p = 2; double eps = 1e-06; bool swap = false; std::string reduction = "none"; };
+Value triplet_margin_loss(Value anchor, Value positive, Value negative, const TripletMarginLossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// The upper triangle of each matrix: elements below `diagonal` are 0.
 /// x: any tensor [..., M, N].
 /// attrs.diagonal: column minus row of the diagonal that bounds the triangle; 0: the main one.
@@ -930,18 +948,6 @@ Value trunc(Value x, const Loc& loc = Loc::here());
 /// Gives y: x's dtype.
 struct UnsqueezeAttrs { Required<Ints> axes; };
 Value unsqueeze(Value x, const UnsqueezeAttrs& attrs, const Loc& loc = Loc::here());
-/// max(0, d(anchor, positive) - d(anchor, negative) + margin) of each row, where d(a, b) is the Lp norm of a - b + eps (Balntas et al., 2016).
-/// anchor: float rows [..., D].
-/// positive: same type as anchor.
-/// negative: same type as anchor.
-/// attrs.margin: difference of the distances from which on the loss is 0.
-/// attrs.p: 1: L1 norm; 2: L2 norm.
-/// attrs.eps: added to each difference.
-/// attrs.swap: replaces d(anchor, negative) by d(positive, negative) where that is smaller.
-/// attrs.reduction: "none", or "mean" or "sum" over all elements of the loss.
-/// Gives loss: one value per row, or a scalar.
-struct TripletMarginLossAttrs { double margin = 1.0; int64_t p = 2; double eps = 1e-06; bool swap = false; std::string reduction = "none"; };
-Value triplet_margin_loss(Value anchor, Value positive, Value negative, const TripletMarginLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Variance along `axes`: the sum of squared differences from the mean, divided by the number of elements minus `correction`. NaN or infinite if this divisor is not positive.
 /// x: float tensor.
