@@ -60,10 +60,12 @@ struct Chain {
 /// the mean again from the half-precision result of the convolution, so that no f32 result stays in
 /// memory. The mask of a relu is recomputed from the result of the relu.
 ///
-/// Recomputed values are bitwise equal to the original values. Only cheap ops are recomputed, such
-/// as differences, products, comparisons, selections and casts. Ops with half-precision results are
-/// not recomputed, because kernels round a value to half precision only when they store it. A
-/// comparison that is recomputed in another kernel reads the stored, rounded half-precision value.
+/// Only cheap ops are recomputed, such as differences, products, comparisons, selections and casts.
+/// Recomputed values are bitwise equal to the original values, with one exception. A kernel rounds
+/// a half-precision value when it stores it, not when the next op of the same kernel reads it.
+/// Therefore ops with half-precision results are not recomputed, and only comparisons with a
+/// constant are recomputed from a stored half-precision value. Such a comparison sees the rounded
+/// value, so that its result differs where rounding moves the value onto the constant.
 class Recompute {
  public:
   Recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)

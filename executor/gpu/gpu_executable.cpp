@@ -168,11 +168,11 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ad
       kernel_addresses.push_back(memory_.rejection_flag);
     if (pass.waits_for_error_sync && !watched)
       collectives_->stream_wait(*step_list_.error_sync + 1);
-    queue_kernel(pass.loaded, kernel_addresses);
+    launch_kernel(pass.loaded, kernel_addresses);
   }
 }
 
-void GpuExecutable::queue_kernel(const LoadedKernel& kernel,
+void GpuExecutable::launch_kernel(const LoadedKernel& kernel,
                                  const std::vector<void*>& addresses) const {
   int64_t batch = batch_;
   std::vector<void*> arguments;

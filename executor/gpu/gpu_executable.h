@@ -50,7 +50,7 @@ class GpuExecutable : public Executable {
   GpuGraph capture_graph(Slots slots, const GpuTimeline* timeline) const;
   void queue_call(const Buffers& buffers, size_t call, const GpuTimeline* timeline) const;
   void queue_work(const GpuCall& call, const std::vector<void*>& addresses) const;
-  void queue_kernel(const LoadedKernel& kernel, const std::vector<void*>& addresses) const;
+  void launch_kernel(const LoadedKernel& kernel, const std::vector<void*>& addresses) const;
   bool has_collectives() const { return step_list_.collective_count > 0; }
   void launch(Slots slots);
   StepStatus run_watched(Slots slots);

@@ -74,6 +74,8 @@ class Reader {
         rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
       } else if (rest_.starts_with(".global")) {
         read_global(until(';'));
+      } else if (rest_.starts_with(".shared")) {
+        module_shared_.push_back(until(';'));
       } else if (rest_.starts_with(".visible .entry")) {
         read_entry();
       } else {
@@ -144,6 +146,7 @@ class Reader {
       if (parameter.empty()) continue;
       symbols_[std::string(parameter.substr(parameter.rfind(' ') + 1))] = 8 * entry_->arguments++;
     }
+    for (const std::string_view variable : module_shared_) declare_shared(variable);
     const std::string_view directives = until('{');
     const size_t threads = directives.find(".reqntid");
     if (threads != std::string_view::npos) {
@@ -177,13 +180,14 @@ class Reader {
     }
     const std::string_view statement = until(';');
     if (statement.starts_with(".reg") || statement.starts_with(".pragma")) return;
-    if (statement.starts_with(".shared")) {
-      const auto [name, bytes] = declared(statement);
-      symbols_[std::string(name)] = static_cast<uint64_t>(entry_->shared_bytes);
-      entry_->shared_bytes += static_cast<int64_t>((bytes.size() + 15) / 16 * 16);
-      return;
-    }
+    if (statement.starts_with(".shared")) return declare_shared(statement);
     read_instruction(statement);
+  }
+
+  void declare_shared(std::string_view s) {
+    const auto [name, bytes] = declared(s);
+    symbols_[std::string(name)] = static_cast<uint64_t>(entry_->shared_bytes);
+    entry_->shared_bytes += static_cast<int64_t>((bytes.size() + 15) / 16 * 16);
   }
 
   void read_instruction(std::string_view s) {
@@ -259,6 +263,7 @@ class Reader {
 
   PtxCode& code_;
   std::string_view rest_;
+  std::vector<std::string_view> module_shared_;  ///< declared outside of entries
   PtxEntry* entry_ = nullptr;
   std::map<std::string, uint32_t, std::less<>> registers_, labels_;
   std::map<std::string, uint64_t, std::less<>> symbols_;
