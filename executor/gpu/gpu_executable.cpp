@@ -173,7 +173,7 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ad
 }
 
 void GpuExecutable::launch_kernel(const LoadedKernel& kernel,
-                                 const std::vector<void*>& addresses) const {
+                                  const std::vector<void*>& addresses) const {
   int64_t batch = batch_;
   std::vector<void*> arguments;
   for (void* const& address : addresses) arguments.push_back(const_cast<void**>(&address));
