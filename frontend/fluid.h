@@ -10,6 +10,7 @@
 #include "frontend/program.h"
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/spec.h"
+#include "frontend/transformer.h"
 #include "ops/functions.h"
 #include "ops/no_amp.h"
 #include "ops/operators.h"

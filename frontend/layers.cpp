@@ -1,8 +1,6 @@
 #include "frontend/layers.h"
 
-#include <algorithm>
-#include <cmath>
-
+#include "frontend/layer_parameters.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -10,106 +8,11 @@
 namespace fluid {
 namespace {
 
-std::string scoped_name(const std::string& scope, const std::string& name) {
-  return scope.empty() ? name : scope + "." + name;
-}
-
-/// Returns the first of the names kind0, kind1... that is not the scope of an op in the graph.
-std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
-  for (int n = 0;; ++n) {
-    std::string name = scoped_name(graph.recording.scope, kind + std::to_string(n));
-    const bool taken =
-        std::ranges::any_of(graph.ops, [&](const auto& op) { return op->scope == name; });
-    if (!taken) return name;
-  }
-}
-
-ir::Graph::Recording recording_for(const ir::Graph& graph, const std::string& kind,
-                                   const std::string& name) {
-  ir::Graph::Recording recording = graph.recording;
-  recording.scope = name.empty() ? fresh_name(graph, kind) : scoped_name(recording.scope, name);
-  return recording;
-}
-
-ir::Graph& input_graph(Value x, const char* layer, const Loc& loc) {
-  if (!x) throw UserError(loc, std::string(layer) + ": the input is an empty value");
-  return *x.op()->graph();
-}
-
-void require(bool condition, const Loc& loc, const std::string& what) {
-  if (!condition) throw UserError(loc, what);
-}
-
-/// Creates the parameters of one layer. For a parameter that the user gives as a Value, creates
-/// none and returns the Value.
-class Parameters {
- public:
-  template <class Layer>
-  Parameters(ir::Graph& graph, const char* kind, const Layer& layer, const Loc& loc)
-      : graph_(graph),
-        kind_(kind),
-        options_{.trainable = layer.trainable,
-                 .lr_scale = layer.lr_scale,
-                 .weight_decay = layer.weight_decay},
-        loc_(loc) {}
-
-  /// Returns `given`, or adds a parameter `name` of `type` to the graph. `role` ("weight") names
-  /// the parameter in messages.
-  Value get(const char* role, const std::string& name, const Type& type,
-            const std::optional<Value>& given, const std::optional<Init>& init,
-            const Init& fallback) {
-    if (given) return checked(role, type, *given, init.has_value());
-    added_ = true;
-    options_.dtype = type.dtype;
-    return record_parameter(graph_, name, type.shape, init.value_or(fallback), options_, loc_);
-  }
-
-  /// Throws UserError if trainable, lr_scale or weight_decay is set but the layer added no
-  /// parameter to which the option applies.
-  void check_options() const {
-    const bool set = !options_.trainable || options_.lr_scale != 1 || !options_.weight_decay;
-    require(added_ || !set, loc_,
-            std::string(kind_) +
-                ": trainable, lr_scale and weight_decay have no effect on given parameters; set "
-                "them where the parameters are made");
-  }
-
- private:
-  Value checked(const char* role, const Type& type, Value given, bool has_init) const {
-    const std::string subject = std::string(kind_) + ": the " + role;
-    require(static_cast<bool>(given), loc_, subject + " is an empty value");
-    require(given.op()->graph() == &graph_, loc_, subject + " belongs to another program");
-    require(given.type() == type, loc_,
-            subject + " is " + given.type().str() + ", but the layer needs " + type.str());
-    require(!has_init, loc_, subject + " is given, so its initialiser has no effect");
-    return given;
-  }
-
-  ir::Graph& graph_;
-  const char* kind_;
-  ParameterOptions options_;
-  const Loc& loc_;
-  bool added_ = false;
-};
-
-Init default_weight() { return Init::kaiming_uniform(std::sqrt(5.0)); }
-
-Init default_bias(int64_t fan_in) {
-  const double bound = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(fan_in, 1)));
-  return Init::uniform(-bound, bound);
-}
-
 /// Returns the height and width of a kernel that is given as one or two numbers.
 std::array<int64_t, 2> kernel_size(const Ints& kernel, const Loc& loc) {
   require(kernel.size() == 1 || kernel.size() == 2, loc,
           "conv2d: kernel has " + std::to_string(kernel.size()) + " numbers, not 1 or 2");
   return {kernel.front(), kernel.back()};
-}
-
-/// Returns the random number generator state, which all random ops of a program share.
-Value random_state(ir::Graph& graph, const Loc& loc) {
-  if (ir::Op* known = graph.find("state", "rng")) return known->result();
-  return record_source(graph, "state", "rng", Type{DType::i64, {3}, {}}, {}, loc);
 }
 
 /// Records ops that update the running `mean` and `var` from the batch statistics in the results of
@@ -133,7 +36,7 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
 template <class Layer>
 Values normalization_operands(Value x, const char* kind, const Layer& layer, const Type& type,
                               const Loc& loc) {
-  Parameters parameters(*x.op()->graph(), kind, layer, loc);
+  LayerParameters parameters(*x.op()->graph(), kind, layer, loc);
   Values operands = {x};
   bool given = layer.scale.has_value();
   if constexpr (requires { layer.bias; }) given |= layer.bias.given().has_value();
@@ -224,9 +127,9 @@ Value conv2d(Value x, const Conv2d& layer, const Loc& loc) {
           "conv2d: " + std::to_string(layer.groups) + " groups do not divide " +
               std::to_string(channels) + " input channels and " + std::to_string(filters) +
               " filters");
-  ir::ScopedRecording as(graph, recording_for(graph, "conv", layer.name));
+  ir::ScopedRecording as(graph, layer_recording(graph, "conv", layer.name));
   const int64_t in = channels / layer.groups;
-  Parameters parameters(graph, "conv2d", layer, loc);
+  LayerParameters parameters(graph, "conv2d", layer, loc);
   const Value w = parameters.get("weight", "w", Type{x.dtype(), {filters, in, height, width}, {}},
                                  layer.weight, layer.weight_init, default_weight());
   const Conv2dAttrs attrs{.stride = layer.stride,
@@ -249,9 +152,9 @@ Value linear(Value x, const Linear& layer, const Loc& loc) {
   require(units > 0, loc, "linear: units must be positive");
   require(x.shape().rank() >= 2 && !x.shape().back().batch, loc,
           "linear: the input is " + x.type().str() + ", not [..., features]; flatten it first");
-  ir::ScopedRecording as(graph, recording_for(graph, "fc", layer.name));
+  ir::ScopedRecording as(graph, layer_recording(graph, "fc", layer.name));
   const int64_t in = x.shape().back().size;
-  Parameters parameters(graph, "linear", layer, loc);
+  LayerParameters parameters(graph, "linear", layer, loc);
   const Value w = parameters.get("weight", "w", Type{x.dtype(), {in, units}, {}}, layer.weight,
                                  layer.weight_init, default_weight());
   Value y = matmul(x, w, {}, loc);
@@ -268,9 +171,9 @@ Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "batch_norm", loc);
   require(is_float(x.dtype()) && x.shape().rank() >= 2 && !x.shape()[1].batch, loc,
           "batch_norm: the input is " + x.type().str() + ", not a float [N, C, ...]");
-  ir::ScopedRecording as(graph, recording_for(graph, "bn", layer.name));
+  ir::ScopedRecording as(graph, layer_recording(graph, "bn", layer.name));
   const Type statistics{compute_dtype(x.dtype()), {x.shape()[1]}, {}};
-  Parameters parameters(graph, "batch_norm", layer, loc);
+  LayerParameters parameters(graph, "batch_norm", layer, loc);
   const Value gamma =
       parameters.get("gamma", "gamma", statistics, layer.gamma, {}, Init::constant(1));
   const Value beta = parameters.get("beta", "beta", statistics, layer.beta, {}, Init::zeros());
@@ -290,7 +193,7 @@ Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
 Value layer_norm(Value x, const LayerNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "layer_norm", loc);
   const Type scale = trailing_scale(x, "layer_norm", layer.axis, loc);
-  ir::ScopedRecording as(graph, recording_for(graph, "ln", layer.name));
+  ir::ScopedRecording as(graph, layer_recording(graph, "ln", layer.name));
   const Values operands = normalization_operands(x, "layer_norm", layer, scale, loc);
   const Attrs attrs = {{"axis", layer.axis}, {"eps", layer.eps}};
   return activate(record(graph, "layer_norm", operands, attrs, loc)[0], layer.act, loc);
@@ -299,7 +202,7 @@ Value layer_norm(Value x, const LayerNorm& layer, const Loc& loc) {
 Value rms_norm(Value x, const RmsNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "rms_norm", loc);
   const Type scale = trailing_scale(x, "rms_norm", layer.axis, loc);
-  ir::ScopedRecording as(graph, recording_for(graph, "rms", layer.name));
+  ir::ScopedRecording as(graph, layer_recording(graph, "rms", layer.name));
   const Values operands = normalization_operands(x, "rms_norm", layer, scale, loc);
   const Attrs attrs = {{"axis", layer.axis}, {"eps", layer.eps}};
   return activate(record(graph, "rms_norm", operands, attrs, loc)[0], layer.act, loc);
@@ -308,7 +211,7 @@ Value rms_norm(Value x, const RmsNorm& layer, const Loc& loc) {
 Value group_norm(Value x, const GroupNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "group_norm", loc);
   const Type scale = channel_scale(x, "group_norm", 2, "[N, C, ...]", loc);
-  ir::ScopedRecording as(graph, recording_for(graph, "gn", layer.name));
+  ir::ScopedRecording as(graph, layer_recording(graph, "gn", layer.name));
   const Values operands = normalization_operands(x, "group_norm", layer, scale, loc);
   const Attrs attrs = {{"groups", *layer.groups}, {"eps", layer.eps}};
   return activate(record(graph, "group_norm", operands, attrs, loc)[0], layer.act, loc);
@@ -317,7 +220,7 @@ Value group_norm(Value x, const GroupNorm& layer, const Loc& loc) {
 Value instance_norm(Value x, const InstanceNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "instance_norm", loc);
   const Type scale = channel_scale(x, "instance_norm", 3, "[N, C, L, ...]", loc);
-  ir::ScopedRecording as(graph, recording_for(graph, "in", layer.name));
+  ir::ScopedRecording as(graph, layer_recording(graph, "in", layer.name));
   const Values operands = normalization_operands(x, "instance_norm", layer, scale, loc);
   return activate(record(graph, "instance_norm", operands, {{"eps", layer.eps}}, loc)[0], layer.act,
                   loc);

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/error.h"
 #include "ir/number.h"
@@ -16,28 +19,42 @@ struct ExampleOptions {
   std::string data;    ///< data SPEC (see open_data()) to train on; empty: no training
   int64_t epochs = 0;  ///< training epochs; 0: the default of the example
   int64_t steps = 0;   ///< maximum number of training steps; 0: no limit
+  std::map<std::string, std::string, std::less<>> own;  ///< values of the example's own flags
 
+  /// Returns the value of one of the example's own flags, or `fallback` if it is not given.
+  std::string own_or(std::string_view flag, std::string_view fallback) const {
+    const auto found = own.find(flag);
+    return found == own.end() ? std::string(fallback) : found->second;
+  }
   int64_t epochs_or(int64_t otherwise) const { return epochs > 0 ? epochs : otherwise; }
 };
 
-/// Parses a positive integer. Throws UserError naming `flag` for anything else.
-inline int64_t parse_positive(std::string_view flag, std::string_view text) {
-  const int64_t count = fluid::parse_number<int64_t>(text).value_or(0);
-  if (count <= 0) {
-    throw fluid::UserError(std::string(flag) + " " + std::string(text) +
-                           ": must be a positive integer");
+/// Parses a positive number. Throws UserError naming `flag` for anything else.
+template <class T = int64_t>
+T parse_positive(std::string_view flag, std::string_view text) {
+  const T number = fluid::parse_number<T>(text).value_or(0);
+  if (!(number > 0)) {
+    throw fluid::UserError(std::string(flag) + " " + std::string(text) + ": must be a positive " +
+                           (std::is_integral_v<T> ? "integer" : "number"));
   }
-  return count;
+  return number;
 }
 
-/// Parses the command line, calls `body` and prints errors. Returns the exit code.
+/// Parses the command line, calls `body` and prints errors. Returns the exit code. `own_flags`: the
+/// flags that this example has besides the shared ones, each with its argument: "--prompt TEXT".
 inline int run_example(int argc, char** argv,
-                       const std::function<void(const ExampleOptions&)>& body) {
+                       const std::function<void(const ExampleOptions&)>& body,
+                       const std::vector<std::string>& own_flags = {}) {
   try {
     ExampleOptions options;
-    const std::string usage =
+    std::string usage =
         "usage: " + std::string(argv[0]) +
         " --save FILE.fluid | --data SPEC [--save FILE.fluid] [--epochs N] [--steps N]";
+    for (const std::string& flag : own_flags) usage += " [" + flag + "]";
+    const auto is_own = [&](std::string_view flag) {
+      return std::ranges::any_of(
+          own_flags, [&](const std::string& own) { return own.substr(0, own.find(' ')) == flag; });
+    };
     for (int i = 1; i < argc; i += 2) {
       const std::string_view flag = argv[i];
       if (i + 1 == argc) throw fluid::UserError(usage);
@@ -49,11 +66,15 @@ inline int run_example(int argc, char** argv,
         options.epochs = parse_positive(flag, argv[i + 1]);
       } else if (flag == "--steps") {
         options.steps = parse_positive(flag, argv[i + 1]);
+      } else if (is_own(flag)) {
+        options.own.emplace(flag, argv[i + 1]);
       } else {
         throw fluid::UserError("no option '" + std::string(flag) + "'");
       }
     }
-    if (options.save.empty() && options.data.empty()) throw fluid::UserError(usage);
+    if (options.save.empty() && options.data.empty() && options.own.empty()) {
+      throw fluid::UserError(usage);
+    }
     body(options);
     return 0;
   } catch (const fluid::UserError& e) {

@@ -55,5 +55,6 @@ DataKind digits_kind();
 DataKind synthetic_linear_kind();
 DataKind csv_kind();
 DataKind npy_kind();
+DataKind text_kind();
 
 }  // namespace fluid

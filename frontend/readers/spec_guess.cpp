@@ -38,6 +38,7 @@ std::string guess_spec(const std::string& path) {
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   if (name.ends_with(".csv")) return "csv:" + path + "?label=COLUMN";
   if (name.ends_with(".npy")) return "npy:COLUMN=" + path;
+  if (name.ends_with(".txt")) return "text:" + path;
   if (name.ends_with(".json")) return "mnist-json:" + path;
   return "";
 }

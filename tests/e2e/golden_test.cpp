@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "frontend/examples/char_gpt.h"
 #include "frontend/fluid.h"
 #include "tests/support/training.h"
 
@@ -143,6 +144,14 @@ TEST(Golden, MnistFluidMomentum) {
 }
 TEST(Golden, MnistFluidAdam) {
   compare_on_images("mnist_fluid_adam", mnist_fluid_program(), 100, Adam{.lr = 0.001}, {"m", "v"});
+}
+TEST(Golden, CharGptAdamW) {
+  constexpr CharGptSize kSize{.layers = 2, .heads = 2, .width = 16, .length = 12};
+  Program net("char_gpt");
+  minimize(record_char_gpt(net, kSize), AdamW{.lr = 0.003});
+  expect_follows({"char_gpt_adamw", std::move(net), 4, {"m", "v"}, [](uint64_t step) {
+                    return golden_texts(step, 4, kSize.length);
+                  }});
 }
 TEST(Golden, MnistCnnAdam) {
   compare_on_images("mnist_cnn_adam", mnist_cnn_program(), 128, Adam{.lr = 0.02}, {"m", "v"});

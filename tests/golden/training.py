@@ -29,11 +29,16 @@ def uniform(stream, n):
 
 
 def parameters(shapes, dtype):
-    """Parameter k: uniform in +-1/sqrt(fan in of the layer), from stream k."""
+    """Parameter k: uniform in +-1/sqrt(fan in of the layer), from stream k. Without a fan in: ones, the scale of a
+    normalisation, which is not counted."""
     made = []
-    for k, (shape, fan_in) in enumerate(shapes):
-        u = uniform(k, int(np.prod(shape))).reshape(shape)
-        made.append(torch.tensor((2 * u - 1) / np.sqrt(fan_in), dtype=dtype).requires_grad_())
+    k = 0
+    for shape, fan_in in shapes:
+        start = np.ones(shape)
+        if fan_in is not None:
+            start = (2 * uniform(k, int(np.prod(shape))).reshape(shape) - 1) / np.sqrt(fan_in)
+            k += 1
+        made.append(torch.tensor(start, dtype=dtype).requires_grad_())
     return made
 
 
@@ -71,6 +76,45 @@ FLUID_SHAPES = [((20, 1, 5, 5), 25), ((20,), 25), ((20, 20, 5, 5), 500), ((20,),
                 ((980, 10), 980), ((10,), 980)]
 CNN_SHAPES = [((32, 1, 3, 3), 9), ((32,), 9), ((64, 32, 5, 5), 800), ((64,), 800),
               ((64, 32), 64), ((32,), 64), ((32, 10), 32), ((10,), 32)]
+
+
+GPT_LAYERS, GPT_HEADS, GPT_WIDTH, GPT_LENGTH = 2, 2, 16, 12
+
+
+def gpt_block(p, h):
+    def heads(x):
+        return x.unflatten(2, (GPT_HEADS, -1)).transpose(1, 2)
+
+    q, k, v = (F.layer_norm(h, (GPT_WIDTH,), p[0]) @ p[1]).split(GPT_WIDTH, 2)
+    y = F.scaled_dot_product_attention(heads(q), heads(k), heads(v), is_causal=True)
+    h = h + y.transpose(1, 2).flatten(2) @ p[2]
+    return h + F.gelu(F.layer_norm(h, (GPT_WIDTH,), p[3]) @ p[4]) @ p[5]
+
+
+def char_gpt(p, text, target):
+    h = F.embedding(text.long(), p[0]) + p[1]
+    for i in range(GPT_LAYERS):
+        h = gpt_block(p[2 + 6 * i : 8 + 6 * i], h)
+    logits = F.layer_norm(h, (GPT_WIDTH,), p[-2]) @ p[-1]
+    return F.cross_entropy(logits.flatten(0, 1), target.flatten())
+
+
+GPT_SHAPES = [((256, GPT_WIDTH), 256), ((GPT_LENGTH, GPT_WIDTH), GPT_LENGTH)]
+for _ in range(GPT_LAYERS):
+    GPT_SHAPES += [((GPT_WIDTH,), None), ((GPT_WIDTH, 3 * GPT_WIDTH), GPT_WIDTH),
+                   ((GPT_WIDTH, GPT_WIDTH), GPT_WIDTH), ((GPT_WIDTH,), None),
+                   ((GPT_WIDTH, 4 * GPT_WIDTH), GPT_WIDTH), ((4 * GPT_WIDTH, GPT_WIDTH), 4 * GPT_WIDTH)]
+GPT_SHAPES += [((GPT_WIDTH,), None), ((GPT_WIDTH, 256), GPT_WIDTH)]
+
+
+def texts(size):
+    """Bytes from a to h, and the bytes that follow them, for each step."""
+    made = []
+    for step in range(STEPS):
+        u = uniform(500 + step, size * (GPT_LENGTH + 1)).reshape(size, GPT_LENGTH + 1)
+        text = torch.tensor(97 + np.floor(8 * u).astype(np.int64))
+        made.append((text[:, :-1], text[:, 1:]))
+    return made
 
 
 def losses(network, shapes, batches, make_optimizer, dtype):
@@ -113,6 +157,7 @@ def main():
         "mnist_fluid_sgd": (mnist_fluid, FLUID_SHAPES, fluid, sgd),
         "mnist_fluid_momentum": (mnist_fluid, FLUID_SHAPES, fluid, momentum),
         "mnist_fluid_adam": (mnist_fluid, FLUID_SHAPES, fluid, adam(0.001)),
+        "char_gpt_adamw": (char_gpt, GPT_SHAPES, lambda d: texts(4), lambda p: torch.optim.AdamW(p, 0.003)),
         "mnist_cnn_adam": (mnist_cnn, CNN_SHAPES, cnn, adam(0.02)),
     }
     golden = {"made_by": "tests/golden/training.py", "torch": torch.__version__}

@@ -123,6 +123,20 @@ Batch golden_images(uint64_t step, int64_t n) {
   return {.size = n, .columns = {{"image", image}, {"label", label}}};
 }
 
+Batch golden_texts(uint64_t step, int64_t n, int64_t length) {
+  Tensor text(u8, {n, length}), target(u8, {n, length});
+  const std::vector<double> u = testing::golden_uniform(500 + step, n * (length + 1));
+  const auto byte = [&](int64_t i, int64_t t) {
+    return static_cast<uint8_t>('a' +
+                                static_cast<int>(8 * u[static_cast<size_t>(i * (length + 1) + t)]));
+  };
+  for (int64_t i = 0; i < n * length; ++i) {
+    text.as<uint8_t>()[static_cast<size_t>(i)] = byte(i / length, i % length);
+    target.as<uint8_t>()[static_cast<size_t>(i)] = byte(i / length, i % length + 1);
+  }
+  return {.size = n, .columns = {{"text", text}, {"target", target}}};
+}
+
 void set_golden_parameters(Executor& exe, const Program& net) {
   double fan_in = 1;
   uint64_t k = 0;

@@ -37,6 +37,10 @@ Batch linear_batch(int64_t n);
 /// bit for bit.
 Batch golden_images(uint64_t step, int64_t n);
 
+/// `n` texts of `length` bytes and the bytes that follow them, for a step of the golden runs:
+/// `texts` in tests/golden/training.py, bit for bit.
+Batch golden_texts(uint64_t step, int64_t n, int64_t length);
+
 /// Sets weight or bias k of `net`, in the order of recording, to golden_parameter(k); its fan in is
 /// that of its layer. Normalisations stay as they are.
 void set_golden_parameters(Executor& exe, const Program& net);

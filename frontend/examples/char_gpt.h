@@ -1,0 +1,37 @@
+#pragma once
+
+#include "frontend/fluid.h"
+
+/// Size of a language model of bytes.
+struct CharGptSize {
+  int64_t layers = 6;
+  int64_t heads = 6;
+  int64_t width = 384;
+  int64_t length = 256;  ///< maximum number of bytes that a prediction sees
+};
+
+/// A decoder-only transformer (Radford et al., "Language models are unsupervised multitask
+/// learners", 2019) over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes.
+inline fluid::Value char_gpt(fluid::Program& net, fluid::Value text, const CharGptSize& size) {
+  const fluid::Init init = fluid::Init::normal(0, 0.02);
+  fluid::Value h = fluid::embedding(
+      text, {.rows = 256, .units = size.width, .weight_init = init, .name = "bytes"});
+  h = h + net.parameter("positions.w", {size.length, size.width}, init);
+  for (int64_t i = 0; i < size.layers; ++i) {
+    h = fluid::transformer_block(
+        h, {.heads = size.heads, .causal = true, .bias = false, .weight_init = init});
+  }
+  h = fluid::layer_norm(h, {.bias = false});
+  return fluid::linear(h, {.units = 256, .bias = false, .weight_init = init, .name = "head"});
+}
+
+/// Adds the feeds, the network and the outputs "loss" and "logits" to `net`. Returns the loss.
+inline fluid::Value record_char_gpt(fluid::Program& net, const CharGptSize& size = {}) {
+  const auto text = net.data("text", {fluid::kBatch, size.length}, fluid::u8);
+  const auto target = net.data("target", {fluid::kBatch, size.length}, fluid::u8);
+  const auto logits = char_gpt(net, text, size);
+  const auto loss = fluid::mean(fluid::softmax_cross_entropy(logits, target));
+  net.output("loss", loss);
+  net.output("logits", logits);
+  return loss;
+}

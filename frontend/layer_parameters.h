@@ -1,0 +1,68 @@
+#pragma once
+
+// Parts that the layer functions share: scopes, parameters and checks. Not part of the public API.
+
+#include <optional>
+#include <string>
+
+#include "frontend/init.h"
+#include "frontend/parameter.h"
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// Returns "scope.name", or `name` if `scope` is empty.
+std::string scoped_name(const std::string& scope, const std::string& name);
+
+/// Returns the recording for a layer: its scope ends in `name` or, if `name` is empty, in the first
+/// free name of kind0, kind1...
+ir::Graph::Recording layer_recording(const ir::Graph& graph, const std::string& kind,
+                                     const std::string& name);
+
+/// Returns the graph of `x`. Throws UserError, which names the layer, if `x` is an empty value.
+ir::Graph& input_graph(Value x, const char* layer, const Loc& loc);
+
+/// Throws UserError(loc, what) unless `condition` holds.
+void require(bool condition, const Loc& loc, const std::string& what);
+
+/// Returns the random number generator state, which all random ops of a program share.
+Value random_state(ir::Graph& graph, const Loc& loc);
+
+Init default_weight();
+Init default_bias(int64_t fan_in);
+
+/// Creates the parameters of one layer. For a parameter that the user gives as a Value, creates
+/// none and returns the Value.
+class LayerParameters {
+ public:
+  /// `kind` names the layer in messages.
+  template <class Layer>
+  LayerParameters(ir::Graph& graph, const char* kind, const Layer& layer, const Loc& loc)
+      : graph_(graph),
+        kind_(kind),
+        options_{.trainable = layer.trainable,
+                 .lr_scale = layer.lr_scale,
+                 .weight_decay = layer.weight_decay},
+        loc_(loc) {}
+
+  /// Returns `given`, or adds a parameter `name` of `type` to the graph. `role` ("weight") names
+  /// the parameter in messages.
+  Value get(const char* role, const std::string& name, const Type& type,
+            const std::optional<Value>& given, const std::optional<Init>& init,
+            const Init& fallback);
+
+  /// Throws UserError if trainable, lr_scale or weight_decay is set but the layer added no
+  /// parameter to which the option applies.
+  void check_options() const;
+
+ private:
+  Value checked(const char* role, const Type& type, Value given, bool has_init) const;
+
+  ir::Graph& graph_;
+  const char* kind_;
+  ParameterOptions options_;
+  const Loc& loc_;
+  bool added_ = false;
+};
+
+}  // namespace fluid

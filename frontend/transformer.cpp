@@ -1,0 +1,178 @@
+#include "frontend/transformer.h"
+
+#include <cmath>
+
+#include "frontend/layer_parameters.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+
+namespace fluid {
+namespace {
+
+void require_sequence(Value x, const char* layer, const char* what, const Loc& loc) {
+  const Shape& shape = x.shape();
+  require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && !shape[2].batch, loc,
+          std::string(layer) + ": " + what + " is " + x.type().str() +
+              ", not a float [N, T, features]");
+}
+
+/// Numbers of heads, and features of each.
+struct Heads {
+  int64_t queries, keys, depth;
+};
+
+Heads heads_of(Value x, const MultiHeadAttention& layer, const Loc& loc) {
+  const int64_t features = x.shape()[2].size, heads = *layer.heads;
+  const int64_t key_heads = layer.key_heads == 0 ? heads : layer.key_heads;
+  const std::string subject = "multi_head_attention: ";
+  require(heads > 0 && features % heads == 0, loc,
+          subject + std::to_string(heads) + " heads do not divide " + std::to_string(features) +
+              " features");
+  require(key_heads > 0 && heads % key_heads == 0, loc,
+          subject + std::to_string(layer.key_heads) + " heads of keys do not divide " +
+              std::to_string(heads) + " heads");
+  return {heads, key_heads, features / heads};
+}
+
+template <class Layer>
+Value sublayer(Value x, int64_t units, const Layer& layer, const std::string& name, Act act,
+               const Loc& loc) {
+  return linear(x,
+                {.units = units,
+                 .bias = layer.bias,
+                 .act = act,
+                 .weight_init = layer.weight_init,
+                 .trainable = layer.trainable,
+                 .lr_scale = layer.lr_scale,
+                 .weight_decay = layer.weight_decay,
+                 .name = name},
+                loc);
+}
+
+/// [N, T, heads * D] -> [N, heads, T, D].
+Value split_heads(Value x, int64_t heads, int64_t depth, const Loc& loc) {
+  const Shape& s = x.shape();
+  const Value split = reshape(x, {.to = Type{x.dtype(), {s[0], s[1], heads, depth}, {}}}, loc);
+  return transpose(split, {.perm = {0, 2, 1, 3}}, loc);
+}
+
+/// [N, heads, T, D] -> [N, T, heads * D].
+Value join_heads(Value x, const Loc& loc) {
+  const Shape& s = x.shape();
+  const int64_t features = s[1].size * s[3].size;
+  const Value joined = transpose(x, {.perm = {0, 2, 1, 3}}, loc);
+  return reshape(joined, {.to = Type{x.dtype(), {s[0], s[2], features}, {}}}, loc);
+}
+
+/// Attention of the projections q [N, T, heads * D], k and v, and the projection of its result.
+Value attend(Value q, Value k, Value v, const Heads& heads, const MultiHeadAttention& layer,
+             const Loc& loc) {
+  Values operands = {split_heads(q, heads.queries, heads.depth, loc),
+                     split_heads(k, heads.keys, heads.depth, loc),
+                     split_heads(v, heads.keys, heads.depth, loc)};
+  if (layer.mask) operands.push_back(*layer.mask);
+  const Value y = record(*q.op()->graph(), "scaled_dot_product_attention", operands,
+                         {{"causal", layer.causal}}, loc)[0];
+  return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
+}
+
+}  // namespace
+
+Value embedding(Value index, const Embedding& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(index, "embedding", loc);
+  const int64_t rows = *layer.rows, units = *layer.units;
+  require(is_integer(index.dtype()), loc,
+          "embedding: the input is " + index.type().str() + ", not integer indices");
+  require(rows > 0 && units > 0, loc, "embedding: rows and units must be positive");
+  ir::ScopedRecording as(graph, layer_recording(graph, "embedding", layer.name));
+  LayerParameters parameters(graph, "embedding", layer, loc);
+  const DType dtype = layer.weight && *layer.weight ? layer.weight->dtype() : layer.dtype;
+  const Value w = parameters.get("weight", "w", Type{dtype, {rows, units}, {}}, layer.weight,
+                                 layer.weight_init, Init::normal(0, 1));
+  parameters.check_options();
+  return gather(w, index, {.axis = 0}, loc);
+}
+
+Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "multi_head_attention", loc);
+  require_sequence(x, "multi_head_attention", "the input", loc);
+  const Heads heads = heads_of(x, layer, loc);
+  ir::ScopedRecording as(graph, layer_recording(graph, "attention", layer.name));
+  const int64_t q = heads.queries * heads.depth, kv = heads.keys * heads.depth;
+  const Value all = sublayer(x, q + 2 * kv, layer, "qkv", Act::none, loc);
+  const Values parts = split(all, {.sizes = {q, kv, kv}, .axis = 2}, loc);
+  return attend(parts[0], parts[1], parts[2], heads, layer, loc);
+}
+
+Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "multi_head_attention", loc);
+  input_graph(memory, "multi_head_attention", loc);
+  require_sequence(x, "multi_head_attention", "the input", loc);
+  require_sequence(memory, "multi_head_attention", "the memory", loc);
+  const Heads heads = heads_of(x, layer, loc);
+  ir::ScopedRecording as(graph, layer_recording(graph, "attention", layer.name));
+  const int64_t kv = heads.keys * heads.depth;
+  const Value q = sublayer(x, heads.queries * heads.depth, layer, "q", Act::none, loc);
+  const Value both = sublayer(memory, 2 * kv, layer, "kv", Act::none, loc);
+  const Values parts = split(both, {.sizes = {kv, kv}, .axis = 2}, loc);
+  return attend(q, parts[0], parts[1], heads, layer, loc);
+}
+
+Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "transformer_block", loc);
+  require_sequence(x, "transformer_block", "the input", loc);
+  require(layer.hidden >= 0, loc, "transformer_block: hidden must not be negative");
+  ir::ScopedRecording as(graph, layer_recording(graph, "block", layer.name));
+  const int64_t features = x.shape()[2].size;
+  const auto normalise = [&](Value v, const char* name) {
+    return layer_norm(v,
+                      {.eps = layer.eps,
+                       .bias = layer.bias,
+                       .trainable = layer.trainable,
+                       .lr_scale = layer.lr_scale,
+                       .weight_decay = layer.weight_decay,
+                       .name = name},
+                      loc);
+  };
+  const auto residual = [&](Value v, const char* norm, const auto& apply) {
+    Value change = apply(layer.norm_first ? normalise(v, norm) : v);
+    if (layer.dropout != 0) change = dropout(change, {.p = layer.dropout}, loc);
+    const Value sum = add(v, change, loc);
+    return layer.norm_first ? sum : normalise(sum, norm);
+  };
+  const MultiHeadAttention attention{.heads = *layer.heads,
+                                     .key_heads = layer.key_heads,
+                                     .causal = layer.causal,
+                                     .mask = layer.mask,
+                                     .bias = layer.bias,
+                                     .weight_init = layer.weight_init,
+                                     .trainable = layer.trainable,
+                                     .lr_scale = layer.lr_scale,
+                                     .weight_decay = layer.weight_decay,
+                                     .name = "attention"};
+  const Value attended =
+      residual(x, "ln0", [&](Value v) { return multi_head_attention(v, attention, loc); });
+  return residual(attended, "ln1", [&](Value v) {
+    const int64_t hidden = layer.hidden == 0 ? 4 * features : layer.hidden;
+    return sublayer(sublayer(v, hidden, layer, "fc0", layer.act, loc), features, layer, "fc1",
+                    Act::none, loc);
+  });
+}
+
+Value positional_encoding(Value x, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "positional_encoding", loc);
+  require_sequence(x, "positional_encoding", "the input", loc);
+  const int64_t length = x.shape()[1].size, features = x.shape()[2].size, pairs = features / 2;
+  require(features % 2 == 0, loc,
+          "positional_encoding: " + std::to_string(features) + " features are not even");
+  const DType dtype = compute_dtype(x.dtype());
+  const Value position = arange(graph, {.type = Type{dtype, {length}, {}}}, loc);
+  const Value pair = arange(graph, {.type = Type{dtype, {pairs}, {}}}, loc);
+  const double rate = -2 * std::log(10000.0) / static_cast<double>(features);
+  const Value angle = unsqueeze(position, {.axes = {1}}, loc) * exp(pair * rate, loc);
+  const Value both = stack({sin(angle, loc), cos(angle, loc)}, {.axis = 2}, loc);
+  const Value encoding = reshape(both, {.to = Type{dtype, {length, features}, {}}}, loc);
+  return add(x, cast(encoding, x.dtype()), loc);
+}
+
+}  // namespace fluid

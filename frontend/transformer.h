@@ -1,0 +1,83 @@
+#pragma once
+
+// Layers of transformers: Vaswani et al., "Attention is all you need", NeurIPS 2017.
+
+#include <optional>
+#include <string>
+
+#include "frontend/layers.h"
+
+namespace fluid {
+
+/// Options of an embedding. See Conv2d for parameters.
+struct Embedding {
+  Required<int64_t> rows;            ///< number of indices, such as the size of a vocabulary
+  Required<int64_t> units;           ///< features per row
+  DType dtype = f32;                 ///< of the table
+  std::optional<Value> weight = {};  ///< given table [rows, units]; `dtype` does not apply to it
+  std::optional<Init> weight_init = {};  ///< by default normal with mean 0 and deviation 1
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Embedding: integer indices of any shape [...] -> rows of a table [..., units]. An index out of
+/// range raises an error in the step. Adds the parameter embedding0.w.
+Value embedding(Value index, const Embedding& layer, const Loc& loc = Loc::here());
+
+/// Options of multi-head attention. See Conv2d for parameters and initialisers.
+struct MultiHeadAttention {
+  Required<int64_t> heads;  ///< number of heads; divides the features
+  /// Number of heads of keys and values, a divisor of `heads`: grouped-query attention (Ainslie et
+  /// al., "GQA", EMNLP 2023). 0: as many as `heads`.
+  int64_t key_heads = 0;
+  bool causal = false;  ///< whether position i attends to positions 0 to i only
+  /// Broadcasts to [N, heads, T, S]: bool, false hides a key; or a float that is added to the
+  /// scores.
+  std::optional<Value> mask = {};
+  bool bias = true;
+  std::optional<Init> weight_init = {};  ///< of all weights
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Multi-head self-attention: x [N, T, E] -> [N, T, E]. Adds the linear layers attention0.qkv,
+/// whose units are the queries, keys and values, in this order, and attention0.out.
+Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& loc = Loc::here());
+/// Multi-head cross-attention: x [N, T, E] attends to `memory` [N, S, M]. Returns [N, T, E]. Adds
+/// the linear layers attention0.q, attention0.kv and attention0.out.
+Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& layer,
+                           const Loc& loc = Loc::here());
+
+/// Options of a transformer block. See Conv2d for parameters and initialisers.
+struct TransformerBlock {
+  Required<int64_t> heads;
+  int64_t key_heads = 0;  ///< see MultiHeadAttention
+  int64_t hidden = 0;     ///< units of the feed-forward network; 0: four times the features
+  bool causal = false;
+  std::optional<Value> mask = {};  ///< see MultiHeadAttention
+  Act act = Act::gelu;
+  /// Whether layers are normalised before they are applied (pre-norm), or after the residual
+  /// addition (post-norm), as in the paper.
+  bool norm_first = true;
+  double dropout = 0;  ///< probability, after the attention and after the feed-forward network
+  double eps = 1e-5;   ///< of the layer normalisations
+  bool bias = true;    ///< of the linear layers and the normalisations
+  std::optional<Init> weight_init = {};  ///< of all weights
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Transformer encoder block, or decoder block if `causal`: x [N, T, E] -> [N, T, E].
+/// Self-attention and a feed-forward network, each with a residual connection and a layer
+/// normalisation. Adds the layers block0.attention, block0.fc0, block0.fc1, block0.ln0 and
+/// block0.ln1.
+Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc = Loc::here());
+
+/// Adds the sinusoidal positional encoding of the paper to x [N, T, E]: sin(t w_i) to feature 2i
+/// and cos(t w_i) to feature 2i + 1, where w_i = 10000^(-2i / E). E is even.
+Value positional_encoding(Value x, const Loc& loc = Loc::here());
+
+}  // namespace fluid
