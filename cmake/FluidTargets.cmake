@@ -145,13 +145,17 @@ function(fluid_examples folder)
     add_custom_command(TARGET ${name} POST_BUILD
                        COMMAND ${name} --save ${CMAKE_BINARY_DIR}/examples/${name}.fluid VERBATIM)
     set(data digits?limit=1000)
+    set(arguments --steps 5)
     if(name STREQUAL linear_regression)
       set(data synthetic-linear?limit=10000)
     elseif(name MATCHES "^(resnet18|alexnet_cifar10)$")
       set(data cifar10:cifar10)
+    elseif(name STREQUAL char_gpt)
+      set(data text:${CMAKE_SOURCE_DIR}/docs/internals.md)
+      set(arguments --steps 2 --prompt Fluid --bytes 2)
     endif()
     if(FLUID_TESTS)
-      add_test(NAME example.${name} COMMAND ${name} --data ${data} --steps 5
+      add_test(NAME example.${name} COMMAND ${name} --data ${data} ${arguments}
                WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
     endif()
   endforeach()
