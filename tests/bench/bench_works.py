@@ -14,8 +14,10 @@ TARGETS = {
     "alexnet_bf16": ("the same in mixed precision, bf16", 0.75),
     "resnet18": ("ResNet-18, batch 128 x 3 x 32 x 32, momentum", 1.0),
     "resnet18_bf16": ("the same in mixed precision, bf16", 1.0),
+    "char_gpt": ("GPT of 6 layers, 384 wide, batch 4 x 256 bytes, AdamW", 0.8),
+    "char_gpt_bf16": ("the same in mixed precision, bf16", 0.8),
 }
-NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16")
+NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", "char_gpt_bf16")
 FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (executor/host/README.md)
 
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "frontend/examples/alexnet.h"
+#include "frontend/examples/char_gpt.h"
 #include "frontend/examples/resnet18.h"
 #include "frontend/fluid.h"
 
@@ -132,6 +133,21 @@ Work resnet18_work(int64_t batch) {
       fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4});
 }
 
+Work char_gpt_b4() {
+  Work w{fl::Program("char_gpt"), {}, 3};
+  const CharGptSize size;
+  auto text = w.program.data("text", {fl::kBatch, size.length}, fl::u8);
+  auto target = w.program.data("target", {fl::kBatch, size.length}, fl::u8);
+  auto loss = fl::mean(fl::softmax_cross_entropy(char_gpt(w.program, text, size), target));
+  w.program.output("loss", loss);
+  fl::minimize(loss, fl::AdamW{.lr = 1e-3});
+  fl::Tensor bytes(fl::u8, {4, size.length});
+  std::mt19937 generator(1);
+  for (uint8_t& byte : bytes.as<uint8_t>()) byte = static_cast<uint8_t>(generator() % 256);
+  w.batch = {.size = 4, .columns = {{"text", bytes}, {"target", bytes}}};
+  return w;
+}
+
 /// A product of which a column can be fetched, and one element is: the whole would take longer to
 /// the host than to compute.
 Work matmul() {
@@ -160,6 +176,7 @@ Work work_named(const std::string& name) {
   if (name == "alexnet") return alexnet_b64();
   if (name == "resnet18") return resnet18_work(128);
   if (name == "resnet18_b64") return resnet18_work(64);
+  if (name == "char_gpt") return char_gpt_b4();
   if (name == "matmul") return matmul();
   throw fl::UserError("no workload '" + name + "'");
 }

@@ -19,7 +19,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from torch_networks import alexnet, resnet18
+from torch_networks import CharGpt, alexnet, resnet18
 
 START = time.perf_counter()
 NAME, MODE, LAYOUT = sys.argv[1:4]
@@ -141,6 +141,12 @@ def resnet18_of(batch):
                       lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=5e-4, fused=True))
 
 
+def char_gpt():
+    text, target = (torch.randint(256, (4, 256)) for _ in range(2))
+    loss = lambda logits, y: F.cross_entropy(logits.flatten(0, 1), y.flatten())
+    return trainer(CharGpt(6, 6, 384, 256), text, target, loss, lambda p: torch.optim.AdamW(p, 1e-3, fused=True))
+
+
 WORKS = {
     "linear_regression": linear_regression,
     "seed_cnn": lambda: trainer(SeedCnn(), torch.rand(128, 1, 32, 32), torch.randint(10, (128,)),
@@ -151,9 +157,10 @@ WORKS = {
     "alexnet": alexnet_b64,
     "resnet18": lambda: resnet18_of(128),
     "resnet18_b64": lambda: resnet18_of(64),
+    "char_gpt": char_gpt,
     "matmul": matmul,
 }
-STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3}.get(WORK, 50)
+STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3, "char_gpt": 3}.get(WORK, 50)
 if DEVICE == "cuda":
     STEPS = max(STEPS, 50)
 

@@ -48,3 +48,36 @@ def alexnet(width=64, dropout=0.5):
         nn.AdaptiveAvgPool2d(6), nn.Flatten(), nn.Dropout(dropout),
         nn.Linear(144 * width, 64 * width), relu(), nn.Dropout(dropout),
         nn.Linear(64 * width, 64 * width), relu(), nn.Linear(64 * width, 10))
+
+
+class GptBlock(nn.Module):
+    def __init__(self, heads, width):
+        super().__init__()
+        self.heads = heads
+        self.ln0, self.ln1 = nn.LayerNorm(width, bias=False), nn.LayerNorm(width, bias=False)
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        self.fc0, self.fc1 = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.ln0(x)).chunk(3, 2))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).flatten(2))
+        return x + self.fc1(nn.functional.gelu(self.fc0(self.ln1(x))))
+
+
+class CharGpt(nn.Module):
+    """The network of frontend/examples/char_gpt.h."""
+
+    def __init__(self, layers, heads, width, length):
+        super().__init__()
+        self.bytes = nn.Embedding(256, width)
+        self.positions = nn.Parameter(torch.empty(length, width))
+        self.blocks = nn.Sequential(*(GptBlock(heads, width) for _ in range(layers)))
+        self.ln = nn.LayerNorm(width, bias=False)
+        self.head = nn.Linear(width, 256, bias=False)
+        for p in self.parameters():
+            if p.dim() > 1:
+                nn.init.normal_(p, 0, 0.02)
+
+    def forward(self, text):
+        return self.head(self.ln(self.blocks(self.bytes(text) + self.positions)))
