@@ -13,8 +13,8 @@
 namespace fluid {
 namespace {
 
-/// The precision that a NoAmp scope or the user's lists (AmpOptions) choose for an op, in place of
-/// the precision of the op's autocast class.
+/// The precision chosen for an op, and the reason: a NoAmp scope, a list in AmpOptions, or the op's
+/// autocast class.
 struct AmpOverride {
   DType dtype = DType::f32;
   std::string reason;
@@ -24,8 +24,9 @@ bool is_in_layer(const std::string& scope, const std::string& layer) {
   return scope == layer || scope.starts_with(layer + ".");
 }
 
-/// Precedence of a listed name that matches `op`: the length of the name if it is a layer, 0 if it
-/// is the op's name. The highest precedence wins. nullopt if the name does not match.
+/// Precedence of a listed name that matches `op`: the length of the name if it is a layer that
+/// contains the op, 0 if it is the op's name. The highest precedence wins. nullopt if the name does
+/// not match.
 std::optional<size_t> match_length(const std::string& name, const ir::Op& op) {
   if (is_in_layer(op.scope, name)) return name.size();
   if (op.name == name) return 0;
@@ -75,7 +76,7 @@ bool is_amp_candidate(const ir::Op& op) {
          !std::holds_alternative<Directive>(lower) && !is_constant(op);
 }
 
-/// Chooses a precision for every op that reads floats and inserts casts of its operands. Ops that
+/// Chooses a precision for every op that reads floats. Inserts casts of the op's operands. Ops that
 /// need the same value in the same dtype share one cast.
 class Caster {
  public:
@@ -104,7 +105,7 @@ class Caster {
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
   }
 
-  /// `v` cast back to the dtype that it had before this pass, for outputs, stores and directives.
+  /// `v`, cast back to its dtype before this pass. Used for outputs, stores and directives.
   Value as_recorded(Value v) { return cast_to(v, recorded_.at(v)); }
 
   AmpReport report() && { return std::move(report_); }
@@ -164,14 +165,14 @@ class Caster {
   const AmpOptions& options_;
   DType half_;
   std::map<Value, DType> recorded_;  ///< value -> its dtype before this pass
-  /// Ops without a dtype preference: they read only parameters and constants.
+  /// Ops that work in any dtype: parameters, constants, and ops that read only these.
   std::set<const ir::Op*> any_dtype_ops_;
   std::map<std::pair<Value, DType>, Value> casts_;
   AmpReport report_;
 };
 
-/// Erases the kNoAmp attributes, which are not needed after precisions are chosen: cse would not
-/// merge ops that differ only in this attribute.
+/// Erases the kNoAmp attributes. They are no longer needed, and cse would not merge ops that differ
+/// only in this attribute.
 bool erase_marks(ir::Graph& graph) {
   bool changed = false;
   for (const auto& op : graph.ops) {

@@ -28,14 +28,14 @@ Values record_collective(ir::Graph& graph, std::string_view op, const Values& bu
   return insert_collective(graph, number, op, bucket, loc);
 }
 
-Values insert_collective(ir::Graph& graph, int64_t number, std::string_view op,
+Values insert_collective(ir::Graph& graph, int64_t order_number, std::string_view op,
                          const Values& bucket, const Loc& loc) {
   for (ir::Op* later : collectives_in_order(graph)) {
     const int64_t own = number_of(*later);
-    if (own >= number) later->attrs.set(kOrderAttribute, own + 1);
+    if (own >= order_number) later->attrs.set(kOrderAttribute, own + 1);
   }
   ir::ScopedRecording as(graph, {ir::Role::comm, loc, "", ""});
-  return record(graph, op, bucket, {{kOrderAttribute, number}}, loc);
+  return record(graph, op, bucket, {{kOrderAttribute, order_number}}, loc);
 }
 
 void set_error_sync(ir::Op& collective) { collective.attrs.set(kErrorSync, true); }
@@ -96,7 +96,7 @@ std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, con
 
 int64_t collective_bytes(const ir::Op& collective) {
   int64_t bytes = 0;
-  // Any batch size gives the same result: operands have no batch dimension.
+  // The batch size does not matter: operands of collectives have no batch dimension.
   for (const Value& v : collective.operands) bytes += v.type().bytes_at(1);
   return bytes;
 }

@@ -160,7 +160,7 @@ class Reader {
   }
 
   /// Finds the op at which most memory is in use. If a range begins at the op where a range with
-  /// the same offset ends, the op runs in place, and its bytes count once.
+  /// the same offset ends, the op runs in place, and the shared bytes count once.
   void find_peak() {
     std::vector<Range> ranges;
     for (const auto& [v, range] : plan_.values) ranges.push_back(range);
@@ -286,7 +286,7 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
   }
   if (before_sync) return results;
   const ir::Graph& checking = *generated_body(**last);
-  if (loops_op(checking) != nullptr) {  // stores results before it has checked all indices
+  if (loops_op(checking) != nullptr) {  // stores results before all index checks
     for (size_t r = 0; r < (*last)->results.size(); ++r) {
       results.insert((*last)->result(static_cast<int>(r)));
     }

@@ -39,8 +39,8 @@ int64_t Recipe::last_collective_of(size_t i) const {
   return waits.empty() ? -1 : waits[i];
 }
 
-void Recipe::set_last_collectives(const std::vector<int64_t>& numbers) const {
-  directive_.attrs.set(kWaits, numbers);
+void Recipe::set_last_collectives(const std::vector<int64_t>& order_numbers) const {
+  directive_.attrs.set(kWaits, order_numbers);
 }
 
 void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const {

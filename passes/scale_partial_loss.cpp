@@ -11,8 +11,8 @@
 namespace fluid {
 namespace {
 
-/// Scales the loss and outputs of the program of a micro-batch or shard, so that the values of all
-/// micro-batches or shards add up to the value of the whole batch.
+/// Scales the loss and outputs of a program that processes a micro-batch or shard. The scaled
+/// values of all micro-batches or shards add up to the value of the whole batch.
 class PartialLossScaler {
  public:
   explicit PartialLossScaler(ir::Graph& graph) : graph_(graph) {}
