@@ -9,8 +9,8 @@
 namespace fluid::emit {
 namespace {
 
-// Maximum number of full vectors of a vector loop that is emitted as straight-line code. Masks that
-// compare the loop variable with constants then fold to constants.
+// A vector loop with at most this many full vectors is emitted as straight-line code. Comparisons
+// of the loop variable with constants then fold to constant masks.
 constexpr int64_t kStraightLineVectors = 2;
 // Maximum length of an accumulator array in registers.
 constexpr int64_t kMaxRegisterAccumulators = 32;
