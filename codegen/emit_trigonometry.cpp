@@ -202,8 +202,8 @@ Value* arcsine(MathOps& m, Value* x) {
   return m.copy_sign(y, x);
 }
 
-/// acos(x): pi/2 - asin(x) for |x| <= 1/2, else 2 asin(sqrt(z)) for x > 0 and pi - 2 asin(sqrt(z))
-/// for x < 0.
+/// acos(x): pi/2 - asin(x) for |x| <= 1/2. Otherwise, with z = (1 - |x|) / 2: 2 asin(sqrt(z)) for x
+/// > 0, and pi - 2 asin(sqrt(z)) for x < 0.
 Value* arccosine(MathOps& m, Value* x) {
   ArcsineArgument a = reduce_arcsine(m, m.abs(x));
   Offset far = select(m, m.lt(x, m.constant(0)), offset_of(m, 2), offset_of(m, 0));
