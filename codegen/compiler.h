@@ -22,7 +22,8 @@ struct CompiledKernel {
 };
 
 struct CompilerOptions {
-  /// Directory of the disk cache; empty: $FLUID_KERNEL_CACHE, or no disk cache if it is unset.
+  /// Directory of the disk cache. Empty: $FLUID_KERNEL_CACHE, or no disk cache if that variable is
+  /// unset.
   std::string cache_dir;
   /// Maximum size of the disk cache in bytes. If it is exceeded, the least recently used entries
   /// are evicted.

@@ -75,7 +75,8 @@ class KernelEmitter {
   llvm::Value* active_lane_mask(llvm::Value* remaining);
   /// Returns `end` - `begin` as an LLVM constant, or null if the difference is not constant.
   llvm::Value* constant_difference(const Expr& end, const Expr& begin);
-  llvm::Value* acc_address(const AccBinding& acc, const std::vector<Expr>& index, bool position);
+  llvm::Value* acc_address(const AccBinding& acc, const std::vector<Expr>& index,
+                           bool want_position);
   const AccBinding& find_accumulator(int64_t id) const;
   /// Returns the identity element of `combine`, the initial value of its accumulators.
   llvm::Value* identity(DType dtype, Combine combine);

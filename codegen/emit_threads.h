@@ -24,7 +24,7 @@ class ThreadOps {
   llvm::Value* first_block() const { return team_index_; }
   llvm::Value* block_step() const { return teams_; }
   /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
-  /// `distance`. `distance` is below the warp size.
+  /// `distance`. `distance` must be less than the warp size.
   llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);
   /// Emits a barrier for the threads of the team.
   void barrier();

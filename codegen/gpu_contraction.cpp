@@ -187,8 +187,8 @@ std::pair<Expr, Expr> GpuContraction::split_bounds() const {
 }
 
 /// Binds all result variables to their values in the tile with index `tile_index`. Returns the
-/// sinks of this tile. Sets `at` to the block in which the variables are bound.
-GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& at, const Expr& tile_index) {
+/// sinks of this tile. Sets `block` to the block in which the variables are bound.
+GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& block, const Expr& tile_index) {
   TileBody tile{sinks_, {}, {}, {}};
   Vars order = sinks_.front().out;
   std::ranges::reverse(order);
@@ -202,7 +202,7 @@ GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& at, const Expr& 
     digits.push_back({tile_indices[v].node().ivalue, tile_count(v)});
   }
   if (splits_ > 1) digits.push_back({split_var_, Expr::index(splits_)});
-  at = &delinearize(b_, tile_index, digits, *at);
+  block = &delinearize(b_, tile_index, digits, *block);
   for (const Tile& t : tiles_) {
     const Expr within = b_.new_var();
     tile.unrolled.push_back(within.node().ivalue);
@@ -309,7 +309,7 @@ kir::Kernel GpuContraction::tile_per_team_kernel() {
 
   Vars order = sum.reduce;
   std::ranges::reverse(order);
-  if (order.back() != lane_var_) {  // lane_var_ varies fastest, unless split-K splits it
+  if (order.back() != lane_var_) {  // lane_var_ varies fastest, unless split-K divides it
     const auto it = std::ranges::find(order, lane_var_);
     std::rotate(order.begin(), it, it + 1);
   }

@@ -27,8 +27,8 @@ class GpuContraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  /// The sinks of one tile. In their expressions, the tile index and the variables `unrolled`
-  /// replace each tiled result variable.
+  /// The sinks of one tile. In their expressions, a function of the tile index and of the variables
+  /// `unrolled` replaces each tiled result variable.
   struct TileBody {
     std::vector<FlatSink> sinks;
     Vars unrolled;  ///< variables of the unrolled loops, one per tiled variable
@@ -51,7 +51,8 @@ class GpuContraction {
   kir::Kernel tile_per_thread_kernel();
   kir::Kernel tile_per_team_kernel();
   kir::Kernel split_k_reduction_kernel();
-  TileBody bind_tile(kir::Block*& at, const Expr& tile_index);
+  TileBody bind_tile(kir::Block*& block, const Expr& tile_index);
+  // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_tile_loops(const TileBody& tile, kir::Block& out);
   kir::Block& emit_reduction_loops(TileBody& tile, kir::Block& out);
   void accumulate(const TileBody& tile, int64_t acc, kir::Block& out);

@@ -99,7 +99,8 @@ bool multiple_of(const Expr& e, int64_t n) {
 }
 
 /// Whether `offset` is independent of `var`, or is contiguous and aligned. Contiguous and aligned
-/// means that it grows by 1 with `var` and is a multiple of `lanes` whenever `var` is one.
+/// means that `offset` grows by 1 with `var` and is a multiple of `lanes` if `var` is a multiple of
+/// `lanes`.
 bool is_vectorizable(const Expr& offset, int64_t var, int64_t lanes) {
   const std::optional<Affine> affine = as_affine(offset);
   if (!affine) return false;

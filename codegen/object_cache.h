@@ -25,8 +25,8 @@ class ObjectCache {
   void evict() const;
 
   /// Sets the process-wide error listener. The listener receives one line of text for the first
-  /// unusable entry, and one for the first entry that cannot be written. It may be called from any
-  /// thread.
+  /// unusable entry, and one for the first entry that cannot be written. The listener may be called
+  /// from any thread.
   static void set_error_listener(std::function<void(const std::string&)> listener);
 
   /// Returns the cache of compiled kernels in `directory`. If `directory` is empty, uses the

@@ -100,8 +100,8 @@ std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_
   return loads;
 }
 
-/// Returns the cost of storing a result and of the loads of its epilogue, per product of the
-/// result, if `vector_var` is vectorized.
+/// Returns the cost of the stores of a result and of the loads of its epilogue, if `vector_var` is
+/// vectorized. The cost is divided by the number of products in the result.
 double Contraction::result_access_cost(int64_t vector_var) const {
   double cost = 0;
   for (const FlatSink& s : sinks_) {

@@ -61,6 +61,7 @@ class Contraction {
                    kir::Block& out);
   void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const VectorLoop& lanes,
                  kir::Block& out);
+  // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_memory_loops(kir::Block& out);
   kir::Block& emit_tile_loops(const Vars& tile_vars, kir::Block& out);
   kir::Block& emit_reduction_loops(const Vars& vars, double copies, kir::Block& out);

@@ -126,8 +126,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // Renames the variables of the sinks that run in the finish, because a sweep may rename the
-  // variables of its own sinks.
+  // Gives fresh variables to the sinks that run in the finish. A sweep may rename the variables of
+  // its own sinks, and this must not affect the finish.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -222,12 +222,12 @@ Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   return scalar::philox(args[0], args[1], args[2], args[3]);
 }
 
-FlatSink flatten(KernelBuilder& builder, int id,
+FlatSink flatten(KernelBuilder& builder, int sink_id,
                  const std::function<Expr(const Expr& let)>& resolve) {
-  const GroupSink& source = builder.group.sinks[static_cast<size_t>(id)];
+  const GroupSink& source = builder.group.sinks[static_cast<size_t>(sink_id)];
   FlatSink sink;
   sink.source = &source;
-  sink.id = id;
+  sink.id = sink_id;
   sink.out = without_unit_dims(source.out);
   sink.reduce = without_unit_dims(source.reduce);
   sink.acc = accumulator(source);
@@ -264,11 +264,11 @@ FlatSink flatten(KernelBuilder& builder, int id,
   return sink;
 }
 
-void substitute(FlatSink& sink, int64_t var, const Expr& by) {
+void substitute(FlatSink& sink, int64_t var, const Expr& replacement) {
   auto apply = [&](Expr& e) {
     if (!e) return;
     e = rewrite(e, [&](const Expr& n) {
-      return n.op() == ScalarOp::var && n.node().ivalue == var ? by : Expr();
+      return n.op() == ScalarOp::var && n.node().ivalue == var ? replacement : Expr();
     });
   };
   apply(sink.body);
@@ -280,8 +280,8 @@ void substitute(FlatSink& sink, int64_t var, const Expr& by) {
     apply(c.index);
   }
   for (Vars* vars : {&sink.out, &sink.reduce}) {
-    if (by.op() == ScalarOp::var) {
-      std::ranges::replace(*vars, var, by.node().ivalue);
+    if (replacement.op() == ScalarOp::var) {
+      std::ranges::replace(*vars, var, replacement.node().ivalue);
     } else {
       std::erase(*vars, var);
     }

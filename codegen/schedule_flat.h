@@ -26,8 +26,8 @@ struct FlatSink {
   int id = 0;  ///< index into Group::sinks
   /// Loop variables of the result and of the reduction, except those of extent 1.
   Vars out, reduce;
-  /// The value to store or to reduce. It reads buffers by loads. It reads reductions of the same
-  /// row by Lets: Let 2 * s + r is result r of the reduction with sink id s.
+  /// The value to store or to reduce. It consists of loads from buffers and of Lets that read
+  /// reductions of the same row: Let 2 * s + r is result r of the reduction with sink id s.
   Expr body;
   DType acc = DType::f32;  ///< dtype of the accumulator of a reduction
   Expr position;           ///< for argmax: row-major index over the reduction variables
@@ -102,16 +102,16 @@ Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {}
 /// the reduction in row-major order.
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer);
 
-/// Returns the sink with id `sink` in flat form. `resolve` returns the replacement of a Let that
+/// Returns the sink with id `sink_id` in flat form. `resolve` returns the replacement of a Let that
 /// reads the result of a reduction.
-FlatSink flatten(KernelBuilder& builder, int sink,
+FlatSink flatten(KernelBuilder& builder, int sink_id,
                  const std::function<Expr(const Expr& let)>& resolve);
 
 /// Merges pairs of variables that always occur as a * extent(b) + b into one variable, so that one
 /// loop replaces two. Removes merged variables from `rows`, too.
 void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows);
 
-/// Replaces `var` by the expression `by` everywhere in the sink.
-void substitute(FlatSink& sink, int64_t var, const Expr& by);
+/// Replaces the variable `var` by `replacement` in all expressions of the sink.
+void substitute(FlatSink& sink, int64_t var, const Expr& replacement);
 
 }  // namespace fluid

@@ -377,8 +377,8 @@ kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir:
   return delinearize(b_, flat_index, digits, loop);
 }
 
-/// Returns the variables that a GPU flattens into one loop with the vector variable. If sums are in
-/// memory, excludes reduction variables: two threads would add to the same sum.
+/// Returns the variables that are flattened into one loop with the vector variable, on a GPU only.
+/// If sums are in memory, excludes reduction variables: two threads would add to the same sum.
 Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
   const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullTeamIterations;
   if (!b_.processor.gpu || nest.array || wide) return {};

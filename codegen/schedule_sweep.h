@@ -61,6 +61,7 @@ class Sweep {
   Expr items_per_block(double operations_per_item, double min_items, bool vector);
   void init_partial_results(const Expr& block_index, kir::Block& out);
   void store_partial_results(const Expr& block_index, kir::Block& out);
+  // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_row_loops(const Expr& block_index, kir::Block& out);
   void emit_row(kir::Block& out);
   void emit_nest(const Nest& nest, kir::Block& out);

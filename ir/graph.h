@@ -123,8 +123,8 @@ class Graph {
   /// Sets the id of `op`, which must be the last appended op, to an id that was read from a text or
   /// file. Ops appended later get larger ids.
   void restore_id(Op& op, int64_t id);
-  /// Moves ops [first, end) to just before position `at` (at <= first).
-  void move_tail(size_t first, size_t at);
+  /// Moves ops [first, end) to just before position `destination`, which must be at most `first`.
+  void move_tail(size_t first, size_t destination);
 
   Op* find(std::string_view name, std::string_view symbol) const;  ///< null if there is no such op
   /// Like find(), but uses a hash index that is extended as ops are appended. An op's symbol must
@@ -167,8 +167,9 @@ class Graph {
 /// RAII. Sets the recording state of a graph; the destructor restores the previous state.
 class ScopedRecording {
  public:
-  ScopedRecording(Graph& graph, Graph::Recording as) : graph_(graph), saved_(graph.recording) {
-    graph.recording = std::move(as);
+  ScopedRecording(Graph& graph, Graph::Recording recording)
+      : graph_(graph), saved_(graph.recording) {
+    graph.recording = std::move(recording);
   }
   ~ScopedRecording() { graph_.recording = std::move(saved_); }
   ScopedRecording(const ScopedRecording&) = delete;

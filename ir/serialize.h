@@ -17,9 +17,9 @@ inline constexpr uint32_t kFileFormat = 2;
 /// Returns the version of an op's definition, at least 1; 0 for an unknown op.
 using OpVersion = std::function<int(std::string_view op)>;
 
-/// Encodes a verified program as FlatBuffers of program.fbs, with identifier FLPG. Equal programs
-/// give equal bytes. Only the last component of source file paths is kept. Throws UserError for an
-/// op unknown to `version`.
+/// Encodes a verified program as a FlatBuffer with the schema program.fbs and the identifier FLPG.
+/// Equal programs give equal bytes. Only the last component of source file paths is kept. Throws
+/// UserError for an op unknown to `version`.
 std::string serialize(const Program& program, const OpVersion& version);
 
 /// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). The hash detects a changed scalar,
