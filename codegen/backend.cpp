@@ -38,8 +38,8 @@ llvm::Triple triple_of(const std::string& text) { return llvm::Triple(text); }
 const std::string& triple_of(const std::string& text) { return text; }
 #endif
 
-// The GPU architecture sm_<number>. `llvm` is the first LLVM major version that supports it; 0: all
-// LLVM versions that this file compiles with.
+// The GPU architecture sm_<number>. `llvm` is the first LLVM major version that supports it, or 0
+// if every LLVM version that can build this file supports it.
 struct GpuArch {
   int number, llvm;
 };
@@ -47,12 +47,12 @@ constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
 
-/// Replaces masked loads with constant masks by one scalar load per enabled lane. Works around LLVM
-/// 22.1: its NVPTX backend loads all lanes of such a load and ignores the passthrough operand.
-/// Ignoring this operand is valid only if it is poison.
+/// Replaces a masked load by one scalar load per enabled lane. The mask is a constant. Works around
+/// a bug of LLVM 22.1: its NVPTX backend loads all lanes of such a load and ignores the passthrough
+/// operand, which is valid only if that operand is poison.
 void load_lane_by_lane(llvm::IntrinsicInst& call, const llvm::Constant& mask) {
   llvm::IRBuilder<> b(&call);
-  // Passthrough operand; before LLVM 22, operand 1 is the alignment.
+  // `last` is the passthrough operand. Before LLVM 22, operand 1 is the alignment.
   const unsigned last = call.arg_size() - 1;
   llvm::Value* value = call.getArgOperand(last);
   auto* type = llvm::cast<llvm::FixedVectorType>(call.getType());
@@ -87,8 +87,8 @@ void load_lane_by_lane(llvm::Function& function) {
   throw std::bad_alloc();
 }
 
-/// Installs LLVM error handlers that throw exceptions instead of ending the process. While such an
-/// exception unwinds LLVM's stack frames, no destructors run in them.
+/// Installs LLVM error handlers that throw exceptions instead of ending the process. Such an
+/// exception unwinds LLVM's stack frames without running their destructors.
 void throw_failures() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw_bad_alloc(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {

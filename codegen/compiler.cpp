@@ -32,7 +32,8 @@ using emit::Backend;
   throw InternalError(text);
 }
 
-/// Returns the value in `value`. If it holds an error, throws the error as fail() does.
+/// Returns the value that an llvm::Expected holds. If it holds an error instead, throws as fail()
+/// does.
 template <class T>
 T unwrap(llvm::Expected<T> value) {
   if (!value) fail(value.takeError());

@@ -122,8 +122,8 @@ class MathOps {
   /// Loads table[index] from a constant table of 64-bit words.
   Value* table_lookup(std::span<const uint64_t> table, Value* index);
 
-  /// Emits a branch: returns the values that `compute` returns if `condition` holds in any lane,
-  /// else `otherwise`.
+  /// Emits a branch. If `condition` holds in any lane, the result is the list of values that
+  /// `compute` returns; else it is `otherwise`.
   template <class Compute>
   std::vector<Value*> branch_if_any(Value* condition, const std::vector<Value*>& otherwise,
                                     const Compute& compute) {

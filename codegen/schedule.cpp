@@ -77,8 +77,8 @@ Expr Finish::load_stored(const Expr& let) {
   return load_reduction_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
 }
 
-/// Stores one element of the results of a reduction: to the outputs, and to scratch buffers if
-/// later sinks of the finish read it.
+/// Stores one element of each result of a reduction to the outputs. Also stores it to scratch
+/// buffers if later sinks of the finish read it.
 void Finish::store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out) {
   const GroupSink& source = *sink.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
