@@ -98,8 +98,8 @@ class Executor {
   ProcessGroup& process_group();
 
   /// Runs one training step: forward, backward, update. Without minimize() in the program it runs
-  /// the forward pass only. Throws UserError for a feed that does not match its `data` op, and for
-  /// data that a kernel rejects (a label out of range); no variable changes then. Throws
+  /// the forward pass only. Throws UserError for a batch that does not match the program's feeds,
+  /// and for data that a kernel rejects (a label out of range); no variable changes then. Throws
   /// DeviceError when a library fails. On the CPU the message says whether some variables were
   /// updated; on a GPU this is unknown.
   ///
