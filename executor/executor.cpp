@@ -38,8 +38,8 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 }
 
 /// Collective. Returns the precision that PrecisionOptions::choose_amp selects: chosen_amp if set,
-/// else the fastest in rank 0's timing. All ranks return rank 0's choice. Returns nullopt without
-/// choose_amp.
+/// else the fastest in rank 0's timing. All ranks return rank 0's choice. Returns nullopt if
+/// choose_amp is off.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
@@ -63,8 +63,8 @@ ExecutorOptions with_chosen_amp(ExecutorOptions options, const std::optional<Amp
   return options;
 }
 
-/// Returns `program`. If ExecutorOptions::settable_lr is on, first adds the learning rate schedule
-/// Manual to a training program without a schedule.
+/// Returns `program`. If ExecutorOptions::settable_lr is on and the program trains without a
+/// learning rate schedule, adds the schedule Manual.
 std::unique_ptr<ir::Program> with_settable_lr(std::unique_ptr<ir::Program> program,
                                               const ExecutorOptions& options) {
   ir::Op* train = find_directive(program->main());
@@ -157,7 +157,7 @@ class Executor::Impl {
       step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    session_.initialise();  // again, in case it failed in prepare()
+    session_.initialise();  // retries if it failed in prepare()
     if (collective && !group_.started()) start();
     if (collective) session_.in_flight().wait_for_inference();
     if (options_.debug.check_finite && step->options().mode == Mode::train)
@@ -199,7 +199,7 @@ class Executor::Impl {
                                   pass_options(Mode::predict, 1, checked_feeds(feeds)));
   }
 
-  /// Returns the options that affect the bits of results: option name -> value as text.
+  /// Returns the options that can change any bit of the results: option name -> value as text.
   std::map<std::string, std::string> result_options() const {
     return fluid::result_options(session_.recorded_program(), options_, place_,
                                  session_.device().threads());
@@ -262,8 +262,9 @@ class Executor::Impl {
     const ir::Op* train = find_directive(session_.recorded_program().main());
     return train != nullptr && train->attrs.has("schedule");
   }
-  /// Returns the optimizer's learning rate in the program. set_learning_rate() scales this rate by
-  /// a factor. Throws UserError unless the schedule is Manual and a training step is prepared.
+  /// Returns the learning rate that the program records for the optimizer. set_learning_rate()
+  /// stores the new rate as a multiple of this rate. Throws UserError unless the schedule is Manual
+  /// and a training step is prepared.
   double manual_base_lr() {
     const ir::Op* train = find_directive(session_.recorded_program().main());
     if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManual) {
@@ -363,8 +364,8 @@ class Executor::Impl {
     return prepared;
   }
 
-  /// Returns `mode`, but Mode::eval instead of Mode::train if the program has no minimize(): run()
-  /// then does the same as eval().
+  /// Returns Mode::eval for Mode::train if the program has no minimize(), because run() then does
+  /// the same as eval(). Returns other modes unchanged.
   Mode effective_mode(Mode mode) const {
     return mode == Mode::train && !trains_ ? Mode::eval : mode;
   }

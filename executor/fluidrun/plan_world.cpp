@@ -18,7 +18,7 @@
 namespace fluid {
 namespace {
 
-// latency of a message in microseconds, for TCP within a rack
+// default latency of a message in microseconds, typical of TCP within a rack
 constexpr double kDefaultLatency = 50;
 
 std::string must_not_be_negative(const std::string& text) {
@@ -90,10 +90,11 @@ double samples_per_second(int64_t world, int64_t batch, double ms) {
   return 1e3 * static_cast<double>(world) * static_cast<double>(batch) / ms;
 }
 
-/// Predicts the step time of a single process that computes the samples of all ranks, and prints
-/// the strong scaling. Extrapolates linearly from two step times of a single process: `single_ms`,
-/// with the batch of a rank, and a measurement with twice that batch. Prints nothing if twice the
-/// batch may exceed the memory. `parallel_ms`: predicted step time with all ranks.
+/// Prints the strong scaling: the predicted step time of one process with the samples of all ranks,
+/// divided by `parallel_ms`. `parallel_ms`: predicted step time with all ranks. `single_ms`: step
+/// time of one process with the batch of one rank. Measures the step time with twice that batch,
+/// and extrapolates linearly to the samples of all ranks. Prints nothing if a step with twice the
+/// batch may not fit in memory.
 void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
                           double single_ms, double parallel_ms) {
   const int world = options.distributed.world.size;

@@ -35,8 +35,8 @@ std::optional<siginfo_t> exit_info_of(pid_t pid) {
   return info;
 }
 
-/// The signal to send to the ranks for a stop signal. SIGHUP becomes SIGTERM, because programs may
-/// ignore SIGHUP.
+/// The signal to send to the ranks when this process receives a stop signal. SIGHUP becomes
+/// SIGTERM, because programs may ignore SIGHUP.
 int forwarded_signal(int stop_signal) { return stop_signal == SIGHUP ? SIGTERM : stop_signal; }
 
 /// Whether the exit code says that a rank lost its peer. A failed device gives the same exit code.
@@ -98,7 +98,7 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
 /// The last lines of the failed rank. If a signal killed the failed rank, adds the lines of the
 /// first rank that lost its peer, because these name the step. If the failed rank lost its peer,
 /// adds the lines of all ranks that lost their peer, because one of them names the cause. Skips
-/// equal texts, and ranks that print to the terminal.
+/// duplicate texts, and ranks that print to the terminal.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
   std::set<std::string> shown = {""};
@@ -189,7 +189,7 @@ void Ranks::reap() {
     handle_failure();
 }
 
-/// Whether the failed rank lost its peer, and the rank that caused this may still be running.
+/// Whether the failed rank lost its peer and the rank at fault may still be running.
 bool Ranks::root_cause_may_be_running(const siginfo_t& exit_info) const {
   return lost_peer(exit_info) &&
          std::ranges::any_of(ranks_, [](const Rank& r) { return r.pid > 0; });

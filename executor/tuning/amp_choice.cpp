@@ -28,7 +28,7 @@ namespace fluid {
 namespace {
 
 constexpr double kMargin = 0.95;
-constexpr double kTimingBudgetMs = 500;  // time limit of the timed steps of each precision
+constexpr double kTimingBudgetMs = 500;  // time budget in ms for the timed steps of one precision
 constexpr std::string_view kPrecisionNames[] = {"f32", "o1", "o2"};  // indexed by Precision
 
 using Precisions = std::vector<Precision>;
@@ -80,8 +80,8 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total()};
 }
 
-/// Measures a step. Returns nullopt if it does not fit in memory, with the error in `why_not`.
-/// Throws other errors.
+/// Measures a step. If the step does not fit in memory, returns nullopt and sets `why_not` to the
+/// error. Throws other errors.
 std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
                                         const ExecutorOptions& options,
                                         std::exception_ptr& why_not) {
@@ -95,7 +95,7 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
   return std::nullopt;
 }
 
-/// The cache key, a text of everything that affects the measurements.
+/// The cache key: a hash of a text that contains everything that affects the measurements.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");

@@ -17,10 +17,11 @@ namespace {
 
 constexpr double kTrialBudgetMs = 1000;
 
-/// Numbers the collectives of a step, and determines how many collectives each call waits for.
+/// Assigns numbers to the collectives of a step, and determines how many collectives each call
+/// waits for.
 class CollectiveTracker {
  public:
-  /// Returns the TimedCall of `op`, without the time. Must be called for all ops in execution
+  /// Returns the TimedCall of `op`, with its time unset. Must be called for all ops in execution
   /// order.
   TimedCall call_of(const ir::Op& op) {
     TimedCall call;
@@ -41,7 +42,7 @@ class CollectiveTracker {
   std::map<const ir::Op*, size_t> collective_numbers_;
 };
 
-/// Returns the median of `times` without the warm-up steps.
+/// Returns the median of `times`, ignoring the warm-up steps.
 double median_after_warm_up(std::span<const double> times) {
   return median(times.subspan(kWarmUpSteps));
 }

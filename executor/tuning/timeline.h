@@ -38,7 +38,7 @@ struct TimedCall {
 
 /// Times of a collective, in ms since the start of the step.
 struct CollectiveTimes {
-  double ready = 0;  ///< when the input of the collective is computed
+  double ready = 0;  ///< when the input of the collective is ready
   double begin = 0;  ///< when the collective starts: once all earlier collectives are complete
   double end = 0;
 };
@@ -52,8 +52,8 @@ struct Timeline {
 
   /// Returns the part of the communication time that does not overlap with computation.
   double exposed() const { return step - computing; }
-  /// Returns the fraction of the communication time that overlaps with computation; 1 without
-  /// collectives.
+  /// Returns the fraction of the communication time that overlaps with computation; 1 if there are
+  /// no collectives.
   double overlap() const { return communicating > 0 ? 1 - exposed() / communicating : 1; }
 };
 
