@@ -33,7 +33,7 @@ struct ReportedVariable {
   int64_t bytes() const { return size_of(dtype); }
 };
 
-/// Returns those of `variables` that each step reports.
+/// Selects from `variables` the variables that each step reports.
 std::vector<ReportedVariable> variables_to_report(const Variables& variables);
 
 /// Reads the loss scaling state from the report at `from`. Returns nullopt if the program has no

@@ -24,7 +24,7 @@ std::string describe_machine(Place place, int threads);
 /// The upper limit on the size of a session's arena: set by the user, or the memory of the place.
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string text;          ///< text for messages: "the limit is 4.00 KiB"
+  std::string text;          ///< text for messages, such as "the limit is 4.00 KiB"
   bool set_by_user = false;  ///< whether the user set the limit
 };
 

@@ -35,7 +35,7 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
-/// Returns error `why` with the consequence appended to its message: no step can run any more.
+/// Appends to the message of error `why` that no step can run any more. Returns the new error.
 std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);

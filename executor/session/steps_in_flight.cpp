@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-// Index of element `first sample` of the variable `rng`. The elements are seed, run counter and
-// first sample.
+// Index of the first-sample element in the variable `rng`, which holds the seed, the run counter
+// and the index of the first sample.
 constexpr size_t kFirstSample = 2;
 
 }  // namespace
@@ -35,13 +35,14 @@ std::optional<int> StepsInFlight::find_feed_slot(const PreparedStep& step,
   return static_cast<int>(content - feed_slot_contents_.begin());
 }
 
-/// Returns the feed slot to overwrite next. With two slots, it is the slot that was not used last.
+/// Returns the feed slot to overwrite next. With two slots, returns the slot that the last step did
+/// not use.
 int StepsInFlight::next_feed_slot() const {
   return (slots_.feeds + 1) % steps_.memory().regions().feed_slots;
 }
 
-/// Waits for the step in flight that reads the next feed slot. A rejection message of that step may
-/// quote the content of the slot.
+/// Waits for the step in flight that reads the next feed slot. The slot must not be overwritten
+/// earlier, because a rejection message of that step may quote its content.
 void StepsInFlight::wait_for_feed_slot(uint64_t for_step) {
   const auto before = static_cast<size_t>(slots_.outputs ^ 1);
   if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, for_step);
@@ -71,8 +72,8 @@ StepsInFlight::FeedSlotContent StepsInFlight::feed_slot_content(const PreparedSt
   return {&step, step.runs().size() == 1 ? batch.id : 0};
 }
 
-/// Writes to the device the weight of the micro-batch and the index, in the global batch, of its
-/// first sample. Random numbers are keyed by the sample index.
+/// Writes the position of a micro-batch to the device: the weight of its loss, and the index of its
+/// first sample in the global batch. Random numbers are keyed by the sample index.
 void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Batch& batch) {
   const int64_t first = batch.first + micro_batch.first;
   if (random_state_ != nullptr && written_position_.first != first) {
@@ -152,9 +153,9 @@ void StepsInFlight::clear_rejection(uint64_t for_step) {
   rejection_pending_ = false;
 }
 
-/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. If the ranks
-/// exchange the rejection flag by a collective in the last micro-batch, the remaining micro-batches
-/// run even after a rejection, because the other ranks wait in that collective.
+/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. The ranks may
+/// exchange the rejection flag by a collective in the last micro-batch. In that case the remaining
+/// micro-batches run even after a rejection, because the other ranks wait in the collective.
 void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                                       std::optional<UserError>& rejection) {
   const PreparedStep& step = *in_flight.step;
