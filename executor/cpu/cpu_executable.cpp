@@ -121,7 +121,7 @@ void CpuExecutable::watch_collectives() {
   for (CpuCall& call : calls_) call.collective.depends_on_collective = false;
 }
 
-void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& memo, Compiler& compiler) {
+void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler) {
   std::vector<const kir::Kernel*> kernels;
   std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
@@ -138,7 +138,7 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& memo, Compil
       add_library_call(std::move(call));
       continue;
     }
-    kernels.push_back(&memo.kernel_of(op));
+    kernels.push_back(&cache.kernel_of(op));
     generated.push_back(calls_.size());
     add_generated_call(std::move(call), *kernels.back());
   }

@@ -28,7 +28,7 @@ struct CpuCall {
   std::vector<int64_t> constants;  ///< constant table of a generated kernel
   /// Addresses of the buffers, indexed by index_of(slots).
   std::array<std::vector<void*>, 4> buffers;
-  /// The library kernel with bound addresses, indexed by index_of(slots).
+  /// Library calls with bound addresses, indexed by index_of(slots).
   std::array<LibraryCall, 4> library_calls;
   int64_t blocks = 0;
   bool parallel = false;
@@ -51,7 +51,7 @@ class CpuExecutable : public Executable {
   void watch_collectives();
 
  private:
-  void add_kernels(const ir::Graph& main, KernelCache& memo, Compiler& compiler);
+  void add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler);
   void add_store(const ir::Op& op, int position);
   CpuCall make_call(ir::Op& op, int position) const;
   void add_library_call(CpuCall call);

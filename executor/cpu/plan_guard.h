@@ -28,7 +28,8 @@ class PlanGuard {
     int64_t end;
   };
   void poison(int position);
-  /// Returns the byte ranges without a live value during the op at `position`, in ascending order.
+  /// Returns the byte ranges that hold no live value during the op at `position`, in ascending
+  /// order.
   std::vector<ByteRange> dead_ranges(int position) const;
 
   const MemoryPlan& plan_;

@@ -107,8 +107,8 @@ class Executable {
   }
   /// The ops of the call list, in execution order.
   virtual std::vector<const ir::Op*> calls() const = 0;
-  /// Sets the callback of the next runs; null removes it. A run with a callback skips collectives
-  /// and all ops that depend on their results.
+  /// Sets the callback for later runs; null removes the callback. A run with a callback skips
+  /// collectives and all ops that depend on their results.
   virtual void set_observer(KernelObserver observer) = 0;
 };
 

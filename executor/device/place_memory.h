@@ -73,10 +73,11 @@ class PlaceMemory {
   /// Clears the rejection flag after a rejected or failed step. While the flag is set, steps with
   /// data checks change no variable.
   virtual void clear_rejection_flag() = 0;
-  /// Returns a new memory with the given regions, none smaller than before. Moves the variables to
-  /// the new memory, and copies the host's output slots. Afterwards this object serves only to read
-  /// its outputs. No step may be in flight. Throws DeviceError when there is too little memory.
-  /// After an error this object has its old content, perhaps at other addresses, unless is_lost().
+  /// Allocates memory for the given regions, none of which is smaller than before. Moves the
+  /// variables to the new memory, and copies the host's output slots. Afterwards this object serves
+  /// only to read its outputs. No step may be in flight. Throws DeviceError when there is too
+  /// little memory. After an error this object has its old content, perhaps at other addresses,
+  /// unless is_lost().
   virtual std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) = 0;
   bool is_lost() const { return memory_.state == nullptr; }
 

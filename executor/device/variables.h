@@ -31,10 +31,12 @@ struct TensorShard {
   /// Index of the first element of each shard, followed by the total number of elements.
   std::vector<int64_t> shard_begins;
   int rank = 0;
-  /// Number of elements in the shard of rank `of`.
-  int64_t elements(int of) const { return shard_begins[size_t(of) + 1] - shard_begins[size_t(of)]; }
-  /// Address of the shard of rank `of` in the unsharded tensor.
-  std::byte* shard_address(Tensor& tensor, int of) const;
+  /// Number of elements in the shard of rank `owner`.
+  int64_t elements(int owner) const {
+    return shard_begins[size_t(owner) + 1] - shard_begins[size_t(owner)];
+  }
+  /// Address of the shard of rank `owner` in the unsharded tensor.
+  std::byte* shard_address(Tensor& tensor, int owner) const;
   /// Copies this rank's shard out of the unsharded tensor.
   Tensor local_shard(const Tensor& tensor) const;
 };
@@ -51,8 +53,8 @@ struct Variable {
   bool is_recorded() const { return kind == VariableKind::recorded; }
 };
 
-/// The variable table of a session, in the order of add(). All executables of the session share it,
-/// so a variable has the same address in all programs.
+/// The variable table of a session, in the order of add() calls. All executables of the session
+/// share the table, so a variable has the same address in all programs.
 class Variables {
  public:
   /// Adds a variable; a null `kind` means `control`. If the variable exists already, checks that

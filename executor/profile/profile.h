@@ -15,7 +15,8 @@ struct ProfiledStep {
   std::string name() const;  ///< such as "training step of 128 samples"
   Mode mode = Mode::train;
   int64_t batch = 0;
-  /// Calls, indexed by run and call. A step is one run, or one run per micro-batch.
+  /// Descriptions of the calls, indexed by run and then by call. A step has one run, or one run per
+  /// micro-batch.
   std::vector<std::vector<CallInfo>> runs;
   std::vector<StepTimes> times;
 };

@@ -24,8 +24,8 @@ struct MicroBatch {
   MicroBatchKind kind = MicroBatchKind::whole;
   int64_t first = 0;
   int64_t samples = 0;
-  /// Returns the compile options of the micro-batch. `step`: options of the whole step.
-  Options options(Options step) const;
+  /// Returns the compile options of the micro-batch. `step_options`: options of the whole step.
+  Options options(Options step_options) const;
 };
 
 /// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, larger ones

@@ -146,9 +146,10 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
 
 /// Finds the compiled program of a micro-batch in `programs_` or `compiled`. Otherwise compiles it
 /// and appends it to `compiled`.
-CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch, const Options& step,
-                                            const ir::Program& program, Programs& compiled) {
-  const Options options = micro_batch.options(step);
+CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
+                                            const Options& step_options, const ir::Program& program,
+                                            Programs& compiled) {
+  const Options options = micro_batch.options(step_options);
   for (const auto* list : {&programs_, &compiled}) {
     for (const auto& entry : *list) {
       const Options& o = entry->options;
@@ -159,7 +160,7 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch, const
       }
     }
   }
-  compiled.push_back(compile(options, step.batch, program));
+  compiled.push_back(compile(options, step_options.batch, program));
   return compiled.back().get();
 }
 

@@ -85,7 +85,7 @@ class StepCache {
   using Steps = std::vector<std::unique_ptr<PreparedStep>>;
   std::unique_ptr<CompiledProgram> compile(const Options& options, int64_t batch,
                                            const ir::Program& program);
-  CompiledProgram* find_or_compile(const MicroBatch& micro_batch, const Options& step,
+  CompiledProgram* find_or_compile(const MicroBatch& micro_batch, const Options& step_options,
                                    const ir::Program& program, Programs& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              Programs& compiled);

@@ -43,9 +43,9 @@ int StepsInFlight::next_feed_slot() const {
 
 /// Waits for the step in flight that reads the next feed slot. The slot must not be overwritten
 /// earlier, because a rejection message of that step may quote its content.
-void StepsInFlight::wait_for_feed_slot(uint64_t for_step) {
+void StepsInFlight::wait_for_feed_slot(uint64_t next_step) {
   const auto before = static_cast<size_t>(slots_.outputs ^ 1);
-  if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, for_step);
+  if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, next_step);
 }
 
 /// Copies the samples of a micro-batch into a feed slot, unless a slot already holds them. Marks
@@ -145,10 +145,10 @@ void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, Step
 }
 
 /// After a rejected or failed step: waits for all steps and clears the rejection flag, so that the
-/// next step can change variables. `for_step`: as in finish().
-void StepsInFlight::clear_rejection(uint64_t for_step) {
+/// next step can change variables. `next_step`: as in finish().
+void StepsInFlight::clear_rejection(uint64_t next_step) {
   if (!rejection_pending_) return;
-  wait_until_complete(for_step);
+  wait_until_complete(next_step);
   steps_.memory().clear_rejection_flag();
   rejection_pending_ = false;
 }
@@ -176,14 +176,14 @@ void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batc
   }
 }
 
-/// Waits for the step in output slot `slot`, and first for any earlier step. `for_step`: number of
+/// Waits for the step in output slot `slot`, and first for any earlier step. `next_step`: number of
 /// the step that the caller is about to run, 0 if none. The number determines the wording of
 /// errors.
-void StepsInFlight::finish(size_t slot, uint64_t for_step) {
+void StepsInFlight::finish(size_t slot, uint64_t next_step) {
   InFlightStep& in_flight = in_flight_[slot];
   if (!in_flight.pending) return;
   const InFlightStep& other = in_flight_[1 - slot];
-  if (other.pending && other.number < in_flight.number) finish(1 - slot, for_step);
+  if (other.pending && other.number < in_flight.number) finish(1 - slot, next_step);
   in_flight.pending = false;
   const auto reported_by = [&](const UserError& error, uint64_t step) {
     return with_step_position(
@@ -196,7 +196,7 @@ void StepsInFlight::finish(size_t slot, uint64_t for_step) {
   } catch (const UserError& error) {
     record_failure(in_flight, std::current_exception(),
                    std::make_exception_ptr(reported_by(error, in_flight.number + 1)));
-    throw reported_by(error, for_step);
+    throw reported_by(error, next_step);
   } catch (...) {
     record_failure(in_flight, std::current_exception(), std::current_exception());
     throw;
@@ -241,9 +241,9 @@ void StepsInFlight::record_failure(InFlightStep& failed, const std::exception_pt
   }
 }
 
-void StepsInFlight::wait_until_complete(uint64_t for_step) {
-  finish(0, for_step);
-  finish(1, for_step);
+void StepsInFlight::wait_until_complete(uint64_t next_step) {
+  finish(0, next_step);
+  finish(1, next_step);
 }
 
 void StepsInFlight::wait_for_inference() {

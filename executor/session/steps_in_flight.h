@@ -87,15 +87,15 @@ class StepsInFlight {
   static FeedSlotContent feed_slot_content(const PreparedStep& step, const Batch& batch);
   std::optional<int> find_feed_slot(const PreparedStep& step, const Batch& batch) const;
   int next_feed_slot() const;
-  void wait_for_feed_slot(uint64_t for_step);
+  void wait_for_feed_slot(uint64_t next_step);
   void write_batch_position(const MicroBatch& micro_batch, const Batch& batch);
   std::optional<StepStatus> start_micro_batch(const PreparedStep& step, size_t number,
                                               const Batch& batch, RunTimes* times);
   void start_step(InFlightStep& in_flight, const Batch& batch, StepTimes* times);
-  void clear_rejection(uint64_t for_step);
+  void clear_rejection(uint64_t next_step);
   bool is_synchronous(const PreparedStep& step) const;
-  void finish(size_t slot, uint64_t for_step);
-  void wait_until_complete(uint64_t for_step);
+  void finish(size_t slot, uint64_t next_step);
+  void wait_until_complete(uint64_t next_step);
   InFlightStep& completed_step(size_t slot, uint64_t number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& rejection);
