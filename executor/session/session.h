@@ -35,8 +35,8 @@ class Session {
   /// memory. If a library cannot compute an op, code is generated for the op.
   ///
   /// After a failure the session keeps its previous variables and steps, possibly in a larger
-  /// arena. A GPU failure can prevent the steps from being bound again. In that case this call and
-  /// every later call that runs or prepares a step throw that failure.
+  /// arena. A GPU error can prevent the steps from being bound again. In that case this call and
+  /// every later call that runs or prepares a step throw that error.
   PreparedStep& prepare(const Options& options);
   /// Prepares all of `steps` or none. Grows the arena at most once.
   void prepare(std::span<const Options> steps);

@@ -273,7 +273,8 @@ void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables
                 });
 }
 
-/// Replaces the memory by a larger one. Rebinds the steps to the old memory if that fails.
+/// Replaces the memory by a larger one. If the replacement fails, rebinds the steps to the old
+/// memory.
 void StepCache::grow_memory(const Regions& regions) {
   run_or_rebind([&] {
     for (const auto& entry : programs_) entry->executable->unbind();

@@ -29,7 +29,7 @@ class VariableValues {
   /// shape. Before the first step is prepared, keeps `value` as the initial value, so that no
   /// initialiser is compiled. In this case `value` must own its memory.
   void set_value(const std::string& name, const Tensor& value);
-  /// Whether the variable has an initial value. Then no startup step has to compute one.
+  /// Whether the variable already has a value, so that no startup step has to initialise it.
   bool has_value(const std::string& name) const;
   /// Registers the new variables of added steps.
   void register_variables(AddedSteps added);
