@@ -10,11 +10,12 @@ using Kind = Message::Kind;
 
 namespace {
 
-/// Time limit for the response of a busy rank 0 to a request that need not wait for other ranks.
+/// Time limit for the response of rank 0, which may be busy, to a request that need not wait for
+/// other ranks.
 Duration answer_slack(Duration timeout) { return heartbeat_timeout(timeout) + Duration(100); }
 
-/// Time to wait, beyond answer_slack(), for the response to a heartbeat or barrier. The sum of both
-/// is the time-out: a rank 0 that takes longer counts as unreachable.
+/// Additional time limit for the response to a heartbeat or barrier request. Together with
+/// answer_slack() it amounts to the time-out, after which rank 0 counts as unreachable.
 Duration stall_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace

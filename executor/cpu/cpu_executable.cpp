@@ -10,7 +10,8 @@
 namespace fluid {
 namespace {
 
-// FLOPs of a kernel; with fewer, waking the thread pool costs more time than it saves.
+// Minimum FLOPs of a kernel that runs on several threads. For a smaller kernel, waking the thread
+// pool costs more time than it saves.
 constexpr double kParallelFlops = 60e3;
 
 /// Records the begin and end times of each call of a run in `times`.
@@ -49,7 +50,8 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
     : plan_(plan),
       batch_(options.batch),
       threads_(threads),
-      // Only training steps use collectives. Every micro-batch waits until the queue is empty.
+      // Only training steps use collectives. The run of each micro-batch ends by waiting until the
+      // queue is empty.
       collective_queue_(options.mode == Mode::train ? queue : nullptr) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
@@ -119,7 +121,7 @@ void CpuExecutable::watch_collectives() {
   for (CpuCall& call : calls_) call.collective.depends_on_collective = false;
 }
 
-void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& memo, Compiler& compiler) {
+void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler) {
   std::vector<const kir::Kernel*> kernels;
   std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
@@ -136,7 +138,7 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& memo, Compil
       add_library_call(std::move(call));
       continue;
     }
-    kernels.push_back(&memo.kernel_of(op));
+    kernels.push_back(&cache.kernel_of(op));
     generated.push_back(calls_.size());
     add_generated_call(std::move(call), *kernels.back());
   }
@@ -199,7 +201,7 @@ void CpuExecutable::run_call(const CpuCall& call, size_t slots, TimeSpan* collec
   run_blocks(call.kernel, buffers, batch_, call.blocks, call.parallel ? threads_ : 1);
 }
 
-/// Calls a library kernel. If the kernel throws, adds to the error message the kernel's name and
+/// Calls a library kernel. If the kernel throws, the rethrown error also names the kernel and says
 /// whether the step has already changed variables.
 void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool updated) {
   try {

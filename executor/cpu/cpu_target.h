@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// The target that passes query for a CPU: library kernels and predicted times. The CPU may differ
-/// from this machine's CPU.
+/// Tells compiler passes which library kernels a CPU can run, and predicts the times of kernels.
+/// The CPU may differ from this machine's CPU.
 class CpuTarget : public Target {
  public:
   explicit CpuTarget(TargetDescription description) : cpu_(std::move(description)) {}

@@ -25,7 +25,8 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
   copy_bytes(to, from, bytes);
 }
 
-/// Allocates the new arena before it frees the old one. Untouched pages take no physical memory.
+/// The old and the new arena exist at the same time, but their untouched pages take no physical
+/// memory.
 std::shared_ptr<PlaceMemory> HostMemory::reallocate(const Regions& regions) {
   auto memory = std::make_shared<HostMemory>(regions);
   copy_bytes(memory->addresses().state, addresses().state, this->regions().state);

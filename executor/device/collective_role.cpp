@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// The memory planner places the operands next to each other, so they form one buffer, alignment
-/// gaps included.
+/// The memory planner places the operands of a collective next to each other. Together with their
+/// alignment gaps, the operands form one buffer.
 CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op) {
   const Range& first = plan.values.at(root_of(op.operands.front()));
   const Range& last = plan.values.at(root_of(op.operands.back()));

@@ -31,8 +31,8 @@ struct LinkedCall {
   const ir::Op* op = nullptr;
   CollectiveRole* role = nullptr;
 };
-/// Sets `awaited_collectives` and `depends_on_collective` of the roles of all calls. `calls` must
-/// be in execution order. Returns the number of collectives.
+/// Sets `awaited_collectives` and `depends_on_collective` in the role of each call. `calls` must be
+/// in execution order. Returns the number of collectives.
 size_t link_collectives(std::span<const LinkedCall> calls);
 
 }  // namespace fluid

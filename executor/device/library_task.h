@@ -33,14 +33,14 @@ struct LibraryTask {
 std::optional<LibraryTask> library_task(const ir::Op& op, const Chain& epilogue, int64_t batch,
                                         int channel_axis, bool may_add = false);
 
-/// The body of a `fused` op that one library call computes.
+/// The body of a `fused` op. One library call computes the whole body.
 struct LibraryBody {
   explicit LibraryBody(const ir::Op& fused);
 
   const ir::Op* head = nullptr;
   Chain epilogue;
-  /// Indices of the operands of the fused op that the library call reads: the operands of `head`,
-  /// followed by the further operands of the epilogue.
+  /// Indices of the operands of the fused op that the library call reads: first the operands of
+  /// `head`, then the additional operands of the epilogue.
   std::vector<size_t> buffers;
 };
 
@@ -58,7 +58,8 @@ inline bool lists_kernel(const ir::Op& op, KernelDevice device, std::string_view
   });
 }
 
-/// Returns the entries of a kernel table whose kernels the op definition of `op` lists for the CPU.
+/// Returns the entries of kernel table `kinds` for the CPU kernels that the op definition of `op`
+/// lists.
 template <class Kind, size_t n>
 std::vector<const Kind*> cpu_kernels_for(const Kind (&kinds)[n], const ir::Op& op) {
   std::vector<const Kind*> found;

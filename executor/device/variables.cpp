@@ -26,9 +26,9 @@ std::string_view name_of(VariableKind kind) {
   return "";
 }
 
-std::byte* TensorShard::shard_address(Tensor& tensor, int of) const {
+std::byte* TensorShard::shard_address(Tensor& tensor, int owner) const {
   return static_cast<std::byte*>(tensor.data()) +
-         shard_begins[static_cast<size_t>(of)] * size_of(tensor.dtype());
+         shard_begins[static_cast<size_t>(owner)] * size_of(tensor.dtype());
 }
 
 Tensor TensorShard::local_shard(const Tensor& tensor) const {

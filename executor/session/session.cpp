@@ -17,7 +17,7 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
       in_flight_(steps_),
       values_(steps_, in_flight_) {}
 
-/// Ignore the errors of the last steps: no later call can report them.
+/// Ignores the errors of the last steps, because no later call can report them.
 Session::~Session() {
   try {
     in_flight_.wait_until_complete();
@@ -31,8 +31,8 @@ PreparedStep& Session::prepare(const Options& options) {
   return *steps_.find(options);
 }
 
-/// Retry when a library rejects an op that was assigned to the library. The retry generates code
-/// for the op.
+/// If a library rejects an op that was assigned to the library, prepares the steps again. The
+/// second attempt generates code for the op.
 void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {

@@ -35,7 +35,7 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
-/// Returns error `why` with the consequence appended to its message: no step can run any more.
+/// Appends to the message of error `why` that no step can run any more. Returns the new error.
 std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);
@@ -146,9 +146,10 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
 
 /// Finds the compiled program of a micro-batch in `programs_` or `compiled`. Otherwise compiles it
 /// and appends it to `compiled`.
-CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch, const Options& step,
-                                            const ir::Program& program, Programs& compiled) {
-  const Options options = micro_batch.options(step);
+CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
+                                            const Options& step_options, const ir::Program& program,
+                                            Programs& compiled) {
+  const Options options = micro_batch.options(step_options);
   for (const auto* list : {&programs_, &compiled}) {
     for (const auto& entry : *list) {
       const Options& o = entry->options;
@@ -159,7 +160,7 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch, const
       }
     }
   }
-  compiled.push_back(compile(options, step.batch, program));
+  compiled.push_back(compile(options, step_options.batch, program));
   return compiled.back().get();
 }
 
@@ -272,7 +273,8 @@ void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables
                 });
 }
 
-/// Replaces the memory by a larger one. Rebinds the steps to the old memory if that fails.
+/// Replaces the memory by a larger one. If the replacement fails, rebinds the steps to the old
+/// memory.
 void StepCache::grow_memory(const Regions& regions) {
   run_or_rebind([&] {
     for (const auto& entry : programs_) entry->executable->unbind();
