@@ -24,7 +24,7 @@ class Linker {
   Linker(const Linker&) = delete;
   Linker& operator=(const Linker&) = delete;
 
-  /// Makes `call` unless an earlier call failed.
+  /// Runs `call` unless an earlier call failed.
   template <class Call>
   void then(Call&& call) {
     if (result_ == NVJITLINK_SUCCESS) result_ = call(handle_);
@@ -65,7 +65,7 @@ FluidGpuResult assemble_for(int architecture, const char* text, size_t length, v
   std::unique_ptr<void, decltype(&std::free)> made(std::malloc(bytes), std::free);
   linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
   if (linker.result() != NVJITLINK_SUCCESS) {
-    // An nvJitLink version does not support the architectures of GPUs released after it.
+    // A version of nvJitLink does not support GPU architectures that were released later.
     const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
     return set_error(
         unknown ? fluid_gpu_unusable : fluid_gpu_invalid_usage,
