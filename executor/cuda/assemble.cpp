@@ -51,9 +51,9 @@ class Linker {
 
 }  // namespace
 
-FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
-                            size_t* image_bytes) {
-  const std::string ended(text, length);  // the PTX, null-terminated as nvJitLink requires
+FluidGpuResult assemble_for(int architecture, const char* ptx, size_t length, void** cubin,
+                            size_t* cubin_bytes) {
+  const std::string ended(ptx, length);  // the PTX, null-terminated as nvJitLink requires
   Linker linker(architecture);
   linker.then([&](nvJitLinkHandle handle) {
     return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ended.c_str(), ended.size() + 1,
@@ -71,16 +71,16 @@ FluidGpuResult assemble_for(int architecture, const char* text, size_t length, v
         unknown ? fluid_gpu_unusable : fluid_gpu_invalid_usage,
         "assembling kernels for sm_" + std::to_string(architecture) + ": " + linker.failure());
   }
-  *image = made.release();
-  *image_bytes = bytes;
+  *cubin = made.release();
+  *cubin_bytes = bytes;
   return fluid_gpu_ok;
 }
 
-FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
-                        size_t* image_bytes) {
-  return assemble_for(gpu->architecture, text, length, image, image_bytes);
+FluidGpuResult assemble(FluidGpu* gpu, const char* ptx, size_t length, void** cubin,
+                        size_t* cubin_bytes) {
+  return assemble_for(gpu->architecture, ptx, length, cubin, cubin_bytes);
 }
 
-void free_cubin(void* image) { std::free(image); }
+void free_cubin(void* cubin) { std::free(cubin); }
 
 }  // namespace fluid::cuda

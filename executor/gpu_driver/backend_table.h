@@ -236,10 +236,10 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*graph_destroy)(FluidGpuGraph* graph);
 
   /// Compiles PTX to a cubin for this GPU. The caller may keep the cubin on disk, and must release
-  /// `image` with `free_cubin`.
-  FluidGpuResult (*assemble)(FluidGpu* gpu, const char* text, size_t length, void** image,
-                             size_t* image_bytes);
-  void (*free_cubin)(void* image);
+  /// `cubin` with `free_cubin`.
+  FluidGpuResult (*assemble)(FluidGpu* gpu, const char* ptx, size_t length, void** cubin,
+                             size_t* cubin_bytes);
+  void (*free_cubin)(void* cubin);
   /// Loads a cubin onto the GPU as a module.
   FluidGpuResult (*module_load)(FluidGpu* gpu, const void* image, size_t bytes,
                                 FluidGpuModule** module);

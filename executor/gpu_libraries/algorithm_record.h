@@ -31,7 +31,7 @@ class AlgorithmRecord {
   struct Settings {
     std::string machine;    ///< GPU model and library versions, from gpu_fingerprint()
     int64_t workspace = 0;  ///< maximum workspace of a task in bytes
-    bool tune = true;       ///< true: choose the fastest algorithm; false: the first that works
+    bool tune = true;       ///< true: choose the algorithm by timing; false: the first that works
   };
   /// Hash of the task and settings -> serialised algorithm or rejection.
   using Entries = std::map<std::string, std::string>;
