@@ -16,7 +16,7 @@ namespace {
 struct OnednnKind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
-  int channel_axis;  ///< axis of the bias in the result, counted from the end
+  int channel_axis;  ///< channel axis of the result, counted from the end; 1: the last axis
 };
 
 constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
@@ -49,13 +49,13 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
   return task;
 }
 
-/// A primitive, with reorders for tensors that are not in the layout that the primitive requires.
-/// The workspace starts with scratchpad memory, which each primitive uses in turn. Converted and
-/// reordered tensors follow.
+/// A primitive, and a reorder for each tensor whose layout differs from the layout that the
+/// primitive requires. The workspace starts with one scratchpad, which the primitive and the
+/// reorders use in turn. The converted and reordered tensors follow.
 struct Reordered {
   OnednnPlan plan;
-  bool widens;  ///< the op's tensors are f16 and are converted to f32
-  /// Indexed as plan.args; nullopt: the layout is as required.
+  bool widens;  ///< whether the op's tensors are f16 and are converted to f32
+  /// reorders[i] belongs to plan.args[i]; nullopt if the tensor already has the required layout.
   std::vector<std::optional<dnnl::reorder>> reorders;
   std::vector<dnnl::memory::desc> scratches;  ///< scratchpads of the reorders
   int64_t scratch_bytes = 0;
@@ -85,10 +85,10 @@ struct Reordered {
   }
 };
 
-/// Returns the fraction of peak FLOP/s that a kernel reaches. Fitted to the best times on one core
-/// with AVX-512 and oneDNN 2.6.3. Convolutions in nhwc reach 0.97 with 32->64 channels and 5x5
-/// filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). Plain tensors are
-/// reordered to nChw16c, where 20->20 channels reach 0.46.
+/// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
+/// times on one core with AVX-512 and oneDNN 2.6.3. In nhwc, convolutions reach 0.97 with 32->64
+/// channels and 5x5 filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). Plain
+/// tensors are reordered to nChw16c, in which convolutions with 20->20 channels reach 0.46.
 double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;
   if (kind.channel_axis == 1) return 0.85;
@@ -116,8 +116,8 @@ double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const O
   return seconds;
 }
 
-/// Adds to `candidate` the layouts that the primitive requires. Returns nullopt if Layout cannot
-/// express one of these layouts.
+/// Returns `candidate` with its workspace and with the layouts that the primitive requires. Returns
+/// nullopt if class Layout cannot represent one of these layouts.
 std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const OnednnPlan& plan,
                                                    KernelCandidate candidate) {
   candidate.workspace = plan.workspace_bytes();
@@ -216,7 +216,7 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t given_result = nullptr;
-  void* wide = nullptr;  // f32 data of argument i; after the loop, of the result
+  void* wide = nullptr;  // data of argument i, in f32 if widened; at the end, of the result
   std::vector<void*> wanted;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];

@@ -12,23 +12,24 @@ using Dims = dnnl::memory::dims;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-/// Memory descriptors of a tensor: with its own layout, and with a layout for the primitive to
-/// choose.
+/// Two memory descriptors of a tensor. `given` has the tensor's own layout. `any` lets the
+/// primitive choose the layout.
 struct TensorDescs {
   Desc given, any;
 
   explicit TensorDescs(const Type& type) : given(onednn_desc(type)), any(onednn_any_desc(type)) {}
 };
 
-/// Returns the descriptors of a batch of images. If `type` has a layout, the primitive must use it.
+/// Returns the descriptors of a batch of images. If `type` has a layout, the primitive must use
+/// this layout.
 TensorDescs image_descs(const Type& type) {
   TensorDescs descs(type);
   if (type.layout) descs.any = descs.given;
   return descs;
 }
 
-/// Returns the descriptors of a filter. Filters of a grouped convolution have an additional group
-/// axis in oneDNN, but the same bytes in memory.
+/// Returns the descriptors of a filter. oneDNN gives the filter of a grouped convolution an
+/// additional group axis, which does not change the order of the elements in memory.
 TensorDescs filter_descs(const Type& type, int64_t groups) {
   if (groups == 1) return TensorDescs(type);
   const Shape& s = type.shape;
@@ -37,8 +38,8 @@ TensorDescs filter_descs(const Type& type, int64_t groups) {
   return descs;
 }
 
-/// oneDNN's parameters of a convolution of images x with filters w to y. An op computes y, or the
-/// gradient of x or w.
+/// oneDNN's parameters of the convolution y = conv(x, w) of images x with filters w. An op computes
+/// y, or the gradient with respect to x or w.
 struct ConvProblem {
   TensorDescs x, w, y;
   Dims strides, dilations, before, after;
@@ -48,7 +49,7 @@ struct ConvProblem {
         w(filter_descs(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_descs(y_type)) {
     if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
-      // With one channel, x has the same bytes in nchw and nhwc. Give x the layout of y, because
+      // With one channel, nchw and nhwc are the same in memory. Give x the layout of y, because
       // oneDNN selects kernels by strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }

@@ -18,7 +18,7 @@ using Desc = dnnl::memory::desc;
 
 enum class ConvDirection { forward, input_gradient, filter_gradient };
 
-/// Table entry: the name of a library kernel, and the direction that it computes.
+/// Table entry: the name of a library kernel, and the direction of its convolution.
 struct WinogradKind {
   std::string_view kernel;
   ConvDirection direction;
@@ -36,8 +36,9 @@ bool is_image(const Type& t) {
          t.shape[1].size % kWinogradLanes == 0;
 }
 
-/// The shapes of a Winograd convolution from source images to result images. The input gradient is
-/// a convolution from dy to dx. The filter gradient reads both images and computes the filter.
+/// The shapes of a Winograd convolution, which reads source images and writes result images. The
+/// input gradient is a convolution that reads dy and writes dx. The filter gradient reads both
+/// images and writes the filter.
 struct WinogradProblem {
   ConvDirection direction;
   WinogradVariant variant;
@@ -112,12 +113,12 @@ struct Matrices {
   }
 };
 
-/// Bytes of the transformed tiles of a chunk. A chunk is multiplied right after its transform,
-/// while it is in the cache.
+/// Target size in bytes of the transformed tiles of a chunk. A chunk is multiplied right after it
+/// is transformed, while it is still in the cache.
 constexpr int64_t kChunkBytes = 8 << 20;
 
-/// A split of the tiles into chunks of `size` tiles. The tiles of a chunk are transformed and
-/// multiplied together. The last chunk may be smaller.
+/// The chunks into which the tiles are divided. A chunk has `size` tiles; the last chunk may be
+/// smaller. The tiles of a chunk are transformed and multiplied together.
 struct Chunks {
   int64_t tiles, size;
 
@@ -133,7 +134,7 @@ struct Chunks {
 /// A batched matmul over the tiles of a chunk, with one matrix per plane.
 struct BatchedMatmul {
   int64_t tiles;
-  bool accumulates;  ///< the product is added to the previous result (beta = 1)
+  bool accumulates;  ///< whether the product is added to the previous result (beta = 1)
 
   auto operator<=>(const BatchedMatmul&) const = default;
 };
@@ -201,8 +202,8 @@ void warm_up_gemm() {
               result.data(), kSide);
 }
 
-/// A plan with the generated code of its matmuls. Code generation takes time and memory, so
-/// candidates use only the plan.
+/// A plan, and the generated code of its matmuls. Code generation takes time and memory, so only a
+/// WinogradPlan is created for a candidate.
 struct CompiledWinogradPlan : WinogradPlan {
   std::map<BatchedMatmul, dnnl::matmul> primitives;
 
@@ -354,9 +355,9 @@ class WinogradCall {
 };
 
 /// Predicts the time of a Winograd convolution. Matmuls reach kEfficiency of the peak FLOP/s, as
-/// measured with oneDNN 2.6.3. In each plane a transform takes the time of kTransform operations
-/// per image value, and of kFilterTransform per filter value. These constants were fitted to 64 to
-/// 512 channels on two cores with AVX-512.
+/// measured with oneDNN 2.6.3. In each plane, a transform costs kTransform operations per image
+/// value, and kFilterTransform operations per filter value. These constants were fitted to
+/// convolutions with 64 to 512 channels on two cores with AVX-512.
 double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const auto from = static_cast<double>(p.filter.source_channels()),

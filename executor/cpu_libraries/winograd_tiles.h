@@ -40,9 +40,9 @@ class WinogradTiles {
                                      std::byte* none) const;
 
  private:
-  /// A pixel along one axis.
+  /// The position of a pixel along one axis.
   struct PixelIndex {
-    int64_t image = -1;  ///< index of the image along the mosaic's axis
+    int64_t image = -1;  ///< index of the image along this axis of the mosaic
     int64_t pixel = -1;  ///< index of the pixel in the image; negative for padding
   };
   /// The pixels that a tile reads and writes along one axis.

@@ -59,7 +59,8 @@ FLUID_AVX512 void sum_and_difference(Vec even, Vec odd, Vec* to) {
   to[1] = even - odd;
 }
 
-/// Multiplies a row or column of a tile by Winograd's matrices B, A and G for filters of kTaps.
+/// Functions that multiply a row or column of a tile by one of Winograd's matrices A, B and G, or
+/// by its transpose, for filters of kTaps x kTaps.
 template <int kTaps>
 struct WinogradMatrices;
 
@@ -161,7 +162,7 @@ struct WinogradMatrices<5> {
   }
 };
 
-/// Computes M x M' for a square matrix x of kIn rows. kTransform multiplies a vector by M.
+/// Computes y = M x M' for a square matrix x with kIn rows. kTransform multiplies a vector by M.
 template <int kIn, int kOut, void (*kTransform)(const Vec*, Vec*)>
 FLUID_AVX512 void transform_2d(const Vec* x, Vec* y) {
   Vec half[kIn * kOut];  // M x, in rows of kIn elements
@@ -191,8 +192,8 @@ struct Transforms {
                        kPlanes = kInputTile * kInputTile;
   static constexpr int kArea = kTaps * kTaps;
 
-  /// Transforms kSide x kSide pixels, for all channels. kTransform multiplies a row or column by
-  /// the matrix of the transform.
+  /// Transforms a tile of kSide x kSide pixels, for all channels. kTransform multiplies a row or
+  /// column of the tile by the matrix of the transform.
   template <int kSide, void (*kTransform)(const Vec*, Vec*)>
   FLUID_AVX512 static void square(std::byte* const* pixels, int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
@@ -230,15 +231,15 @@ struct Transforms {
     }
   }
 
-  // A block of 16 x 16 filters. Each row holds 16 filters; the taps of a filter are contiguous in
-  // memory.
+  // Elements in one row of a block of 16 x 16 filters. A row holds 16 filters. The taps of a filter
+  // are contiguous in memory.
   static constexpr int64_t kRow = kWinogradLanes * kArea;
 
   FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
                                         int64_t end, WinogradPlanes to) {
     alignas(64) float block[kWinogradLanes * kRow];
-    // Strides in elements between the filters of adjacent result channels, and of adjacent source
-    // channels.
+    // Strides in elements from the filter of a result channel to that of the next result channel,
+    // and from the filter of a source channel to that of the next source channel.
     const int64_t next_to = f.rotated ? kArea : kRow, next_from = f.rotated ? kRow : kArea;
     const __m512i lanes =
         _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),

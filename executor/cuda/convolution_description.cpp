@@ -9,7 +9,7 @@ namespace {
 using Int64x4 = std::array<int64_t, 4>;
 
 constexpr int64_t kMostExtent = INT32_MAX;
-/// Alignment of tensors in bytes; cuDNN's kernels exploit no larger one.
+/// Alignment of tensors in bytes. cuDNN's kernels do not benefit from a larger alignment.
 constexpr int64_t kAlignment = 16;
 
 cudnnDataType_t type_of(FluidGpuDtype dtype) {
@@ -43,7 +43,7 @@ Int64x4 strides_of(const Int64x4& extents, bool channels_last) {
   return {c * h * w, h * w, w, 1};
 }
 
-/// Number of outputs of a convolution along a spatial axis.
+/// Output size of a convolution along a spatial axis.
 int64_t output_size(int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t padding) {
   return (in + 2 * padding - dilation * (taps - 1) - 1) / stride + 1;
 }
@@ -136,8 +136,9 @@ DnnDescriptor ConvolutionDescription::convolution_descriptor() const {
   return made;
 }
 
-/// Describes the forward convolution or the gradient that writes tensor `to`. With beta = 1, cuDNN
-/// adds to the result's memory, which then holds the addend.
+/// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: the tensor that
+/// the forward convolution writes, or the output gradient that a gradient reads. With beta = 1,
+/// cuDNN adds to the previous content of the result's memory, which is the addend.
 DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
   struct Names {
     cudnnBackendDescriptorType_t type;

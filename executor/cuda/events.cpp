@@ -27,7 +27,7 @@ FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
       const cudaError_t error = cudaStreamIsCapturing(stream->handle, &capture);
       if (error != cudaSuccess) return error;
     }
-    // CUDA rejects cudaEventRecordExternal outside of stream capture.
+    // CUDA rejects cudaEventRecordExternal when the stream is not being captured.
     const unsigned flags =
         capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
     return cudaEventRecordWithFlags(event->handle, stream->handle, flags);

@@ -103,7 +103,7 @@ FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, i
                                             &found_count);
     });
   }
-  // Returns an empty list: cuBLASLt has no algorithm.
+  // Returns an empty list, because cuBLASLt has no algorithm.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return fluid_gpu_ok;
   if (status != CUBLAS_STATUS_SUCCESS) return blas_result(gpu, action, status);
   for (const auto& result : std::span(found).first(static_cast<size_t>(found_count))) {

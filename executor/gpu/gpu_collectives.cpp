@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Number of polls without a pause, before polls that sleep for kPause.
+/// Number of polls without a pause. After these, each poll is followed by a sleep of kPause.
 constexpr int kBusyPolls = 200;
 constexpr std::chrono::microseconds kPause{20};
 /// Time-out of a step that was in flight when an earlier step was rejected. It is short because
@@ -45,8 +45,8 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
   });
 }
 
-/// Throws UserError if two ranks have the same GPU. All-gathers the GPUs' UUIDs in a bucket, in
-/// which the shard of each rank is one cache line that holds the UUID of its GPU.
+/// Throws UserError if two ranks have the same GPU. All-gathers the UUIDs of the ranks' GPUs. The
+/// shard of each rank is one cache line, which starts with the UUID.
 void GpuCollectives::check_distinct_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);
@@ -144,7 +144,7 @@ void GpuCollectives::start(size_t index, const CollectiveRole& role, void* data,
         break;
     }
   }
-  // Zeroes the other ranks' shards, which the CPU's reduce-scatter zeroes too.
+  // Zeroes the shards of the other ranks, as the CPU's reduce-scatter does.
   if (role.kind == CollectiveKind::reduce_scatter) {
     auto* bytes = static_cast<std::byte*>(data);
     const int64_t size = size_of(dtype);
@@ -185,8 +185,8 @@ void GpuCollectives::synchronize(const StartedCollective& started, const GpuEven
        });
 }
 
-/// Waits on the host until the last non-blocking NCCL call is complete. `result`: what the call
-/// returned.
+/// Waits on the host until the last non-blocking NCCL call is complete. `result`: the result that
+/// this call returned.
 void GpuCollectives::wait_until_complete(FluidGpuResult result) {
   const FluidGpuTable& table = gpu_->gpu.table();
   if (result != fluid_gpu_ok) fail(last_, table.error());
@@ -234,7 +234,7 @@ void GpuCollectives::disable() {
 /// Aborts the communicator, then throws a DeviceError that names the rank at fault. Aborts first,
 /// because finding the rank at fault takes time. After disable(), no rank is at fault.
 void GpuCollectives::fail(const StartedCollective& started, const std::string& reason) {
-  // Copied because abort() overwrites the error message to which `reason` may refer.
+  // Copies `reason`, because abort() overwrites the error message to which it may refer.
   const std::string why = reason;
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);

@@ -17,7 +17,8 @@ struct GpuDeviceOptions {
   /// Folder of cached cubins and chosen algorithms; empty: no cache on disk.
   std::string cache_dir = {};
   GpuLibraries libraries = {};
-  bool tune = true;  ///< choose library algorithms by timing; ignored without cache_dir
+  /// Whether to choose library algorithms by timing; ignored if cache_dir is empty.
+  bool tune = true;
   /// The tuning choices of an earlier run, from Device::tuning_record().
   std::map<std::string, std::string> tuning_record = {};
   GpuPeers peers = {};

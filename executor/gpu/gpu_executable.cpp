@@ -45,8 +45,8 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   results_.emplace(gpu_, plan, step_list_.error_operands, step_list_.error_sync.has_value());
 }
 
-/// Queues the all-reduce of the rejection flag if its place is before call `call`. Queues nothing
-/// in a watched step, which runs no collectives.
+/// Queues the all-reduce of the rejection flag if it belongs directly before call `call`. Queues
+/// nothing in a watched step, which runs no collectives.
 void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
   if (!step_list_.error_sync || call != step_list_.error_sync_before || observer_) return;
   collectives_->start(*step_list_.error_sync, {.elements = 1}, memory_.rejection_flag, f64);
@@ -246,8 +246,8 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
   return copies;
 }
 
-/// Runs the calls one by one without the graph. Skips collectives and calls that depend on them.
-/// Calls the observer before and after each call.
+/// Runs the calls one by one, without a CUDA graph. Skips collectives and the calls that depend on
+/// them. Calls the observer before and after each call.
 StepStatus GpuExecutable::run_watched(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
@@ -281,9 +281,9 @@ StepStatus GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   return status;
 }
 
-/// The buffers on which the library's algorithms for a call are run: operands, results and
-/// workspace. Where possible, transient memory replaces the buffers of variables, so that the
-/// variables keep their values.
+/// Returns the buffers on which the library's algorithms for a call are tried: operands, results
+/// and workspace. Where possible, the buffer of a variable is replaced by transient memory, so that
+/// the variable keeps its value.
 std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
                                                       const std::vector<void*>& addresses) const {
   std::vector<int64_t> bytes;

@@ -61,10 +61,9 @@ void link_calls(std::vector<GpuCall>& calls) {
   link_collectives(linked);
 }
 
-/// Makes all kernels that write variables test the rejection flag. Appends the kernel that sets the
-/// rejection flag to the last call that has error words. In a call that both checks data and writes
-/// variables, only the last kernel writes variables, and the rejection flag is set just before this
-/// kernel.
+/// Makes all kernels that write variables test the rejection flag. The kernel that sets the flag is
+/// appended to the last call that has error words. In a call that both checks data and writes
+/// variables, only the last kernel writes variables, and the flag is set just before that kernel.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuKernelLaunch::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());

@@ -14,13 +14,13 @@ namespace fluid {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
-/// Fixed time of a library kernel: its prologue and epilogue.
+/// Fixed overhead of a library kernel in seconds, for its prologue and epilogue.
 constexpr double kLibrarySeconds = 2e-6;
 /// Fraction of the peak FLOP/s that library kernels reach on large tensors.
 constexpr double kLibraryEfficiency = 0.7;
 /// Fraction of the peak FLOP/s that generated kernels reach.
 constexpr double kGeneratedEfficiency = 0.2;
-/// Tensor-core kernels pad the channels of half-precision tensors to a multiple of this number.
+/// Tensor-core kernels pad the number of channels of half-precision tensors to a multiple of this.
 constexpr int64_t kChannelMultiple = 8;
 /// Assumed FLOP/s if the driver does not report the clock rate.
 constexpr double kUnknownRate = 1e13;
@@ -30,8 +30,8 @@ double memory_rate_of(const FluidGpuDescription& gpu) {
   return 2e3 * static_cast<double>(gpu.memory_clock_khz) * gpu.memory_bus_bits / 8;
 }
 
-/// Peak FLOP/s in f32: one FMA per CUDA core and clock cycle in each SM (CUDA C++ Programming
-/// Guide, throughput of native arithmetic instructions).
+/// Peak FLOP/s in f32. Each CUDA core executes one FMA per clock cycle (CUDA C++ Programming Guide,
+/// throughput of native arithmetic instructions).
 double f32_rate_of(const FluidGpuDescription& gpu) {
   const int lanes = gpu.major == 8 && gpu.minor == 0 ? 64 : 128;
   return 2e3 * lanes * gpu.multiprocessors * static_cast<double>(gpu.clock_khz);
@@ -70,7 +70,7 @@ bool has_relu(const GpuTask& task) {
   return std::visit([](const auto& t) { return t.relu != 0; }, task);
 }
 
-/// Fraction of a padded convolution's multiplications that do not involve padding of channels or
+/// Fraction of the multiplications that are useful when a convolution pads its channels and
 /// filters.
 double channel_utilization(const FluidGpuConvolution& c) {
   if (c.dtype == fluid_gpu_f32) return 1;
@@ -99,8 +99,8 @@ double GpuTarget::f32_matmul_rate() const {
   return libraries_.tf32 ? half_matmul_rate_ / 2 : f32_rate_;
 }
 
-/// Predicted time of a kernel that computes `flops` at `efficiency` times the peak `rate` in
-/// FLOP/s, and that reads and writes `bytes` bytes.
+/// Predicted time of a kernel in seconds. The kernel executes `flops` operations at `efficiency`
+/// times the peak `rate` in FLOP/s, and reads and writes `bytes` bytes.
 double GpuTarget::kernel_seconds(double flops, double efficiency, double rate, double bytes) const {
   const double memory_seconds = memory_rate_ > 0 ? bytes / memory_rate_ : 0;
   return kLaunchSeconds +

@@ -14,8 +14,8 @@ namespace fluid {
 /// that GPU libraries can compute. All other ops are compiled to generated kernels.
 class GpuTarget : public Target {
  public:
-  /// Function that returns the recorded reason why the library has no algorithm for a task; nullopt
-  /// if no rejection is recorded.
+  /// Function that returns the recorded reason why the library has no algorithm for a task. Returns
+  /// nullopt if no rejection is recorded.
   using RejectionReason = std::function<std::optional<std::string>(const GpuTask&)>;
 
   explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},

@@ -31,7 +31,7 @@ bool same_outer(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
-constexpr int kChannelAxis = 3;  ///< counted from the last axis
+constexpr int kChannelAxis = 3;  ///< counted from the end; 1: the last axis
 
 struct Kind {
   std::string_view kernel;

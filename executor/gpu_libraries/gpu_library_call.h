@@ -39,8 +39,8 @@ struct GpuLibraryCall {
   GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32);
 
   GpuTask task;
-  /// Indices, among the fused op's buffers, of the task's operand a, operand b, bias or addend if
-  /// there is one, and result.
+  /// Which buffers of the fused op hold operand a, operand b, the bias or addend if there is one,
+  /// and the result, in this order.
   std::vector<size_t> buffers;
   bool adds = false, bias = false;
   int64_t workspace = 0;  ///< maximum workspace in bytes
