@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Moves the last axis of `v` to place `axis`.
+/// Moves the last axis of `v` to position `axis`.
 Value with_last_axis_at(Value v, int64_t axis) {
   const int64_t last = v.shape().rank() - 1;
   if (axis == last) return v;
