@@ -42,8 +42,8 @@ class ClassRows {
   /// Returns the class weights in a shape that broadcasts with x. Null if there are no class
   /// weights.
   Value class_weights() const;
-  /// Returns the gradient of the class weights. `elements` holds, for each element of x, the gradient
-  /// with respect to its class weight.
+  /// Returns the gradient of the class weights. `elements` holds, for each element of x, the
+  /// gradient with respect to its class weight.
   Value gradient_of_weights(Value elements) const;
 
   /// Returns the element of `v` at the label of each row. `v` has x's shape; the result has extent
@@ -63,8 +63,8 @@ class ClassRows {
   /// Returns the gradient of the loss of each row, given the gradient `dloss` of the reduced loss.
   /// The result is one value per row, or a scalar. Rows whose label is `ignore_index` get 0.
   Value gradient_of_rows(Value dloss) const;
-  /// A weighted mean `loss` divides by the sum of the row weights. Returns the gradient with respect
-  /// to each row weight through this divisor. Null if `reduction` is not "mean".
+  /// A weighted mean `loss` divides by the sum of the row weights. Returns the gradient with
+  /// respect to each row weight through this divisor. Null if `reduction` is not "mean".
   Value gradient_of_divisor(Value dloss, Value loss) const;
 
  private:

@@ -24,8 +24,8 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   };
   Sums key_sums{tiles.scratch(AttentionTiles::kKeys * shape.depth), shape.depth, {}};
   Sums value_sums{tiles.scratch(AttentionTiles::kKeys * shape.value_depth), shape.value_depth, {}};
-  // Adds a^T b to `sums`, where a is [query, key] and b, operand number `operand`, is [query, d]. The
-  // product sums over `count` queries from `first` on.
+  // Adds a^T b to `sums`, where a is [query, key] and b, operand number `operand`, is [query, d].
+  // The product sums over `count` queries from `first` on.
   const auto add = [&](const Sums& sums, const AttentionTiles::Element& a, size_t operand,
                        const Expr& head, const Expr& first, const Expr& count) {
     const Expr depth = Expr::index(sums.depth);
