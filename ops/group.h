@@ -90,12 +90,12 @@ class LoweringCache {
 
 /// Analyses a group of ops. `ops` must be groupable (see is_groupable()) and in dependency order.
 /// `outputs` are distinct results of `ops`. `inputs` become the first entries of Group::inputs.
-/// `lowered` is an optional cache that several calls can share. Returns nullopt when the group does
-/// not fit one kernel.
+/// `cache` is optional; several calls can share it. Returns nullopt when the group does not fit one
+/// kernel.
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs,
                                    std::span<const Value> inputs = {},
-                                   LoweringCache* lowered = nullptr);
+                                   LoweringCache* cache = nullptr);
 
 /// Analyses the body of a `fused` op. Group::inputs[i] is the result of the `arg` op whose
 /// attribute `index` is i. Throws InternalError when the body does not fit one kernel.

@@ -12,7 +12,7 @@ namespace fluid {
 class SinkBuilder {
  public:
   SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-              std::span<const Value> inputs, LoweringCache& lowered);
+              std::span<const Value> inputs, LoweringCache& cache);
 
   /// Fills in `group`. Returns false when the group cannot become a kernel: a result of the group
   /// is read at an index that depends on data, or an output is not a result of the group.

@@ -19,8 +19,9 @@ PortDef class_weight_port();
 /// UserError unless the class weights, if present, have shape [C] and operand 0's dtype.
 Shape require_class_rows(const InferCtx& c);
 /// Throws UserError unless operand 1 holds one integer class index per row. `rows` is the shape of
-/// the rows. `also` is text for the message that names other valid types of operand 1.
-void require_class_indices(const InferCtx& c, const Shape& rows, const std::string& also = "");
+/// the rows. `alternatives` is text for the message that names other valid types of operand 1.
+void require_class_indices(const InferCtx& c, const Shape& rows,
+                           const std::string& alternatives = "");
 
 /// The rows of class scores of a loss op, in the compute dtype.
 class ClassRows {
