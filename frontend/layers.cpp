@@ -14,7 +14,7 @@ std::string scoped_name(const std::string& scope, const std::string& name) {
   return scope.empty() ? name : scope + "." + name;
 }
 
-/// Returns the first of the names kind0, kind1... that is not the scope of an op in the graph.
+/// Returns the first name of kind0, kind1, ... that is not yet the scope of an op in the graph.
 std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
   for (int n = 0;; ++n) {
     std::string name = scoped_name(graph.recording.scope, kind + std::to_string(n));
@@ -40,8 +40,8 @@ void require(bool condition, const Loc& loc, const std::string& what) {
   if (!condition) throw UserError(loc, what);
 }
 
-/// Creates the parameters of one layer. For a parameter that the user gives as a Value, creates
-/// none and returns the Value.
+/// Creates the parameters of one layer. If the user supplies a Value for a parameter, uses the
+/// Value and creates no parameter.
 class Parameters {
  public:
   template <class Layer>
@@ -53,8 +53,8 @@ class Parameters {
                  .weight_decay = layer.weight_decay},
         loc_(loc) {}
 
-  /// Returns `given`, or adds a parameter `name` of `type` to the graph. `role` ("weight") names
-  /// the parameter in messages.
+  /// Returns `given` if it is set. Otherwise adds a parameter `name` of `type` to the graph and
+  /// returns it. `role`, such as "weight", names the parameter in messages.
   Value get(const char* role, const std::string& name, const Type& type,
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback) {
@@ -118,8 +118,7 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   ir::ScopedRecording as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
-  // The type of one channel of x. Its number of elements is the number of values that a batch mean
-  // averages.
+  // The type of one channel of x. Its number of elements is the number of values in a batch mean.
   Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
   const Value count = internal::numel(graph, {.of = channel}, loc);
@@ -129,7 +128,8 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
   record_store(graph, var.op()->symbol, moved[1], loc);
 }
 
-/// Returns the operands of a normalisation op: x, and the layer's scale and bias of type `type`.
+/// Returns the operands of a normalisation op: x, then the layer's scale and bias. Scale and bias
+/// have type `type`.
 template <class Layer>
 Values normalization_operands(Value x, const char* kind, const Layer& layer, const Type& type,
                               const Loc& loc) {
@@ -152,7 +152,7 @@ Values normalization_operands(Value x, const char* kind, const Layer& layer, con
   return operands;
 }
 
-/// Returns the type of a scale of x's dimensions from `axis` on.
+/// Returns the type of a scale that covers the dimensions of x from `axis` to the last.
 Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   const int64_t rank = x.shape().rank(), first = axis < 0 ? axis + rank : axis;
   const bool exists = is_float(x.dtype()) && first >= 0 && first < rank;
@@ -163,7 +163,8 @@ Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   return {compute_dtype(x.dtype()), shape, {}};
 }
 
-/// Returns the type of a scale of x's channels. `form` describes x in the message.
+/// Returns the type of a scale with one element per channel of x. `form` is the expected form of x,
+/// for the message.
 Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* form, const Loc& loc) {
   require(is_float(x.dtype()) && x.shape().rank() >= min_rank && !x.shape()[1].batch, loc,
           std::string(kind) + ": the input is " + x.type().str() + ", not a float " + form);

@@ -8,9 +8,10 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kNominalBatch = 64;  // batch size for the estimate of a block's work
+constexpr int64_t kNominalBatch = 64;  // batch size for estimating the work per block
 constexpr int64_t kLinesPerBlock = 64;
-// Minimum number of lines that lie side by side for lanes to process neighbours.
+// Minimum inner extent for vectorizing over the inner dimensions. Below it, the lanes of a vector
+// run over the outer dimensions.
 constexpr int64_t kMinInnerLanes = 16;
 
 /// A node that refers to a Let or an accumulator by its id.
@@ -20,8 +21,8 @@ Expr reference(ScalarOp op, DType dtype, int64_t id, std::vector<Expr> index = {
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-/// Operations of one execution of the op at the nominal batch size, at least one per element that
-/// it reads or writes.
+/// Returns the flops of one execution of the op at the nominal batch size. Returns the number of
+/// elements that the op reads and writes if that is larger.
 double operations_of(const ir::Op& op) {
   std::vector<Type> in, out;
   double elements = 0;

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-// Minimum length of a slice for which lanes process its elements.
+// Slices of dy with at least this many elements are processed in a vector loop.
 constexpr int64_t kMinLaneSlice = 4;
 
 std::vector<Type> infer_gather_grad(const InferCtx& c) {
@@ -21,8 +21,8 @@ std::vector<Type> infer_gather_grad(const InferCtx& c) {
   return {input};
 }
 
-/// Each block owns some rows of the result: it reads all indices and adds the slices of dy whose
-/// index is one of its rows, in the order of the indices.
+/// Each block owns a range of rows of the result. It reads all indices in order. For each index in
+/// its range, it adds the corresponding slice of dy to the row.
 kir::Kernel gather_grad_kernel(const LoopsCtx& c) {
   const Type& type = c.out_type();
   const AxisView view = view_along(type.shape, axis_within(c.attrs(), type.shape));

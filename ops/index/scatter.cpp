@@ -16,8 +16,9 @@ std::vector<Type> infer_scatter(const InferCtx& c) {
   return {c.in(0)};
 }
 
-/// "none": x's gradient is 0 where an update replaced the element. "max" and "min" share the
-/// gradient of equal values as PyTorch's scatter_reduce does not promise to, so they have none.
+/// "none": the gradient of x is 0 at each element that an update replaced. "mul", "max" and "min"
+/// have no gradient: PyTorch's scatter_reduce does not specify how equal maxima or minima share the
+/// gradient.
 Values scatter_grad(const GradCtx& c) {
   const std::string& reduce = c.attr<std::string>("reduce");
   const Value dy = c.dout(0), index = c.in(1);

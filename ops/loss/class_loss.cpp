@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Moves the last axis of `v` to place `axis`.
+/// Moves the last axis of `v` to position `axis`.
 Value with_last_axis_at(Value v, int64_t axis) {
   const int64_t last = v.shape().rank() - 1;
   if (axis == last) return v;
@@ -51,11 +51,11 @@ Shape require_class_rows(const InferCtx& c) {
   return reduced_shape(x.shape, axis, false);
 }
 
-void require_class_indices(const InferCtx& c, const Shape& rows, const std::string& also) {
+void require_class_indices(const InferCtx& c, const Shape& rows, const std::string& alternatives) {
   const Type &x = c.in(0), &label = c.in(1);
   c.require(is_integer(label.dtype) && label.shape == rows, "expects integer labels " + rows.str() +
-                                                                also + " for rows " + x.str() +
-                                                                ", got " + label.str());
+                                                                alternatives + " for rows " +
+                                                                x.str() + ", got " + label.str());
   const auto& ignored = c.attr<std::vector<int64_t>>("ignore_index");
   const bool fits =
       label.dtype != DType::u8 || ignored.empty() || (ignored[0] >= 0 && ignored[0] <= 255);

@@ -30,8 +30,8 @@ class CrossEntropy {
 
   const ClassRows& rows() const { return rows_; }
 
-  /// Returns the loss of each row, for class indices: its weight times -log(softmax(x)[label]),
-  /// smoothed.
+  /// Returns the loss of each row for a target of class indices: the row's weight times
+  /// -log(softmax(x)[label]), with label smoothing.
   Value loss_of_indices() const {
     const Value x = rows_.x();
     const Value largest = max(x, {.axes = axis(), .keep_dims = true});
@@ -44,13 +44,13 @@ class CrossEntropy {
     return (1 - smoothing_) * loss + rows_.counted(uniform * uniform_share());
   }
 
-  /// Returns the loss of each row, for probabilities.
+  /// Returns the loss of each row for a target of probabilities.
   Value loss_of_probabilities() const {
     return rows_.class_sum(weighted(probabilities() * losses()));
   }
 
-  /// Returns the gradient of each element of x: d * (softmax(x) * sum(k) - k), where k is the
-  /// factor of -log(softmax(x)) in the loss, and `d` the gradient of the row's loss.
+  /// Returns the gradient of each element of x: d * (softmax(x) * sum(k) - k). `k` is the factor of
+  /// -log(softmax(x)) in the loss. `d` is the gradient of the row's loss.
   Value dx(Value d) const {
     const Value k = weighted(probabilities());
     Value p = softmax(rows_.x(), {.axis = axis()});
@@ -68,14 +68,14 @@ class CrossEntropy {
     return weights ? v * weights : v;
   }
 
-  /// Returns the smoothed probabilities of the target.
+  /// Returns the target probabilities after label smoothing.
   Value probabilities() const {
     const Value given =
         has_soft_labels(op_) ? cast(op_.operands[1], rows_.x().dtype()) : rows_.one_hot_labels();
     return smoothing_ == 0 ? given : (1 - smoothing_) * given + uniform_share();
   }
 
-  /// Reshapes `v`, one value per row or a scalar, so that it broadcasts with x.
+  /// Reshapes `v`, which has one value per row or is a scalar, so that it broadcasts with x.
   Value of_elements(Value v) const { return rows_.per_row(broadcast_to(v, rows_.rows())); }
 
   double smoothing() const { return smoothing_; }
@@ -143,7 +143,7 @@ OpDef softmax_cross_entropy_op() {
       .in_place = {},
       .lower = Expand{expand_cross_entropy},
       .kernels = {},
-      .version = 2,  // 1 had no attributes and no weight
+      .version = 2,  // version 1 had no attributes and no operand `weight`
   };
 }
 

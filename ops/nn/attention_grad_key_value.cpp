@@ -5,8 +5,8 @@ namespace {
 
 using Operands = AttentionGradOperands;
 
-/// Each block adds up the gradients of tiles of keys over all query tiles, and over all query heads
-/// of their group.
+/// Each block computes the gradients of some tiles of keys and values. It sums over all query tiles
+/// and over all query heads of the group.
 kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
@@ -24,7 +24,8 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   };
   Sums key_sums{tiles.scratch(AttentionTiles::kKeys * shape.depth), shape.depth, {}};
   Sums value_sums{tiles.scratch(AttentionTiles::kKeys * shape.value_depth), shape.value_depth, {}};
-  // Adds a(query, key)^T b(query, d) for the queries from `first` on.
+  // Adds a^T b to `sums`, where a is [query, key] and b, operand number `operand`, is [query, d].
+  // The product sums over `count` queries from `first` on.
   const auto add = [&](const Sums& sums, const AttentionTiles::Element& a, size_t operand,
                        const Expr& head, const Expr& first, const Expr& count) {
     const Expr depth = Expr::index(sums.depth);

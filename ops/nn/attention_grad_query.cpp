@@ -5,7 +5,7 @@ namespace {
 
 using Operands = AttentionGradOperands;
 
-/// Each block adds up the gradients of tiles of queries over all key tiles.
+/// Each block computes the gradients of some tiles of queries. It sums over all key tiles.
 kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);

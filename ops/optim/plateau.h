@@ -20,7 +20,7 @@ inline constexpr std::string_view kManual = "manual";
 enum PlateauElement { kFactor, kNoMetricYet, kBest, kBadEpochs, kCooldown, kPlateauElements };
 
 /// Settings of schedule "plateau", which works like PyTorch's ReduceLROnPlateau with mode "min" and
-/// threshold mode "rel". The learning rate is not reduced by less than 1e-8.
+/// threshold mode "rel". A reduction of the learning rate by 1e-8 or less is skipped.
 struct PlateauRule {
   double lr = 0;
   double factor = 0;

@@ -6,7 +6,7 @@
 
 namespace fluid {
 
-/// Name of a bool attribute of a `state` op: no later step reads the value of the state.
+/// Name of a bool attribute of a `state` op. It marks a state whose value no later step reads.
 /// Checkpoints omit the state.
 inline constexpr const char* kScratch = "scratch";
 /// Names of the attributes of a `state` op that holds one rank's shard of a tensor. kFullShape: the
@@ -41,7 +41,7 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
 /// Whether the initialiser that `attrs` selects is "zeros".
 bool is_zero_initialized(const Attrs& attrs, const Loc& loc);
 
-/// Throws the UserErrors of record_initializer(), but records nothing.
+/// Throws the same UserErrors as record_initializer(), but records nothing.
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);
 
