@@ -89,7 +89,7 @@ void load_lane_by_lane(llvm::Function& function) {
 
 /// Installs LLVM error handlers that throw exceptions instead of ending the process. Such an
 /// exception unwinds LLVM's stack frames without running their destructors.
-void throw_failures() {
+void install_throwing_error_handlers() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw_bad_alloc(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
     if (std::string_view(reason).starts_with("Unable to allocate")) throw_bad_alloc();
@@ -100,7 +100,7 @@ void throw_failures() {
 void initialise_targets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    throw_failures();
+    install_throwing_error_handlers();
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     LLVMInitializeNVPTXTargetInfo();
@@ -144,7 +144,7 @@ TargetSpec gpu_target_spec(const std::string& arch) {
   return {"nvptx64-nvidia-cuda", "sm_" + std::to_string(best), best <= 90 ? "+ptx81" : "", true};
 }
 
-std::string code_version() {
+std::string code_generator_version() {
   return "llvm " LLVM_VERSION_STRING " emitter " + std::to_string(kEmitterVersion);
 }
 
@@ -175,7 +175,8 @@ struct Backend::Impl {
     module->setTargetTriple(triple_of(spec.triple));
     module->setDataLayout(target->createDataLayout());
     const Device device = spec.gpu ? Device::gpu : Device::cpu;
-    for (const NamedKernel& k : kernels) KernelEmitter(*module, *k.kernel, device).run(k.symbol);
+    for (const NamedKernel& k : kernels)
+      KernelEmitter(*module, *k.kernel, device).emit_kernel(k.symbol);
     for (llvm::Function& f : *module) {
       if (f.isDeclaration()) continue;
       f.addFnAttr("target-cpu", spec.cpu);

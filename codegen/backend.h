@@ -22,7 +22,7 @@ TargetSpec host_target_spec();
 /// UserError when `arch` is malformed or older than sm_80.
 TargetSpec gpu_target_spec(const std::string& arch);
 /// Returns the versions of LLVM and of the emitter as text, for use in cache keys.
-std::string code_version();
+std::string code_generator_version();
 
 /// A kernel, and the symbol of the function that is generated for it.
 struct NamedKernel {

@@ -28,7 +28,7 @@ class KernelEmitter {
   /// CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin, end).
   /// GPU: the parameters are the address of each buffer, then the batch size. If there are n teams
   /// of threads, each team runs every n-th block. A GPU kernel has no finish.
-  void run(const std::string& symbol);
+  void emit_kernel(const std::string& symbol);
 
  private:
   struct LetBinding {

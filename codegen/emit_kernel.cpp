@@ -60,7 +60,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   }
 }
 
-void KernelEmitter::run(const std::string& symbol) {
+void KernelEmitter::emit_kernel(const std::string& symbol) {
   emit_function(symbol, kernel_.body, false);
   if (!kernel_.finish.empty()) emit_function(symbol + "_finish", kernel_.finish, true);
 }
@@ -131,7 +131,7 @@ void KernelEmitter::load_buffer_pointers(llvm::Value* table) {
 }
 
 void KernelEmitter::emit_block_loop(const kir::Block& body) {
-  llvm::Value* step = threads_ ? threads_->block_step() : b_.getInt64(1);
+  llvm::Value* step = threads_ ? threads_->team_count() : b_.getInt64(1);
   const auto blocks = range(kernel_.blocks);
   const int64_t most = blocks ? blocks->high : int64_t{1} << 31;
   var_ranges_ = {{kernel_.block_var, {0, std::max<int64_t>(most, 1) - 1}}};

@@ -222,7 +222,7 @@ Value* erf_of(MathOps& m, Value* x) {
 
 /// log(x) for x > 0 in f64, accurate to about 2^-65: k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2). The first
 /// three terms are computed as double-doubles (Dekker's and Knuth's error-free transformations).
-Pair log_pair(MathOps& m, Value* x) {
+DoubleDouble log_double_double(MathOps& m, Value* x) {
   Split a = split(m, x);
   Value* f = m.sub(a.m, m.constant(1));
   Value* t = m.add(m.constant(2), f);
@@ -240,15 +240,15 @@ Pair log_pair(MathOps& m, Value* x) {
                                  m.exact_fma(cube, m.constant(coef::kTwoThirds[0]), m.neg(third))));
   Value* tail = m.mul(m.mul(z, cube), m.polynomial(coef::kLogTail64, z));
 
-  Pair exponent = two_sum(m, m.mul(a.k, m.constant(coef::kLn2High64)), m.add(s, s));
-  Pair all = two_sum(m, exponent.high, third);
+  DoubleDouble exponent = two_sum(m, m.mul(a.k, m.constant(coef::kLn2High64)), m.add(s, s));
+  DoubleDouble all = two_sum(m, exponent.high, third);
   Value* low = m.add(m.add(tail, m.mul(a.k, m.constant(coef::kLn2Low64))),
                      m.add(third_low, m.add(s_low, s_low)));
   return two_sum(m, all.high, m.add(low, m.add(exponent.low, all.low)));
 }
 
 Value* power_of_positive(MathOps& m, Value* x, Value* y) {
-  Pair l = log_pair(m, x);
+  DoubleDouble l = log_double_double(m, x);
   Value* product = m.mul(y, l.high);
   Value* low = m.fma(y, l.low, m.exact_fma(y, l.high, m.neg(product)));
   Value* in_range = m.lt(m.abs(product), m.constant(1000));

@@ -172,13 +172,13 @@ inline llvm::Value* MathOps::table_lookup(std::span<const uint64_t> table, Value
 }
 
 /// A double-double number: the unevaluated sum high + low, where |low| is below an ulp of high.
-struct Pair {
+struct DoubleDouble {
   llvm::Value* high;
   llvm::Value* low;
 };
 
 /// Knuth's two-sum: returns a + b, exact for any a and b.
-inline Pair two_sum(MathOps& m, llvm::Value* a, llvm::Value* b) {
+inline DoubleDouble two_sum(MathOps& m, llvm::Value* a, llvm::Value* b) {
   llvm::Value* high = m.add(a, b);
   llvm::Value* part = m.sub(high, a);
   return {high, m.add(m.sub(a, m.sub(high, part)), m.sub(b, part))};

@@ -9,7 +9,7 @@ namespace fluid::emit {
 
 void KernelEmitter::emit_team_prologue() {
   threads_.emplace(b_, *b_.GetInsertBlock()->getParent(), team_);
-  begin_ = threads_->first_block();
+  begin_ = threads_->team_index();
   var_ranges_.clear();
   values_.clear();
   end_ = emit_expr(kernel_.blocks);

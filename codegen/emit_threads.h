@@ -21,8 +21,8 @@ class ThreadOps {
   llvm::Value* thread_rank() const {
     return thread_rank_;
   }  ///< index of the thread within its team
-  llvm::Value* first_block() const { return team_index_; }
-  llvm::Value* block_step() const { return teams_; }
+  llvm::Value* team_index() const { return team_index_; }
+  llvm::Value* team_count() const { return teams_; }
   /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
   /// `distance`. `distance` must be less than the warp size.
   llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);

@@ -44,7 +44,7 @@ Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
   if (precision.half_pi.size() == 2) return {m.exact_fma(n, minus_half_pi(1), high), quadrant};
   Value* product = m.mul(n, minus_half_pi(1));
   Value* product_low = m.exact_fma(n, minus_half_pi(1), m.neg(product));
-  Pair r = two_sum(m, high, product);
+  DoubleDouble r = two_sum(m, high, product);
   return {r.high, quadrant, m.add(r.low, m.fma(n, minus_half_pi(2), product_low))};
 }
 

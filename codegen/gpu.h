@@ -25,7 +25,7 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
 
 /// Splits a kernel that has a finish into two kernels: the second one runs the finish. Returns
 /// other kernels unchanged.
-std::vector<kir::Kernel> split_at_finish(kir::Kernel kernel);
+std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel);
 
 /// Launch parameters of one kernel. `entry` is its PTX function, `threads` its CUDA block size.
 struct GpuLaunch {

@@ -168,7 +168,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
   if (splits_ > 1) {
     Dim elements = sum.result_elements;
     elements.size *= splits_;
-    partial_sums_ = b_.scratch(sum.acc, elements);
+    partial_sums_ = b_.add_scratch_buffer(sum.acc, elements);
     split_var_ = b_.next_var++;
   }
   std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_team_kernel()

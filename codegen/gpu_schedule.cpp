@@ -174,7 +174,8 @@ void choose_team(kir::Kernel& kernel) {
 
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name) {
   if (const ir::Op* op = loops_op(body)) {
-    std::vector<kir::Kernel> kernels = split_at_finish(loops_kernel(*op, name, KernelDevice::cuda));
+    std::vector<kir::Kernel> kernels =
+        split_off_finish(loops_kernel(*op, name, KernelDevice::cuda));
     for (kir::Kernel& kernel : kernels) choose_team(kernel);
     return kernels;
   }
@@ -187,7 +188,7 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
   }
   KernelBuilder b(group, name, kGpu);
   emit_sweeps(b);
-  std::vector<kir::Kernel> kernels = split_at_finish(std::move(b.kernel));
+  std::vector<kir::Kernel> kernels = split_off_finish(std::move(b.kernel));
   for (kir::Kernel& kernel : kernels) choose_team(kernel);
   if (!leaves_gpu_idle(group, kernels)) return kernels;
   kernels = schedule_in_stages(group, name);

@@ -148,7 +148,7 @@ class Stages {
       sink.reduce = without(sink.reduce, split);
       sink.result_index = row_major_index(b, sink.out);
       sink.result_elements = element_count(b, sink.out);
-      partial.push_back(base_.scratch(sink.acc, sink.result_elements));
+      partial.push_back(base_.add_scratch_buffer(sink.acc, sink.result_elements));
       sink.stores = {{0, sink.result_index}};
       sink.buffers = {partial.back()};
       sink.unrounded = true;
@@ -181,7 +181,7 @@ class Stages {
     for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
       const DType dtype = compute_dtype(sink.source->op->results[r].type.dtype);
       int64_t& buffer = stored_[static_cast<size_t>(sink.id)][r];
-      buffer = base_.scratch(dtype, sink.result_elements);
+      buffer = base_.add_scratch_buffer(dtype, sink.result_elements);
       sink.stores.push_back({static_cast<int>(r), sink.result_index});
       sink.buffers.push_back(buffer);
     }

@@ -187,8 +187,8 @@ ObjectCache ObjectCache::for_kernels(std::string directory, int64_t limit) {
 ObjectCache::ObjectCache(std::string directory, int64_t limit)
     : directory_(std::move(directory)), limit_(limit) {
   if (directory_.empty()) return;
-  std::error_code found_by_put;
-  fs::create_directories(directory_, found_by_put);
+  std::error_code found_by_store;
+  fs::create_directories(directory_, found_by_store);
 }
 
 void ObjectCache::set_error_listener(std::function<void(const std::string&)> listener) {
@@ -197,7 +197,7 @@ void ObjectCache::set_error_listener(std::function<void(const std::string&)> lis
   cache_errors().notified_of_entry = cache_errors().notified_of_write = false;
 }
 
-std::string ObjectCache::key_of(const std::string& text) {
+std::string ObjectCache::hash_digits(const std::string& text) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   constexpr char kDigits[] = "0123456789abcdef";
   std::string key;
@@ -239,7 +239,7 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
   return std::string(content->substr(key.size() + 1));
 }
 
-void ObjectCache::put(const std::string& key, const std::string& object) const {
+void ObjectCache::store(const std::string& key, const std::string& object) const {
   if (directory_.empty()) return;
   static std::atomic<int> serial = 0;
   const std::string path = (fs::path(directory_) / (key + kSuffix)).string();

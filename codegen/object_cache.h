@@ -16,10 +16,10 @@ class ObjectCache {
   /// An empty `directory` disables the cache. `limit` is in bytes.
   ObjectCache(std::string directory, int64_t limit);
   /// Returns the object that is stored under `key`, which is "k" followed by the digits that
-  /// key_of() returns. Returns nullopt if the entry is missing, is not a regular file, has another
-  /// key or is damaged. Removes a damaged entry. Never blocks, even if the entry is a FIFO.
+  /// hash_digits() returns. Returns nullopt if the entry is missing, is not a regular file, has
+  /// another key or is damaged. Removes a damaged entry. Never blocks, even if the entry is a FIFO.
   std::optional<std::string> find(const std::string& key) const;
-  void put(const std::string& key, const std::string& object) const;
+  void store(const std::string& key, const std::string& object) const;
   /// Removes the least recently used entries until the total size of the entries is within the
   /// limit.
   void evict() const;
@@ -36,7 +36,7 @@ class ObjectCache {
   static ObjectCache for_kernels(std::string directory, int64_t limit);
 
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.
-  static std::string key_of(const std::string& text);
+  static std::string hash_digits(const std::string& text);
 
  private:
   std::string directory_;

@@ -88,7 +88,7 @@ void Finish::store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Bl
     const Expr value = append_let(b_, scalar::cast(result, dtype), out);
     if (source.read_by_sink) {
       int64_t& buffer = stored_[sink.id].buffers[r];
-      if (buffer < 0) buffer = b_.scratch(dtype, sink.result_elements);
+      if (buffer < 0) buffer = b_.add_scratch_buffer(dtype, sink.result_elements);
       out.push_back({kir::StoreTo{buffer, sink.result_index, value, {}}});
     }
     for (size_t i = 0; i < sink.stores.size(); ++i) {

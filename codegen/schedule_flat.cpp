@@ -149,13 +149,13 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   next_let = 2 * static_cast<int64_t>(group.sinks.size());
 }
 
-int64_t KernelBuilder::scratch(DType dtype, Dim elements) {
+int64_t KernelBuilder::add_scratch_buffer(DType dtype, Dim elements) {
   kernel.buffers.push_back({"scratch" + std::to_string(kernel.buffers.size()), dtype, elements,
                             kir::Buffer::Role::scratch});
   return static_cast<int64_t>(kernel.buffers.size()) - 1;
 }
 
-Expr KernelBuilder::constant(int64_t value) {
+Expr KernelBuilder::load_constant(int64_t value) {
   std::vector<int64_t>& values = kernel.constants;
   const auto is_constants = [](const kir::Buffer& b) {
     return b.role == kir::Buffer::Role::constants;
@@ -217,7 +217,7 @@ Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
   // Arguments 1 and 2 are the two 32-bit halves of the stream id, or a counter and the stream id.
   for (const size_t i : {1, 2}) {
-    if (is_constant(args[i])) args[i] = builder.constant(args[i].node().ivalue);
+    if (is_constant(args[i])) args[i] = builder.load_constant(args[i].node().ivalue);
   }
   return scalar::philox(args[0], args[1], args[2], args[3]);
 }

@@ -68,10 +68,10 @@ struct KernelBuilder {
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
-  int64_t scratch(DType dtype, Dim elements);  ///< adds a scratch buffer and returns its index
+  int64_t add_scratch_buffer(DType dtype, Dim elements);  ///< returns the index of the buffer
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
   /// element of this buffer.
-  Expr constant(int64_t value);
+  Expr load_constant(int64_t value);
   /// Returns the extent of a variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
   /// Indexed by variable; collapse_vars() enlarges the extents of merged variables.

@@ -64,8 +64,8 @@ Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
     p.stride = max_blocks_;
     Dim elements = p.sink->result_elements;
     elements.size *= max_blocks_;
-    p.buffer = b_.scratch(p.sink->acc, elements);
-    if (p.sink->position) p.positions = b_.scratch(i64, elements);
+    p.buffer = b_.add_scratch_buffer(p.sink->acc, elements);
+    if (p.sink->position) p.positions = b_.add_scratch_buffer(i64, elements);
   }
 }
 

@@ -134,7 +134,7 @@ class Assigner {
     const ir::Op& copy = *program->main().ops.back();
     std::optional<double> best;
     for (const KernelCandidate& candidate : target_.candidates(copy, {})) {
-      if (candidate.fits(copy, copy) && (!best || candidate.seconds < *best))
+      if (candidate.accepts_layouts(copy, copy) && (!best || candidate.seconds < *best))
         best = candidate.seconds;
     }
     return best;

@@ -156,13 +156,13 @@ class Chooser {
     const auto copy = concrete_copy(chain, options_.batch);
     const auto& ops = copy->main().ops;
     const ir::Op& head = *ops[ops.size() - chain.size()];
-    Chain epilogue;
+    EpilogueOps epilogue;
     for (size_t i = ops.size() - chain.size() + 1; i < ops.size(); ++i) {
       epilogue.push_back(ops[i].get());
     }
     const ir::Op& last = *ops.back();
     for (const KernelCandidate& candidate : target_.candidates(head, epilogue)) {
-      if (candidate.fits(head, last) && suits_mode(candidate)) return candidate;
+      if (candidate.accepts_layouts(head, last) && suits_mode(candidate)) return candidate;
     }
     return std::nullopt;
   }

@@ -42,10 +42,10 @@ class Expansion {
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
-    gather();
+    all_gather_parameters();
     stores_.emplace_back("update", if_applied(counter + 1, counter));
     if (ir::Op* rng = graph_.find("state", kRandomState)) {
-      stores_.emplace_back(kRandomState, advanced(rng->result()));
+      stores_.emplace_back(kRandomState, next_random_state(rng->result()));
     }
     for (auto& [name, value] : stores_) record_store(graph_, name, value, train_.loc);
   }
@@ -113,8 +113,8 @@ class Expansion {
       const Value old = operands.at(static_cast<size_t>(operand));
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
       if (old == param && recipe_.is_sharded()) {
-        updated_shards_[recipe_.bucket(index)].emplace_back(name,
-                                                            padded_to_whole(whole, index, updated));
+        updated_shards_[recipe_.bucket_index(index)].emplace_back(
+            name, padded_to_whole(whole, index, updated));
       } else {
         stores_.emplace_back(old.op()->symbol, updated);
       }
@@ -151,7 +151,7 @@ class Expansion {
   }
 
   /// All-gathers the new values of the parameters. Each process has updated only its shard.
-  void gather() {
+  void all_gather_parameters() {
     for (auto& [bucket, parts] : updated_shards_) {
       std::ranges::reverse(parts);  // to the operand order of reduce_scatter
       Values updated;
@@ -193,7 +193,7 @@ class Expansion {
 
   /// The random state for the next step. `rng` is (seed, number of runs, index of the first
   /// sample); the number of runs increases by 1.
-  Value advanced(Value rng) const {
+  Value next_random_state(Value rng) const {
     const auto part = [&](int64_t i) {
       return slice(rng, {.starts = {i}, .stops = {i + 1}}, train_.loc);
     };

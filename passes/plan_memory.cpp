@@ -75,7 +75,7 @@ class Planner {
       const Value v = op->result();
       if (kind == SourceKind::carried) {
         const bool in_bucket = overwritten_by_bucket_.contains(v);
-        plan_.values[v] = carried(*op, in_bucket ? bucket_bytes(v.type()) : bytes_of(v));
+        plan_.values[v] = carried_range(*op, in_bucket ? bucket_bytes(v.type()) : bytes_of(v));
         buffer_[v] = add_fixed_buffer(plan_.values[v], 0, last_read_of(v));
         if (in_bucket)
           overwritten_by_[buffer_[v]] = graph_.ops[static_cast<size_t>(last_read_of(v))].get();
@@ -88,7 +88,7 @@ class Planner {
 
   /// Range of the value that `op` reads or writes. `op` is a `carried` or `carry` op, and its
   /// attribute `offset` is the offset of the range.
-  static Range carried(const ir::Op& op, int64_t bytes) {
+  static Range carried_range(const ir::Op& op, int64_t bytes) {
     return make_range(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
   }
   /// Adds a buffer that assign_offsets() must not move, live from `first` to `last`. Returns the
@@ -109,13 +109,13 @@ class Planner {
   /// Range of the variable that `store` writes. If no source op reads the variable, reserves a
   /// range. This happens in the startup program and in the first micro-batch of gradient
   /// accumulation.
-  const Range& variable(const ir::Op& store) {
+  const Range& range_of_variable(const ir::Op& store) {
     auto [it, added] = written_.try_emplace(store.symbol);
     if (!added) return it->second;
     const int64_t bytes = bytes_of(store.operands[0]);
     auto read = variables_.find(store.symbol);
     it->second = read != variables_.end() ? plan_.values.at(read->second)
-                 : is_carry(store)        ? carried(store, bytes)
+                 : is_carry(store)        ? carried_range(store, bytes)
                                           : append_range(Region::state, bytes);
     return it->second;
   }
@@ -123,9 +123,10 @@ class Planner {
   void place_stored() {
     for (const auto& op : graph_.ops) {
       if (!is_store(*op)) continue;
-      const Range& range = variable(*op);
+      const Range& range = range_of_variable(*op);
       const Value root = root_of(op->operands[0]);
-      const bool checked = is_carry(*op) || (!unchecked_.contains(root) && may_update(*root.op()));
+      const bool checked =
+          is_carry(*op) || (!unchecked_.contains(root) && may_write_variables(*root.op()));
       const bool in_place =
           checked && !plan_.values.contains(root) && may_overwrite(root, op->symbol);
       if (in_place) plan_.values[root] = range;
@@ -143,8 +144,8 @@ class Planner {
     }
   }
 
-  bool may_update(const ir::Op& op) const {
-    return !op.attrs.has("kernel") || target_.libraries_may_update();
+  bool may_write_variables(const ir::Op& op) const {
+    return !op.attrs.has("kernel") || target_.libraries_may_write_variables();
   }
 
   /// Whether `root` may be written directly to the memory of variable `symbol`. All readers of the

@@ -49,16 +49,17 @@ class Recipe {
   void replace_gradients(const std::function<Value(Value)>& replace) const;
   /// Shards the optimizer states and the update over the processes (ZeRO-1). This process updates
   /// the elements [bounds[i][rank], bounds[i][rank + 1]) of parameter `i`. On this process, the
-  /// gradients of the other elements are 0. Parameters with equal `bucket[i]` share a collective.
+  /// gradients of the other elements are 0. Parameters with equal `bucket_of[i]` share a
+  /// collective.
   void set_shards(const std::vector<std::vector<int64_t>>& bounds,
-                  const std::vector<int64_t>& bucket, int64_t rank) const;
+                  const std::vector<int64_t>& bucket_of, int64_t rank) const;
   bool is_sharded() const;
   /// Bounds of the shards of parameter `i`: shard r begins at element bounds[r]. The last bound is
   /// the number of elements.
   std::vector<int64_t> shard_bounds(size_t i) const;
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
-  int64_t bucket(size_t i) const;
+  int64_t bucket_index(size_t i) const;
   /// If the optimizer is sharded: all-reduces `sums`, the sums over elements of gradients, because
   /// each process has only its shards of the gradients. Else returns `sums`.
   Values all_reduce_sums(const Values& sums) const;

@@ -28,7 +28,7 @@ struct KernelCandidate {
 
   /// Whether the operands of `head` and the result of `last` have the required layouts. `last` is
   /// the last epilogue op, or `head` if there is no epilogue.
-  bool fits(const ir::Op& head, const ir::Op& last) const {
+  bool accepts_layouts(const ir::Op& head, const ir::Op& last) const {
     for (size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] != head.operands.at(i).type().layout) return false;
     }
@@ -38,7 +38,7 @@ struct KernelCandidate {
 
 /// Epilogue of an op: elementwise ops such as bias and relu. Each op reads the result of the
 /// previous op.
-using Chain = std::vector<const ir::Op*>;
+using EpilogueOps = std::vector<const ir::Op*>;
 
 /// Thrown when the batch size exceeds a limit of the target's kernels; not thrown for lack of
 /// memory.
@@ -56,14 +56,14 @@ class Target {
   virtual int threads() const = 0;
   /// Library kernels that can run `op` followed by `epilogue`, fastest first.
   virtual std::vector<KernelCandidate> candidates(const ir::Op& op,
-                                                  const Chain& epilogue) const = 0;
+                                                  const EpilogueOps& epilogue) const = 0;
   /// Predicted run time, in seconds, of a generated kernel that computes `op`.
   virtual double generated_seconds(const ir::Op& op) const = 0;
   /// One message for each op that a library rejected when candidates() asked for it.
   virtual std::vector<std::string> rejection_messages() const { return {}; }
   /// Whether library kernels may write directly to variables. True if the executor can prevent
   /// library kernels from running in a rejected step.
-  virtual bool libraries_may_update() const { return true; }
+  virtual bool libraries_may_write_variables() const { return true; }
   /// Whether the repeat_kernels pass runs: on a device with fast but scarce memory, recomputing a
   /// result in backward is better than keeping the result from forward.
   virtual bool repeats_kernels() const { return false; }

@@ -41,7 +41,8 @@ bool CpuTarget::matches_host_isa() const {
   return cpu_.vector_bits == here.vector_bits && cpu_.bf16 == here.bf16;
 }
 
-std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op, const Chain& epilogue) const {
+std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
+                                                   const EpilogueOps& epilogue) const {
   if (!matches_host_isa()) return {};
   const ScopedLibraryThreads guard(cpu_.threads);
   double touched = 0;

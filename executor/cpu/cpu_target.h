@@ -19,7 +19,8 @@ class CpuTarget : public Target {
   /// Whether the described CPU has this machine's vector width and bf16 support. If not,
   /// candidates() is empty, because libraries choose kernels for this machine's instruction set.
   bool matches_host_isa() const;
-  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override;
+  std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                          const EpilogueOps& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const override;
   /// Cache of the kernels that scratch_bytes() has scheduled, for reuse by compilation.

@@ -17,7 +17,7 @@ void check_spare_memory() {
 
 #ifdef FLUID_ONEDNN
 
-std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> library_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                 const TargetDescription& cpu,
                                                 double bytes_per_second) {
   check_spare_memory();
@@ -51,7 +51,7 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
 
 #else
 
-std::vector<KernelCandidate> library_candidates(const ir::Op&, const Chain&,
+std::vector<KernelCandidate> library_candidates(const ir::Op&, const EpilogueOps&,
                                                 const TargetDescription&, double) {
   return {};
 }

@@ -38,7 +38,7 @@ void widen(OnednnTask& task) {
   if (task.epilogue.bias) task.epilogue.bias->dtype = DType::f32;
 }
 
-std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t batch,
+std::optional<OnednnTask> task_of(const ir::Op& op, const EpilogueOps& chain, int64_t batch,
                                   const OnednnKind& kind) {
   auto found = library_task(op, chain, batch, kind.channel_axis);
   if (!found || !fits_onednn(found->result)) return std::nullopt;
@@ -138,7 +138,7 @@ std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const
 
 /// Adds the candidates of one kernel, unless an existing candidate is predicted to be at least as
 /// fast.
-void add_candidates(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
+void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnRates& rates,
                     const OnednnKind& kind, std::vector<KernelCandidate>& candidates) {
   const auto task = task_of(op, epilogue, 1, kind);
   const auto plan = task ? kind.plan(*task) : std::nullopt;
@@ -282,7 +282,7 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
   return attributes;
 }
 
-std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                const OnednnRates& rates) {
   std::vector<KernelCandidate> candidates;
   for (const OnednnKind* kind : cpu_kernels_for(kOnednnKinds, op))
@@ -291,7 +291,7 @@ std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const Chain& ep
   return candidates;
 }
 
-LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                              int64_t batch) {
   const OnednnKind* kind = kind_named(kOnednnKinds, kernel);
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;

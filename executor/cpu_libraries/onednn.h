@@ -26,7 +26,7 @@ struct OnednnRates {
 /// Returns no candidate if oneDNN has only reference code for the op, or if the dtype is not f32,
 /// bf16 or f16. Omits candidates with a layout that class Layout cannot represent. The candidates
 /// depend on the instruction set and the number of OpenMP threads, not on measured times.
-std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                const OnednnRates& rates);
 
 /// Returns the version of the loaded library, such as "oneDNN 2.6.3".
@@ -36,7 +36,7 @@ std::string onednn_version();
 /// of `op` and `epilogue`. Its buffers are the operands of `op`, the additional operands of the
 /// epilogue, and the result of the last op. The routine writes zeros into the padding of blocked
 /// layouts. Throws DeviceError when oneDNN has no such kernel.
-LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                              int64_t batch);
 
 }  // namespace fluid

@@ -65,7 +65,7 @@ bool fits(const WindowAxis& window) {
 }
 
 std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op& op,
-                                          const Chain& chain, int64_t batch) {
+                                          const EpilogueOps& chain, int64_t batch) {
   const bool computes_filter_gradient = kind.direction == ConvDirection::filter_gradient;
   const auto task = library_task(op, chain, batch, computes_filter_gradient ? 4 : 3);
   if (!task || !winograd_supported()) return std::nullopt;
@@ -370,7 +370,7 @@ double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const O
   return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops;
 }
 
-void add_candidate(const WinogradKind& kind, const ir::Op& op, const Chain& epilogue,
+void add_candidate(const WinogradKind& kind, const ir::Op& op, const EpilogueOps& epilogue,
                    const OnednnRates& rates, std::vector<KernelCandidate>& candidates) {
   const auto problem = problem_of(kind, op, epilogue, 1);
   if (!problem) return;
@@ -387,7 +387,7 @@ void add_candidate(const WinogradKind& kind, const ir::Op& op, const Chain& epil
 
 }  // namespace
 
-std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                  const OnednnRates& rates) {
   std::vector<KernelCandidate> candidates;
   for (const WinogradKind* kind : cpu_kernels_for(kWinogradKinds, op))
@@ -396,7 +396,7 @@ std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Chain& 
 }
 
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
-                                              const Chain& epilogue, int64_t batch) {
+                                              const EpilogueOps& epilogue, int64_t batch) {
   const WinogradKind* kind = kind_named(kWinogradKinds, kernel);
   if (kind == nullptr) return std::nullopt;
   const auto problem = problem_of(*kind, op, epilogue, batch);

@@ -30,15 +30,15 @@ struct LibraryTask {
 /// Describes `op` and `epilogue` as one library call. `channel_axis`: axis of the bias, counted
 /// from the end. `may_add`: whether the library supports an addend. Returns nullopt if the library
 /// does not support the epilogue, a tensor is empty, or dtypes differ.
-std::optional<LibraryTask> library_task(const ir::Op& op, const Chain& epilogue, int64_t batch,
-                                        int channel_axis, bool may_add = false);
+std::optional<LibraryTask> library_task(const ir::Op& op, const EpilogueOps& epilogue,
+                                        int64_t batch, int channel_axis, bool may_add = false);
 
 /// The body of a `fused` op. One library call computes the whole body.
 struct LibraryBody {
   explicit LibraryBody(const ir::Op& fused);
 
   const ir::Op* head = nullptr;
-  Chain epilogue;
+  EpilogueOps epilogue;
   /// Indices of the operands of the fused op that the library call reads: first the operands of
   /// `head`, then the additional operands of the epilogue.
   std::vector<size_t> buffers;

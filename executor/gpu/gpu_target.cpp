@@ -140,7 +140,8 @@ bool GpuTarget::is_rejected(const GpuTask& task, std::string_view kernel) const 
   return why.has_value();
 }
 
-std::vector<KernelCandidate> GpuTarget::candidates(const ir::Op& op, const Chain& epilogue) const {
+std::vector<KernelCandidate> GpuTarget::candidates(const ir::Op& op,
+                                                   const EpilogueOps& epilogue) const {
   std::optional<GpuTask> task;
   std::string_view kernel = kGpuMatmulKernel;
   if (const auto product = gpu_matmul(op, epilogue, 1)) {

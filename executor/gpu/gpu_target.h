@@ -22,9 +22,10 @@ class GpuTarget : public Target {
                      RejectionReason rejection_reason = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
-  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override;
+  std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                          const EpilogueOps& epilogue) const override;
   // Library kernels do not test the rejection flag.
-  bool libraries_may_update() const override { return false; }
+  bool libraries_may_write_variables() const override { return false; }
   bool repeats_kernels() const override { return true; }
   int feed_slots() const override { return 2; }
   double generated_seconds(const ir::Op& op) const override;

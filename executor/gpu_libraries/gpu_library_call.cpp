@@ -101,7 +101,8 @@ void* aligned_workspace(void* planned) {
 
 }  // namespace
 
-std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const Chain& epilogue, int64_t batch) {
+std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const EpilogueOps& epilogue,
+                                         int64_t batch) {
   if (!lists_kernel(op, KernelDevice::cuda, kGpuMatmulKernel)) return std::nullopt;
   const auto task = library_task(op, epilogue, batch, 1, true);
   if (!task) return std::nullopt;
@@ -146,7 +147,7 @@ std::string_view gpu_convolution_kernel(const ir::Op& op) {
   return kind != nullptr ? kind->kernel : std::string_view();
 }
 
-std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain& epilogue,
+std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const EpilogueOps& epilogue,
                                                    int64_t batch) {
   const Kind* kind = kind_of(op);
   if (kind == nullptr) return std::nullopt;

@@ -100,11 +100,11 @@ std::string key_of(const Program& program, Place place, const ExecutorOptions& o
   const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
   const AmpOptions amp = o.precision.amp.value_or(AmpOptions());
-  return "k" + ObjectCache::key_of(fmt::format(
+  return "k" + ObjectCache::hash_digits(fmt::format(
                    "amp {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
                    o.memory_limit, o.gpu.prefetch, fluid::name_of(amp.dtype),
                    fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.debug.libraries,
-                   o.debug.fuse, o.gpu.tf32, o.gpu.workspace, emit::code_version(),
+                   o.debug.fuse, o.gpu.tf32, o.gpu.workspace, emit::code_generator_version(),
                    library_version(), describe_machine(place, o.threads), ir::print(*recorded)));
 }
 
@@ -174,7 +174,7 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   if (fit == 0) std::rethrow_exception(why_not);
   choice.precision = choose_precision(choice.costs);
   if (fit == choice.costs.size()) {
-    cache_of(given).put(key_of(program, place, given), record_of(choice));
+    cache_of(given).store(key_of(program, place, given), record_of(choice));
   }
   return choice;
 }

@@ -214,7 +214,7 @@ TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
     first.create_plan(kProduct, factors(), kWorkspace);
     const ObjectCache cache(dir_.path(), 1 << 20);
     for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
-      cache.put(entry.path().stem().string(), text);
+      cache.store(entry.path().stem().string(), text);
     }
     GpuAlgorithmSelector second = products();
     EXPECT_TRUE(queries_library(second)) << text;

@@ -54,7 +54,7 @@ class MatmulChain {
   Program net_;
   Value a_, b_, y_;
   DType dtype_;
-  Chain chain_;
+  EpilogueOps chain_;
 };
 
 TEST(GpuTarget, AcceptsProductsWithWhatFollowsThem) {
@@ -175,7 +175,7 @@ class Convolved {
   Program net_;
   bool last_;
   Value heads_[3];
-  Chain chain_;
+  EpilogueOps chain_;
 };
 
 TEST(GpuTarget, AcceptsConvolutionsAndTheirGradients) {

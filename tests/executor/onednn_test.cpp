@@ -193,8 +193,8 @@ void check_channels_last(LibraryProgram& p) {
   }
   if (image(op.results[0].type)) op.results[0].type.layout = Layout{{0, 2, 3, 1}, {}};
   const std::vector<KernelCandidate> candidates = onednn_candidates(op, {}, kRates);
-  const auto candidate =
-      std::ranges::find_if(candidates, [&](const KernelCandidate& c) { return c.fits(op, op); });
+  const auto candidate = std::ranges::find_if(
+      candidates, [&](const KernelCandidate& c) { return c.accepts_layouts(op, op); });
   ASSERT_NE(candidate, candidates.end());
   check_candidate(p, *candidate, expected);
 }

@@ -20,7 +20,7 @@ using testing::LibraryProgram;
 
 constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
 
-LibraryRoutine make(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+LibraryRoutine make(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                     int64_t batch) {
   return winograd_kernel(kernel, op, epilogue, batch).value();
 }

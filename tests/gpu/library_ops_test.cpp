@@ -31,7 +31,7 @@ class GpuLibraryOps : public GpuLibraryTest {
     ASSERT_EQ(offered.size(), 1U);
     KernelCandidate candidate = offered.front();
     if (candidate.overwrites_addend) candidate.operands.push_back(candidate.results[0]);
-    const auto make = [&](std::string_view, const ir::Op&, const Chain&, int64_t) {
+    const auto make = [&](std::string_view, const ir::Op&, const EpilogueOps&, int64_t) {
       c.lay_out();
       return routine(p, candidate.workspace);
     };
