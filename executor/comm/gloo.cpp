@@ -25,7 +25,7 @@ namespace fluid::comm {
 
 namespace {
 
-/// Maximum time for which fail_with_error() waits for the store to notice a dead rank.
+/// Maximum time for which record_error() waits for the store to notice a dead rank.
 constexpr Duration kDeathDetectionTime{1000};
 
 /// Adapts comm::Store to the store interface of Gloo.
@@ -286,8 +286,7 @@ class GlooCommunicator final : public Communicator {
   [[noreturn]] void throw_failure(const std::string& what, int64_t number,
                                   const std::string& cause) override {
     const Duration wait = heartbeat_timeout(store_.timeout());
-    cause.empty() ? fail_with_diagnosis(what, number, wait)
-                  : fail_with_error(what, number, cause, wait);
+    cause.empty() ? record_diagnosis(what, number, wait) : record_error(what, number, cause, wait);
     throw DeviceError(failure_);
   }
 
@@ -331,22 +330,22 @@ class GlooCommunicator final : public Communicator {
     }
     if (done) return;
     auto left = timeout_ - std::chrono::duration_cast<Duration>(Clock::now() - start);
-    fail_with_diagnosis(what, number,
-                        std::clamp(left, Duration(0), heartbeat_timeout(store_.timeout())));
+    record_diagnosis(what, number,
+                     std::clamp(left, Duration(0), heartbeat_timeout(store_.timeout())));
     throw DeviceError(failure_);
   }
 
   /// Asks the store which rank failed, and waits up to `wait` until the store is certain. Stores
   /// the diagnosis in failure_, the message of all later errors.
-  void fail_with_diagnosis(const std::string& what, int64_t number, Duration wait) {
+  void record_diagnosis(const std::string& what, int64_t number, Duration wait) {
     store_.send_heartbeat(heartbeat_.collectives_started);
     set_failure(what, number, store_.diagnose(wait, number));
   }
 
   /// Stores `cause`, an error message of this rank, in failure_, the message of all later errors.
   /// If the store is certain that another rank died, failure_ names that rank first.
-  void fail_with_error(const std::string& what, int64_t number, const std::string& cause,
-                       Duration wait) {
+  void record_error(const std::string& what, int64_t number, const std::string& cause,
+                    Duration wait) {
     const std::string dead_rank = store_.diagnose_if_certain(std::min(wait, kDeathDetectionTime));
     set_failure(what, number, dead_rank.empty() ? cause : dead_rank + "; " + cause);
   }

@@ -23,7 +23,7 @@ class ProcessGroup {
 
   /// The communicator of the group; null for a single process.
   Communicator* communicator() const { return communicator_.get(); }
-  bool alone() const { return communicator_ == nullptr; }
+  bool is_single_process() const { return communicator_ == nullptr; }
   const World& world() const { return world_; }
 
   /// Barrier before the first step. Waits up to rendezvous_timeout, because ranks may take very

@@ -76,7 +76,7 @@ class CpuDevice : public Device {
     auto built = std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
                                                  compiler_, threads_,
                                                  collective_queue_ ? &*collective_queue_ : nullptr);
-    if (collectives_are_local_) built->watch_collectives();
+    if (collectives_are_local_) built->observe_collectives();
     return built;
   }
 

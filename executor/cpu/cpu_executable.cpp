@@ -67,7 +67,7 @@ CpuCall CpuExecutable::make_call(ir::Op& op, int position) const {
   call.op = &op;
   call.position = position;
   call.refs = buffers_of(plan_, op);
-  call.updates = updates_variables(op, call.refs);
+  call.updates_variables = updates_variables(op, call.refs);
   return call;
 }
 
@@ -111,13 +111,13 @@ void CpuExecutable::add_collective_call(CpuCall call) {
 
 /// Sets for each call how many collectives must complete before the call.
 void CpuExecutable::set_awaited_collectives() {
-  std::vector<LinkedCall> calls;
+  std::vector<CallWithRole> calls;
   for (CpuCall& call : calls_) calls.push_back({call.op, &call.collective});
-  const size_t count = link_collectives(calls);
+  const size_t count = complete_collective_roles(calls);
   if (count > 0) collective_queue_->reserve(count);
 }
 
-void CpuExecutable::watch_collectives() {
+void CpuExecutable::observe_collectives() {
   for (CpuCall& call : calls_) call.collective.depends_on_collective = false;
 }
 
@@ -153,7 +153,7 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
   call.op = &op;
   call.position = position;
   call.copy_bytes = copy->bytes;
-  call.updates = copy->updates_variable;
+  call.updates_variables = copy->updates_variable;
   call.refs = {copy->from, copy->to};
   calls_.push_back(std::move(call));
 }
@@ -214,7 +214,7 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool updated
   }
 }
 
-std::vector<const ir::Op*> CpuExecutable::calls() const {
+std::vector<const ir::Op*> CpuExecutable::call_ops() const {
   std::vector<const ir::Op*> ops;
   for (const CpuCall& call : calls_) ops.push_back(call.op);
   return ops;
@@ -273,7 +273,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
       clock.wait_ends(i);
     }
     if (observer_ && !observer_(*call.op, call.buffers[slots].data(), false)) return {};
-    if (call.updates) {
+    if (call.updates_variables) {
       if (const StepStatus status = data_check_status(); !status.good()) return status;
     }
     clock.begins(i);
@@ -282,10 +282,10 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
     } else {
       run_call(call, slots, clock.collective_time(i));
     }
-    updated |= call.updates;
+    updated |= call.updates_variables;
     if (call.kernel.finish != nullptr) {
       // `finish` combines partial sums and may write variables, so check the error words first.
-      if (call.updates) {
+      if (call.updates_variables) {
         if (const StepStatus status = data_check_status(); !status.good()) return status;
       }
       call.kernel.finish(call.buffers[slots].data(), batch_, 0, 0);

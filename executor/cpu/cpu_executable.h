@@ -33,7 +33,7 @@ struct CpuCall {
   int64_t blocks = 0;
   bool parallel = false;
   /// Whether the call writes variables. Such a call does not run if an error word is set.
-  bool updates = false;
+  bool updates_variables = false;
 };
 
 /// A compiled program on the CPU: a list of calls with bound addresses, which runs synchronously.
@@ -44,11 +44,11 @@ class CpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int outputs) override;
-  std::vector<const ir::Op*> calls() const override;
+  std::vector<const ir::Op*> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
   /// Makes runs with an observer include collectives and the calls that depend on their
   /// results. Requires that no other rank takes part in the collectives.
-  void watch_collectives();
+  void observe_collectives();
 
  private:
   void add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler);

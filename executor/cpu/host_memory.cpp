@@ -12,7 +12,8 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
 
 }  // namespace
 
-HostMemory::HostMemory(const Regions& regions) : PlaceMemory(regions), arena_(regions.total()) {
+HostMemory::HostMemory(const Regions& regions)
+    : PlaceMemory(regions), arena_(regions.total_bytes()) {
   memory_ = region_addresses(arena_.data(), regions);
   for (size_t slot = 0; slot < 2; ++slot) memory_.reports[slot] = reports_[slot].bytes.data();
 }

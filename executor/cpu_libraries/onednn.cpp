@@ -293,7 +293,7 @@ std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueO
 
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                              int64_t batch) {
-  const OnednnKind* kind = kind_named(kOnednnKinds, kernel);
+  const OnednnKind* kind = find_kernel(kOnednnKinds, kernel);
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
   auto plan = task ? kind->plan(*task) : std::nullopt;
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);

@@ -397,7 +397,7 @@ std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Epilogu
 
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
                                               const EpilogueOps& epilogue, int64_t batch) {
-  const WinogradKind* kind = kind_named(kWinogradKinds, kernel);
+  const WinogradKind* kind = find_kernel(kWinogradKinds, kernel);
   if (kind == nullptr) return std::nullopt;
   const auto problem = problem_of(*kind, op, epilogue, batch);
   if (!problem) {

@@ -186,7 +186,7 @@ std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Devic
   return op ? text_of(*op, batch) : "";
 }
 
-std::string describe(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
+std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
   if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
   // It is unknown which op of the kernel produced the first non-finite value, so name the first op
   // of the kernel's body. In a library kernel, the first op is the main op.

@@ -30,9 +30,9 @@ struct NonfiniteKernel {
 /// Recomputes the ops in the kernel's body one by one on `device`. Describes the first op with a
 /// non-finite result: its source line and the element. Rounds to half precision only the results
 /// that the kernel stores in half precision.
-std::string describe(const NonfiniteKernel& kernel, int64_t batch, Device& device);
-/// Like describe(), but for a kernel whose results are finite. Returns "" if all ops in the
-/// kernel's body have finite results.
+std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device);
+/// Like describe_nonfinite_op(), but for a kernel whose results are finite. Returns "" if all ops
+/// in the kernel's body have finite results.
 std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Device& device);
 
 }  // namespace fluid

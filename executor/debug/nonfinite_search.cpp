@@ -116,7 +116,7 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
                      return false;
                    });
   }
-  return describe(*bad, samples, host_device());
+  return describe_nonfinite_op(*bad, samples, host_device());
 }
 
 /// Searches inside the kernels for a non-finite value when all results that they store are finite.

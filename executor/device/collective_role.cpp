@@ -17,14 +17,14 @@ CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op) {
   return {.elements = bytes / size_of(op.operands.front().dtype()), .kind = collective_kind(op)};
 }
 
-size_t link_collectives(std::span<const LinkedCall> calls) {
+size_t complete_collective_roles(std::span<const CallWithRole> calls) {
   std::map<const ir::Op*, size_t> collective_numbers;
-  for (const LinkedCall& call : calls) {
+  for (const CallWithRole& call : calls) {
     if (call.role->is_collective())
       collective_numbers.emplace(call.op, collective_numbers.size() + 1);
   }
   std::set<const ir::Op*> dependent_ops;
-  for (const LinkedCall& call : calls) {
+  for (const CallWithRole& call : calls) {
     CollectiveRole& role = *call.role;
     role.depends_on_collective = role.is_collective();
     for (const Value& v : call.op->operands) {

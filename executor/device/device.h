@@ -43,7 +43,7 @@ inline size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds
 /// before the first write to a variable (passes/schedule.cpp).
 struct StepStatus {
   const ir::Op* op = nullptr;  ///< the op whose data check failed; null if none
-  int argument = 0;            ///< index of the operand that was accessed out of range
+  int operand = 0;             ///< index of the operand that was accessed out of range
   int64_t index = 0;           ///< the out-of-range index
   bool good() const { return op == nullptr; }
 };
@@ -86,7 +86,7 @@ class Executable {
   /// the status, and the host must not touch the slots before finish(). Allocates nothing.
   ///
   /// If `times` is not null, stores the times of the step in it, as values of clock_ns().
-  /// `times->calls` must have one entry for each of calls(). A non-null `times` requires
+  /// `times->calls` must have one entry for each of call_ops(). A non-null `times` requires
   /// enable_timing() and makes the step synchronous.
   ///
   /// A DeviceError of start() or finish() may leave variables partly written, unless the message
@@ -106,7 +106,7 @@ class Executable {
     return ended ? *ended : finish(slots.outputs);
   }
   /// The ops of the call list, in execution order.
-  virtual std::vector<const ir::Op*> calls() const = 0;
+  virtual std::vector<const ir::Op*> call_ops() const = 0;
   /// Sets the callback for later runs; null removes the callback. A run with a callback skips
   /// collectives and all ops that depend on their results.
   virtual void set_observer(KernelObserver observer) = 0;

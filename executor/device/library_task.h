@@ -46,7 +46,7 @@ struct LibraryBody {
 
 /// Returns the entry of kernel `name` in a kernel table; null if there is none.
 template <class Kind, size_t n>
-const Kind* kind_named(const Kind (&kinds)[n], std::string_view name) {
+const Kind* find_kernel(const Kind (&kinds)[n], std::string_view name) {
   const Kind* kind = std::ranges::find(kinds, name, &Kind::kernel);
   return kind != std::end(kinds) ? kind : nullptr;
 }
@@ -65,7 +65,7 @@ std::vector<const Kind*> cpu_kernels_for(const Kind (&kinds)[n], const ir::Op& o
   std::vector<const Kind*> found;
   for (const LibraryKernel& kernel : *def_of(op).kernels) {
     const Kind* kind =
-        kernel.device == KernelDevice::cpu ? kind_named(kinds, kernel.name) : nullptr;
+        kernel.device == KernelDevice::cpu ? find_kernel(kinds, kernel.name) : nullptr;
     if (kind != nullptr) found.push_back(kind);
   }
   return found;

@@ -14,8 +14,8 @@ struct Regions {
   int64_t outputs = 0;  ///< size of one of the two output slots
   int64_t transient = 0;
   int feed_slots = 1;  ///< number of feed slots, 1 or 2
-  int64_t slots() const { return feed_slots * feeds + 2 * outputs; }
-  int64_t total() const { return state + slots() + transient; }
+  int64_t slot_bytes() const { return feed_slots * feeds + 2 * outputs; }
+  int64_t total_bytes() const { return state + slot_bytes() + transient; }
   bool operator==(const Regions&) const = default;
 };
 
@@ -61,7 +61,7 @@ class PlaceMemory {
   const MemoryAddresses& addresses() const { return memory_; }
   virtual int64_t resident_bytes() const = 0;  ///< bytes that are backed by physical memory
   /// Whether the host can dereference addresses of this memory.
-  virtual bool is_host() const = 0;
+  virtual bool is_host_accessible() const = 0;
   /// Copies `bytes` bytes from the state region to the host, ordered after all steps in flight.
   virtual void read(void* to, const std::byte* from, int64_t bytes) const = 0;
   /// Copies `bytes` bytes into the state region, ordered before the next step.

@@ -110,15 +110,15 @@ bool is_initialised(const Variable& variable) {
          !parameter_of_half_weight(variable.name);
 }
 
-std::set<std::string> Startup::filled_names() const {
+std::set<std::string> StartupPlan::filled_names() const {
   std::set<std::string> names;
   for (const VariableDecl& v : filled) names.insert(v.name);
   return names;
 }
 
-Startup plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
-                            const std::vector<const ir::Program*>& programs) {
-  Startup startup;
+StartupPlan plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
+                                const std::vector<const ir::Program*>& programs) {
+  StartupPlan startup;
   std::set<std::string_view> found;
   for (const ir::Program* program : programs) {
     for (VariableDecl& v : declared_variables(program->main())) {

@@ -88,7 +88,7 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
 bool is_initialised(const Variable& variable);
 
 /// New variables, grouped by how they are initialised.
-struct Startup {
+struct StartupPlan {
   /// Names of zero-initialised variables, which need no code because new memory is zero.
   std::set<std::string> zeros;
   std::vector<VariableDecl> filled;  ///< the other variables, which the startup program initialises
@@ -96,7 +96,7 @@ struct Startup {
 };
 /// Finds the initialisers of the variables named in `wanted`. The first of `programs` that declares
 /// a variable provides its initialiser; `table` provides its type.
-Startup plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
-                            const std::vector<const ir::Program*>& programs);
+StartupPlan plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
+                                const std::vector<const ir::Program*>& programs);
 
 }  // namespace fluid

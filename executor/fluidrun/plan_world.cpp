@@ -102,7 +102,7 @@ void print_strong_scaling(const Program& program, ExecutorOptions options, const
   const int64_t batch = options.batch;
   options.distributed.world = {};
   options.batch *= 2;
-  const double twice = timeline(measure_steps(program, {options})[0].calls, {}).step;
+  const double twice = simulate_timeline(measure_steps(program, {options})[0].calls, {}).step;
   const double whole = single_ms + (world - 1) * std::max(0.0, twice - single_ms);
   fmt::print(
       "  {} samples in one process: about {:.3f} ms, by its steps of {} and {}: strong scaling "
@@ -168,8 +168,8 @@ void print_planned_collectives(const PlanWorldFlags& flags, const Program& progr
   ExecutorOptions alone = options;
   alone.distributed.world = {};
   const auto steps = measure_steps(program, {options, alone});
-  const Timeline t = timeline(steps[0].calls, link);
-  const double single_ms = timeline(steps[1].calls, {}).step;
+  const Timeline t = simulate_timeline(steps[0].calls, link);
+  const double single_ms = simulate_timeline(steps[1].calls, {}).step;
   check(t.collectives.size() == collectives.size(), "a step sends other messages than planned");
   print_messages(collectives, &t);
   fmt::print("measured here, medians of {} steps: {:.3f} ms, and {:.3f} ms as one process alone\n",
@@ -177,7 +177,7 @@ void print_planned_collectives(const PlanWorldFlags& flags, const Program& progr
   fmt::print("predicted at {:g} GB/s and {:g} us a message: {:.3f} ms a step\n", *flags.bandwidth,
              1e3 * link.latency_ms, t.step);
   fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
-             t.communicating, 100 * t.overlap(), t.exposed());
+             t.communicating, 100 * t.overlap_fraction(), t.exposed_ms());
   const double request_sync_ms = collective_ms({.bytes = sizeof(FitRequests)}, link),
                ms = t.step + request_sync_ms;
   fmt::print("and {:.3f} ms between steps, in which ranks agree whether to stop or to save\n",

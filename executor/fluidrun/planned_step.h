@@ -33,7 +33,7 @@ struct PlannedStep {
 
   /// The micro-batch with the largest transient memory.
   const PlannedProgram& largest() const;
-  int64_t arena_bytes() const { return regions.total(); }
+  int64_t arena_bytes() const { return regions.total_bytes(); }
 };
 
 /// Compiles steps with the given session options, and plans their memory.

@@ -221,7 +221,7 @@ StepStatus GpuExecutable::finish(int outputs) {
       "another rank rejected its data and reports the error: no rank applied the step");
 }
 
-std::vector<const ir::Op*> GpuExecutable::calls() const {
+std::vector<const ir::Op*> GpuExecutable::call_ops() const {
   std::vector<const ir::Op*> ops;
   for (const GpuCall& call : step_list_.calls) ops.push_back(call.op);
   return ops;

@@ -20,7 +20,7 @@ GpuCall generated_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, Kernel
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
   const KernelCache::Kernels& passes = memo.kernels_of(op);
   GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
-  call.updates = updates_variables(op, call.refs);
+  call.updates_variables = updates_variables(op, call.refs);
   for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
   const std::vector<kir::Buffer>& buffers = passes.front().buffers;
   check(batch <= max_batch(buffers), "the batch exceeds the range of the kernel's indices");
@@ -56,9 +56,9 @@ GpuCall collective_call(ir::Op& op, const MemoryPlan& plan, size_t index) {
 
 /// Sets, for each call, the number of collectives that the call waits for.
 void link_calls(std::vector<GpuCall>& calls) {
-  std::vector<LinkedCall> linked;
+  std::vector<CallWithRole> linked;
   for (GpuCall& call : calls) linked.push_back({call.op, &call.collective});
-  link_collectives(linked);
+  complete_collective_roles(linked);
 }
 
 /// Makes all kernels that write variables test the rejection flag. The kernel that sets the flag is
@@ -71,13 +71,14 @@ void guard_updates(GpuStepList& list) {
       std::find_if(list.calls.rbegin(), list.calls.rend(), std::mem_fn(&GpuCall::has_error_words));
   for (auto call = list.calls.begin(); call != list.calls.end(); ++call) {
     auto& passes = call->passes;
-    if (call->copy_bytes > 0 && call->updates) passes.push_back({copy_kernel(call->copy_bytes)});
-    auto updates = call->updates ? passes.begin() : passes.end();
-    if (call->updates && call->has_error_words()) updates = passes.end() - 1;
+    if (call->copy_bytes > 0 && call->updates_variables)
+      passes.push_back({copy_kernel(call->copy_bytes)});
+    auto updates = call->updates_variables ? passes.begin() : passes.end();
+    if (call->updates_variables && call->has_error_words()) updates = passes.end() - 1;
     for (auto pass = updates; pass != passes.end(); ++pass) {
       *pass = {skip_if_rejected(std::move(pass->kernel)), Kind::guarded};
     }
-    if (call + 1 == last.base() || (call->updates && call->has_error_words())) {
+    if (call + 1 == last.base() || (call->updates_variables && call->has_error_words())) {
       passes.insert(updates, {error_flag_kernel(count), Kind::rejection});
     }
   }
@@ -126,7 +127,7 @@ GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, in
       list.calls.push_back({.op = op.get(),
                             .copy_bytes = copy->bytes,
                             .refs = {copy->from, copy->to},
-                            .updates = copy->updates_variable});
+                            .updates_variables = copy->updates_variable});
     }
   }
   link_calls(list.calls);

@@ -41,7 +41,7 @@ struct GpuCall {
   /// Index of the collective in queueing order, not counting error_sync.
   size_t collective_index = 0;
   std::vector<BufferRef> refs;
-  bool updates = false;  ///< whether the call writes variables
+  bool updates_variables = false;  ///< whether the call writes variables
 
   bool has_error_words() const { return !refs.empty() && refs.back().error_word >= 0; }
 };

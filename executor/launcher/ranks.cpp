@@ -84,7 +84,7 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
   while (!all_finished()) {
     wait_for_events(signals);
     while (const std::optional<int> signal = signals.pop()) handle_signal(*signal);
-    reap();
+    reap_exited_ranks();
     for (Rank& rank : ranks_) rank.output.forward(rank.pid < 0);
     if (kill_deadline_ && Clock::now() >= *kill_deadline_) {
       signal_all(SIGKILL);
@@ -163,7 +163,7 @@ std::string Ranks::terminal_error() const {
   return "";
 }
 
-void Ranks::reap() {
+void Ranks::reap_exited_ranks() {
   for (Rank& rank : ranks_) {
     const std::optional<siginfo_t> exit_info = rank.pid < 0 ? std::nullopt : exit_info_of(rank.pid);
     if (!exit_info) continue;
@@ -186,7 +186,7 @@ void Ranks::reap() {
   if (failed_ == nullptr || failure_) return;
   if (!cause_deadline_) cause_deadline_ = Clock::now() + kRootCauseWait;
   if (!root_cause_may_be_running(failed_exit_) || Clock::now() >= *cause_deadline_)
-    handle_failure();
+    report_failure_and_stop_ranks();
 }
 
 /// Whether the failed rank lost its peer and the rank at fault may still be running.
@@ -195,7 +195,7 @@ bool Ranks::root_cause_may_be_running(const siginfo_t& exit_info) const {
          std::ranges::any_of(ranks_, [](const Rank& r) { return r.pid > 0; });
 }
 
-void Ranks::handle_failure() {
+void Ranks::report_failure_and_stop_ranks() {
   cause_deadline_.reset();
   failure_ = RankFailure{.rank = failed_->rank,
                          .killed = failed_exit_.si_code != CLD_EXITED,

@@ -80,12 +80,11 @@ class Ranks {
   bool all_finished() const;
   void wait_for_events(const SignalQueue& signals) const;
   void handle_signal(int signal);
-  /// Reaps the ranks that have exited.
-  void reap();
+  void reap_exited_ranks();
   bool stopped_on_request(const siginfo_t& exit_info) const;
   bool root_cause_may_be_running(const siginfo_t& exit_info) const;
   /// Records the failure in `failure_`, prints it, and stops the other ranks.
-  void handle_failure();
+  void report_failure_and_stop_ranks();
   std::vector<LastLines> last_lines() const;
   void signal_all(int signal);
 

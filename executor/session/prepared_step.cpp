@@ -166,7 +166,7 @@ void PreparedStep::enable_profiling(const ProfileOptions& options) {
   std::vector<size_t> calls;
   for (const Run& run : runs_) {
     run.compiled->executable->enable_timing();
-    calls.push_back(run.compiled->executable->calls().size());
+    calls.push_back(run.compiled->executable->call_ops().size());
   }
   recorder_.emplace(options, calls);
 }

@@ -116,10 +116,10 @@ Regions StepCache::required_regions(const MemoryPlan& plan) const {
 
 void StepCache::check_memory(const Regions& regions, int64_t batch) const {
   const MemoryLimit& limit = options_.memory;
-  if (regions.total() <= limit.bytes) return;
+  if (regions.total_bytes() <= limit.bytes) return;
   const std::string why = fmt::format(
       "a step of {} samples needs {}, {}; take a smaller batch, micro-batches or mixed precision",
-      batch, bytes_text(static_cast<double>(regions.total())), limit.text);
+      batch, bytes_text(static_cast<double>(regions.total_bytes())), limit.text);
   if (limit.set_by_user) throw UserError(why);
   throw OutOfMemory(why);
 }
@@ -166,8 +166,9 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
 
 /// Selects the variables that the startup program has to initialise. Skips variables that have a
 /// value and variables that an existing startup step initialises.
-Startup StepCache::plan_startup(const Variables& variables, const Programs& compiled,
-                                const std::function<bool(const std::string&)>& has_value) const {
+StartupPlan StepCache::plan_startup(
+    const Variables& variables, const Programs& compiled,
+    const std::function<bool(const std::string&)>& has_value) const {
   const auto is_filled = [&](const std::string& name) {
     return has_value(name) || std::ranges::any_of(steps_, [&](const auto& step) {
              return step->options().init_variables.contains(name);
@@ -216,7 +217,7 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   };
   add_from(0);
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
-  Startup first_values = plan_startup(variables, compiled, has_value);
+  StartupPlan first_values = plan_startup(variables, compiled, has_value);
   if (!first_values.filled.empty()) {
     Options fill = options_.passes;
     fill.mode = Mode::init;

@@ -89,8 +89,8 @@ class StepCache {
                                    const ir::Program& program, Programs& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              Programs& compiled);
-  Startup plan_startup(const Variables& variables, const Programs& compiled,
-                       const std::function<bool(const std::string&)>& has_value) const;
+  StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
+                           const std::function<bool(const std::string&)>& has_value) const;
   void check_memory(const Regions& regions, int64_t batch) const;
   Regions required_regions(const MemoryPlan& plan) const;
   Regions required_regions(const Programs& programs, const Steps& steps,

@@ -34,7 +34,7 @@ class VariableValues {
   /// Registers the new variables of added steps.
   void register_variables(AddedSteps added);
   /// Whether the session has allocated its variables.
-  bool are_created() const { return created_; }
+  bool are_allocated() const { return allocated_; }
   /// Initialises new variables with the values passed to set_value(), or with their initialisers.
   /// May be called again after a failure.
   void initialise();
@@ -72,7 +72,7 @@ class VariableValues {
   std::set<std::string> initialised_names_;   ///< names of initialised variables
   /// Variable name -> value passed to set_value() before the variables were allocated.
   std::map<std::string, Tensor> deferred_values_;
-  bool created_ = false, initialised_ = false;
+  bool allocated_ = false, initialised_ = false;
   bool needs_seed_ = false;  ///< whether the random state must still be seeded
   /// Whether some half-precision weights differ from their parameters.
   bool half_weights_are_stale_ = false;

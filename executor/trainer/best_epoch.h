@@ -31,7 +31,7 @@ class BestEpoch {
   std::string criterion() const;
 
   const std::optional<TrainingState::BestValue>& best() const { return best_; }
-  void resume(const std::optional<TrainingState::BestValue>& best) { best_ = best; }
+  void set_best(const std::optional<TrainingState::BestValue>& best) { best_ = best; }
 
  private:
   std::string output_;  ///< name of the monitored output; empty: none

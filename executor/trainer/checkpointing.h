@@ -30,7 +30,7 @@ class Checkpointing {
   /// Collective. Broadcasts the resumed training state from rank 0.
   void broadcast_state(ProcessGroup& group);
   /// The resumed training state, valid after broadcast_state(); null for a new run.
-  const TrainingState* resumed() const { return state_ ? &*state_ : nullptr; }
+  const TrainingState* resumed_state() const { return state_ ? &*state_ : nullptr; }
   /// The path of the resumed checkpoint on rank 0; "" on other ranks and for a new run.
   std::string resumed_path() const { return resumed_ ? resumed_->path : ""; }
   /// The value of option `name` in the snapshot of the resumed checkpoint; nullopt for a new run,

@@ -75,7 +75,7 @@ class FitLoop {
   void save_checkpoint(bool is_best = false);
   void finish_training();
   void report_best_epoch();
-  void notice(const std::string& text) const;
+  void send_notice(const std::string& text) const;
 
   bool is_rank_0() const { return world_.rank == 0; }
   /// Whether the outputs of a step are read after the next step has started, so that a GPU does not

@@ -52,7 +52,7 @@ std::string ParameterSaver::best_save_message() const {
   return (best_failure_.empty() ? "saved " : "not saved ") + written_best_;
 }
 
-void ParameterSaver::throw_failures(Executor& executor) const {
+void ParameterSaver::throw_if_failed(Executor& executor) const {
   std::vector<std::string> faults;
   // If Paths::save is set, save() has just searched the final parameters for non-finite values.
   const bool saved = !paths_.save.empty() && nonfinite_;

@@ -54,6 +54,6 @@ std::string format_scalar(double value);
 double clear_nan_sign(double value);
 
 /// Returns the values of the scalar outputs of one step.
-NamedScalars scalars(const OutputViews& outputs);
+NamedScalars scalar_outputs(const OutputViews& outputs);
 
 }  // namespace fluid

@@ -77,7 +77,7 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   session.initialise();
   const Batch batch = trial_batch(program, options.batch);
   const auto run = [&] { session.run(step, batch).wait(); };
-  return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total()};
+  return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total_bytes()};
 }
 
 /// Measures a step. If the step does not fit in memory, returns nullopt and sets `why_not` to the
