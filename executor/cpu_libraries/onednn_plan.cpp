@@ -12,19 +12,19 @@ using Dims = dnnl::memory::dims;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-/// Two memory descriptors of a tensor. `given` has the tensor's own layout. `any` lets the
+/// Two memory descriptors of a tensor. `actual` has the tensor's own layout. `any` lets the
 /// primitive choose the layout.
 struct TensorDescs {
-  Desc given, any;
+  Desc actual, any;
 
-  explicit TensorDescs(const Type& type) : given(onednn_desc(type)), any(onednn_any_desc(type)) {}
+  explicit TensorDescs(const Type& type) : actual(onednn_desc(type)), any(onednn_any_desc(type)) {}
 };
 
 /// Returns the descriptors of a batch of images. If `type` has a layout, the primitive must use
 /// this layout.
 TensorDescs image_descs(const Type& type) {
   TensorDescs descs(type);
-  if (type.layout) descs.any = descs.given;
+  if (type.layout) descs.any = descs.actual;
   return descs;
 }
 
@@ -34,7 +34,7 @@ TensorDescs filter_descs(const Type& type, int64_t groups) {
   if (groups == 1) return TensorDescs(type);
   const Shape& s = type.shape;
   TensorDescs descs({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
-  descs.any = descs.given;
+  descs.any = descs.actual;
   return descs;
 }
 
@@ -113,10 +113,10 @@ std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task) {
   const auto pd =
       p.forward(prop_kind::forward_inference, bias_desc, onednn_attributes(task.epilogue));
   if (!pd) return std::nullopt;
-  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
-                                       {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.given}};
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, pd.src_desc(), p.x.actual},
+                                       {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.actual}};
   if (bias) args.push_back({DNNL_ARG_BIAS, bias_desc, bias_desc});
-  args.push_back({DNNL_ARG_DST, pd.dst_desc(), p.y.given});
+  args.push_back({DNNL_ARG_DST, pd.dst_desc(), p.y.actual});
   return OnednnPlan{dnnl::convolution_forward(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
 }
 
@@ -129,9 +129,9 @@ std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task) {
       onednn_attributes({}), onednn_engine(), hint, true);
   if (!pd) return std::nullopt;
   return OnednnPlan{dnnl::convolution_backward_data(pd),
-                    {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.given},
-                     {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.given},
-                     {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), p.x.given}},
+                    {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.actual},
+                     {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.actual},
+                     {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), p.x.actual}},
                     pd.scratchpad_desc(),
                     pd.impl_info_str()};
 }
@@ -150,9 +150,9 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
         onednn_engine(), hint, true);
   };
   return OnednnPlan{dnnl::convolution_backward_weights(pd),
-                    {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
-                     {DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.given},
-                     {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.given}},
+                    {{DNNL_ARG_SRC, pd.src_desc(), p.x.actual},
+                     {DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.actual},
+                     {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.actual}},
                     pd.scratchpad_desc(),
                     pd.impl_info_str(),
                     OnednnShards::create(pd, make_shard)};

@@ -20,10 +20,10 @@ struct OnednnTask : LibraryTask {
 /// A oneDNN primitive and its memory descriptors.
 struct OnednnPlan {
   struct Arg {
-    int id;                     ///< oneDNN's argument index, such as DNNL_ARG_SRC
-    dnnl::memory::desc wanted;  ///< layout that the primitive requires
-    /// Layout of the op's tensor. The tensor is reordered if this layout differs from `wanted`.
-    dnnl::memory::desc given;
+    int id;                       ///< oneDNN's argument index, such as DNNL_ARG_SRC
+    dnnl::memory::desc required;  ///< layout that the primitive requires
+    /// Layout of the op's tensor. The tensor is reordered if this layout differs from `required`.
+    dnnl::memory::desc actual;
   };
   dnnl::primitive primitive;
   std::vector<Arg> args;  ///< operands, then the bias, then the result

@@ -68,7 +68,7 @@ std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op
                                           const EpilogueOps& chain, int64_t batch) {
   const bool computes_filter_gradient = kind.direction == ConvDirection::filter_gradient;
   const auto task = library_task(op, chain, batch, computes_filter_gradient ? 4 : 3);
-  if (!task || !winograd_supported()) return std::nullopt;
+  if (!task || !cpu_supports_winograd()) return std::nullopt;
   if (kind.direction != ConvDirection::forward && !chain.empty()) return std::nullopt;
   const DType dtype = task->result.dtype;
   if (dtype != DType::f32 && dtype != DType::bf16 && dtype != DType::f16) return std::nullopt;
@@ -244,18 +244,18 @@ class WinogradCall {
   void run() {
     std::fill_n(zeros_, p_.zeros_bytes(), std::byte{});
     if (!p_.computes_filter_gradient()) {
-      over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
-        winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
-                        end * kWinogradLanes, c.filter_planes_);
+      parallel_over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
+        transform_winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
+                                  end * kWinogradLanes, c.filter_planes_);
       });
     }
     for (first_ = 0; first_ < p_.chunks.tiles; first_ += p_.chunks.size) {
       p_.computes_filter_gradient() ? add_chunk() : run_chunk();
     }
     if (p_.computes_filter_gradient()) {
-      over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
-        winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_, begin * kWinogradLanes,
-                                 end * kWinogradLanes, c.filter_);
+      parallel_over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
+        transform_winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_,
+                                           begin * kWinogradLanes, end * kWinogradLanes, c.filter_);
       });
     }
   }
@@ -287,7 +287,7 @@ class WinogradCall {
 
   int64_t chunk_tiles() const { return std::min(p_.chunks.size, p_.chunks.tiles - first_); }
 
-  void over(int64_t n, Body body) {
+  void parallel_over(int64_t n, Body body) {
     struct Context {
       WinogradCall& call;
       Body body;
@@ -300,10 +300,12 @@ class WinogradCall {
         },
         &context);
   }
-  void over_tiles(Body body) { over(chunk_tiles(), body); }
+  void parallel_over_tiles(Body body) { parallel_over(chunk_tiles(), body); }
 
   /// Runs `body` in parallel over the source channels, in units of kWinogradLanes channels.
-  void over_filters(Body body) { over(p_.problem.filter.source_channels() / kWinogradLanes, body); }
+  void parallel_over_filters(Body body) {
+    parallel_over(p_.problem.filter.source_channels() / kWinogradLanes, body);
+  }
 
   void multiply(bool accumulates) {
     const Bound& matmul = matmuls_.at({chunk_tiles(), accumulates});
@@ -311,32 +313,34 @@ class WinogradCall {
   }
 
   void transform(int64_t tile) const {
-    winograd_image(p_.problem.variant, p_.tiles.input_pixels(first_ + tile, from_, zeros_),
-                   p_.from.columns, from_planes_.at(tile * p_.from.columns));
+    transform_winograd_input(p_.problem.variant,
+                             p_.tiles.input_pixels(first_ + tile, from_, zeros_), p_.from.columns,
+                             from_planes_.at(tile * p_.from.columns));
   }
 
   void run_chunk() {
-    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
+    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) c.transform(t);
     });
     multiply(false);
-    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
+    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
-        winograd_results(c.p_.problem.variant, c.to_planes_.at(t * channels), channels, c.bias_,
-                         c.p_.problem.relu, c.p_.tiles.output_pixels(c.first_ + t, c.to_, nullptr));
+        transform_winograd_output(c.p_.problem.variant, c.to_planes_.at(t * channels), channels,
+                                  c.bias_, c.p_.problem.relu,
+                                  c.p_.tiles.output_pixels(c.first_ + t, c.to_, nullptr));
       }
     });
   }
 
   void add_chunk() {
-    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
+    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
         c.transform(t);
-        winograd_gradient(c.p_.problem.variant,
-                          c.p_.tiles.output_pixels(c.first_ + t, c.to_, c.zeros_), channels,
-                          c.to_planes_.at(t * channels));
+        transform_winograd_output_gradient(c.p_.problem.variant,
+                                           c.p_.tiles.output_pixels(c.first_ + t, c.to_, c.zeros_),
+                                           channels, c.to_planes_.at(t * channels));
       }
     });
     multiply(first_ > 0);
@@ -367,7 +371,7 @@ double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const O
       2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
   // A call runs three parallel regions per chunk, and one for the filter.
   const auto regions = static_cast<double>(1 + 3 * chunks.count());
-  return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops;
+  return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops_per_second;
 }
 
 void add_candidate(const WinogradKind& kind, const ir::Op& op, const EpilogueOps& epilogue,

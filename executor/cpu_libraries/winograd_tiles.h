@@ -58,8 +58,8 @@ class WinogradTiles {
   };
   /// Stores the addresses of a tile's `side` x `side` pixels in `addresses`.
   template <size_t kMost>
-  void pixels(int64_t tile, std::array<PixelIndex, kMost> AxisPixels::*axis, size_t side,
-              const Pixels& of, std::byte** addresses) const;
+  void store_pixel_addresses(int64_t tile, std::array<PixelIndex, kMost> AxisPixels::*axis,
+                             size_t side, const Pixels& source, std::byte** addresses) const;
 
   int64_t images_;
   WinogradAxis y_, x_;

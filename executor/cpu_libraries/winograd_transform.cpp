@@ -295,61 +295,63 @@ struct Transforms {
 
 }  // namespace
 
-bool winograd_supported() {
+bool cpu_supports_winograd() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("f16c");
 }
 
-#define FLUID_BY_FORM(variant, call)                                                       \
+#define FLUID_DISPATCH_VARIANT(variant, call)                                              \
   check(variant.taps == 3 || variant.taps == 5, "Winograd's transforms of other filters"); \
   switch (variant.dtype) {                                                                 \
     case DType::f32:                                                                       \
-      FLUID_BY_TAPS(DType::f32, variant, call)                                             \
+      FLUID_DISPATCH_TAPS(DType::f32, variant, call)                                       \
     case DType::bf16:                                                                      \
-      FLUID_BY_TAPS(DType::bf16, variant, call)                                            \
+      FLUID_DISPATCH_TAPS(DType::bf16, variant, call)                                      \
     case DType::f16:                                                                       \
-      FLUID_BY_TAPS(DType::f16, variant, call)                                             \
+      FLUID_DISPATCH_TAPS(DType::f16, variant, call)                                       \
     default:                                                                               \
       throw InternalError("Winograd's transforms of another dtype");                       \
   }
-#define FLUID_BY_TAPS(D, variant, call) \
+#define FLUID_DISPATCH_TAPS(D, variant, call) \
   return variant.taps == 3 ? Transforms<D, 3>::call : Transforms<D, 5>::call;
 
 #else
 
 namespace fluid {
 
-bool winograd_supported() { return false; }
+bool cpu_supports_winograd() { return false; }
 
-#define FLUID_BY_FORM(variant, call) \
+#define FLUID_DISPATCH_VARIANT(variant, call) \
   throw InternalError("Winograd's transforms on another processor")
 
 #endif
 
-void winograd_image(const WinogradVariant& variant, const WinogradInputPixels& pixels,
-                    int64_t channels, WinogradPlanes to) {
-  FLUID_BY_FORM(variant, image(pixels, channels, to))
+void transform_winograd_input(const WinogradVariant& variant, const WinogradInputPixels& pixels,
+                              int64_t channels, WinogradPlanes to) {
+  FLUID_DISPATCH_VARIANT(variant, image(pixels, channels, to))
 }
 
-void winograd_gradient(const WinogradVariant& variant, const WinogradOutputPixels& pixels,
-                       int64_t channels, WinogradPlanes to) {
-  FLUID_BY_FORM(variant, gradient(pixels, channels, to))
+void transform_winograd_output_gradient(const WinogradVariant& variant,
+                                        const WinogradOutputPixels& pixels, int64_t channels,
+                                        WinogradPlanes to) {
+  FLUID_DISPATCH_VARIANT(variant, gradient(pixels, channels, to))
 }
 
-void winograd_results(const WinogradVariant& variant, WinogradPlanes from, int64_t channels,
-                      const void* bias, bool relu, const WinogradOutputPixels& pixels) {
-  FLUID_BY_FORM(variant, results(from, channels, bias, relu, pixels))
+void transform_winograd_output(const WinogradVariant& variant, WinogradPlanes from,
+                               int64_t channels, const void* bias, bool relu,
+                               const WinogradOutputPixels& pixels) {
+  FLUID_DISPATCH_VARIANT(variant, results(from, channels, bias, relu, pixels))
 }
 
-void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
-                     WinogradPlanes to) {
-  FLUID_BY_FORM(filter.variant, filter(filter, w, begin, end, to))
+void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
+                               int64_t end, WinogradPlanes to) {
+  FLUID_DISPATCH_VARIANT(filter.variant, filter(filter, w, begin, end, to))
 }
 
-void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
-                              int64_t end, void* w) {
-  FLUID_BY_FORM(filter.variant, filter_gradient(filter, from, begin, end, w))
+void transform_winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from,
+                                        int64_t begin, int64_t end, void* w) {
+  FLUID_DISPATCH_VARIANT(filter.variant, filter_gradient(filter, from, begin, end, w))
 }
 
 }  // namespace fluid

@@ -26,7 +26,7 @@ class Linker {
 
   /// Runs `call` unless an earlier call failed.
   template <class Call>
-  void then(Call&& call) {
+  void run_unless_failed(Call&& call) {
     if (result_ == NVJITLINK_SUCCESS) result_ = call(handle_);
   }
   nvJitLinkResult result() const { return result_; }
@@ -55,15 +55,17 @@ FluidGpuResult assemble_for(int architecture, const char* ptx, size_t length, vo
                             size_t* cubin_bytes) {
   const std::string ended(ptx, length);  // the PTX, null-terminated as nvJitLink requires
   Linker linker(architecture);
-  linker.then([&](nvJitLinkHandle handle) {
+  linker.run_unless_failed([&](nvJitLinkHandle handle) {
     return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ended.c_str(), ended.size() + 1,
                             "kernels");
   });
-  linker.then([](nvJitLinkHandle handle) { return nvJitLinkComplete(handle); });
+  linker.run_unless_failed([](nvJitLinkHandle handle) { return nvJitLinkComplete(handle); });
   size_t bytes = 0;
-  linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubinSize(handle, &bytes); });
+  linker.run_unless_failed(
+      [&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubinSize(handle, &bytes); });
   std::unique_ptr<void, decltype(&std::free)> made(std::malloc(bytes), std::free);
-  linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
+  linker.run_unless_failed(
+      [&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
   if (linker.result() != NVJITLINK_SUCCESS) {
     // A version of nvJitLink does not support GPU architectures that were released later.
     const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;

@@ -44,9 +44,10 @@ std::string validation_error(const FluidGpuMatmul& p) {
            "operands";
   }
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a matrix has no elements";
-  if (p.count < 1 || p.count > FLUID_GPU_MOST_PRODUCTS)
+  if (p.count < 1 || p.count > FLUID_GPU_MAX_MATMUL_BATCH)
     return "its number of matrices is out of range";
-  if (p.adds != 0 && (p.bias != 0 || p.relu != 0)) return "it has an addend and a bias or a relu";
+  if (p.has_addend != 0 && (p.bias != 0 || p.relu != 0))
+    return "it has an addend and a bias or a relu";
   if (p.operands == fluid_gpu_f64 && (p.bias != 0 || p.relu != 0)) {
     return "it has a bias or a relu in f64";
   }

@@ -65,7 +65,7 @@ std::string validation_error(const FluidGpuConvolution& c) {
     return "its groups do not divide its channels or filters";
   if (c.padding[0] < 0 || c.padding[1] < 0) return "its padding is negative";
   if (c.relu != 0 && c.bias == 0) return "it has a relu without a bias";
-  if (c.bias != 0 && c.adds != 0) return "it has an addend and a bias";
+  if (c.bias != 0 && c.has_addend != 0) return "it has an addend and a bias";
   if (c.bias != 0 && c.direction != fluid_gpu_forward) return "a gradient has a bias";
   if (c.map_height !=
           output_size(c.height, c.filter_height, c.stride[0], c.dilation[0], c.padding[0]) ||
@@ -170,7 +170,7 @@ DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
       .set(names.filters, tensor_descriptor(filters))
       .set(names.maps, tensor_descriptor(to))
       .set(names.factor, 1.0F)
-      .set(names.added_factor, task_.adds != 0 ? 1.0F : 0.0F);
+      .set(names.added_factor, task_.has_addend != 0 ? 1.0F : 0.0F);
   made.finalize();
   return made;
 }

@@ -101,26 +101,27 @@ class DnnDescriptor {
 
   /// Returns at most `max_count` values of an attribute; nullopt when the attribute cannot be read.
   template <class T>
-  std::optional<std::vector<T>> all(cudnnBackendAttributeName_t name, int64_t max_count) const {
-    std::vector<T> values(static_cast<size_t>(max_count));
+  std::optional<std::vector<T>> values(cudnnBackendAttributeName_t name, int64_t max_count) const {
+    std::vector<T> found(static_cast<size_t>(max_count));
     int64_t count = 0;
     if (!ok() || cudnnBackendGetAttribute(descriptor_, name, dnn_type(T{}), max_count, &count,
-                                          values.data()) != CUDNN_STATUS_SUCCESS) {
+                                          found.data()) != CUDNN_STATUS_SUCCESS) {
       return std::nullopt;
     }
-    values.resize(static_cast<size_t>(count < max_count ? count : max_count));
-    return values;
+    found.resize(static_cast<size_t>(count < max_count ? count : max_count));
+    return found;
   }
-  /// Returns the first value of an attribute, or `otherwise` when the attribute cannot be read.
+  /// Returns the first value of an attribute, or `fallback` when the attribute cannot be read.
   template <class T>
-  T one(cudnnBackendAttributeName_t name, T otherwise) const {
-    const auto values = all<T>(name, 1);
-    return !values || values->empty() ? otherwise : values->front();
+  T value_or(cudnnBackendAttributeName_t name, T fallback) const {
+    const auto found = values<T>(name, 1);
+    return !found || found->empty() ? fallback : found->front();
   }
   /// Returns at most `max_count` descriptors that are values of an attribute; empty when the
   /// attribute cannot be read.
-  std::vector<DnnDescriptor> all(cudnnBackendAttributeName_t name,
-                                 cudnnBackendDescriptorType_t type, int64_t max_count) const;
+  std::vector<DnnDescriptor> descriptors(cudnnBackendAttributeName_t name,
+                                         cudnnBackendDescriptorType_t type,
+                                         int64_t max_count) const;
 
  private:
   cudnnBackendDescriptor_t descriptor_ = nullptr;

@@ -39,9 +39,9 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph);
 FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream);
 FluidGpuResult graph_destroy(FluidGpuGraph* graph);
 
-FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
+FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* matmul, int64_t workspace,
                                  FluidGpuAlgorithm* algorithms, int32_t* count);
-FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* matmul,
                                   const FluidGpuAlgorithm* algorithm, FluidGpuPlan** gpu_plan);
 FluidGpuResult convolution_algorithms(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                       int64_t workspace, FluidGpuAlgorithm* algorithms,

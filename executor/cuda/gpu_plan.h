@@ -4,8 +4,8 @@
 
 /// A matmul or convolution that is ready to execute with a chosen algorithm.
 struct FluidGpuPlan {
-  FluidGpuPlan(FluidGpu* of, bool has_addend, bool has_bias)
-      : gpu(of), adds(has_addend), bias(has_bias) {}
+  FluidGpuPlan(FluidGpu* plan_gpu, bool addend, bool bias)
+      : gpu(plan_gpu), has_addend(addend), has_bias(bias) {}
   virtual ~FluidGpuPlan() = default;
   FluidGpuPlan(const FluidGpuPlan&) = delete;
 
@@ -15,9 +15,9 @@ struct FluidGpuPlan {
   virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
 
   FluidGpu* gpu;
-  bool adds, bias;        ///< whether the plan has an addend; whether it has a bias
-  int64_t workspace = 0;  ///< workspace that the plan needs, in bytes
-  bool loaded = false;    ///< whether the plan's kernels have been loaded onto the GPU
+  bool has_addend, has_bias;  ///< whether the plan has an addend; whether it has a bias
+  int64_t workspace = 0;      ///< workspace that the plan needs, in bytes
+  bool loaded = false;        ///< whether the plan's kernels have been loaded onto the GPU
 };
 
 namespace fluid::cuda {

@@ -23,7 +23,7 @@ class BlasCalls {
 /// destroyed.
 class MatmulDescription {
  public:
-  explicit MatmulDescription(const FluidGpuMatmul& product);
+  explicit MatmulDescription(const FluidGpuMatmul& matmul);
 
   cublasStatus_t status() const { return calls_.status(); }
   void set_bias(const void* address) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address); }

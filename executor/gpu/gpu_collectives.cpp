@@ -37,7 +37,7 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
       stream_(gpu_->gpu.create_stream()),
       queued_(gpu_->gpu.create_event()),
       done_(gpu_->gpu.create_event()) {
-  peers_.control->barrier(peers_.rendezvous_timeout);
+  peers_.host_communicator->barrier(peers_.rendezvous_timeout);
   check_distinct_gpus();
   gpu_->ledger.measure("communicator", [&] {
     connect_ranks();
@@ -59,7 +59,7 @@ void GpuCollectives::check_distinct_gpus() {
   FluidGpuUuid own = {};
   check_gpu(gpu_->gpu.table(), gpu_->gpu.table().uuid(gpu_->gpu.get(), &own), gpu_->gpu.get());
   std::memcpy(&lines[static_cast<size_t>(world.rank) * kBucketLine], &own, sizeof own);
-  peers_.control->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
+  peers_.host_communicator->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
   for (size_t rank = 1; rank < size; ++rank) {
     for (size_t other = 0; other < rank; ++other) {
       if (uuid_at(rank) != uuid_at(other)) continue;
@@ -75,7 +75,7 @@ void GpuCollectives::connect_ranks() {
   const FluidGpuTable& table = gpu_->gpu.table();
   FluidGpuUniqueId unique_id = {};
   if (peers_.world.rank == 0) check_gpu(table, table.unique_id(&unique_id), gpu_->gpu.get());
-  peers_.control->broadcast(&unique_id, sizeof unique_id, 0);
+  peers_.host_communicator->broadcast(&unique_id, sizeof unique_id, 0);
   begin_collective("the rendezvous of GPUs");
   FluidGpuCommunicator* made = nullptr;
   const FluidGpuResult result = table.communicator_create(
@@ -163,7 +163,7 @@ void GpuCollectives::stream_wait(size_t count) {
 
 StartedCollective GpuCollectives::begin_collective(const char* name) {
   if (!failure_.empty()) throw DeviceError(failure_);
-  last_ = {name, peers_.control->begin_collective()};
+  last_ = {name, peers_.host_communicator->begin_collective()};
   return last_;
 }
 
@@ -239,7 +239,7 @@ void GpuCollectives::fail(const StartedCollective& started, const std::string& r
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);
   try {
-    peers_.control->throw_failure(started.name, started.sequence, why);
+    peers_.host_communicator->throw_failure(started.name, started.sequence, why);
   } catch (const DeviceError& e) {
     failure_ = e.what();
   }

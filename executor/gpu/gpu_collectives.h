@@ -17,7 +17,7 @@ namespace fluid {
 struct GpuPeers {
   World world = {};
   /// Host communicator between the ranks' processes; null if there are no other ranks.
-  Communicator* control = nullptr;
+  Communicator* host_communicator = nullptr;
   std::chrono::milliseconds timeout{60'000};  ///< time-out of waiting for the end of a step
   /// Time-out of the rendezvous and of starting an NCCL call.
   std::chrono::milliseconds rendezvous_timeout{300'000};

@@ -25,7 +25,7 @@ struct GpuDeviceOptions {
 };
 
 /// Creates a Device for a GPU. `table` must outlive the Device. Throws DeviceError when the GPU
-/// cannot be opened. If `options.peers.control` is not null, the call is collective.
+/// cannot be opened. If `options.peers.host_communicator` is not null, the call is collective.
 std::unique_ptr<Device> gpu_device(const FluidGpuTable& table, const GpuDeviceOptions& options);
 
 }  // namespace fluid

@@ -54,14 +54,14 @@ void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
 
 /// Loads the generated kernels of all calls together, so that new kernels form one module.
 void GpuExecutable::load_kernels(GpuKernels& kernels) {
-  std::vector<kir::Kernel> passes;
+  std::vector<kir::Kernel> generated;
   for (const GpuCall& call : step_list_.calls) {
-    for (const GpuKernelLaunch& pass : call.passes) passes.push_back(pass.kernel);
+    for (const GpuKernelLaunch& launch : call.launches) generated.push_back(launch.kernel);
   }
-  const std::vector<LoadedKernel> loaded = kernels.load(passes);
+  const std::vector<LoadedKernel> loaded = kernels.load(generated);
   auto next = loaded.begin();
   for (GpuCall& call : step_list_.calls) {
-    for (GpuKernelLaunch& pass : call.passes) pass.loaded = *next++;
+    for (GpuKernelLaunch& launch : call.launches) launch.loaded = *next++;
   }
 }
 
@@ -157,18 +157,19 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ad
     return gpu_->gpu.execute_plan(gpu_->stream, call.gpu_plan,
                                   call.library->operands(addresses, addresses.back()));
   }
-  if (call.passes.empty()) {
+  if (call.launches.empty()) {
     return gpu_->gpu.copy(gpu_->stream, addresses[1], addresses[0], call.copy_bytes);
   }
   const bool watched = static_cast<bool>(observer_);
-  for (const GpuKernelLaunch& pass : call.passes) {
+  for (const GpuKernelLaunch& launch : call.launches) {
     std::vector<void*> kernel_addresses = addresses;
-    if (pass.kind == GpuKernelLaunch::Kind::rejection) kernel_addresses = {results_->error_words()};
-    if (pass.kind != GpuKernelLaunch::Kind::plain)
+    if (launch.kind == GpuKernelLaunch::Kind::rejection)
+      kernel_addresses = {results_->error_words()};
+    if (launch.kind != GpuKernelLaunch::Kind::plain)
       kernel_addresses.push_back(memory_.rejection_flag);
-    if (pass.waits_for_error_sync && !watched)
+    if (launch.waits_for_error_sync && !watched)
       collectives_->stream_wait(*step_list_.error_sync + 1);
-    launch_kernel(pass.loaded, kernel_addresses);
+    launch_kernel(launch.loaded, kernel_addresses);
   }
 }
 

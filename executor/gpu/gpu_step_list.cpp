@@ -18,13 +18,13 @@ bool lowers_to(const ir::Op& op) {
 GpuCall generated_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelCache& memo,
                        std::vector<std::pair<const ir::Op*, int>>& error_operands) {
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
-  const KernelCache::Kernels& passes = memo.kernels_of(op);
+  const KernelCache::Kernels& kernels = memo.kernels_of(op);
   GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
   call.updates_variables = updates_variables(op, call.refs);
-  for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
-  const std::vector<kir::Buffer>& buffers = passes.front().buffers;
+  for (const kir::Kernel& kernel : kernels) call.launches.push_back({kernel});
+  const std::vector<kir::Buffer>& buffers = kernels.front().buffers;
   check(batch <= max_batch(buffers), "the batch exceeds the range of the kernel's indices");
-  const ScratchLayout scratch = scratch_layout(passes.front(), batch);
+  const ScratchLayout scratch = scratch_layout(kernels.front(), batch);
   const int64_t begin = workspace_offset_of(plan, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
   if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
@@ -70,16 +70,16 @@ void guard_updates(GpuStepList& list) {
   const auto last =
       std::find_if(list.calls.rbegin(), list.calls.rend(), std::mem_fn(&GpuCall::has_error_words));
   for (auto call = list.calls.begin(); call != list.calls.end(); ++call) {
-    auto& passes = call->passes;
+    auto& launches = call->launches;
     if (call->copy_bytes > 0 && call->updates_variables)
-      passes.push_back({copy_kernel(call->copy_bytes)});
-    auto updates = call->updates_variables ? passes.begin() : passes.end();
-    if (call->updates_variables && call->has_error_words()) updates = passes.end() - 1;
-    for (auto pass = updates; pass != passes.end(); ++pass) {
-      *pass = {skip_if_rejected(std::move(pass->kernel)), Kind::guarded};
+      launches.push_back({copy_kernel(call->copy_bytes)});
+    auto updates = call->updates_variables ? launches.begin() : launches.end();
+    if (call->updates_variables && call->has_error_words()) updates = launches.end() - 1;
+    for (auto launch = updates; launch != launches.end(); ++launch) {
+      *launch = {skip_if_rejected(std::move(launch->kernel)), Kind::guarded};
     }
     if (call + 1 == last.base() || (call->updates_variables && call->has_error_words())) {
-      passes.insert(updates, {error_flag_kernel(count), Kind::rejection});
+      launches.insert(updates, {error_flag_kernel(count), Kind::rejection});
     }
   }
 }
@@ -97,11 +97,11 @@ void insert_error_sync(GpuStepList& list, size_t collectives_before) {
   }
   bool found_first = false;
   for (size_t i = 0; i < list.calls.size(); ++i) {
-    for (GpuKernelLaunch& pass : list.calls[i].passes) {
-      if (pass.kind != GpuKernelLaunch::Kind::guarded) continue;
+    for (GpuKernelLaunch& launch : list.calls[i].launches) {
+      if (launch.kind != GpuKernelLaunch::Kind::guarded) continue;
       check(i >= list.error_sync_before,
             "a variable is written before ranks exchange their error words");
-      pass.waits_for_error_sync = !std::exchange(found_first, true);
+      launch.waits_for_error_sync = !std::exchange(found_first, true);
     }
   }
 }

@@ -32,7 +32,7 @@ struct GpuKernelLaunch {
 /// buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
-  std::vector<GpuKernelLaunch> passes;
+  std::vector<GpuKernelLaunch> launches;
   std::optional<GpuLibraryCall> library = {};
   GpuPlan gpu_plan = {};  ///< plan of the library call; set by GpuExecutable::bind()
   int revision = 0;       ///< GpuAlgorithmSelector::revision() when gpu_plan was created

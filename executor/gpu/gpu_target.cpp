@@ -62,8 +62,8 @@ double bytes_of(const ir::Op& op) {
   return bytes;
 }
 
-bool adds(const GpuTask& task) {
-  return std::visit([](const auto& t) { return t.adds != 0; }, task);
+bool has_addend(const GpuTask& task) {
+  return std::visit([](const auto& t) { return t.has_addend != 0; }, task);
 }
 
 bool has_relu(const GpuTask& task) {
@@ -117,7 +117,7 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
 double GpuTarget::library_seconds(const ir::Op& op, const GpuTask& task) const {
   const double rate = is_half(op.operands[0].dtype()) ? half_matmul_rate_ : f32_matmul_rate();
   double bytes = bytes_of(op), efficiency = kLibraryEfficiency, conversion = 0;
-  if (adds(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
+  if (has_addend(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
   if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {
     efficiency *= channel_utilization(*convolution);
     for (const double bytes_converted : layout_conversion_bytes(*convolution)) {
@@ -158,7 +158,7 @@ std::vector<KernelCandidate> GpuTarget::candidates(const ir::Op& op,
            .seconds = library_seconds(op, *task),
            .workspace = planned_workspace(workspace_for(*task, max_workspace())),
            .propagates_nan = !has_relu(*task),
-           .overwrites_addend = adds(*task),
+           .overwrites_addend = has_addend(*task),
            .operands = {op.operands[0].type().layout, op.operands[1].type().layout},
            .results = {last.results[0].type.layout}}};
 }

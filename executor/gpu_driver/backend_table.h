@@ -15,7 +15,7 @@
 #define FLUID_GPU_TABLE_VERSION 6u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
 #define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< sm_80, the oldest architecture with bf16 arithmetic
-#define FLUID_GPU_MOST_PRODUCTS 65535     ///< maximum batch size of a batched matmul
+#define FLUID_GPU_MAX_MATMUL_BATCH 65535  ///< maximum batch size of a batched matmul
 
 extern "C" {
 
@@ -90,12 +90,12 @@ typedef struct FluidGpuMatmul {
   int32_t transpose_b;  ///< whether b is stored as [n, k] instead of [k, n]
   /// Whether a tensor is added to the result. The tensor has the result's layout, and may alias the
   /// result. Cannot be combined with bias or relu.
-  int32_t adds;
+  int32_t has_addend;
   int32_t bias;     ///< whether there is a bias, one value per column; not for f64
   int32_t relu;     ///< whether max(x, 0) is applied; NaN may become 0; not for f64
   int64_t m, n, k;  ///< extents, at least 1: op(a) is [m, k], op(b) is [k, n]
   int64_t a_row_stride, b_row_stride, result_row_stride;  ///< elements between the starts of rows
-  int64_t count;  ///< batch size, 1 to FLUID_GPU_MOST_PRODUCTS
+  int64_t count;  ///< batch size, 1 to FLUID_GPU_MAX_MATMUL_BATCH
   /// Elements between the starts of consecutive matrices of the batch.
   int64_t a_matrix_stride, b_matrix_stride, result_matrix_stride;
 } FluidGpuMatmul;
@@ -122,7 +122,7 @@ typedef struct FluidGpuConvolution {
   int32_t channels_last;
   /// Whether a tensor is added to the result. The tensor has the result's layout, and may alias the
   /// result. Cannot be combined with bias or relu.
-  int32_t adds;
+  int32_t has_addend;
   int32_t bias;    ///< whether there is a bias, one value per filter; forward only
   int32_t relu;    ///< whether max(x, 0) is applied; NaN may become 0; requires a bias
   int32_t groups;  ///< number of groups; 1 if the convolution is not grouped
@@ -145,7 +145,7 @@ typedef struct FluidGpuAlgorithm {
 typedef struct FluidGpuPlan FluidGpuPlan;
 
 /// Device addresses of a plan's tensors; null for absent tensors. Tensors are aligned to
-/// FLUID_GPU_PRODUCT_ALIGNMENT bytes. The workspace is aligned to FLUID_GPU_WORKSPACE_ALIGNMENT
+/// FLUID_GPU_TENSOR_ALIGNMENT bytes. The workspace is aligned to FLUID_GPU_WORKSPACE_ALIGNMENT
 /// bytes.
 typedef struct FluidGpuOperands {
   const void* a;
@@ -156,7 +156,7 @@ typedef struct FluidGpuOperands {
   void* workspace;  ///< scratch memory of the plan, which concurrent work must not use
 } FluidGpuOperands;
 
-#define FLUID_GPU_PRODUCT_ALIGNMENT 64
+#define FLUID_GPU_TENSOR_ALIGNMENT 64
 #define FLUID_GPU_WORKSPACE_ALIGNMENT 256  ///< bytes; required by cublasLtMatmul()
 
 /// The UUID of a GPU.
@@ -251,12 +251,12 @@ typedef struct FluidGpuTable {
   /// first. Each algorithm needs at most `workspace` bytes of workspace. `count`: capacity of
   /// `algorithms` on entry, number of algorithms on return. Returns invalid_usage for an invalid
   /// matmul.
-  FluidGpuResult (*matmul_algorithms)(FluidGpu* gpu, const FluidGpuMatmul* product,
+  FluidGpuResult (*matmul_algorithms)(FluidGpu* gpu, const FluidGpuMatmul* matmul,
                                       int64_t workspace, FluidGpuAlgorithm* algorithms,
                                       int32_t* count);
   /// Creates a matmul plan. Returns invalid_usage when `algorithm` cannot compute the matmul, for
   /// example because `algorithm` comes from another library version.
-  FluidGpuResult (*matmul_plan_create)(FluidGpu* gpu, const FluidGpuMatmul* product,
+  FluidGpuResult (*matmul_plan_create)(FluidGpu* gpu, const FluidGpuMatmul* matmul,
                                        const FluidGpuAlgorithm* algorithm, FluidGpuPlan** gpu_plan);
   /// Lists deterministic algorithms for a convolution, as matmul_algorithms does for a matmul.
   FluidGpuResult (*convolution_algorithms)(FluidGpu* gpu, const FluidGpuConvolution* convolution,

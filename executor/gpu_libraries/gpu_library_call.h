@@ -43,7 +43,7 @@ struct GpuLibraryCall {
   /// Which buffers of the fused op hold operand a, operand b, the bias or addend if there is one,
   /// and the result, in this order.
   std::vector<size_t> buffers;
-  bool adds = false, bias = false;
+  bool has_addend = false, has_bias = false;
   int64_t workspace = 0;  ///< maximum workspace in bytes
 
   /// Returns the operands of the task. `addresses`: the addresses of the fused op's buffers.

@@ -19,7 +19,7 @@ class GpuTrials {
   /// An algorithm that has run the task without failure.
   struct Trial {
     GpuPlan gpu_plan;  ///< plan for the algorithm, ready for stream capture
-    GpuGraph once;     ///< CUDA graph that runs the task once
+    GpuGraph graph;    ///< CUDA graph that runs the task once
   };
 
   GpuTrials(const OpenGpu& gpu, const GpuTask& task) : gpu_(gpu), task_(task) {}

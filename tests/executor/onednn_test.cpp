@@ -17,7 +17,8 @@ namespace {
 using testing::ConvolutionCase;
 using testing::LibraryProgram;
 
-constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
+constexpr OnednnRates kRates = {
+    .flops_per_second = 200e9, .bytes_per_second = 20e9, .vector_lanes = 16};
 
 void check_candidate(LibraryProgram& p, const KernelCandidate& candidate, const Tensor& expected) {
   testing::expect_near(testing::run_candidate(p, onednn_kernel, candidate), expected,
