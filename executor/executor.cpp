@@ -69,7 +69,7 @@ std::unique_ptr<ir::Program> with_settable_lr(std::unique_ptr<ir::Program> progr
                                               const ExecutorOptions& options) {
   ir::Op* train = find_directive(program->main());
   if (options.settable_lr && train != nullptr && !train->attrs.has("schedule")) {
-    train->attrs.set("schedule", std::string(kManual));
+    train->attrs.set("schedule", std::string(kManualSchedule));
   }
   return program;
 }
@@ -267,7 +267,7 @@ class Executor::Impl {
   /// and a training step is prepared.
   double manual_base_lr() {
     const ir::Op* train = find_directive(session_.recorded_program().main());
-    if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManual) {
+    if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManualSchedule) {
       throw UserError(
           "set_learning_rate() needs ExecutorOptions::settable_lr, or schedule Manual in the "
           "recipe");

@@ -77,8 +77,8 @@ class KernelWriter {
   kir::Kernel kernel();
 
  private:
-  void nested(kir::For::Kind kind, const Expr& begin, const Expr& end, const LoopBody& body);
-  kir::Block& here() { return *open_.back(); }
+  void append_loop(kir::For::Kind kind, const Expr& begin, const Expr& end, const LoopBody& body);
+  kir::Block& current_block() { return *open_.back(); }
 
   const LoopsCtx& c_;
   kir::Kernel kernel_;

@@ -60,8 +60,8 @@ int OpKinds::kind_id(const ir::Op& op) {
   return known->second;
 }
 
-GroupKey key_of_group(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-                      OpKinds& kinds) {
+GroupKey group_key(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
+                   OpKinds& kinds) {
   std::unordered_map<const ir::Op*, int> members;
   std::map<Value, int> read;  // value from outside the group -> number in order of first use
   GroupKey key = {static_cast<int>(ops.size())};

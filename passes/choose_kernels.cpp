@@ -147,7 +147,7 @@ class Chooser {
   /// Result of fastest_of(), cached by the structure of the chain (GroupKey).
   const std::optional<KernelCandidate>& fastest(const std::vector<ir::Op*>& chain) {
     const std::vector<const ir::Op*> ops(chain.begin(), chain.end());
-    const auto [known, added] = fastest_.try_emplace(key_of_group(ops, {}, kinds_));
+    const auto [known, added] = fastest_.try_emplace(group_key(ops, {}, kinds_));
     if (added) known->second = fastest_of(ops);
     return known->second;
   }

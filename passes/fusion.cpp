@@ -161,7 +161,7 @@ Values Fusion::outputs_of(const FusionGroup& group) const {
 /// Estimate for the kernel of the group, cached by GroupKey, so that repeated layers are analysed
 /// once.
 const Fusion::KernelEstimate& Fusion::estimate_of(const FusionGroup& group) const {
-  GroupKey key = key_of_group(group.ops, group.outputs, lowered_.kinds);
+  GroupKey key = group_key(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));
   const auto [it, added] = estimates_.try_emplace(std::move(key));
   if (added) {

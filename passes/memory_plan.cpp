@@ -253,7 +253,7 @@ const std::vector<InPlace>* InPlacePairs::pairs_of_body(const ir::Graph& body) {
   for (const auto& op : body.ops) ops.push_back(op.get());
   Values outputs;
   for (const ir::Output& o : body.outputs) outputs.push_back(o.value);
-  const auto [it, added] = pairs_by_body_.try_emplace(key_of_group(ops, outputs, kinds_));
+  const auto [it, added] = pairs_by_body_.try_emplace(group_key(ops, outputs, kinds_));
   if (added) it->second = in_place_pairs(body);
   return &it->second;
 }

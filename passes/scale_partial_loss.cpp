@@ -58,9 +58,9 @@ class PartialLossScaler {
 
   Value weight(const Loc& loc) {
     if (!weight_) {
-      weight_ =
-          record_source(graph_, "state", std::string(kPartialLossWeight), Type{f64, {}, {}},
-                        {{"init", std::string("constant")}, {"value", 1.0}, {kScratch, true}}, loc);
+      weight_ = record_source(
+          graph_, "state", std::string(kPartialLossWeight), Type{f64, {}, {}},
+          {{"init", std::string("constant")}, {"value", 1.0}, {kScratchAttribute, true}}, loc);
     }
     return weight_;
   }

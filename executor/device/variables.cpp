@@ -87,7 +87,7 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
     return is ? std::optional(VariableKind::recorded) : std::nullopt;
   };
   const auto kind_of_added = [](const ir::Op& source) {
-    if (source.attrs.get_or(kScratch, false)) return VariableKind::scratch;
+    if (source.attrs.get_or(kScratchAttribute, false)) return VariableKind::scratch;
     return source.param.empty() ? VariableKind::control : VariableKind::optimizer;
   };
   const auto part_of = [&](const ir::Op& source) -> std::optional<TensorShard> {

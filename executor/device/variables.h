@@ -21,7 +21,7 @@ enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< optimizer state, such as Adam's moments; training cannot resume without it
   control,    ///< a counter or the loss scale; reset when absent from a checkpoint
-  scratch,    ///< workspace, not kept between runs: a `state` op with the attribute kScratch
+  scratch,    ///< workspace, not kept between runs: a `state` op with kScratchAttribute
 };
 std::string_view name_of(VariableKind kind);
 

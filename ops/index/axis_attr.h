@@ -8,9 +8,9 @@ namespace fluid {
 AttrDef axis_attr(const std::string& doc, int64_t fallback);
 /// Returns attribute "axis" as a non-negative index into `shape`. Throws UserError (by c.fail())
 /// when the axis is out of range or the batch dimension.
-int64_t axis_within(const InferCtx& c, const Shape& shape);
-/// Like axis_within(c, shape), for an op whose attributes are known to be valid.
-int64_t axis_within(const Attrs& attrs, const Shape& shape);
+int64_t nonnegative_axis(const InferCtx& c, const Shape& shape);
+/// Like nonnegative_axis(c, shape), for an op whose attributes are known to be valid.
+int64_t nonnegative_axis(const Attrs& attrs, const Shape& shape);
 
 /// Throws UserError (by c.fail()) unless `index` is an integer tensor whose shape equals x's except
 /// along `axis`.

@@ -11,7 +11,7 @@ constexpr int64_t kMinLaneSlice = 4;
 
 std::vector<Type> infer_gather_grad(const InferCtx& c) {
   const Type& input = c.attr<Type>("input");
-  const int64_t axis = axis_within(c, input.shape);
+  const int64_t axis = nonnegative_axis(c, input.shape);
   Shape expected(input.shape.begin(), input.shape.begin() + axis);
   expected.insert(expected.end(), c.in(1).shape.begin(), c.in(1).shape.end());
   expected.insert(expected.end(), input.shape.begin() + axis + 1, input.shape.end());
@@ -25,7 +25,7 @@ std::vector<Type> infer_gather_grad(const InferCtx& c) {
 /// its range, it adds the corresponding slice of dy to the row.
 kir::Kernel gather_grad_kernel(const LoopsCtx& c) {
   const Type& type = c.out_type();
-  const AxisView view = view_along(type.shape, axis_within(c.attrs(), type.shape));
+  const AxisView view = view_along(type.shape, nonnegative_axis(c.attrs(), type.shape));
   const Expr outer = c.extent(view.outer), inner = c.extent(view.inner);
   const Expr rows = Expr::index(view.extent), count = c.extent(c.in_type(1).shape.numel());
   const int64_t ranges = std::min(view.extent, preferred_blocks(c.device()));

@@ -19,8 +19,8 @@ kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& opera
 
 /// Throws UserError (by c.fail()) unless `updates` has x's dtype, and the shapes of `index` and
 /// `updates` equal x's except along `axis`.
-void require_lines(const InferCtx& c, const Type& x, const Type& index, const Type& updates,
-                   int64_t axis);
+void require_scatter_shapes(const InferCtx& c, const Type& x, const Type& index,
+                            const Type& updates, int64_t axis);
 
 /// Whether `reduce` is a valid value of attribute "reduce".
 bool is_scatter_reduction(const std::string& reduce);

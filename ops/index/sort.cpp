@@ -53,7 +53,7 @@ void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& l
 
 kir::Kernel sort_kernel(const LoopsCtx& c) {
   const Type& type = c.in_type(0);
-  const AxisView view = view_along(type.shape, axis_within(c.attrs(), type.shape));
+  const AxisView view = view_along(type.shape, nonnegative_axis(c.attrs(), type.shape));
   const Expr inner = c.extent(view.inner), extent = Expr::index(view.extent);
   const bool descending = c.attr<bool>("descending");
   KernelWriter k(c);
@@ -96,7 +96,7 @@ OpDef sort_op() {
       .infer =
           [](const InferCtx& c) {
             require_numeric(c, 0);
-            const int64_t axis = axis_within(c, c.in(0).shape);
+            const int64_t axis = nonnegative_axis(c, c.in(0).shape);
             c.require(c.in(0).shape[static_cast<size_t>(axis)].size <= INT32_MAX,
                       "cannot sort more than 2^31 - 1 elements");
             return std::vector{c.in(0), Type{i64, c.in(0).shape, {}}};
@@ -111,7 +111,7 @@ OpDef sort_op() {
       .cost =
           [](const CostCtx& c) {
             double steps = 0;  // binary search steps per element
-            const int64_t axis = axis_within(c.attrs, c.in[0].shape);
+            const int64_t axis = nonnegative_axis(c.attrs, c.in[0].shape);
             const int64_t extent = c.in[0].shape[static_cast<size_t>(axis)].size;
             for (int64_t width = 1, search = 1; width < extent; width *= 2) {
               steps += static_cast<double>(search++);

@@ -37,7 +37,7 @@ class ClassRows {
   bool divides_by_weights() const { return weighted() || ignores(); }
 
   /// Reshapes `v`, which has one value per row, so that it broadcasts with x.
-  Value per_row(Value v) const;
+  Value unsqueeze_class_axis(Value v) const;
   /// Returns the sum of `v` over the classes: one value per row. `v` has x's shape.
   Value class_sum(Value v) const;
   /// Returns the class weights in a shape that broadcasts with x. Null if there are no class
@@ -49,18 +49,18 @@ class ClassRows {
 
   /// Returns the element of `v` at the label of each row. `v` has x's shape; the result has extent
   /// 1 along the class axis. An out-of-range label raises an error, unless it is `ignore_index`.
-  Value at_label(Value v) const;
+  Value gather_label(Value v) const;
   /// Removes the class axis of `v`, which has extent 1. The result has one value per row.
-  Value without_classes(Value v) const { return reshape(v, rows_); }
+  Value squeeze_class_axis(Value v) const { return reshape(v, rows_); }
   /// Returns the one-hot encoding of the labels, in x's shape.
   Value one_hot_labels() const;
   /// Returns the weight of each row. Null if all weights are 1.
   Value row_weights() const;
   /// Returns `v` with 0 for the rows whose label is `ignore_index`. `v` has one value per row.
-  Value counted(Value v) const;
+  Value zero_ignored_rows(Value v) const;
 
   /// Applies attribute `reduction` to `loss`, the weighted loss of each row.
-  Value reduced(Value loss) const;
+  Value apply_reduction(Value loss) const;
   /// Returns the gradient of the loss of each row, given the gradient `dloss` of the reduced loss.
   /// The result is one value per row, or a scalar. Rows whose label is `ignore_index` get 0.
   Value gradient_of_rows(Value dloss) const;

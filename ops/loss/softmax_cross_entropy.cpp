@@ -36,12 +36,12 @@ class CrossEntropy {
     const Value x = rows_.x();
     const Value largest = max(x, {.axes = axis(), .keep_dims = true});
     const Value total = sum(exp(x - largest), {.axes = axis(), .keep_dims = true});
-    const Value own = rows_.at_label(x);
-    Value loss = rows_.without_classes(log(total) - (own - largest));
-    if (const Value weights = rows_.row_weights()) loss = rows_.counted(loss * weights);
+    const Value own = rows_.gather_label(x);
+    Value loss = rows_.squeeze_class_axis(log(total) - (own - largest));
+    if (const Value weights = rows_.row_weights()) loss = rows_.zero_ignored_rows(loss * weights);
     if (smoothing_ == 0) return loss;
     const Value uniform = rows_.class_sum(weighted(losses()));
-    return (1 - smoothing_) * loss + rows_.counted(uniform * uniform_share());
+    return (1 - smoothing_) * loss + rows_.zero_ignored_rows(uniform * uniform_share());
   }
 
   /// Returns the loss of each row for a target of probabilities.
@@ -55,7 +55,7 @@ class CrossEntropy {
     const Value k = weighted(probabilities());
     Value p = softmax(rows_.x(), {.axis = axis()});
     const bool sums_to_one = !has_soft_labels(op_) && !rows_.weighted();
-    if (!sums_to_one) p = p * rows_.per_row(rows_.class_sum(k));
+    if (!sums_to_one) p = p * rows_.unsqueeze_class_axis(rows_.class_sum(k));
     const Value error = p - k;
     return error * of_elements(d);
   }
@@ -76,7 +76,9 @@ class CrossEntropy {
   }
 
   /// Reshapes `v`, which has one value per row or is a scalar, so that it broadcasts with x.
-  Value of_elements(Value v) const { return rows_.per_row(broadcast_to(v, rows_.rows())); }
+  Value of_elements(Value v) const {
+    return rows_.unsqueeze_class_axis(broadcast_to(v, rows_.rows()));
+  }
 
   double smoothing() const { return smoothing_; }
 
@@ -92,7 +94,7 @@ class CrossEntropy {
 
 Values expand_cross_entropy(const ExpandCtx& c) {
   const CrossEntropy entropy(c);
-  if (!has_soft_labels(c.op())) return {entropy.rows().reduced(entropy.loss_of_indices())};
+  if (!has_soft_labels(c.op())) return {entropy.rows().apply_reduction(entropy.loss_of_indices())};
   return {reduced_loss(entropy.loss_of_probabilities(), c.attrs(), c.in(0).dtype())};
 }
 

@@ -53,7 +53,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
           k.store(rows, row(0, i), number(-std::numeric_limits<double>::infinity()));
           k.store(rows, row(1, i), number(0));
         });
-        const Expr end = tiles.key_tiles_before(first + Expr::index(AttentionTiles::kQueries));
+        const Expr end = tiles.visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
         k.loop(Expr::index(0), end, [&](const Expr& tile) {
           const Expr first_key = k.let(tile * Expr::index(AttentionTiles::kKeys));
           const Expr count =
@@ -64,7 +64,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
                       k.load(key, (group * Expr::index(depth) + d) * keys + first_key + j));
             });
           });
-          tiles.product(
+          tiles.matrix_product(
               AttentionTiles::kQueries, count, Expr::index(depth),
               [&](const Expr& i, const Expr& d) {
                 return k.load(q, (head * queries + clamped(i)) * Expr::index(depth) + d);
@@ -101,7 +101,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
             k.store(rows, row(1, i), sum);
             k.store(rows, row(2, i), correction);
           });
-          tiles.product(
+          tiles.matrix_product(
               AttentionTiles::kQueries, Expr::index(value_depth), count,
               [&](const Expr& i, const Expr& j) {
                 return k.load(scores, score_tile + i * Expr::index(AttentionTiles::kKeys) + j);

@@ -66,15 +66,15 @@ class AttentionTiles {
   /// Computes a matrix product. For each row in [0, rows) and each lane in [0, lanes), calls
   /// finish(row, lane, sum), where sum is the sum of a(row, k) * b(k, lane) over k in [0, depth).
   /// `rows` is a multiple of kRows. a() does not depend on the lane.
-  void product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
-               const Element& b, const Sum& finish);
+  void matrix_product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
+                      const Element& b, const Sum& finish);
 
   /// Returns the score of a query and a key, given their dot product: scaled, masked, and -inf
   /// where the query may not attend to the key.
   Expr score(const Expr& product, const Expr& head, const Expr& query, const Expr& key) const;
 
-  /// Returns the number of leading key tiles to which queries before `end` attend.
-  Expr key_tiles_before(const Expr& end) const;
+  /// Returns the number of leading key tiles to which queries before `end_query` attend.
+  Expr visible_key_tiles(const Expr& end_query) const;
   bool is_causal() const { return causal_; }
 
  private:

@@ -26,12 +26,13 @@ class AttentionGradTiles {
   AttentionTiles& tiles() { return tiles_; }
 
   /// Computes the offsets of the block's tiles in scratch memory.
-  void begin(const Expr& block);
+  void compute_tile_offsets(const Expr& block);
   /// Loads the transposed keys and values of a tile of `count` keys.
   void load_keys(const Expr& group, const Expr& first_key, const Expr& count);
   /// Computes the probabilities and the gradients of the scores, for the tile of queries from
   /// `first_query` on and the loaded keys. Rows after the last query are 0.
-  void compute(const Expr& head, const Expr& first_query, const Expr& first_key, const Expr& count);
+  void compute_score_tile(const Expr& head, const Expr& first_query, const Expr& first_key,
+                          const Expr& count);
   Expr probability(const Expr& query, const Expr& key) const;
   Expr score_gradient(const Expr& query, const Expr& key) const;
 

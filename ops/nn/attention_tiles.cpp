@@ -111,8 +111,8 @@ void AttentionTiles::for_each_tile(
   });
 }
 
-void AttentionTiles::product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
-                             const Element& b, const Sum& finish) {
+void AttentionTiles::matrix_product(int64_t rows, const Expr& lanes, const Expr& depth,
+                                    const Element& a, const Element& b, const Sum& finish) {
   k_.loop(Expr::index(0), Expr::index(rows / kRows), [&](const Expr& group) {
     const Expr first = group * Expr::index(kRows);
     k_.vector(Expr::index(0), lanes, [&](const Expr& lane) {
@@ -151,9 +151,9 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
   return scalar::select(scalar::compare(ScalarOp::le, key, query), score, hidden);
 }
 
-Expr AttentionTiles::key_tiles_before(const Expr& end) const {
+Expr AttentionTiles::visible_key_tiles(const Expr& end_query) const {
   const Expr keys = Expr::index(shape_.keys);
-  return ceil_div(causal_ ? scalar::min(keys, end) : keys, kKeys);
+  return ceil_div(causal_ ? scalar::min(keys, end_query) : keys, kKeys);
 }
 
 }  // namespace fluid

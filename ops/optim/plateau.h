@@ -13,7 +13,7 @@ namespace fluid {
 /// kFactor.
 inline constexpr std::string_view kPlateau = "plateau";
 /// Name of the schedule whose learning rate Executor::set_learning_rate() sets.
-inline constexpr std::string_view kManual = "manual";
+inline constexpr std::string_view kManualSchedule = "manual";
 /// Indices into the state variable kPlateau. kFactor: factor of the initial learning rate.
 /// kNoMetricYet: 1 before the first epoch's metric. kBest: the best metric. kBadEpochs: 1 + number
 /// of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs.
