@@ -38,8 +38,8 @@ llvm::Triple triple_of(const std::string& text) { return llvm::Triple(text); }
 const std::string& triple_of(const std::string& text) { return text; }
 #endif
 
-// The GPU architecture sm_<number>. `llvm` is the first LLVM major version that supports it; 0: all
-// LLVM versions that this file compiles with.
+// The GPU architecture sm_<number>. `llvm` is the first LLVM major version that supports it, or 0
+// if every LLVM version that can build this file supports it.
 struct GpuArch {
   int number, llvm;
 };
@@ -47,12 +47,12 @@ constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
 
-/// Replaces masked loads with constant masks by one scalar load per enabled lane. Works around LLVM
-/// 22.1: its NVPTX backend loads all lanes of such a load and ignores the passthrough operand.
-/// Ignoring this operand is valid only if it is poison.
+/// Replaces a masked load by one scalar load per enabled lane. The mask is a constant. Works around
+/// a bug of LLVM 22.1: its NVPTX backend loads all lanes of such a load and ignores the passthrough
+/// operand, which is valid only if that operand is poison.
 void load_lane_by_lane(llvm::IntrinsicInst& call, const llvm::Constant& mask) {
   llvm::IRBuilder<> b(&call);
-  // Passthrough operand; before LLVM 22, operand 1 is the alignment.
+  // `last` is the passthrough operand. Before LLVM 22, operand 1 is the alignment.
   const unsigned last = call.arg_size() - 1;
   llvm::Value* value = call.getArgOperand(last);
   auto* type = llvm::cast<llvm::FixedVectorType>(call.getType());
@@ -87,9 +87,9 @@ void load_lane_by_lane(llvm::Function& function) {
   throw std::bad_alloc();
 }
 
-/// Installs LLVM error handlers that throw exceptions instead of ending the process. While such an
-/// exception unwinds LLVM's stack frames, no destructors run in them.
-void throw_failures() {
+/// Installs LLVM error handlers that throw exceptions instead of ending the process. Such an
+/// exception unwinds LLVM's stack frames without running their destructors.
+void install_throwing_error_handlers() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw_bad_alloc(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
     if (std::string_view(reason).starts_with("Unable to allocate")) throw_bad_alloc();
@@ -100,7 +100,7 @@ void throw_failures() {
 void initialise_targets() {
   static std::once_flag once;
   std::call_once(once, [] {
-    throw_failures();
+    install_throwing_error_handlers();
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     LLVMInitializeNVPTXTargetInfo();
@@ -144,7 +144,7 @@ TargetSpec gpu_target_spec(const std::string& arch) {
   return {"nvptx64-nvidia-cuda", "sm_" + std::to_string(best), best <= 90 ? "+ptx81" : "", true};
 }
 
-std::string code_version() {
+std::string code_generator_version() {
   return "llvm " LLVM_VERSION_STRING " emitter " + std::to_string(kEmitterVersion);
 }
 
@@ -175,7 +175,8 @@ struct Backend::Impl {
     module->setTargetTriple(triple_of(spec.triple));
     module->setDataLayout(target->createDataLayout());
     const Device device = spec.gpu ? Device::gpu : Device::cpu;
-    for (const NamedKernel& k : kernels) KernelEmitter(*module, *k.kernel, device).run(k.symbol);
+    for (const NamedKernel& k : kernels)
+      KernelEmitter(*module, *k.kernel, device).emit_kernel(k.symbol);
     for (llvm::Function& f : *module) {
       if (f.isDeclaration()) continue;
       f.addFnAttr("target-cpu", spec.cpu);

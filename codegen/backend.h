@@ -14,15 +14,15 @@ namespace fluid::emit {
 /// The triple, CPU name and features that select an LLVM target machine.
 struct TargetSpec {
   std::string triple, cpu, features;
-  bool gpu = false;  ///< the target is a GPU
+  bool gpu = false;  ///< whether the target is a GPU
 };
 TargetSpec host_target_spec();
 /// Returns the target for the GPU architecture `arch`, for example "sm_90". If this LLVM version
 /// does not support `arch`, returns the newest older architecture that it supports. Throws
 /// UserError when `arch` is malformed or older than sm_80.
 TargetSpec gpu_target_spec(const std::string& arch);
-/// Returns a text with the versions of LLVM and of the emitter, to be part of cache keys.
-std::string code_version();
+/// Returns the versions of LLVM and of the emitter as text, for use in cache keys.
+std::string code_generator_version();
 
 /// A kernel, and the symbol of the function that is generated for it.
 struct NamedKernel {

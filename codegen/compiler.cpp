@@ -21,7 +21,7 @@ namespace {
 using emit::Backend;
 
 /// Throws the LLVM error as DeviceError if memory is exhausted, else as InternalError.
-[[noreturn]] void fail(llvm::Error error) {
+[[noreturn]] void throw_llvm_error(llvm::Error error) {
   std::string text;
   bool no_memory = false;
   llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase& info) {
@@ -32,10 +32,11 @@ using emit::Backend;
   throw InternalError(text);
 }
 
-/// Returns the value in `value`. If it holds an error, throws the error as fail() does.
+/// Returns the value that an llvm::Expected holds. If it holds an error instead, throws as
+/// throw_llvm_error() does.
 template <class T>
 T unwrap(llvm::Expected<T> value) {
-  if (!value) fail(value.takeError());
+  if (!value) throw_llvm_error(value.takeError());
   return std::move(*value);
 }
 
@@ -43,7 +44,7 @@ T unwrap(llvm::Expected<T> value) {
 /// kernel, so that kernels that differ only in their names share code.
 std::string symbol_of(kir::Kernel kernel, const std::string& spec_text) {
   kernel.name.clear();
-  return "k" + ObjectCache::key_of(spec_text + kir::print(kernel));
+  return "k" + ObjectCache::hash_digits(spec_text + kir::print(kernel));
 }
 
 struct Job {
@@ -72,8 +73,8 @@ struct Compiler::Impl {
       spec.cpu = options.cpu;
       spec.features.clear();
     }
-    spec_text =
-        spec.triple + "\n" + spec.cpu + "\n" + spec.features + "\n" + emit::code_version() + "\n";
+    spec_text = spec.triple + "\n" + spec.cpu + "\n" + spec.features + "\n" +
+                emit::code_generator_version() + "\n";
   }
 
   /// Loads the object file of each job from the cache, or compiles it. Uses up to `options.threads`
@@ -92,7 +93,7 @@ struct Compiler::Impl {
         if (!backend) backend = std::make_unique<Backend>(spec);
         const emit::NamedKernel named{job.kernel, job.symbol};
         job.object = backend->compile({&named, 1}, Backend::OutputKind::object);
-        cache.put(job.symbol, job.object);
+        cache.store(job.symbol, job.object);
       }
     };
     run_on_threads(std::min(jobs.size(), static_cast<size_t>(std::max(options.threads, 1))), work);
@@ -106,7 +107,7 @@ struct Compiler::Impl {
     for (Job& job : jobs) {
       auto buffer = llvm::MemoryBuffer::getMemBufferCopy(job.object, job.symbol);
       if (llvm::Error error = jit->addObjectFile(std::move(buffer))) {
-        fail(std::move(error));
+        throw_llvm_error(std::move(error));
       }
     }
     for (Job& job : jobs) {

@@ -17,14 +17,16 @@ using KernelFn = void (*)(void* const* buffers, int64_t batch, int64_t begin, in
 
 struct CompiledKernel {
   KernelFn body = nullptr;
-  /// Runs Kernel::finish, ignores begin and end; null if there is no finish.
+  /// Runs Kernel::finish and ignores `begin` and `end`. Null if the kernel has no finish.
   KernelFn finish = nullptr;
 };
 
 struct CompilerOptions {
-  /// Directory of the disk cache; empty: $FLUID_KERNEL_CACHE, or no disk cache if it is unset.
+  /// Directory of the disk cache. Empty: $FLUID_KERNEL_CACHE, or no disk cache if that variable is
+  /// unset.
   std::string cache_dir;
-  /// Maximum bytes of the disk cache; the least recently used entries are evicted.
+  /// Maximum size of the disk cache in bytes. If it is exceeded, the least recently used entries
+  /// are evicted.
   int64_t cache_limit = 512 << 20;
   int threads = 1;  ///< number of compilation threads
   /// LLVM's name of the CPU to compile for, for example "x86-64-v2". Empty: the host CPU.

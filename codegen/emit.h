@@ -17,8 +17,8 @@ namespace fluid::emit {
 
 enum class Device : uint8_t { cpu, gpu };
 
-/// Version of the emitter, part of the object cache's key. Increment it when the emitter generates
-/// other code for the same kernel IR.
+/// Version of the emitter, part of the keys of the object cache. Must be incremented when the
+/// emitter generates different code for the same kernel IR.
 inline constexpr int kEmitterVersion = 11;
 
 class KernelEmitter {
@@ -26,9 +26,9 @@ class KernelEmitter {
   KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device);
   /// Adds the function `symbol` to the module and, if the kernel has a finish, `symbol`_finish.
   /// CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin, end).
-  /// GPU: one parameter per buffer with its address, then the batch size. Each team of threads runs
-  /// every n-th block, where n is the number of teams. There is no finish.
-  void run(const std::string& symbol);
+  /// GPU: the parameters are the address of each buffer, then the batch size. If there are n teams
+  /// of threads, each team runs every n-th block. A GPU kernel has no finish.
+  void emit_kernel(const std::string& symbol);
 
  private:
   struct LetBinding {
@@ -38,7 +38,7 @@ class KernelEmitter {
   struct AccBinding {
     const kir::Acc* decl;
     llvm::AllocaInst* value;
-    llvm::AllocaInst* position;  // positions of the best values of an argmax, else null
+    llvm::AllocaInst* position;  // for argmax: positions of the best values; else null
     llvm::Type* type;            // LLVM type of one accumulator
     bool varying;
   };
@@ -47,7 +47,7 @@ class KernelEmitter {
     llvm::Value* base;       // loop variable in lane 0, i64
     llvm::Value* values;     // loop variable in all lanes
     llvm::Value* mask;       // active lanes, i1 each; null: all lanes are active
-    int64_t multiple, rest;  // known: base % multiple == rest, or base == rest if multiple is 0
+    int64_t multiple, rest;  // base % multiple == rest; if multiple is 0, base == rest
   };
   /// Inclusive bounds of the value of an i64 expression.
   struct Range {
@@ -75,7 +75,8 @@ class KernelEmitter {
   llvm::Value* active_lane_mask(llvm::Value* remaining);
   /// Returns `end` - `begin` as an LLVM constant, or null if the difference is not constant.
   llvm::Value* constant_difference(const Expr& end, const Expr& begin);
-  llvm::Value* acc_address(const AccBinding& acc, const std::vector<Expr>& index, bool position);
+  llvm::Value* acc_address(const AccBinding& acc, const std::vector<Expr>& index,
+                           bool want_position);
   const AccBinding& find_accumulator(int64_t id) const;
   /// Returns the identity element of `combine`, the initial value of its accumulators.
   llvm::Value* identity(DType dtype, Combine combine);
@@ -93,8 +94,8 @@ class KernelEmitter {
   void emit_team_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>
   void emit_in_one_thread(llvm::Value* condition, const Body& body);
-  /// Reduces `value` over all threads of the team. For argmax reduces `position` too, else it is
-  /// null.
+  /// Reduces `value` over all threads of the team. For argmax, also reduces `position`, which is
+  /// null otherwise.
   void reduce_over_team(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
   void emit_butterfly_reduction(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
                                 llvm::Value*& position);
@@ -117,7 +118,7 @@ class KernelEmitter {
   llvm::Value* splat(llvm::Value* v);
   /// Returns `v`, splatted to a vector if `shape` is a vector.
   llvm::Value* splat_like(llvm::Value* v, llvm::Value* shape);
-  /// Splats `a` or `b` if only the other is a vector.
+  /// If exactly one of `a` and `b` is a vector, splats the other one.
   void match_widths(llvm::Value*& a, llvm::Value*& b);
   llvm::Type* scalar_type(DType dtype);
   /// Returns the type `scalar`, or a vector type with `scalar` elements if `shape` is a vector.
@@ -129,11 +130,12 @@ class KernelEmitter {
   bool is_uniform(const Expr& e);
   /// Returns the difference of `e` between adjacent lanes, or nullopt if it is not constant.
   std::optional<int64_t> lane_stride(const Expr& e);
-  /// Returns the difference of `e` between each lane and lane 0, or nullopt if one is not constant.
+  /// Returns, for each lane, the value of `e` minus its value in lane 0. Returns nullopt if any of
+  /// these differences is not constant.
   std::optional<std::vector<int64_t>> lane_offsets(const Expr& e);
-  /// Returns the value of `e` in lane 0 modulo `m`, or nullopt if it is not known.
+  /// Returns the remainder modulo `m` of the value of `e` in lane 0, or nullopt if it is unknown.
   std::optional<int64_t> residue(const Expr& e, int64_t m);
-  std::optional<int64_t> constant_value(const Expr& e);  ///< nullopt: not constant
+  std::optional<int64_t> constant_value(const Expr& e);  ///< nullopt if `e` is not constant
   std::optional<Range> range(const Expr& e);
   /// Whether `e` is 0 in all lanes that the mask of the vector loop disables.
   bool zero_in_masked_lanes(const Expr& e);
@@ -195,8 +197,8 @@ class KernelEmitter {
   bool in_team_loop_ = false;
   int64_t max_batch_ = 0;  // GPU: maximum batch size; 0: unknown
   bool in_first_lane_ = false;
-  // LLVM values of the expression nodes that the current statement has computed. Expressions may
-  // share nodes.
+  // LLVM values of the expression nodes that have been emitted for the current statement.
+  // Expressions may share nodes.
   std::unordered_map<const ExprNode*, llvm::Value*> values_, first_lane_values_;
   std::unordered_map<const ExprNode*, bool> uniform_;
 };

@@ -33,8 +33,8 @@ std::optional<int64_t> KernelEmitter::lane_stride(const Expr& e) {
     case ScalarOp::var:
       return 1;
     case ScalarOp::let: {
-      // The value of a Let that contains a load is not analysed: memory may have changed between
-      // the Let and its use.
+      // A Let whose value reads memory or an accumulator is not analysed: the contents may have
+      // changed between the Let and its use.
       const Expr& value = lets_.at(n.ivalue).expr;
       bool pure = true;
       for_each_node(value, [&](const Expr& node) {
@@ -147,8 +147,9 @@ std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
     return a && b ? std::optional(std::pair(*a, *b)) : std::nullopt;
   };
   auto bounded = [](auto... corner) -> std::optional<Range> {
-    // Larger bounds enable no optimization. The limit is 2^31, plus slack for the last vector of a
-    // loop, which may extend past the end. Products of two bounds then do not overflow.
+    // Bounds beyond kLimit enable no optimization. kLimit is 2^31 plus slack, because the last
+    // vector of a loop may extend past the end of the loop. Products of two bounds within kLimit do
+    // not overflow.
     constexpr int64_t kLimit = (int64_t{1} << 31) + (int64_t{1} << 24);
     Range r{std::min({corner...}), std::max({corner...})};
     return r.low >= -kLimit && r.high <= kLimit ? std::optional(r) : std::nullopt;

@@ -9,8 +9,8 @@
 namespace fluid::emit {
 namespace {
 
-// Maximum number of full vectors of a vector loop that is emitted as straight-line code. Masks that
-// compare the loop variable with constants then fold to constants.
+// A vector loop with at most this many full vectors is emitted as straight-line code. Comparisons
+// of the loop variable with constants then fold to constant masks.
 constexpr int64_t kStraightLineVectors = 2;
 // Maximum length of an accumulator array in registers.
 constexpr int64_t kMaxRegisterAccumulators = 32;
@@ -60,7 +60,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   }
 }
 
-void KernelEmitter::run(const std::string& symbol) {
+void KernelEmitter::emit_kernel(const std::string& symbol) {
   emit_function(symbol, kernel_.body, false);
   if (!kernel_.finish.empty()) emit_function(symbol + "_finish", kernel_.finish, true);
 }
@@ -131,7 +131,7 @@ void KernelEmitter::load_buffer_pointers(llvm::Value* table) {
 }
 
 void KernelEmitter::emit_block_loop(const kir::Block& body) {
-  llvm::Value* step = threads_ ? threads_->block_step() : b_.getInt64(1);
+  llvm::Value* step = threads_ ? threads_->team_count() : b_.getInt64(1);
   const auto blocks = range(kernel_.blocks);
   const int64_t most = blocks ? blocks->high : int64_t{1} << 31;
   var_ranges_ = {{kernel_.block_var, {0, std::max<int64_t>(most, 1) - 1}}};
@@ -141,7 +141,8 @@ void KernelEmitter::emit_block_loop(const kir::Block& body) {
   });
 }
 
-/// Emits `for (i = begin; i < end; i += step) body(i)` as a rotated loop, which suits LICM.
+/// Emits `for (i = begin; i < end; i += step) body(i)` as a rotated loop, so that LICM can hoist
+/// code out of it.
 void KernelEmitter::emit_counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
                                       const std::function<void(llvm::Value*)>& body) {
   auto* loop = llvm::BasicBlock::Create(context_, "loop", function_);
@@ -330,7 +331,7 @@ const KernelEmitter::AccBinding& KernelEmitter::find_accumulator(int64_t id) con
 }
 
 llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector<Expr>& index,
-                                        bool position) {
+                                        bool want_position) {
   check(index.size() == acc.decl->dims.size(),
         "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
   // Adds the constant terms of the index last, so that alias analysis can tell the accumulators of
@@ -347,7 +348,7 @@ llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector
     }
     stride *= static_cast<uint64_t>(acc.decl->dims[d]);
   }
-  llvm::AllocaInst* memory = position ? acc.position : acc.value;
+  llvm::AllocaInst* memory = want_position ? acc.position : acc.value;
   llvm::Type* type = memory->getAllocatedType()->getArrayElementType();
   llvm::Value* base = b_.CreateInBoundsGEP(type, memory, moving);
   return b_.CreateConstInBoundsGEP1_64(type, base, fixed_part);

@@ -21,8 +21,8 @@ struct Reduced {
   Value* n;  // integer exponent of 2
 };
 
-/// Cody-Waite range reduction. ln 2 is the sum of two constants. The product of n and the first one
-/// is exact.
+/// Cody-Waite range reduction, with ln 2 as a sum of two constants. The product of n and the first
+/// constant is exact.
 Reduced reduce_exp(MathOps& m, Value* x) {
   constexpr double kLog2E = 1.44269504088896340736;
   Value* shifted = m.fma(x, m.constant(kLog2E), m.constant(m.round_magic()));
@@ -40,7 +40,7 @@ Value* expm1_near_zero(MathOps& m, const Reduced& a) {
   return m.add(a.r, m.fma(m.mul(a.r, a.r), p, a.low));
 }
 
-/// Returns exp(x + low), including subnormal results.
+/// Returns exp(x + low). The result may be subnormal.
 Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
   x = m.clamp(x, m.by_width(-104.0, -746.0), m.by_width(89.0, 710.0));
   Reduced a = reduce_exp(m, x);
@@ -52,7 +52,7 @@ Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
   return m.ldexp(m.add(m.constant(1), expm1_near_zero(m, a)), a.n);
 }
 
-/// exp2(x) = 2^n exp(r ln 2) with x = n + r, |r| <= 1/2; including subnormal results.
+/// exp2(x) = 2^n exp(r ln 2) with x = n + r and |r| <= 1/2. The result may be subnormal.
 Value* exp2_of(MathOps& m, Value* x) {
   constexpr double kLn2 = 0.69314718055994530942;
   x = m.clamp(x, m.by_width(-152.0, -1078.0), m.by_width(129.0, 1025.0));
@@ -72,9 +72,9 @@ Value* expm1_of(MathOps& m, Value* x) {
   return m.select(m.eq(x, m.constant(0)), x, m.add(y, y));
 }
 
-/// Splits x > 0, subnormals included, into x = 2^k m with m in [sqrt(1/2), sqrt(2)).
+/// Splits x > 0, which may be subnormal, into x = 2^k m with m in [sqrt(1/2), sqrt(2)).
 struct Split {
-  Value* k;  // exponent of 2: an integer value of float type
+  Value* k;  // exponent of 2, an integer stored as a float
   Value* m;
 };
 Split split(MathOps& m, Value* x) {
@@ -113,11 +113,11 @@ Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
   return m.fma(k, m.constant(m.by_width(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
 }
 
-/// Returns log(x), given `y`, which is log(x) for 0 < x < inf. The result is -inf at 0 and NaN
-/// below 0; inf and NaN are returned unchanged.
+/// Adds the special cases of log(x) to `y`, which is log(x) for 0 < x < inf. The result is -inf for
+/// x = 0 and NaN for x < 0. If x is inf or NaN, the result is x.
 Value* log_special(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
-  y = m.select(m.lt(x, m.constant(infinity)), y, x);  // returns inf and NaN unchanged
+  y = m.select(m.lt(x, m.constant(infinity)), y, x);  // if x is inf or NaN, the result is x
   y = m.select(m.eq(x, m.constant(0)), m.constant(-infinity), y);
   return m.select(m.lt(x, m.constant(0)), m.constant(std::numeric_limits<double>::quiet_NaN()), y);
 }
@@ -127,8 +127,9 @@ Value* log_of(MathOps& m, Value* x) {
   return log_special(m, x, log_of_parts(m, a.k, m.sub(a.m, m.constant(1)), m.constant(0)));
 }
 
-/// log2(x) = k + log(m) / ln 2, as in FreeBSD's e_log2.c: log(m) and 1 / ln 2 are sums of two
-/// numbers, and the product of the first ones is exact. log2 of a power of 2 is exact.
+/// log2(x) = k + log(m) / ln 2, as in FreeBSD's e_log2.c. Both log(m) and 1 / ln 2 are represented
+/// as sums high + low, and the product of the two high parts is exact. log2 of a power of 2 is
+/// exact.
 Value* log2_of(MathOps& m, Value* x) {
   const int64_t leading_bits = m.by_width(~int64_t{0xfff}, ~int64_t{0xffffffff});
   Value* log2_e_high = m.constant(m.by_width(coef::kLog2EHigh32, coef::kLog2EHigh64));
@@ -158,14 +159,14 @@ Value* log1p_of(MathOps& m, Value* x) {
   return m.select(m.eq(x, m.constant(0)), x, y);
 }
 
-/// Returns (exp(x) + exp(-x)) / 2 for x >= 0, or (exp(x) - exp(-x)) / 2 if `subtract`. With
-/// exp(x) = 2^n (1 + p), exp(-x) = 2^-n (1 - p / (1 + p)). The powers of 2 and the rest are added
-/// separately, because rounding 1 + p would cost up to 1 ulp.
+/// For x >= 0, returns (exp(x) + exp(-x)) / 2, or (exp(x) - exp(-x)) / 2 if `subtract` is true. If
+/// exp(x) = 2^n (1 + p), then exp(-x) = 2^-n (1 - p / (1 + p)). The powers of 2 and the other terms
+/// are summed separately, because rounding 1 + p would cost up to 1 ulp.
 Value* half_exp_sum(MathOps& m, Value* x, bool subtract) {
   Reduced a = reduce_exp(m, m.clamp(x, 0, m.by_width(89.6, 710.7)));
   Value* p = expm1_near_zero(m, a);
   Value* q = m.div(p, m.add(m.constant(1), p));
-  Value* large = m.pow2(m.isub(a.n, m.int_constant(2)));  // a quarter, because 2^n may overflow
+  Value* large = m.pow2(m.isub(a.n, m.int_constant(2)));  // 2^n / 4, because 2^n may overflow
   Value* small = m.pow2(m.isub(m.int_constant(-2), a.n));
   small = m.select(m.test_bits(a.n, -64), m.constant(0), small);  // negligible from n = 64 on
   if (subtract) small = m.neg(small);
@@ -220,8 +221,8 @@ Value* erf_of(MathOps& m, Value* x) {
 }
 
 /// log(x) for x > 0 in f64, accurate to about 2^-65: k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2). The first
-/// three terms are double-doubles (Dekker's and Knuth's error-free transformations).
-Pair log_pair(MathOps& m, Value* x) {
+/// three terms are computed as double-doubles (Dekker's and Knuth's error-free transformations).
+DoubleDouble log_double_double(MathOps& m, Value* x) {
   Split a = split(m, x);
   Value* f = m.sub(a.m, m.constant(1));
   Value* t = m.add(m.constant(2), f);
@@ -239,15 +240,15 @@ Pair log_pair(MathOps& m, Value* x) {
                                  m.exact_fma(cube, m.constant(coef::kTwoThirds[0]), m.neg(third))));
   Value* tail = m.mul(m.mul(z, cube), m.polynomial(coef::kLogTail64, z));
 
-  Pair exponent = two_sum(m, m.mul(a.k, m.constant(coef::kLn2High64)), m.add(s, s));
-  Pair all = two_sum(m, exponent.high, third);
+  DoubleDouble exponent = two_sum(m, m.mul(a.k, m.constant(coef::kLn2High64)), m.add(s, s));
+  DoubleDouble all = two_sum(m, exponent.high, third);
   Value* low = m.add(m.add(tail, m.mul(a.k, m.constant(coef::kLn2Low64))),
                      m.add(third_low, m.add(s_low, s_low)));
   return two_sum(m, all.high, m.add(low, m.add(exponent.low, all.low)));
 }
 
 Value* power_of_positive(MathOps& m, Value* x, Value* y) {
-  Pair l = log_pair(m, x);
+  DoubleDouble l = log_double_double(m, x);
   Value* product = m.mul(y, l.high);
   Value* low = m.fma(y, l.low, m.exact_fma(y, l.high, m.neg(product)));
   Value* in_range = m.lt(m.abs(product), m.constant(1000));

@@ -6,10 +6,10 @@
 namespace fluid::emit {
 
 /// Emits an elementary function of an f32 or f64 scalar or vector as inline polynomial
-/// approximations, without calls. `op` is one of exp, exp2, expm1, log, log2, log1p, sinh, cosh,
-/// tanh, erf, sigmoid and those of emit_trigonometric_function(). For every argument, the error is
-/// within 2 ulp for f32 and 4 ulp for f64. Infinities, NaNs, zeros and subnormals are handled as by
-/// the functions of C (ISO C99, F.9).
+/// approximations, without calls. `op` is exp, exp2, expm1, log, log2, log1p, sinh, cosh, tanh,
+/// erf, sigmoid or an op of emit_trigonometric_function(). For every argument, the error is within
+/// 2 ulp for f32 and 4 ulp for f64. Infinities, NaNs, zeros and subnormals are handled as in the C
+/// library (ISO C99, F.9).
 llvm::Value* emit_elementary_function(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x);
 /// Emits sin, cos, tan, asin, acos or atan. The error bounds are those of
 /// emit_elementary_function().

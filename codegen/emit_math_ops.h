@@ -122,8 +122,8 @@ class MathOps {
   /// Loads table[index] from a constant table of 64-bit words.
   Value* table_lookup(std::span<const uint64_t> table, Value* index);
 
-  /// Emits a branch: returns the values that `compute` returns if `condition` holds in any lane,
-  /// else `otherwise`.
+  /// Emits a branch. If `condition` holds in any lane, the result is the list of values that
+  /// `compute` returns; else it is `otherwise`.
   template <class Compute>
   std::vector<Value*> branch_if_any(Value* condition, const std::vector<Value*>& otherwise,
                                     const Compute& compute) {
@@ -172,13 +172,13 @@ inline llvm::Value* MathOps::table_lookup(std::span<const uint64_t> table, Value
 }
 
 /// A double-double number: the unevaluated sum high + low, where |low| is below an ulp of high.
-struct Pair {
+struct DoubleDouble {
   llvm::Value* high;
   llvm::Value* low;
 };
 
 /// Knuth's two-sum: returns a + b, exact for any a and b.
-inline Pair two_sum(MathOps& m, llvm::Value* a, llvm::Value* b) {
+inline DoubleDouble two_sum(MathOps& m, llvm::Value* a, llvm::Value* b) {
   llvm::Value* high = m.add(a, b);
   llvm::Value* part = m.sub(high, a);
   return {high, m.add(m.sub(a, m.sub(high, part)), m.sub(b, part))};

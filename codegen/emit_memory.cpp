@@ -13,7 +13,7 @@ namespace {
 
 // Maximum stride of shuffled accesses; larger strides use gathers and scatters.
 constexpr int64_t kMaxStride = 4;
-// Maximum buffers whose addresses a GPU kernel keeps in registers.
+// Maximum number of buffers whose addresses a GPU kernel keeps in registers.
 constexpr size_t kMaxHeldAddresses = 16;
 
 llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(size_of(dtype))); }
@@ -258,10 +258,10 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
   return b_.CreateShuffleVector(loaded, pick);
 }
 
-/// Returns the mask of the elements that a shuffled load reads. An element is enabled if `mask`
-/// enables any lane that reads the element. Each list in `readers` holds one such lane per element,
-/// or `lanes_` for none. Conjuncts of `mask` that are equal in all lanes are applied without a
-/// shuffle.
+/// Returns the mask of a shuffled load, which has one bit per element. An element is enabled if
+/// `mask` enables any lane that reads it. Each list in `readers` holds, for each element, one lane
+/// that reads the element, or `lanes_` for no lane. Conjuncts of `mask` that are equal in all lanes
+/// are applied without a shuffle.
 llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
                                                const std::vector<std::vector<int>>& readers) {
   const auto count = static_cast<unsigned>(readers.front().size());
@@ -328,9 +328,9 @@ llvm::Value* KernelEmitter::emit_gather(const Expr& e, llvm::Value* mask) {
 }
 
 /// Stores an error word. The store is atomic, because several threads may write the same word. If
-/// several lanes have an error, the largest of their values is stored, because a maximum reduction
-/// is defined for every mask. Extracting the first set lane is undefined for an empty mask, and
-/// LLVM may hoist the extraction above the test of the mask.
+/// several lanes have an error, stores the largest of their values: a maximum reduction is defined
+/// for every mask. Extracting the first enabled lane would be undefined for an empty mask, and LLVM
+/// may hoist the extraction above the test of the mask.
 void KernelEmitter::emit_error_store(const kir::StoreTo& s) {
   llvm::Value* mask = and_masks(vector_ ? vector_->mask : nullptr, emit_expr(s.mask));
   llvm::Value* value = emit_expr(s.value);

@@ -323,8 +323,8 @@ llvm::Value* KernelEmitter::emit_philox(const Expr& e) {
   return c0;
 }
 
-/// Whether a read of dtype `dtype` from an argmax accumulator reads the position, not the value:
-/// the two have different dtypes.
+/// Whether reading an argmax accumulator as `dtype` yields the position instead of the value. The
+/// position and the value have different dtypes.
 bool KernelEmitter::reads_position(const AccBinding& acc, DType dtype) {
   return acc.position && dtype != acc.decl->dtype;
 }

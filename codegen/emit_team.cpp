@@ -9,7 +9,7 @@ namespace fluid::emit {
 
 void KernelEmitter::emit_team_prologue() {
   threads_.emplace(b_, *b_.GetInsertBlock()->getParent(), team_);
-  begin_ = threads_->first_block();
+  begin_ = threads_->team_index();
   var_ranges_.clear();
   values_.clear();
   end_ = emit_expr(kernel_.blocks);
@@ -17,8 +17,8 @@ void KernelEmitter::emit_team_prologue() {
 
 void KernelEmitter::emit(const kir::StoreTo& s) {
   if (team_ == 1 || in_team_loop_) return emit_store(s);
-  // Evaluates the expressions before the branch to the storing thread: they may contain a reduction
-  // over the team, which all threads must execute.
+  // Evaluates the expressions before the branch that only the storing thread takes. They may
+  // contain a reduction over the team, which all threads must execute.
   for (const Expr& e : {s.value, s.offset, s.mask}) {
     if (e) emit_expr(e);
   }

@@ -6,7 +6,7 @@
 namespace fluid::emit {
 
 inline constexpr int64_t kWarp = 32;
-// 64-bit words: a value and a position per warp.
+// Size of the shared memory in 64-bit words: one value and one position per warp.
 inline constexpr int64_t kSharedWords = 2 * kWarp;
 
 /// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A team of
@@ -14,17 +14,17 @@ inline constexpr int64_t kSharedWords = 2 * kWarp;
 /// The threads of a smaller team are in one warp.
 class ThreadOps {
  public:
-  /// Emits the computation of the indices of the thread and its team at the insertion point of `b`,
-  /// which must be in the entry block.
+  /// Emits code that computes the index of the thread and the index of its team. The insertion
+  /// point of `b` must be in the entry block.
   ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
   llvm::Value* thread_rank() const {
     return thread_rank_;
   }  ///< index of the thread within its team
-  llvm::Value* first_block() const { return team_index_; }
-  llvm::Value* block_step() const { return teams_; }
+  llvm::Value* team_index() const { return team_index_; }
+  llvm::Value* team_count() const { return teams_; }
   /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
-  /// `distance`. `distance` is below the warp size.
+  /// `distance`. `distance` must be less than the warp size.
   llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);
   /// Emits a barrier for the threads of the team.
   void barrier();

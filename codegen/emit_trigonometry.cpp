@@ -13,14 +13,14 @@ namespace {
 namespace coef = coefficients;
 using llvm::Value;
 
-/// How precisely sin, cos and tan are evaluated. They compute in f64 for results of either width.
+/// Precision of sin, cos and tan. All three are computed in f64, even for f32 results.
 struct Precision {
-  double far;  ///< |x| from which the Cody-Waite reduction is not precise enough
+  double far;  ///< smallest |x| for which the Cody-Waite reduction is too imprecise
   std::span<const double> half_pi;
   std::span<const double> sin_coefficients, cos_coefficients;
 };
-/// An f32 in [1/2, 2^30) is at least 2^-28 away from every multiple of pi/2. Two parts of pi/2
-/// leave an error below 2^-78.
+/// An f32 in [1/2, 2^30) is at least 2^-28 away from every multiple of pi/2. With pi/2 as a sum of
+/// two doubles, the error is below 2^-78.
 constexpr Precision kForF32 = {0x1p30, std::span(coef::kHalfPi).first(2), coef::kSin32,
                                coef::kCos32};
 constexpr Precision kForF64 = {0x1p20, coef::kHalfPi, coef::kSin64, coef::kCos64};
@@ -44,12 +44,12 @@ Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
   if (precision.half_pi.size() == 2) return {m.exact_fma(n, minus_half_pi(1), high), quadrant};
   Value* product = m.mul(n, minus_half_pi(1));
   Value* product_low = m.exact_fma(n, minus_half_pi(1), m.neg(product));
-  Pair r = two_sum(m, high, product);
+  DoubleDouble r = two_sum(m, high, product);
   return {r.high, quadrant, m.add(r.low, m.fma(n, minus_half_pi(2), product_low))};
 }
 
-/// For finite |x| >= 2^-32: Payne-Hanek reduction. x is an integer times 2^e. The product uses only
-/// the bits of 2/pi that determine its value modulo 4 and 126 fraction bits.
+/// For finite |x| >= 2^-32: Payne-Hanek reduction. x is an integer times 2^e. Its product with 2/pi
+/// uses only the bits of 2/pi that determine the product modulo 4, to 126 fraction bits.
 Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* bits = m.to_bits(m.abs(x));
   Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.int_constant(int64_t{1} << 52));
@@ -68,8 +68,8 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.mul_high_unsigned(mantissa, w[1])), carry);
   Value* quadrant = m.lshr(m.iadd(high, m.int_constant(int64_t{1} << 61)), 62);
   Value* fraction = m.isub(high, m.shl(quadrant, 62));
-  // The fraction of a quarter turn is fraction 2^-62 + middle 2^-126. Its leading bits are exact in
-  // f64; `rest` has the others.
+  // The fraction of a quarter turn is fraction 2^-62 + middle 2^-126. `turn` holds its leading
+  // bits, which are exact in f64; `rest` holds the other bits.
   Value* leading = m.shl(m.ashr(fraction, 10), 10);
   Value* turn = m.mul(m.to_float(leading), m.constant(0x1p-62));
   Value* rest = m.fma(m.to_float(m.isub(fraction, leading)), m.constant(0x1p-62),
@@ -110,8 +110,8 @@ struct SinCos {
   Value* sin;
   Value* cos;
 };
-/// Returns sin(r + low) and cos(r + low), with the error compensation of fdlibm's k_sin.c and
-/// k_cos.c where there is a low. sin(-0) is +0.
+/// Returns sin(r + low) and cos(r + low). If `low` is not null, compensates the rounding error of r
+/// as fdlibm's k_sin.c and k_cos.c do. sin(-0) is +0.
 SinCos sin_cos_near_zero(MathOps& m, const Angle& angle, const Precision& precision) {
   Value *r = angle.r, *one = m.constant(1);
   Value *z = m.mul(r, r), *cube = m.mul(r, z), *fourth = m.mul(z, z);
@@ -135,7 +135,7 @@ Value* sine(MathOps& m, Value* x, int64_t quarter_turns, const Precision& precis
   return quarter_turns == 0 ? m.select(m.eq(x, m.constant(0)), x, y) : y;
 }
 
-/// tan(x), in f64: sin / cos, or -cos / sin in odd quadrants.
+/// tan(x), in f64: sin(r) / cos(r), or -cos(r) / sin(r) in odd quadrants.
 Value* tangent(MathOps& m, Value* x, const Precision& precision) {
   Angle a = reduce_angle(m, x, precision);
   SinCos at = sin_cos_near_zero(m, a, precision);
@@ -144,7 +144,7 @@ Value* tangent(MathOps& m, Value* x, const Precision& precision) {
   return m.select(m.eq(x, m.constant(0)), x, y);
 }
 
-/// Constants of an inverse function: high + low = quarter_turns * pi/2.
+/// The constant term of an inverse trigonometric function: high + low = quarter_turns * pi/2.
 struct Offset {
   Value* high;
   Value* low;
@@ -157,7 +157,8 @@ Offset select(MathOps& m, Value* condition, const Offset& a, const Offset& b) {
   return {m.select(condition, a.high, b.high), m.select(condition, a.low, b.low)};
 }
 
-/// Returns offset + t + t z P(z), for |t| <= |offset.high| or offset.high = 0.
+/// Returns offset + t + t z P(z), where P has the given coefficients. Requires |t| <= |offset.high|
+/// or offset.high = 0.
 Value* offset_series(MathOps& m, const Offset& offset, Value* t, Value* z,
                      std::span<const double> coefficients) {
   Value* rest = m.fma(m.mul(t, z), m.polynomial(coefficients, z), offset.low);
@@ -177,9 +178,9 @@ Value* arctangent(MathOps& m, Value* x) {
   return m.copy_sign(y, x);
 }
 
-/// The argument of asin's polynomial: z = size^2, or z = (1 - size) / 2 with root = 2 sqrt(z) where
-/// size > 1/2, because asin(size) = pi/2 - 2 asin(sqrt(z)) there. z is exact there, and negative
-/// for size > 1, which makes root NaN.
+/// The argument z of asin's polynomial. If size <= 1/2, z is size^2. Otherwise z is (1 - size) / 2
+/// and root is 2 sqrt(z), because asin(size) = pi/2 - 2 asin(sqrt(z)). In this case z is exact. If
+/// size > 1, z is negative and root is NaN.
 struct ArcsineArgument {
   Value* is_far;  // size > 1/2
   Value* z;
@@ -201,7 +202,8 @@ Value* arcsine(MathOps& m, Value* x) {
   return m.copy_sign(y, x);
 }
 
-/// acos(x): pi/2 - asin(x) for |x| <= 1/2, 2 asin(sqrt(z)) above, and pi - 2 asin(sqrt(z)) below.
+/// acos(x): pi/2 - asin(x) for |x| <= 1/2. Otherwise, with z = (1 - |x|) / 2: 2 asin(sqrt(z)) for x
+/// > 0, and pi - 2 asin(sqrt(z)) for x < 0.
 Value* arccosine(MathOps& m, Value* x) {
   ArcsineArgument a = reduce_arcsine(m, m.abs(x));
   Offset far = select(m, m.lt(x, m.constant(0)), offset_of(m, 2), offset_of(m, 0));

@@ -33,7 +33,7 @@ int64_t GpuLaunch::grid_size(int64_t batch) const {
   return (kir::evaluate(blocks, batch) + teams - 1) / teams;
 }
 
-std::vector<kir::Kernel> split_at_finish(kir::Kernel kernel) {
+std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel) {
   if (kernel.finish.empty()) return {std::move(kernel)};
   kir::Kernel last = kernel;
   last.name += "_finish";

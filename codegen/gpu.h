@@ -14,7 +14,8 @@
 namespace fluid {
 
 /// Alignment of every buffer, in bytes. The memory of a buffer must be readable up to the next
-/// multiple of it: a vector load that begins inside the buffer may extend past its end.
+/// multiple of this alignment, because a vector load that begins inside the buffer may extend past
+/// its end.
 inline constexpr int64_t kGpuAlignment = 16;
 
 /// Schedules a fused group for a GPU. Returns its kernels in launch order. Each kernel starts after
@@ -24,7 +25,7 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
 
 /// Splits a kernel that has a finish into two kernels: the second one runs the finish. Returns
 /// other kernels unchanged.
-std::vector<kir::Kernel> split_at_finish(kir::Kernel kernel);
+std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel);
 
 /// Launch parameters of one kernel. `entry` is its PTX function, `threads` its CUDA block size.
 struct GpuLaunch {
@@ -34,8 +35,8 @@ struct GpuLaunch {
   int64_t shared_bytes = 0;
   Expr blocks;
   int64_t team = 1;
-  /// Returns the CUDA grid size that gives each team one block. A smaller grid is valid, because
-  /// teams stride over the blocks.
+  /// Returns the CUDA grid size at which each team runs one block of the kernel. A smaller grid is
+  /// valid, because each team loops over blocks with a stride.
   int64_t grid_size(int64_t batch) const;
 };
 

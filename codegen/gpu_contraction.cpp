@@ -13,14 +13,15 @@ namespace {
 using Kind = kir::For::Kind;
 
 constexpr int64_t kBlockThreads = 128;  // CUDA block size if each thread computes one tile
-// Maximum accumulators of a thread; they are in registers.
+// Maximum number of accumulators per thread. They are in registers.
 constexpr int64_t kMaxThreadAccumulators = 32;
-// Maximum accumulators of a tile that a team computes.
+// Maximum number of accumulators of a tile that a team computes.
 constexpr int64_t kMaxTeamAccumulators = 16;
 constexpr int64_t kMaxTile = 8;           // maximum tile size along one variable
-constexpr double kMinTermsPerSplit = 64;  // minimum number of terms in a split of split-K
-constexpr double kMaxUnrolledFmas = 256;  // maximum multiply-adds in the innermost loop's body
-constexpr int64_t kVectorTerms = 4;  // number of adjacent terms whose operand one vector load reads
+constexpr double kMinTermsPerSplit = 64;  // minimum number of terms per slice of split-K
+// Maximum number of multiply-adds in the body of the innermost loop.
+constexpr double kMaxUnrolledFmas = 256;
+constexpr int64_t kVectorTerms = 4;     // number of adjacent elements that one vector load reads
 constexpr double kUncoalescedCost = 8;  // cost of an uncoalesced load; a coalesced load costs 1
 
 std::vector<Expr> loads_of(const Expr& body) {
@@ -55,7 +56,7 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   c.choose_tiles();
   c.choose_splits();
   const bool shares = loads_of(c.sinks_.front().body).size() > 1;
-  // Leaves a sum with one load per term and without split-K to the sweep schedule.
+  // If a term needs only one load and there is no split-K, the sweep schedule handles the sum.
   return shares || c.splits_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
@@ -89,8 +90,8 @@ Expr GpuContraction::tile_count(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
-/// Returns the cost of the accesses of `load` for one term of each result in a tile. A coalesced
-/// load of a warp costs 1.
+/// Returns the cost of the accesses of `load` when a tile adds one term to each of its results. A
+/// coalesced load of a warp costs 1.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
   const int64_t step = step_of(load, lane_var_);
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);
@@ -115,8 +116,8 @@ double GpuContraction::thread_count(const std::vector<Tile>& tiles) const {
   return n;
 }
 
-/// Returns the cost of one multiply-add and its share of the loads. The multiply-add alone costs 1.
-/// The cost is higher for tiles that leave too few threads to hide memory latency.
+/// Returns the cost of one multiply-add, including its share of the loads. The multiply-add alone
+/// costs 1. A tile costs more if it leaves too few threads to hide memory latency.
 double GpuContraction::tile_cost(const std::vector<Tile>& tiles) const {
   double products = 1, loads = 0, used = 1;
   for (const Tile& t : tiles) {
@@ -159,7 +160,7 @@ void GpuContraction::choose_splits() {
   const double most =
       std::min(estimated_extent(b_.extent(sum.reduce.front())), terms / kMinTermsPerSplit);
   splits_ = std::max<int64_t>(static_cast<int64_t>(std::min(wanted, most)), 1);
-  if (splits_ < 4) splits_ = 1;  // fewer splits do not pay for a second kernel
+  if (splits_ < 4) splits_ = 1;  // with fewer slices, a second kernel does not pay off
 }
 
 std::vector<kir::Kernel> GpuContraction::emit() {
@@ -167,7 +168,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
   if (splits_ > 1) {
     Dim elements = sum.result_elements;
     elements.size *= splits_;
-    partial_sums_ = b_.scratch(sum.acc, elements);
+    partial_sums_ = b_.add_scratch_buffer(sum.acc, elements);
     split_var_ = b_.next_var++;
   }
   std::vector<kir::Kernel> kernels = {lanes_reduced_ ? tile_per_team_kernel()
@@ -176,7 +177,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
   return kernels;
 }
 
-/// Returns the range [begin, end) of the first reduced variable in the current split of split-K.
+/// Returns the range [begin, end) of the first reduction variable in the current slice of split-K.
 std::pair<Expr, Expr> GpuContraction::split_bounds() const {
   const Expr size = extent_expr(b_.extent(sinks_.front().reduce.front()));
   if (splits_ == 1) return {Expr::index(0), size};
@@ -186,8 +187,8 @@ std::pair<Expr, Expr> GpuContraction::split_bounds() const {
 }
 
 /// Binds all result variables to their values in the tile with index `tile_index`. Returns the
-/// sinks of this tile. Sets `at` to the block in which the variables are bound.
-GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& at, const Expr& tile_index) {
+/// sinks of this tile. Sets `block` to the block in which the variables are bound.
+GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& block, const Expr& tile_index) {
   TileBody tile{sinks_, {}, {}, {}};
   Vars order = sinks_.front().out;
   std::ranges::reverse(order);
@@ -201,7 +202,7 @@ GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& at, const Expr& 
     digits.push_back({tile_indices[v].node().ivalue, tile_count(v)});
   }
   if (splits_ > 1) digits.push_back({split_var_, Expr::index(splits_)});
-  at = &delinearize(b_, tile_index, digits, *at);
+  block = &delinearize(b_, tile_index, digits, *block);
   for (const Tile& t : tiles_) {
     const Expr within = b_.new_var();
     tile.unrolled.push_back(within.node().ivalue);
@@ -233,7 +234,7 @@ void GpuContraction::accumulate(const TileBody& tile, int64_t acc, kir::Block& o
       {kir::Accumulate{acc, tile.index, tile.sinks.front().body, {}}});
 }
 
-/// Emits the reduction loops of one split of split-K. Inner loops are unrolled while the body stays
+/// Emits the reduction loops of one slice of split-K. Unrolls inner loops while the body stays
 /// small.
 kir::Block& GpuContraction::emit_reduction_loops(TileBody& tile, kir::Block& out) {
   const Vars vars = tile.sinks.front().reduce;
@@ -308,7 +309,7 @@ kir::Kernel GpuContraction::tile_per_team_kernel() {
 
   Vars order = sum.reduce;
   std::ranges::reverse(order);
-  if (order.back() != lane_var_) {  // lane_var_ varies fastest, unless split-K splits it
+  if (order.back() != lane_var_) {  // lane_var_ varies fastest, unless split-K divides it
     const auto it = std::ranges::find(order, lane_var_);
     std::rotate(order.begin(), it, it + 1);
   }
@@ -352,8 +353,8 @@ void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Exp
   out.insert(out.end(), stores.begin(), stores.end());
 }
 
-/// Returns the second kernel of split-K, which adds the partial sums of each result in the order of
-/// the splits.
+/// Returns the second kernel of split-K. It adds the partial sums of each result in the order of
+/// the slices.
 kir::Kernel GpuContraction::split_k_reduction_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();

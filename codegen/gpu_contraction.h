@@ -9,15 +9,16 @@
 
 namespace fluid {
 
-/// GPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of which
-/// several results read the same operands. By default each thread computes a tile of results, and
+/// GPU schedule for a contraction with an elementwise epilogue. A contraction is a sum whose
+/// operands are shared by several results. By default each thread computes a tile of results, and
 /// adjacent threads compute adjacent tiles. If the operands are contiguous along the reduction, the
 /// threads of a team divide the terms of a tile among themselves and add their partial sums. If
-/// there are too few threads to fill the GPU, the reduction is split (split-K). A second kernel
-/// then adds the partial sums in order.
+/// there are too few threads to fill the GPU, split-K divides the reduction into slices, and a
+/// second kernel adds the partial sums of the slices in order.
 class GpuContraction {
  public:
-  /// Returns the schedule of the builder's group, or nullopt if it does not apply to the group.
+  /// Returns the schedule of the builder's group, or nullopt if this schedule does not apply to the
+  /// group.
   static std::optional<GpuContraction> match(KernelBuilder& builder);
   std::vector<kir::Kernel> emit();
 
@@ -26,14 +27,14 @@ class GpuContraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  /// The sinks of one tile. In them each tiled result variable is replaced by an expression of the
-  /// tile index and the variables `unrolled`.
+  /// The sinks of one tile. In their expressions, a function of the tile index and of the variables
+  /// `unrolled` replaces each tiled result variable.
   struct TileBody {
     std::vector<FlatSink> sinks;
     Vars unrolled;  ///< variables of the unrolled loops, one per tiled variable
-    /// The variables `unrolled` as expressions: an index into the tile.
+    /// Index of an element in the tile: the variables `unrolled` as expressions.
     std::vector<Expr> index;
-    /// Conditions for an element of the tile to be inside the result.
+    /// An element of the tile is inside the result if all these conditions hold.
     std::vector<Expr> in_bounds;
   };
   explicit GpuContraction(KernelBuilder& builder) : b_(builder) {}
@@ -50,7 +51,8 @@ class GpuContraction {
   kir::Kernel tile_per_thread_kernel();
   kir::Kernel tile_per_team_kernel();
   kir::Kernel split_k_reduction_kernel();
-  TileBody bind_tile(kir::Block*& at, const Expr& tile_index);
+  TileBody bind_tile(kir::Block*& block, const Expr& tile_index);
+  // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_tile_loops(const TileBody& tile, kir::Block& out);
   kir::Block& emit_reduction_loops(TileBody& tile, kir::Block& out);
   void accumulate(const TileBody& tile, int64_t acc, kir::Block& out);
@@ -64,10 +66,10 @@ class GpuContraction {
   int64_t lane_var_ = -1;  ///< variable along which adjacent threads compute adjacent elements
   bool lanes_reduced_ = false;
   std::vector<Tile> tiles_;
-  /// Number of split-K splits of the first reduced variable; 1: no split-K.
+  /// Number of slices into which split-K divides the first reduction variable; 1: no split-K.
   int64_t splits_ = 1;
-  int64_t split_var_ = -1;  ///< loop variable of the split-K split index
-  /// Index of the buffer of split-K partial sums, shape [splits, results].
+  int64_t split_var_ = -1;  ///< loop variable that counts the slices of split-K
+  /// Index of the buffer that holds the partial sums of split-K, of shape [slices, results].
   int64_t partial_sums_ = -1;
 };
 

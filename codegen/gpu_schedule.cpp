@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-// Maximum team size; the registers of an SM suffice for several teams.
+// Maximum team size. At this size, the registers of an SM suffice for several teams.
 constexpr int64_t kMaxTeam = 256;
 constexpr int64_t kMaxSingleTeam = 512;  // maximum team size if the kernel has only one block
 constexpr int64_t kMaxLanes = 8;
@@ -98,8 +98,9 @@ bool multiple_of(const Expr& e, int64_t n) {
   }
 }
 
-/// Whether `offset` does not depend on `var`, or is contiguous and aligned: it grows by 1 with
-/// `var`, and is a multiple of `lanes` whenever `var` is.
+/// Whether `offset` is independent of `var`, or is contiguous and aligned. Contiguous and aligned
+/// means that `offset` grows by 1 with `var` and is a multiple of `lanes` if `var` is a multiple of
+/// `lanes`.
 bool is_vectorizable(const Expr& offset, int64_t var, int64_t lanes) {
   const std::optional<Affine> affine = as_affine(offset);
   if (!affine) return false;
@@ -111,8 +112,9 @@ bool is_vectorizable(const Expr& offset, int64_t var, int64_t lanes) {
          });
 }
 
-/// Returns the number of elements in the vectors of a thread. If all accesses in vector loops are
-/// contiguous and aligned, a vector has 16 bytes of the widest dtype; else it has one element.
+/// Returns the number of elements in each vector that a thread processes. If all accesses in vector
+/// loops are contiguous and aligned, a vector has 16 bytes of the widest dtype; else it has one
+/// element.
 int64_t choose_vector_width(const kir::Kernel& kernel) {
   int64_t widest = 1;
   auto bytes = [&](int64_t buffer) {
@@ -172,7 +174,8 @@ void choose_team(kir::Kernel& kernel) {
 
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name) {
   if (const ir::Op* op = loops_op(body)) {
-    std::vector<kir::Kernel> kernels = split_at_finish(loops_kernel(*op, name, KernelDevice::cuda));
+    std::vector<kir::Kernel> kernels =
+        split_off_finish(loops_kernel(*op, name, KernelDevice::cuda));
     for (kir::Kernel& kernel : kernels) choose_team(kernel);
     return kernels;
   }
@@ -185,7 +188,7 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
   }
   KernelBuilder b(group, name, kGpu);
   emit_sweeps(b);
-  std::vector<kir::Kernel> kernels = split_at_finish(std::move(b.kernel));
+  std::vector<kir::Kernel> kernels = split_off_finish(std::move(b.kernel));
   for (kir::Kernel& kernel : kernels) choose_team(kernel);
   if (!leaves_gpu_idle(group, kernels)) return kernels;
   kernels = schedule_in_stages(group, name);

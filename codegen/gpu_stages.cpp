@@ -8,9 +8,10 @@
 namespace fluid {
 namespace {
 
-/// Threshold for several kernels: how many elements a thread of the sweep schedule may process
-/// beyond its share among kBusyThreads threads. With four loads in flight at 0.6 us each, 100
-/// elements take 15 us. The launches of two or three kernels take less.
+/// Maximum number of extra elements that a thread of the sweep schedule may process, compared with
+/// an even distribution over kBusyThreads threads. Above it, the group becomes several kernels.
+/// With four loads in flight and 0.6 us per load, 100 elements take 15 us, more than the launches
+/// of two or three kernels.
 constexpr double kMaxExtraElements = 100;
 constexpr double kMinSplitTerms = 8;  // minimum number of terms of a partial reduction
 // Approximate number of elements that a thread processes.
@@ -41,8 +42,8 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the ids of the sinks of a stage, grouped by equal loops: either the reductions, or the
-  /// maps that are not deferred.
+  /// Returns the ids of the sinks of a stage, grouped by equal loops. Selects either the reductions
+  /// or the maps that are not deferred.
   std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
@@ -57,10 +58,11 @@ class Stages {
     return sets;
   }
 
-  /// Finds the deferred maps, which kernels at the end compute. These elementwise sinks run over
-  /// exactly the row variables of a GroupPart, for example to update running statistics. They may
-  /// be computed in place, because each iteration reads only elements of the row that it writes. A
-  /// deferred map must not read an input that an earlier map may overwrite.
+  /// Finds the deferred maps, which the last kernels compute. A deferred map is an elementwise sink
+  /// whose loops run over exactly the row variables of a GroupPart, for example an update of
+  /// running statistics. It may be computed in place, because each iteration reads only elements of
+  /// the row that it writes. A deferred map must not read an input that an earlier map may
+  /// overwrite.
   void find_deferred_maps() {
     const Group& group = base_.group;
     // Output index -> id of the elementwise sink that computes it.
@@ -91,8 +93,8 @@ class Stages {
     return found;
   }
 
-  /// Returns the sink in flat form. It loads reduction results of earlier kernels from their
-  /// buffers.
+  /// Returns the sink in flat form. The flat sink loads reduction results of earlier kernels from
+  /// their buffers.
   FlatSink flat(KernelBuilder& b, int id) const {
     return flatten(b, id, [&](const Expr& let) {
       const ReductionRead read = reduction_of(let);
@@ -133,9 +135,9 @@ class Stages {
     emit(b, std::move(sinks), {.rows_in_lanes = false});
   }
 
-  /// Emits a kernel that computes partial reductions, over all reduced variables except `split`.
-  /// Returns the index of the buffer of partial results of each reduction. The partial results are
-  /// indexed by `split` and by the variables that are not reduced.
+  /// Emits a kernel that computes partial reductions over all reduction variables except `split`.
+  /// Returns, for each reduction, the index of the buffer that holds its partial results. The
+  /// partial results are indexed by `split` and by the result variables.
   std::vector<int64_t> emit_partial_reductions(const std::vector<int>& ids, const Vars& split) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
@@ -146,7 +148,7 @@ class Stages {
       sink.reduce = without(sink.reduce, split);
       sink.result_index = row_major_index(b, sink.out);
       sink.result_elements = element_count(b, sink.out);
-      partial.push_back(base_.scratch(sink.acc, sink.result_elements));
+      partial.push_back(base_.add_scratch_buffer(sink.acc, sink.result_elements));
       sink.stores = {{0, sink.result_index}};
       sink.buffers = {partial.back()};
       sink.unrounded = true;
@@ -155,8 +157,8 @@ class Stages {
     return partial;
   }
 
-  /// Returns the reduced variables that index the partial results, outermost first. Empty: one
-  /// kernel computes the whole reduction.
+  /// Returns the reduction variables that index the partial results, outermost first. Returns an
+  /// empty list if one kernel computes the whole reduction.
   Vars split_vars(const GroupSink& s) const {
     Vars split;
     if (s.combine == Combine::argmax) return split;
@@ -172,14 +174,14 @@ class Stages {
     return split;
   }
 
-  /// If a later kernel reads the results of the reduction, adds scratch buffers for them and stores
-  /// to these buffers.
+  /// If a later kernel reads the results of the reduction, adds scratch buffers and stores the
+  /// results to them.
   void store_if_consumed(FlatSink& sink) {
     if (!sink.source->read_by_sink) return;
     for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
       const DType dtype = compute_dtype(sink.source->op->results[r].type.dtype);
       int64_t& buffer = stored_[static_cast<size_t>(sink.id)][r];
-      buffer = base_.scratch(dtype, sink.result_elements);
+      buffer = base_.add_scratch_buffer(dtype, sink.result_elements);
       sink.stores.push_back({static_cast<int>(r), sink.result_index});
       sink.buffers.push_back(buffer);
     }
@@ -196,7 +198,7 @@ class Stages {
     kernels_.push_back(std::move(b.kernel));
   }
 
-  KernelBuilder base_;  ///< template of each kernel: has all buffers that exist so far
+  KernelBuilder base_;  ///< copied for each kernel; has all buffers that exist so far
   std::string name_;
   std::set<int> deferred_;       ///< ids of the deferred maps
   std::vector<Buffers> stored_;  ///< scratch buffers of reduction results, indexed by sink id

@@ -15,7 +15,7 @@
 
 namespace fluid {
 
-/// Number of threads that hides the memory latency of a GPU.
+/// Number of threads needed to hide the memory latency of a GPU.
 constexpr double kBusyThreads = 32 * 1024;
 
 /// Whether the sweep schedule leaves most of a GPU idle and schedule_in_stages() would not. `sweep`

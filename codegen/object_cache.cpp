@@ -98,8 +98,8 @@ std::optional<std::string_view> content_of(std::string_view bytes) {
   return bytes;
 }
 
-/// The process-wide listener for cache errors, and for each kind of error whether one has occurred.
-/// Only the first error of a kind is reported.
+/// The process-wide listener for cache errors, and one flag per kind of error. A flag is set when
+/// an error of its kind occurs, so that later errors of this kind are not reported.
 struct CacheErrors {
   std::mutex mutex;
   std::function<void(const std::string&)> listener;
@@ -127,8 +127,8 @@ void report_write(const std::string& directory, int error) {
                   "': " + std::strerror(error));
 }
 
-/// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or the name of the
-/// temporary file from which an entry is renamed.
+/// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or of a temporary file
+/// that becomes an entry when it is renamed.
 bool names_entry(std::string_view name) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr size_t kKeyEnd = 33;
@@ -146,8 +146,8 @@ bool is_entry(const fs::path& path) {
   return file.get() >= 0 && beginning_of(file.get(), kAnyVersion.size()) == kAnyVersion;
 }
 
-/// Lists the entries of a directory, and the temporary files that dead processes left there. Skips
-/// files that disappear meanwhile.
+/// Lists the entries of a directory and the abandoned temporary files in it. Skips files that
+/// disappear during the listing.
 std::vector<Entry> entries_of(const fs::path& directory) {
   const auto abandoned = fs::file_time_type::clock::now() - kAbandonedAfter;
   std::vector<Entry> entries;
@@ -187,8 +187,8 @@ ObjectCache ObjectCache::for_kernels(std::string directory, int64_t limit) {
 ObjectCache::ObjectCache(std::string directory, int64_t limit)
     : directory_(std::move(directory)), limit_(limit) {
   if (directory_.empty()) return;
-  std::error_code found_by_put;
-  fs::create_directories(directory_, found_by_put);
+  std::error_code found_by_store;
+  fs::create_directories(directory_, found_by_store);
 }
 
 void ObjectCache::set_error_listener(std::function<void(const std::string&)> listener) {
@@ -197,7 +197,7 @@ void ObjectCache::set_error_listener(std::function<void(const std::string&)> lis
   cache_errors().notified_of_entry = cache_errors().notified_of_write = false;
 }
 
-std::string ObjectCache::key_of(const std::string& text) {
+std::string ObjectCache::hash_digits(const std::string& text) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   constexpr char kDigits[] = "0123456789abcdef";
   std::string key;
@@ -239,7 +239,7 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
   return std::string(content->substr(key.size() + 1));
 }
 
-void ObjectCache::put(const std::string& key, const std::string& object) const {
+void ObjectCache::store(const std::string& key, const std::string& object) const {
   if (directory_.empty()) return;
   static std::atomic<int> serial = 0;
   const std::string path = (fs::path(directory_) / (key + kSuffix)).string();

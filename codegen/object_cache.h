@@ -15,17 +15,18 @@ class ObjectCache {
  public:
   /// An empty `directory` disables the cache. `limit` is in bytes.
   ObjectCache(std::string directory, int64_t limit);
-  /// Returns the object that is stored under `key`, which is "k" and the digits of key_of().
-  /// Returns nullopt if there is no valid entry: it is missing, not a regular file, of another key,
-  /// or damaged. Removes a damaged entry. Never blocks, even if the entry is a FIFO.
+  /// Returns the object that is stored under `key`, which is "k" followed by the digits that
+  /// hash_digits() returns. Returns nullopt if the entry is missing, is not a regular file, has
+  /// another key or is damaged. Removes a damaged entry. Never blocks, even if the entry is a FIFO.
   std::optional<std::string> find(const std::string& key) const;
-  void put(const std::string& key, const std::string& object) const;
+  void store(const std::string& key, const std::string& object) const;
   /// Removes the least recently used entries until the total size of the entries is within the
   /// limit.
   void evict() const;
 
-  /// Sets the process-wide error listener. It receives one line of text for the first unusable
-  /// entry, and one for the first entry that cannot be written. It is called from any thread.
+  /// Sets the process-wide error listener. The listener receives one line of text for the first
+  /// unusable entry, and one for the first entry that cannot be written. The listener may be called
+  /// from any thread.
   static void set_error_listener(std::function<void(const std::string&)> listener);
 
   /// Returns the cache of compiled kernels in `directory`. If `directory` is empty, uses the
@@ -35,7 +36,7 @@ class ObjectCache {
   static ObjectCache for_kernels(std::string directory, int64_t limit);
 
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.
-  static std::string key_of(const std::string& text);
+  static std::string hash_digits(const std::string& text);
 
  private:
   std::string directory_;

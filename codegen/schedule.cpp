@@ -77,8 +77,8 @@ Expr Finish::load_stored(const Expr& let) {
   return load_reduction_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
 }
 
-/// Stores one element of the results of a reduction: to the outputs, and to scratch buffers if
-/// later sinks of the finish read it.
+/// Stores one element of each result of a reduction to the outputs. Also stores it to scratch
+/// buffers if later sinks of the finish read it.
 void Finish::store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out) {
   const GroupSink& source = *sink.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
@@ -88,7 +88,7 @@ void Finish::store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Bl
     const Expr value = append_let(b_, scalar::cast(result, dtype), out);
     if (source.read_by_sink) {
       int64_t& buffer = stored_[sink.id].buffers[r];
-      if (buffer < 0) buffer = b_.scratch(dtype, sink.result_elements);
+      if (buffer < 0) buffer = b_.add_scratch_buffer(dtype, sink.result_elements);
       out.push_back({kir::StoreTo{buffer, sink.result_index, value, {}}});
     }
     for (size_t i = 0; i < sink.stores.size(); ++i) {

@@ -5,13 +5,14 @@
 
 namespace fluid {
 
-/// Schedules a fused group for the CPU. Returns its kernel. `body` is the body of the fused op:
-/// "arg" ops (attribute `index`), either ops that lower to Map or Reduce or one that lowers to
-/// Loops, and outputs in the order of the results of the fused op. The buffers of the kernel are
-/// one per arg, one per output, then scratch buffers, then error words if an index is
-/// data-dependent. The error words are i64[inputs, 2]: for each input, 1 if it was read out of
-/// range, and the index. Without an error all words are zero. If several indices are out of range,
-/// the words hold one of them: threads race, but the writes of a word are atomic.
+/// Schedules a fused group for the CPU. Returns its kernel. `body` is the body of the fused op.
+/// Apart from "arg" ops (attribute `index`), it holds either ops that lower to Map or Reduce, or a
+/// single op that lowers to Loops. Its outputs are in the order of the results of the fused op. The
+/// kernel has one buffer per arg and one per output, then scratch buffers. If an index is
+/// data-dependent, the last buffer holds error words i64[inputs, 2]. If an index into an input is
+/// out of range, the two words of this input are 1 and the index. Without an error all words are
+/// zero. If several indices are out of range, the words hold one of them: threads race, but the
+/// writes of a word are atomic.
 kir::Kernel schedule(const ir::Graph& body, const std::string& name);
 
 }  // namespace fluid

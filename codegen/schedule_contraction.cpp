@@ -9,32 +9,34 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-// Vector registers for accumulators; the other registers hold operands.
+// Number of vector registers for accumulators; the other registers hold operands.
 constexpr int64_t kAccumulators = 24;
-constexpr double kMinInFlight = 8;  // independent multiply-adds that hide the latency of one
-// A broadcast load folds into the multiply-add, which costs 1.
+// Minimum number of independent multiply-adds in flight, to hide the latency of each one.
+constexpr double kMinInFlight = 8;
+// Cost of a broadcast load. It is low, because the load folds into the multiply-add, which costs 1.
 constexpr double kBroadcastCost = 0.5;
 constexpr double kGatherCost = 16;
-// Maximum cost of a product; above it the sweep schedule is used.
+// Maximum cost per multiply-add. Above it, the sweep schedule is used.
 constexpr double kMaxContractionCost = 3;
 // Minimum number of terms; shorter sums use the sweep schedule.
 constexpr double kMinContractionTerms = 9;
-constexpr double kMaxUnrolledProducts = 300;  // maximum multiply-adds in the innermost loop's body
+// Maximum number of multiply-adds in the body of the innermost loop.
+constexpr double kMaxUnrolledProducts = 300;
 constexpr double kBlockProducts = 200e3;
-// Tile size in the remainder of an extent that has larger tiles.
+// Tile size in the remainder of an extent, if the full tiles are larger.
 constexpr int64_t kRemainderTile = 4;
 // Maximum number of vector accumulators of a tile that spans several vectors along the vector
 // variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
-// Bytes of the operands that a strip reads; they fit the L1 cache.
+// Size in bytes of the operands that a strip reads. They fit in the L1 cache.
 constexpr double kStripBytes = 20e3;
-// Maximum vector accumulators in memory: 40 KiB of stack.
+// Maximum number of vector accumulators in memory. They take 40 KiB of stack.
 constexpr int64_t kMaxMemoryVectors = 640;
 constexpr double kMinBlocks = 16;  // minimum number of blocks, so that all threads have work
 
-/// Returns the cost of one access at `offset` if lanes run along `vector_var`. A multiply-add
-/// costs 1.
+/// Returns the cost of one access at `offset` if `vector_var` is vectorized. A multiply-add costs
+/// 1.
 double access_cost(const Expr& offset, int64_t vector_var) {
   if (!depends_on(offset, vector_var)) return kBroadcastCost;
   const std::optional<Affine> affine = as_affine(offset);
@@ -89,7 +91,7 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
   return c;
 }
 
-/// Returns the operand loads of one product, with their costs if lanes run along `vector_var`.
+/// Returns the operand loads of one product, with their costs if `vector_var` is vectorized.
 std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_var) const {
   std::vector<OperandLoad> loads;
   for (const Expr& offset : load_offsets(sinks_.front().body)) {
@@ -98,8 +100,8 @@ std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_
   return loads;
 }
 
-/// Returns the cost of the stores of a result and of the loads of its epilogue, divided by the
-/// number of products in the result. Lanes run along `vector_var`.
+/// Returns the cost of the stores of a result and of the loads of its epilogue, if `vector_var` is
+/// vectorized. The cost is divided by the number of products in the result.
 double Contraction::result_access_cost(int64_t vector_var) const {
   double cost = 0;
   for (const FlatSink& s : sinks_) {
@@ -166,7 +168,7 @@ void Contraction::choose_tiles() {
   double best = tile_cost(loads, {}, {});
   auto consider = [&](const Tile& a, const Tile& b) {
     const double cost = tile_cost(loads, a, b);
-    // Breaks ties in favour of the tiles of the innermost variables, because their loads are
+    // Breaks ties in favour of tiles along the innermost variables, because their loads are
     // contiguous.
     if (cost > best + 1e-9) return;
     best = cost;
@@ -201,9 +203,10 @@ double Contraction::operand_bytes(const Vars& vars) const {
   return bytes;
 }
 
-/// Chooses the result variables whose accumulators are in memory, for example the taps of a filter
-/// gradient. Their results read the same operands, which do not fit the cache. One block then
-/// computes all these results, and runs the reduction in strips whose operands fit the cache.
+/// Chooses the result variables whose accumulators are in memory, for example the filter taps in a
+/// filter gradient. The results along these variables read the same operands, which do not fit in
+/// the cache. One block therefore computes all these results and divides the reduction into strips
+/// whose operands fit in the cache.
 void Contraction::choose_memory_vars() {
   const FlatSink& sum = sinks_.front();
   const Vars reduced = without(sum.reduce, {vector_});
@@ -343,7 +346,7 @@ int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
 
 int64_t Contraction::vector_lanes() const { return 64 / size_of(sinks_.front().acc); }
 
-/// Emits the range `chunk_` of the vector variable in strips of `vectors` vectors, then its
+/// Emits code for the range `chunk_` of the vector variable: strips of `vectors` vectors, then the
 /// remainder.
 void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
                               int64_t vectors, kir::Block& out) {
@@ -375,7 +378,7 @@ kir::Block& Contraction::emit_tile_loops(const Vars& tile_vars, kir::Block& out)
   return *at;
 }
 
-/// Emits the reduction loops. Inner loops are unrolled while the body stays small.
+/// Emits the reduction loops. Unrolls inner loops while the body stays small.
 kir::Block& Contraction::emit_reduction_loops(const Vars& vars, double copies, kir::Block& out) {
   size_t serial = vars.size();
   while (!lanes_reduced_ && serial > 0) {

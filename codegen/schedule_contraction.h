@@ -15,13 +15,15 @@ namespace fluid {
 std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
 
 /// CPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products
-/// of which several results read the same operands. Vectorizes a variable along which loads are
+/// whose operands are shared by several results. Vectorizes a variable along which loads are
 /// contiguous. Up to two result variables are tiled, so that one load feeds several accumulators. A
-/// tile with few results accumulates several vectors at once. A long reduction runs in strips that
-/// fit the cache. All results that read a strip are updated before the next strip.
+/// tile with few results accumulates several vectors at once. A long reduction is divided into
+/// strips whose operands fit in the cache. All results that read a strip are updated before the
+/// next strip.
 class Contraction {
  public:
-  /// Returns the schedule of the builder's group, or nullopt if it does not apply to the group.
+  /// Returns the schedule of the builder's group, or nullopt if this schedule does not apply to the
+  /// group.
   static std::optional<Contraction> match(KernelBuilder& builder);
   /// Sets the body and the number of blocks of the builder's kernel.
   void emit();
@@ -59,6 +61,7 @@ class Contraction {
                    kir::Block& out);
   void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const VectorLoop& lanes,
                  kir::Block& out);
+  // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_memory_loops(kir::Block& out);
   kir::Block& emit_tile_loops(const Vars& tile_vars, kir::Block& out);
   kir::Block& emit_reduction_loops(const Vars& vars, double copies, kir::Block& out);
@@ -67,10 +70,10 @@ class Contraction {
   std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
   Vars rows_;
   int64_t vector_ = -1;
-  bool lanes_reduced_ = false;  ///< whether the vector variable is a reduced variable
+  bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
-  Vars memory_vars_;   ///< result loops of a tile whose accumulators are in memory
-  int64_t strip_ = 0;  ///< iterations of the first reduced variable per strip
+  Vars memory_vars_;   ///< result variables whose accumulators are in memory
+  int64_t strip_ = 0;  ///< iterations of the first reduction variable per strip
   VectorLoop chunk_;
   std::map<int64_t, int64_t> sizes_;  ///< unrolled variable of a tile -> extent
 };

@@ -15,7 +15,7 @@ DType accumulator(const GroupSink& sink) {
   return i64;
 }
 
-/// Returns the indices of a read, clamps those that are data-dependent, and adds a bounds check of
+/// Returns the indices of a read, with the data-dependent ones clamped. Adds a bounds check for
 /// each clamped index to `sink`.
 std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
@@ -126,8 +126,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // Gives the sinks of the finish variables of their own, because a sweep may rename the variables
-  // of its sinks.
+  // Gives fresh variables to the sinks that run in the finish. A sweep may rename the variables of
+  // its own sinks, and this must not affect the finish.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -149,13 +149,13 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   next_let = 2 * static_cast<int64_t>(group.sinks.size());
 }
 
-int64_t KernelBuilder::scratch(DType dtype, Dim elements) {
+int64_t KernelBuilder::add_scratch_buffer(DType dtype, Dim elements) {
   kernel.buffers.push_back({"scratch" + std::to_string(kernel.buffers.size()), dtype, elements,
                             kir::Buffer::Role::scratch});
   return static_cast<int64_t>(kernel.buffers.size()) - 1;
 }
 
-Expr KernelBuilder::constant(int64_t value) {
+Expr KernelBuilder::load_constant(int64_t value) {
   std::vector<int64_t>& values = kernel.constants;
   const auto is_constants = [](const kir::Buffer& b) {
     return b.role == kir::Buffer::Role::constants;
@@ -173,7 +173,7 @@ Expr KernelBuilder::constant(int64_t value) {
 Expr offset_of(const Type& type, const std::vector<Expr>& index) {
   std::vector<Expr> outer = index;
   std::vector<Dim> sizes(type.shape.begin(), type.shape.end());
-  // (index within a layout block, block size), innermost last.
+  // Pairs (index within a block of the layout, block size), innermost last.
   std::vector<std::pair<Expr, int64_t>> inner;
   std::vector<size_t> order(index.size());
   for (size_t d = 0; d < order.size(); ++d) order[d] = d;
@@ -215,19 +215,19 @@ Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer) 
 /// that differ only in their random streams share a kernel.
 Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
-  // Arguments 1 and 2 hold the two words of the stream, or the counter and the stream.
+  // Arguments 1 and 2 are the two 32-bit halves of the stream id, or a counter and the stream id.
   for (const size_t i : {1, 2}) {
-    if (is_constant(args[i])) args[i] = builder.constant(args[i].node().ivalue);
+    if (is_constant(args[i])) args[i] = builder.load_constant(args[i].node().ivalue);
   }
   return scalar::philox(args[0], args[1], args[2], args[3]);
 }
 
-FlatSink flatten(KernelBuilder& builder, int id,
+FlatSink flatten(KernelBuilder& builder, int sink_id,
                  const std::function<Expr(const Expr& let)>& resolve) {
-  const GroupSink& source = builder.group.sinks[static_cast<size_t>(id)];
+  const GroupSink& source = builder.group.sinks[static_cast<size_t>(sink_id)];
   FlatSink sink;
   sink.source = &source;
-  sink.id = id;
+  sink.id = sink_id;
   sink.out = without_unit_dims(source.out);
   sink.reduce = without_unit_dims(source.reduce);
   sink.acc = accumulator(source);
@@ -264,11 +264,11 @@ FlatSink flatten(KernelBuilder& builder, int id,
   return sink;
 }
 
-void substitute(FlatSink& sink, int64_t var, const Expr& by) {
+void substitute(FlatSink& sink, int64_t var, const Expr& replacement) {
   auto apply = [&](Expr& e) {
     if (!e) return;
     e = rewrite(e, [&](const Expr& n) {
-      return n.op() == ScalarOp::var && n.node().ivalue == var ? by : Expr();
+      return n.op() == ScalarOp::var && n.node().ivalue == var ? replacement : Expr();
     });
   };
   apply(sink.body);
@@ -280,8 +280,8 @@ void substitute(FlatSink& sink, int64_t var, const Expr& by) {
     apply(c.index);
   }
   for (Vars* vars : {&sink.out, &sink.reduce}) {
-    if (by.op() == ScalarOp::var) {
-      std::ranges::replace(*vars, var, by.node().ivalue);
+    if (replacement.op() == ScalarOp::var) {
+      std::ranges::replace(*vars, var, replacement.node().ivalue);
     } else {
       std::erase(*vars, var);
     }

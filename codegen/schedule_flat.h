@@ -1,6 +1,6 @@
 #pragma once
 
-// Flat form of a group: its reads and stores are offsets into flat buffers. All schedules start
+// Flat form of a group: its loads and stores address flat buffers by offset. All schedules start
 // from this form.
 
 #include <vector>
@@ -17,36 +17,37 @@ using Vars = std::vector<int64_t>;
 struct IndexCheck {
   Expr out_of_range;
   Expr index;
-  int64_t input;  ///< input that is read: index into Group::inputs
+  int64_t input;  ///< index into Group::inputs of the input that is read
 };
 
-/// A sink of the group (a map or a reduction), in which loads and stores have flat offsets.
+/// A sink of the group (a map or a reduction) whose loads and stores have flat offsets.
 struct FlatSink {
   const GroupSink* source = nullptr;
-  int id = 0;        ///< index into Group::sinks
-  Vars out, reduce;  ///< result and reduced variables, without those of extent 1
-  /// The value to store or to reduce. It reads buffers by loads. It reads reductions of the same
-  /// row by Lets: Let 2 * s + r is result r of the reduction with sink id s.
+  int id = 0;  ///< index into Group::sinks
+  /// Loop variables of the result and of the reduction, except those of extent 1.
+  Vars out, reduce;
+  /// The value to store or to reduce. It consists of loads from buffers and of Lets that read
+  /// reductions of the same row: Let 2 * s + r is result r of the reduction with sink id s.
   Expr body;
   DType acc = DType::f32;  ///< dtype of the accumulator of a reduction
-  Expr position;           ///< for argmax: row-major index over the reduced variables
+  Expr position;           ///< for argmax: row-major index over the reduction variables
   std::vector<std::pair<int, Expr>> stores;  ///< (result number, offset) of each store
   std::vector<int64_t> buffers;              ///< buffer index of each store
   std::vector<IndexCheck> checks;
-  Expr result_index;       ///< row-major index of the element in the result of the reduction
-  Dim result_elements;     ///< number of elements in the result of the reduction
-  bool unrounded = false;  ///< stores the result in the dtype of the accumulator
+  Expr result_index;       ///< for a reduction: row-major index of the result element
+  Dim result_elements;     ///< for a reduction: number of elements of the result
+  bool unrounded = false;  ///< whether the result is stored in the dtype of the accumulator
   bool is_reduction() const { return source->combine.has_value(); }
 };
 
-/// Properties of the target processor that schedules use.
+/// Properties of the target processor, for use in schedules.
 struct Processor {
   bool gpu = false;
-  int64_t lanes = 16;                   ///< elements that one load instruction reads
+  int64_t lanes = 16;                   ///< number of elements that one load instruction reads
   double block_operations = 48 * 1024;  ///< approximate number of scalar operations per block
-  /// Block sizes are multiples of this, if a row variable is vectorized.
+  /// If a row variable is vectorized, block sizes are multiples of this number.
   int64_t row_multiple = 64;
-  int64_t max_partials = 128;  ///< maximum number of blocks, if each has partial results
+  int64_t max_partials = 128;  ///< maximum number of blocks, if each stores partial results
 };
 /// Properties of CPUs. A block takes some microseconds.
 inline constexpr Processor kCpu;
@@ -61,22 +62,23 @@ struct KernelBuilder {
   Group group;
   kir::Kernel kernel;  ///< buffers: inputs, outputs, then others in order of creation
   int64_t next_var = 0;
-  int64_t next_let = 0;  ///< starts at 2 * sinks; smaller Let ids are results of reductions
+  int64_t next_let = 0;  ///< next free Let id; ids below 2 * sinks are results of reductions
   int64_t next_acc = 0;
   bool checks = false;  ///< whether a sink has a data-dependent index
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
-  int64_t scratch(DType dtype, Dim elements);  ///< adds a scratch buffer and returns its index
+  int64_t add_scratch_buffer(DType dtype, Dim elements);  ///< returns the index of the buffer
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
   /// element of this buffer.
-  Expr constant(int64_t value);
+  Expr load_constant(int64_t value);
   /// Returns the extent of a variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
-  std::vector<Dim> extents;  ///< indexed by variable; collapse_vars() appends more
+  /// Indexed by variable; collapse_vars() enlarges the extents of merged variables.
+  std::vector<Dim> extents;
 };
 
-/// Returns `vars` without its elements -1, which stand for dims of extent 1.
+/// Returns `vars` with the entries -1 removed. Such an entry stands for a dim of extent 1.
 Vars without_unit_dims(const Vars& vars);
 /// Return the row-major index over the loops `vars`, and the number of elements in their index
 /// space.
@@ -100,16 +102,16 @@ Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {}
 /// the reduction in row-major order.
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer);
 
-/// Returns the sink with id `sink` in flat form. `resolve` returns the replacement of a Let that
+/// Returns the sink with id `sink_id` in flat form. `resolve` returns the replacement of a Let that
 /// reads the result of a reduction.
-FlatSink flatten(KernelBuilder& builder, int sink,
+FlatSink flatten(KernelBuilder& builder, int sink_id,
                  const std::function<Expr(const Expr& let)>& resolve);
 
 /// Merges pairs of variables that always occur as a * extent(b) + b into one variable, so that one
 /// loop replaces two. Removes merged variables from `rows`, too.
 void collapse_vars(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows);
 
-/// Replaces `var` by the expression `by` everywhere in the sink.
-void substitute(FlatSink& sink, int64_t var, const Expr& by);
+/// Replaces the variable `var` by `replacement` in all expressions of the sink.
+void substitute(FlatSink& sink, int64_t var, const Expr& replacement);
 
 }  // namespace fluid

@@ -38,7 +38,7 @@ Expr append_let(KernelBuilder& builder, const Expr& e, kir::Block& block);
 Expr read_let(int64_t id, DType dtype);
 
 /// Rates how well a sink vectorizes along a variable. `accesses` is the weighted number of loads
-/// and stores of the sink. `score` is the same sum, but counts only accesses of stride 1 fully.
+/// and stores of the sink. `score` is the same sum, but accesses whose stride is not 1 count less.
 struct VectorizationScore {
   double score = 0;
   double accesses = 0;
@@ -51,7 +51,8 @@ double lane_utilization(const Dim& extent, int64_t lanes = kCpu.lanes);
 
 /// Batch size that cost estimates assume.
 inline constexpr int64_t kNominalBatch = 64;
-/// Return the extent, and the trip count of the loops over `vars`, for a batch of kNominalBatch.
+/// Return estimates for a batch of kNominalBatch: an extent, and the trip count of the loops over
+/// `vars`.
 double estimated_extent(const Dim& extent);
 double estimated_trip_count(const KernelBuilder& builder, const Vars& vars);
 /// Returns the approximate number of scalar operations in one evaluation of the body of the sink.
@@ -68,7 +69,8 @@ Expr ceil_div(const Expr& a, int64_t n);
 /// Returns the trip count of the loops over `vars`, the product of their extents.
 Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 
-/// Returns a read of an accumulator as `dtype`. With `lanes`, reads the total over its lanes.
+/// Returns an expression that reads an accumulator as `dtype`. If `lanes` is true, it reads the
+/// total over the lanes.
 Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes);
 /// Returns an expression that reads the index held by an argmax accumulator, as i64. `value_dtype`
 /// is the dtype of the values that the accumulator compares.

@@ -6,7 +6,8 @@
 namespace fluid {
 namespace {
 
-// Maximum results of a reduction in registers; others are in memory.
+// If a reduction over rows has at most this many results, its accumulators are in registers;
+// otherwise they are in memory.
 constexpr int64_t kMaxAccumulators = 8;
 constexpr double kMaxUnrolled = 32;  // maximum number of copies of an unrolled loop body
 // Trip count that keeps the largest team of a GPU busy.
@@ -63,8 +64,8 @@ Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
     p.stride = max_blocks_;
     Dim elements = p.sink->result_elements;
     elements.size *= max_blocks_;
-    p.buffer = b_.scratch(p.sink->acc, elements);
-    if (p.sink->position) p.positions = b_.scratch(i64, elements);
+    p.buffer = b_.add_scratch_buffer(p.sink->acc, elements);
+    if (p.sink->position) p.positions = b_.add_scratch_buffer(i64, elements);
   }
 }
 
@@ -235,8 +236,8 @@ void Sweep::partition_rows() {
 }
 
 /// Returns the number of items per block. An item is an iteration of the loops over `prefix_` and
-/// over chunks. If there are partial results, limits the number of blocks, so that the scratch size
-/// does not depend on the batch.
+/// over chunks. If there are partial results, limits the number of blocks, so that the size of the
+/// scratch buffers does not depend on the batch size.
 Expr Sweep::items_per_block(double operations_per_item, double min_items, bool vector) {
   const int64_t least = vector ? round_up(min_items, b_.processor.row_multiple)
                                : std::max<int64_t>(static_cast<int64_t>(min_items), 1);
@@ -376,8 +377,8 @@ kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir:
   return delinearize(b_, flat_index, digits, loop);
 }
 
-/// Returns the variables that one loop on a GPU runs over together with the vector variable. If
-/// sums are in memory, excludes reduced variables, because two threads would add to the same sum.
+/// Returns the variables that are flattened into one loop with the vector variable, on a GPU only.
+/// If sums are in memory, excludes reduction variables: two threads would add to the same sum.
 Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
   const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullTeamIterations;
   if (!b_.processor.gpu || nest.array || wide) return {};

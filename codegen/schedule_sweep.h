@@ -9,13 +9,13 @@
 namespace fluid {
 
 /// Buffers for the partial results of a reduction over rows. Each block stores one partial result
-/// per element. Kernel::finish combines them.
+/// per element of the result. Kernel::finish combines them.
 struct PartialResults {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
   int64_t positions = -1;    ///< index of the buffer of argmax positions; -1: not an argmax
   bool block_major = false;  ///< whether the layout is [blocks, results], not [results, blocks]
-  int64_t stride = 0;        ///< elements between two results in the layout [results, blocks]
+  int64_t stride = 0;        ///< distance between adjacent results in the layout [results, blocks]
 };
 
 struct SweepOptions {
@@ -36,15 +36,15 @@ class Sweep {
   const std::list<PartialResults>& partials() const { return partials_; }
 
  private:
-  /// Sinks of one stage that one loop nest computes for each row.
+  /// Sinks of one stage that share a loop nest, which runs once for each row.
   struct Nest {
-    Vars outer;  ///< variables of the loops around the accumulators; they are not reduced
+    Vars outer;  ///< result variables whose loops enclose the accumulators
     Vars inner;  ///< all other variables except row variables
     /// Number of leading `inner` variables that index accumulators in memory.
     size_t result_dims = 0;
     bool array = false;  ///< whether result variables index an array of accumulators
     std::vector<FlatSink*> sinks;
-    int64_t vector = -1;  ///< vectorized variable of `outer` or `inner`, else -1
+    int64_t vector = -1;  ///< vectorized variable in `outer` or `inner`; -1: none
   };
   struct SinkAccumulator {  ///< accumulator id; `lanes`: whether it has one value per lane
     int64_t acc = 0;
@@ -61,6 +61,7 @@ class Sweep {
   Expr items_per_block(double operations_per_item, double min_items, bool vector);
   void init_partial_results(const Expr& block_index, kir::Block& out);
   void store_partial_results(const Expr& block_index, kir::Block& out);
+  // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_row_loops(const Expr& block_index, kir::Block& out);
   void emit_row(kir::Block& out);
   void emit_nest(const Nest& nest, kir::Block& out);
@@ -80,9 +81,9 @@ class Sweep {
   Vars rows_;
   SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
-  int64_t row_vector_ = -1;  ///< vectorized row variable, else -1
+  int64_t row_vector_ = -1;  ///< vectorized row variable; -1: none
   Vars prefix_;        ///< leading row variables, whose iterations are divided among the blocks
-  int64_t chunk_ = 0;  ///< chunk size of the last row variable, if blocks divide it, else 0
+  int64_t chunk_ = 0;  ///< chunk size; 0: the last row variable is not divided into chunks
   Expr item_count_;    ///< number of iterations of the loops over `prefix_` and over chunks
   Expr items_per_block_;
   Expr blocks_;

@@ -8,8 +8,8 @@
 namespace fluid::kir {
 namespace {
 
-/// Buffer accesses of a vector loop, or of one statement outside of vector loops. Within a phase
-/// each thread accesses only its own elements.
+/// A phase: the buffer accesses of a vector loop, or of one statement outside of vector loops.
+/// Within a phase each thread accesses only its own elements.
 struct Phase {
   const void* statement;
   std::set<int64_t> reads, writes;  // indices of the buffers that are read and written
@@ -48,8 +48,8 @@ class Phases {
     collect(statement);
   }
 
-  /// Adds the reads of a loop bound or condition as a phase of their own. No barrier can follow it,
-  /// so sync_points() rejects kernels that write a buffer which `e` reads.
+  /// Adds the reads of a loop bound or condition as a separate phase. No barrier can follow this
+  /// phase, so sync_points() rejects kernels that write a buffer which `e` reads.
   void add_bound(const Expr& e) {
     phases.push_back({nullptr, {}, {}});
     read(e);

@@ -38,8 +38,8 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 }
 
 /// Collective. Returns the precision that PrecisionOptions::choose_amp selects: chosen_amp if set,
-/// else the fastest in rank 0's timing. All ranks return rank 0's choice. Returns nullopt without
-/// choose_amp.
+/// else the fastest in rank 0's timing. All ranks return rank 0's choice. Returns nullopt if
+/// choose_amp is off.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
@@ -54,7 +54,7 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
     choice = choose_amp(program, place, options);
   }
   group.barrier();
-  if (!group.alone()) group.communicator()->broadcast(&choice, sizeof choice, 0);
+  if (!group.is_single_process()) group.communicator()->broadcast(&choice, sizeof choice, 0);
   return choice;
 }
 
@@ -63,13 +63,13 @@ ExecutorOptions with_chosen_amp(ExecutorOptions options, const std::optional<Amp
   return options;
 }
 
-/// Returns `program`. If ExecutorOptions::settable_lr is on, first adds the learning rate schedule
-/// Manual to a training program without a schedule.
+/// Returns `program`. If ExecutorOptions::settable_lr is on and the program trains without a
+/// learning rate schedule, adds the schedule Manual.
 std::unique_ptr<ir::Program> with_settable_lr(std::unique_ptr<ir::Program> program,
                                               const ExecutorOptions& options) {
   ir::Op* train = find_directive(program->main());
   if (options.settable_lr && train != nullptr && !train->attrs.has("schedule")) {
-    train->attrs.set("schedule", std::string(kManual));
+    train->attrs.set("schedule", std::string(kManualSchedule));
   }
   return program;
 }
@@ -143,7 +143,7 @@ class Executor::Impl {
   }
 
   OutputViews run(Mode mode, const Batch& batch) {
-    const bool collective = mode == Mode::train && !group_.alone();
+    const bool collective = mode == Mode::train && !group_.is_single_process();
     if (collective && options_.distributed.world.size > 1 &&
         (batch.whole < batch.size || batch.whole == 0)) {
       throw UserError(
@@ -154,11 +154,11 @@ class Executor::Impl {
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
       if (options_.strict_shapes) throw UserError(unprepared_message(mode, batch));
-      step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
+      step = &prepare(mode, batch.size, mode == Mode::predict ? feeds_in(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    session_.initialise();  // again, in case it failed in prepare()
-    if (collective && !group_.started()) start();
+    session_.initialise();  // retries if it failed in prepare()
+    if (collective && !group_.started()) start_group_and_broadcast();
     if (collective) session_.in_flight().wait_for_inference();
     if (options_.debug.check_finite && step->options().mode == Mode::train)
       search_.save_control_variables();
@@ -199,7 +199,7 @@ class Executor::Impl {
                                   pass_options(Mode::predict, 1, checked_feeds(feeds)));
   }
 
-  /// Returns the options that affect the bits of results: option name -> value as text.
+  /// Returns the options that can change any bit of the results: option name -> value as text.
   std::map<std::string, std::string> result_options() const {
     return fluid::result_options(session_.recorded_program(), options_, place_,
                                  session_.device().threads());
@@ -212,14 +212,14 @@ class Executor::Impl {
   ProcessGroup& group() { return group_; }
 
   void broadcast(VariableSet variables) {
-    if (group_.alone()) return;
+    if (group_.is_single_process()) return;
     if (variables == VariableSet::buffers) {
       group_.barrier_before_start();
       broadcast_variables(session_, buffers());
     } else if (group_.started()) {
       broadcast_initialised_variables();
     } else {
-      start();
+      start_group_and_broadcast();
     }
   }
 
@@ -227,7 +227,7 @@ class Executor::Impl {
     if (trains_ && !session().steps().has_step_for(Mode::train)) {
       throw UserError(where + ": prepare() a training step before restore()");
     }
-    if (group_.alone()) return restore_local(from, where);
+    if (group_.is_single_process()) return restore_local(from, where);
     // restore_local() frees the values of `from`. With ZeRO-1, scatter_sharded_variables() reads
     // them afterwards, so keep a copy.
     const Snapshot whole = options_.distributed.zero > 0 ? from : Snapshot();
@@ -243,7 +243,7 @@ class Executor::Impl {
   }
 
   Snapshot snapshot() {
-    if (!group_.alone()) tuning_sync_.poll_choices(group_, session_);
+    if (!group_.is_single_process()) tuning_sync_.poll_choices(group_, session_);
     return take_snapshot(session(), result_options(),
                          [&](const Variable& v) { return gather_variable(session_, group_, v); });
   }
@@ -262,11 +262,12 @@ class Executor::Impl {
     const ir::Op* train = find_directive(session_.recorded_program().main());
     return train != nullptr && train->attrs.has("schedule");
   }
-  /// Returns the optimizer's learning rate in the program. set_learning_rate() scales this rate by
-  /// a factor. Throws UserError unless the schedule is Manual and a training step is prepared.
+  /// Returns the learning rate that the program records for the optimizer. set_learning_rate()
+  /// stores the new rate as a multiple of this rate. Throws UserError unless the schedule is Manual
+  /// and a training step is prepared.
   double manual_base_lr() {
     const ir::Op* train = find_directive(session_.recorded_program().main());
-    if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManual) {
+    if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManualSchedule) {
       throw UserError(
           "set_learning_rate() needs ExecutorOptions::settable_lr, or schedule Manual in the "
           "recipe");
@@ -319,7 +320,7 @@ class Executor::Impl {
     return written;
   }
 
-  void start() {
+  void start_group_and_broadcast() {
     if (options_.distributed.zero > 0 && !session_.steps().has_step_for(Mode::train)) {
       throw UserError("prepare() a training step before broadcast(): its state is shared");
     }
@@ -349,7 +350,7 @@ class Executor::Impl {
   /// Returns the pass options of a step in `mode` for `batch` samples and the feeds `feeds`.
   /// Throws UserError for an invalid batch size.
   Options checked_pass_options(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
-    const bool none_is_fine = !group_.alone() && mode == Mode::train;
+    const bool none_is_fine = !group_.is_single_process() && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
@@ -363,8 +364,8 @@ class Executor::Impl {
     return prepared;
   }
 
-  /// Returns `mode`, but Mode::eval instead of Mode::train if the program has no minimize(): run()
-  /// then does the same as eval().
+  /// Returns Mode::eval for Mode::train if the program has no minimize(), because run() then does
+  /// the same as eval(). Returns other modes unchanged.
   Mode effective_mode(Mode mode) const {
     return mode == Mode::train && !trains_ ? Mode::eval : mode;
   }
@@ -389,7 +390,7 @@ class Executor::Impl {
     return feeds;
   }
 
-  std::set<std::string> given(const Batch& batch) const {
+  std::set<std::string> feeds_in(const Batch& batch) const {
     std::vector<std::string> names;
     for (const auto& [name, column] : batch.columns) names.push_back(name);
     return checked_feeds(names);
@@ -580,9 +581,9 @@ MemoryUse Executor::memory() const {
   const auto use = impl_.lock();
   Session& session = impl_->session();
   const PlaceMemory& memory = session.memory();
-  return {.total = memory.regions().total(),
+  return {.total = memory.regions().total_bytes(),
           .state = session.variables().bytes(),
-          .slots = memory.regions().slots(),
+          .slots = memory.regions().slot_bytes(),
           .transient = memory.regions().transient,
           .resident_bytes = memory.resident_bytes(),
           .memory_outside_arenas = session.device().memory_outside_arenas(),

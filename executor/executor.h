@@ -56,8 +56,8 @@ struct MemoryUse {
   int64_t slots = 0;           ///< feed buffers (one or two sets) and output buffers (two sets)
   int64_t transient = 0;       ///< temporary tensors; the maximum over all prepared steps
   int64_t resident_bytes = 0;  ///< bytes of the arena whose pages are resident in memory
-  /// (owner, bytes) of GPU memory outside the arena, largest first. Each value is the decrease of
-  /// the GPU's free memory, which includes allocations that other processes make meanwhile.
+  /// (owner, bytes) of GPU memory outside the arena, largest first. Each value is measured as a
+  /// decrease of the GPU's free memory, so it includes simultaneous allocations of other processes.
   std::vector<std::pair<std::string, int64_t>> memory_outside_arenas = {};
   int64_t pinned_bytes = 0;  ///< pinned host memory; 0 on a CPU
 };
@@ -66,10 +66,10 @@ struct MemoryUse {
 /// (parameters, buffers, optimizer state). All variables are initialised from the seed on first
 /// use.
 ///
-/// Threads: one thread at a time may use an Executor and its outputs. A call during a call of
-/// another thread throws UserError. To serve from N threads, make N executors from one Program,
-/// with `threads` = cores / N and the same `cache_dir`, so that kernels are compiled once. Each
-/// executor has its own variables.
+/// Threads: one thread at a time may use an Executor and its outputs. Concurrent calls from several
+/// threads throw UserError. To serve from N threads, make N executors from one Program, with
+/// `threads` = cores / N and the same `cache_dir`, so that kernels are compiled once. Each executor
+/// has its own variables.
 ///
 /// Fork: a call in a child process throws UserError if the process was forked after the first step,
 /// or after a GPU was opened.
@@ -90,18 +90,18 @@ class Executor {
   /// Compiles the steps for these batch sizes. Running them later neither compiles nor allocates.
   void prepare(const BatchSizes& sizes);
 
-  /// Collective. Broadcasts rank 0's variables to all ranks. The first run() does this too. Call it
-  /// after setting parameters on rank 0 only.
+  /// Collective. Broadcasts rank 0's variables to all ranks. The first run() also does this. Call
+  /// broadcast() after parameters were set only on rank 0.
   void broadcast(VariableSet variables = VariableSet::all);
   /// The process group of the ranks that run this program, for barriers, broadcasts and
   /// all-reduces.
   ProcessGroup& process_group();
 
   /// Runs one training step: forward, backward, update. Without minimize() in the program it runs
-  /// the forward pass only. Throws UserError for a feed that does not fit, and for data that a
-  /// kernel rejects (a label out of range); no variable changes then. Throws DeviceError when a
-  /// library fails. On the CPU the message says whether some variables were updated; on a GPU this
-  /// is unknown.
+  /// the forward pass only. Throws UserError for a batch that does not match the program's feeds,
+  /// and for data that a kernel rejects (a label out of range); no variable changes then. Throws
+  /// DeviceError when a library fails. On the CPU the message says whether some variables were
+  /// updated; on a GPU this is unknown.
   ///
   /// On a GPU steps are asynchronous: run() returns once the feeds are copied, and at most two
   /// steps are in flight. An error of step n is thrown, with n in its message, by the first call
@@ -135,7 +135,7 @@ class Executor {
   /// equal shapes and in any float dtype. `layout`: the layout of linear weights in a file that
   /// Fluid did not write. A call before the first prepare() avoids compiling the initialisers.
   void load(const std::string& path, ParamsLayout layout = ParamsLayout::unspecified);
-  /// Returns the names of the parameters and buffers, which save() writes.
+  /// Returns the names of the parameters and buffers that save() writes.
   std::vector<std::string> parameters() const;
   /// Returns a copy of a parameter, a buffer, or an optimizer state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
@@ -144,25 +144,25 @@ class Executor {
   /// becomes inf.
   void set_parameter(std::string_view name, const Tensor& value);
 
-  /// Collective. Returns the variables and options to store in a checkpoint. With ZeRO-1 rank 0's
+  /// Collective. Returns the variables and options to store in a checkpoint. With ZeRO-1, rank 0's
   /// snapshot holds the gathered optimizer states. The tensors of a snapshot may be views into the
-  /// arena, which are valid until the next step runs or is prepared.
+  /// arena. Such views are valid until the next step runs or is prepared.
   Snapshot snapshot();
   /// Collective. Sets the variables of all ranks from rank 0's `snapshot`; the other ranks pass an
   /// empty snapshot. Call prepare() for a training step first. On rank 0, returns the options that
   /// affect results and differ from the snapshot's: "seed 1 (was 0)". If it returns "", the
-  /// following steps compute the same bits as an uninterrupted run. Moving the snapshot in saves
-  /// memory: each value is freed once it is copied. `name` names the snapshot in messages. Throws
-  /// UserError, with nothing changed, for a snapshot of another program or optimizer.
+  /// following steps compute the same bits as an uninterrupted run. Pass the snapshot with
+  /// std::move() to save memory: each value is freed once it is copied. `name` names the snapshot
+  /// in messages. Throws UserError, and changes nothing, for a snapshot of another program or
+  /// optimizer.
   std::string restore(Snapshot snapshot, const std::string& name = "snapshot");
 
   /// Collective. Finds the first op with a non-finite result, by running the last step again. Call
   /// it after a step that was skipped or whose loss is not finite, with the batch of that step.
-  /// Returns the op and its source line. Of several ranks that found an op, the lowest is named
-  /// ("rank 1: ...").
-  /// Returns "" when only a sum over ranks is not finite. Changes no variable; the outputs of the
-  /// step stay valid. Throws UserError without DebugOptions::check_finite, and for a batch size
-  /// that was not prepared.
+  /// Returns the op and its source line. If several ranks find an op, returns that of the lowest
+  /// rank ("rank 1: ..."). Returns "" when only a sum over ranks is not finite. Changes no
+  /// variable; the outputs of the step stay valid. Throws UserError if DebugOptions::check_finite
+  /// is off, and for a batch size that was not prepared.
   std::string first_nonfinite(const Batch& batch);
   /// Whether DebugOptions::check_finite is on.
   bool checks_finite() const;
@@ -173,7 +173,7 @@ class Executor {
   /// The mixed-precision options in use; absent when steps run in f32.
   const std::optional<AmpOptions>& amp() const;
   /// The precision that PrecisionOptions::choose_amp selected, and the measured step times; absent
-  /// without choose_amp.
+  /// if choose_amp is off.
   const std::optional<AmpChoice>& amp_choice() const;
 
   /// The loss scale and the number of skipped steps; absent when the loss is not scaled.
@@ -189,7 +189,7 @@ class Executor {
   /// UserError unless the schedule is Manual or ExecutorOptions::settable_lr is on, and for a rate
   /// that is not positive and finite.
   void set_learning_rate(double lr);
-  /// The learning rate of the last update; absent without a learning rate schedule.
+  /// The learning rate of the last update; absent if there is no learning rate schedule.
   std::optional<double> learning_rate() const;
 
   /// The profile of the steps recorded so far; see ExecutorOptions::profile.
@@ -199,7 +199,8 @@ class Executor {
 
   /// The memory that this executor uses.
   MemoryUse memory() const;
-  /// The compile times, and the numbers of compiled kernels and of kernels loaded from the cache.
+  /// The compile times, the number of compiled kernels, and the number of kernels loaded from the
+  /// cache.
   CompileReport compile_report() const;
   /// Returns the IR of the step for `mode` and batch size `batch` after all passes, as text for
   /// debugging. Prepares the step if necessary.

@@ -13,12 +13,12 @@ class Init {
   static Init zeros() { return constant(0); }
   static Init uniform(double low, double high);
   static Init normal(double mean, double stddev);
-  /// Xavier: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
-  /// networks", AISTATS 2010: variance 2 gain^2 / (fan-in + fan-out).
+  /// Initialiser of Glorot and Bengio, "Understanding the difficulty of training deep feedforward
+  /// neural networks", AISTATS 2010. The variance is 2 gain^2 / (fan-in + fan-out).
   static Init xavier_uniform(double gain = 1);
   static Init xavier_normal(double gain = 1);
-  /// Kaiming: He et al., "Delving deep into rectifiers", ICCV 2015: variance
-  /// 2 / ((1 + slope^2) fan-in). `slope` is the negative slope of the leaky ReLU after the layer.
+  /// Initialiser of He et al., "Delving deep into rectifiers", ICCV 2015. The variance is 2 / ((1 +
+  /// slope^2) fan-in), where `slope` is the negative slope of the leaky ReLU after the layer.
   static Init kaiming_uniform(double slope = 0);
   static Init kaiming_normal(double slope = 0);
 

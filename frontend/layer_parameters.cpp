@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the first of the names kind0, kind1... that is not the scope of an op in the graph.
+/// Returns the first name of kind0, kind1, ... that is not yet the scope of an op in the graph.
 std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
   for (int n = 0;; ++n) {
     std::string name = scoped_name(graph.recording.scope, kind + std::to_string(n));

@@ -31,8 +31,8 @@ Value random_state(ir::Graph& graph, const Loc& loc);
 Init default_weight();
 Init default_bias(int64_t fan_in);
 
-/// Creates the parameters of one layer. For a parameter that the user gives as a Value, creates
-/// none and returns the Value.
+/// Creates the parameters of one layer. If the user supplies a Value for a parameter, uses the
+/// Value and creates no parameter.
 class LayerParameters {
  public:
   /// `kind` names the layer in messages.
@@ -45,8 +45,8 @@ class LayerParameters {
                  .weight_decay = layer.weight_decay},
         loc_(loc) {}
 
-  /// Returns `given`, or adds a parameter `name` of `type` to the graph. `role` ("weight") names
-  /// the parameter in messages.
+  /// Returns `given` if it is set. Otherwise adds a parameter `name` of `type` to the graph and
+  /// returns it. `role`, such as "weight", names the parameter in messages.
   Value get(const char* role, const std::string& name, const Type& type,
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback);

@@ -21,8 +21,7 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   ir::ScopedRecording as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
-  // The type of one channel of x. Its number of elements is the number of values that a batch mean
-  // averages.
+  // The type of one channel of x. Its number of elements is the number of values in a batch mean.
   Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
   const Value count = internal::numel(graph, {.of = channel}, loc);
@@ -32,7 +31,8 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
   record_store(graph, var.op()->symbol, moved[1], loc);
 }
 
-/// Returns the operands of a normalisation op: x, and the layer's scale and bias of type `type`.
+/// Returns the operands of a normalisation op: x, then the layer's scale and bias. Scale and bias
+/// have type `type`.
 template <class Layer>
 Values normalization_operands(Value x, const char* kind, const Layer& layer, const Type& type,
                               const Loc& loc) {
@@ -55,7 +55,7 @@ Values normalization_operands(Value x, const char* kind, const Layer& layer, con
   return operands;
 }
 
-/// Returns the type of a scale of x's dimensions from `axis` on.
+/// Returns the type of a scale that covers the dimensions of x from `axis` to the last.
 Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   const int64_t rank = x.shape().rank(), first = axis < 0 ? axis + rank : axis;
   const bool exists = is_float(x.dtype()) && first >= 0 && first < rank;
@@ -66,7 +66,8 @@ Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   return {compute_dtype(x.dtype()), shape, {}};
 }
 
-/// Returns the type of a scale of x's channels. `form` describes x in the message.
+/// Returns the type of a scale with one element per channel of x. `form` is the expected form of x,
+/// for the message.
 Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* form, const Loc& loc) {
   require(is_float(x.dtype()) && x.shape().rank() >= min_rank && !x.shape()[1].batch, loc,
           std::string(kind) + ": the input is " + x.type().str() + ", not a float " + form);

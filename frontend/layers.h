@@ -68,7 +68,9 @@ struct Conv2d {
   int64_t groups = 1;
   Bias bias = true;
   Act act = Act::none;
-  std::optional<Value> weight = {};  ///< given weight [filters, C / groups, kh, kw], dtype of x
+  /// Weight [filters, C / groups, kh, kw] supplied by the caller, with x's dtype. If absent, the
+  /// layer adds a parameter.
+  std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};
   bool trainable = true;
@@ -84,7 +86,9 @@ struct Linear {
   Required<int64_t> units;  ///< output features
   Bias bias = true;
   Act act = Act::none;
-  std::optional<Value> weight = {};  ///< given weight [in, units], dtype of x
+  /// Weight [in, units] supplied by the caller, with x's dtype. If absent, the layer adds a
+  /// parameter.
+  std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};
   bool trainable = true;
@@ -110,8 +114,11 @@ struct BatchNorm {
   double eps = 1e-5;
   double momentum = 0.1;  ///< weight of the current batch in the running statistics
   Act act = Act::none;
-  std::optional<Value> gamma = {};  ///< given scale [C]; f32 if x is f16 or bf16, else dtype of x
-  std::optional<Value> beta = {};   ///< given shift [C], of the same dtype as gamma
+  /// Scale [C] supplied by the caller: f32 if x is f16 or bf16, else x's dtype. If absent, the
+  /// layer adds a parameter.
+  std::optional<Value> gamma = {};
+  /// Shift [C] supplied by the caller, with gamma's dtype. If absent, the layer adds a parameter.
+  std::optional<Value> beta = {};
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
@@ -129,9 +136,11 @@ struct LayerNorm {
   int64_t axis = -1;  ///< first normalised axis; negative: counted from the end
   double eps = 1e-5;
   bool affine = true;  ///< false: the layer has neither scale nor bias
-  Bias bias = true;    ///< a given bias has the shape of scale
+  Bias bias = true;    ///< a bias supplied by the caller has scale's shape
   Act act = Act::none;
-  std::optional<Value> scale = {};  ///< given scale, of the shape of x from `axis` on
+  /// Scale supplied by the caller, with the shape of x's dimensions from `axis` to the last. If
+  /// absent, a layer with a scale adds a parameter.
+  std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
@@ -147,7 +156,9 @@ struct RmsNorm {
   double eps = 1e-5;
   bool affine = true;  ///< false: the layer has no scale
   Act act = Act::none;
-  std::optional<Value> scale = {};  ///< given scale, of the shape of x from `axis` on
+  /// Scale supplied by the caller, with the shape of x's dimensions from `axis` to the last. If
+  /// absent, a layer with a scale adds a parameter.
+  std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
@@ -159,12 +170,13 @@ Value rms_norm(Value x, const RmsNorm& layer = {}, const Loc& loc = Loc::here())
 
 /// Options of group normalisation. See LayerNorm.
 struct GroupNorm {
-  Required<int64_t> groups;  ///< divides the number of channels
+  Required<int64_t> groups;  ///< number of groups; must divide the number of channels
   double eps = 1e-5;
   bool affine = true;  ///< false: the layer has neither scale nor bias
   Bias bias = true;
   Act act = Act::none;
-  std::optional<Value> scale = {};  ///< given scale [C]
+  /// Scale [C] supplied by the caller. If absent, a layer with a scale adds a parameter.
+  std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
@@ -178,9 +190,10 @@ Value group_norm(Value x, const GroupNorm& layer, const Loc& loc = Loc::here());
 struct InstanceNorm {
   double eps = 1e-5;
   bool affine = false;  ///< true: the layer has a scale and a bias
-  Bias bias = true;     ///< of a layer with a scale
+  Bias bias = true;     ///< applies only if `affine` is true
   Act act = Act::none;
-  std::optional<Value> scale = {};  ///< given scale [C]
+  /// Scale [C] supplied by the caller. If absent, a layer with a scale adds a parameter.
+  std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;

@@ -28,7 +28,7 @@ struct Registry {
   std::vector<Registration> programs;
 };
 Registry& registry() {
-  static auto* const all = new Registry;  // never deleted: static programs are destroyed late
+  static auto* const all = new Registry;  // not deleted: a static Program may be destroyed later
   return *all;
 }
 

@@ -25,8 +25,9 @@ class CurrentProgramGuard {
 };
 
 /// Returns the program to which parameter() adds a parameter: the program of the innermost
-/// CurrentProgramGuard of this thread, or else the only program that this thread registered and
-/// that still exists. Throws UserError, naming the parameter, when no program or several qualify.
+/// CurrentProgramGuard of this thread. Without a guard, it is the only existing program that this
+/// thread registered. Throws UserError naming the parameter if there is no such program or more
+/// than one.
 ir::Program& current_program(const std::string& parameter_name, const Loc& loc);
 
 }  // namespace fluid

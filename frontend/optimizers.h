@@ -66,8 +66,8 @@ struct Cosine {
 
 /// Schedule like PyTorch's ReduceLROnPlateau. Multiplies the learning rate by `factor` when the
 /// loss of more than `patience` epochs in a row is not below (1 - `threshold`) times the best loss.
-/// The next `cooldown` epochs are not counted. Executor::reduce_on_plateau() takes the loss of an
-/// epoch.
+/// The next `cooldown` epochs are not counted. The caller passes the loss of each epoch to
+/// Executor::reduce_on_plateau().
 struct Plateau {
   double factor = 0.1;
   int64_t patience = 10;
@@ -91,8 +91,8 @@ struct MinimizeOptions {
 };
 
 /// Makes the program a training program. A training step computes the gradients of the scalar
-/// `loss` and updates every trainable parameter that it depends on. Program::save() includes this
-/// training recipe.
+/// `loss` and updates every trainable parameter on which `loss` depends. Program::save() includes
+/// this training recipe.
 void minimize(Value loss, const SGD& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
 void minimize(Value loss, const Momentum& optimizer, const MinimizeOptions& options = {},

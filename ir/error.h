@@ -33,8 +33,8 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Returns an error message. `what` is a string, or a function that builds the string only when it
-/// is needed.
+/// Returns the text of an error message. `what` is the text, or a function that returns the text. A
+/// function avoids building a text that is not needed.
 template <class What>
 std::string message_text(const What& what) {
   if constexpr (std::is_invocable_v<const What&>) {
@@ -54,8 +54,8 @@ void check(bool condition, const What& what,
   if (!condition) throw_check_error(message_text(what), where);
 }
 
-/// Returns " (did you mean 'relu'?)" for the candidate closest to `name` or starting with it, or ""
-/// when there is none.
+/// Returns " (did you mean 'relu'?)" for the candidate that is closest to `name`, if it is close
+/// enough, or else for one that starts with `name`. Returns "" when there is none.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace fluid

@@ -48,10 +48,10 @@ void Graph::restore_id(Op& op, int64_t id) {
   next_id_ = std::max(next_id_ - 1, id + 1);
 }
 
-void Graph::move_tail(size_t first, size_t at) {
-  check(at <= first && first <= ops.size(), "move_tail: positions out of order");
-  std::rotate(ops.begin() + static_cast<ptrdiff_t>(at), ops.begin() + static_cast<ptrdiff_t>(first),
-              ops.end());
+void Graph::move_tail(size_t first, size_t destination) {
+  check(destination <= first && first <= ops.size(), "move_tail: positions out of order");
+  std::rotate(ops.begin() + static_cast<ptrdiff_t>(destination),
+              ops.begin() + static_cast<ptrdiff_t>(first), ops.end());
 }
 
 Op* Graph::find(std::string_view op_name, std::string_view symbol) const {

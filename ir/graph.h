@@ -36,7 +36,7 @@ class Value {
   const Shape& shape() const { return type().shape; }
   DType dtype() const { return type().dtype; }
   bool operator==(const Value&) const = default;
-  bool operator<(const Value& other) const {  // by address: differs between runs
+  bool operator<(const Value& other) const {  // orders by address: differs between runs
     return op_ != other.op_ ? std::less<>()(op_, other.op_) : index_ < other.index_;
   }
 
@@ -102,9 +102,9 @@ struct Output {
   Value value;
 };
 
-/// A list of ops in execution order, owned by the graph. Operands are results of earlier ops of the
-/// same graph. The body of a `fused` op receives its operands through ops named "arg" with the
-/// attribute `index`.
+/// The ops of a graph in execution order. The graph owns them. Operands are results of earlier ops
+/// of the same graph. The body of a `fused` op receives its operands through ops named "arg" with
+/// the attribute `index`.
 class Graph {
  public:
   Graph(Program* program, std::string name) : name(std::move(name)), program_(program) {}
@@ -120,17 +120,18 @@ class Graph {
   /// overrides `loc`. Does not check `types`: record() in ops/record.h infers and checks them.
   Op* append(std::string name, std::vector<Value> operands, Attrs attrs, std::vector<Type> types,
              Loc loc = {});
-  /// Sets the id of the last appended op, `op`, to an id read from a text or file. Ops appended
-  /// later get larger ids.
+  /// Sets the id of `op`, which must be the last appended op, to an id that was read from a text or
+  /// file. Ops appended later get larger ids.
   void restore_id(Op& op, int64_t id);
-  /// Moves ops [first, end) to just before position `at` (at <= first).
-  void move_tail(size_t first, size_t at);
+  /// Moves ops [first, end) to just before position `destination`, which must be at most `first`.
+  void move_tail(size_t first, size_t destination);
 
   Op* find(std::string_view name, std::string_view symbol) const;  ///< null if there is no such op
   /// Like find(), but uses a hash index that is extended as ops are appended. An op's symbol must
   /// not change once later ops exist.
   Op* find_indexed(std::string_view name, std::string_view symbol);
-  void replace_all_uses(Value from, Value to);  ///< in operands of ops and outputs of the graph
+  /// Replaces `from` in the operands of all ops and in the outputs of the graph.
+  void replace_all_uses(Value from, Value to);
   /// Removes the ops for which `dead` returns true. The remaining ops must not use their results.
   void erase_if(const std::function<bool(const Op&)>& dead);
   Uses uses() const;
@@ -142,7 +143,8 @@ class Graph {
   struct Recording {
     Role role = Role::forward;
     /// Overrides the location passed to append(). A pass sets it to the location of the op that it
-    /// rewrites, even if unknown. Then the new ops never have a location in Fluid's own sources.
+    /// rewrites, even if that location is unknown. Then the new ops never have a location in
+    /// Fluid's own sources.
     std::optional<Loc> loc = {};
     std::string scope;
     std::string param;
@@ -165,8 +167,9 @@ class Graph {
 /// RAII. Sets the recording state of a graph; the destructor restores the previous state.
 class ScopedRecording {
  public:
-  ScopedRecording(Graph& graph, Graph::Recording as) : graph_(graph), saved_(graph.recording) {
-    graph.recording = std::move(as);
+  ScopedRecording(Graph& graph, Graph::Recording recording)
+      : graph_(graph), saved_(graph.recording) {
+    graph.recording = std::move(recording);
   }
   ~ScopedRecording() { graph_.recording = std::move(saved_); }
   ScopedRecording(const ScopedRecording&) = delete;
@@ -190,7 +193,7 @@ class Program {
   Graph& main() { return *graphs.front(); }
   const Graph& main() const { return *graphs.front(); }
   Graph* find(std::string_view graph_name) const;  ///< null if there is no such graph
-  Graph& add_graph(std::string graph_name);        ///< no graph may have this name yet
+  Graph& add_graph(std::string graph_name);        ///< `graph_name` must not be in use
   /// Removes the graphs for which `dead` returns true. Returns whether any was removed.
   bool erase_graphs(const std::function<bool(const Graph&)>& dead);
   /// Returns an unused graph name: `stem` followed by the lowest free number.
@@ -198,7 +201,7 @@ class Program {
 
  private:
   std::unordered_map<std::string, Graph*> by_name_;
-  /// Stem of a graph name -> n: the names with suffixes below n are in use.
+  /// Stem of a graph name -> n, where the names with suffixes 0 to n - 1 are in use.
   std::unordered_map<std::string, size_t> taken_;
 };
 

@@ -49,7 +49,8 @@ class Lexer {
   size_t at_ = 0;
 };
 
-/// Describes a token for "expected ... but found ...": "'%x'", "the end of the file".
+/// Returns a token as text for the message "expected ... but found ...", for example "'%x'" or "the
+/// end of the file".
 std::string describe(const Token& token);
 
 }  // namespace fluid::ir

@@ -46,7 +46,7 @@ class ValueNames {
     }
   }
 
-  /// Returns the name of a value: "%?" if the value belongs to another graph, which verify()
+  /// Returns the name of a value, or "%?" if the value belongs to another graph, which verify()
   /// rejects.
   std::string of(Value value) const {
     const auto it = names_.find({value.op(), value.index()});

@@ -17,13 +17,13 @@ inline constexpr uint32_t kFileFormat = 2;
 /// Returns the version of an op's definition, at least 1; 0 for an unknown op.
 using OpVersion = std::function<int(std::string_view op)>;
 
-/// Encodes a verified program as FlatBuffers of program.fbs, with identifier FLPG. Equal programs
-/// give equal bytes. Only the last component of source file paths is kept. Throws UserError for an
-/// op unknown to `version`.
+/// Encodes a verified program as a FlatBuffer with the schema program.fbs and the identifier FLPG.
+/// Equal programs give equal bytes. Only the last component of source file paths is kept. Throws
+/// UserError for an op unknown to `version`.
 std::string serialize(const Program& program, const OpVersion& version);
 
-/// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). It detects a changed scalar, which
-/// FlatBuffers' verifier does not.
+/// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). The hash detects a changed scalar,
+/// which FlatBuffers' verifier does not.
 std::string append_checksum(std::string bytes);
 /// Checks and removes the hash that append_checksum() appends. Throws UserError, starting with
 /// `file_name`, when the hash does not match.
@@ -34,8 +34,8 @@ bool is_fluid_file(std::string_view bytes);
 
 /// Decodes the output of serialize() from an untrusted source. Memory and time are proportional to
 /// the size of the file. The caller must verify() the result. Throws UserError, starting with
-/// `file_name`, for: not a .fluid file, a damaged file, another format, an unknown op, a newer op
-/// version.
+/// `file_name`, if the file is not a .fluid file, is damaged, or has another format, an unknown op
+/// or a newer op version.
 std::unique_ptr<Program> deserialize(std::string_view bytes, const std::string& file_name,
                                      const OpVersion& version);
 

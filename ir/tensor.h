@@ -118,8 +118,8 @@ uint16_t float_to_half(float value, DType dtype);
 struct Batch {
   int64_t size = 0;
   std::vector<std::pair<std::string, Tensor>> columns;
-  /// Batches with equal nonzero ids have equal contents, so a buffer that holds one need not be
-  /// refilled.
+  /// Batches with equal nonzero ids have equal contents. A buffer that already holds such a batch
+  /// need not be filled again.
   uint64_t id = 0;
   /// For a micro-batch or a rank's shard: `first` is the index of its first sample in the global
   /// batch, and `whole` is the size of the global batch. `whole` is 0 if this is the global batch.

@@ -33,7 +33,7 @@ std::string quote(std::string_view s);
 /// "1.0", "1e-05", "nan", "-inf". Every NaN prints as "nan".
 std::string float_text(double value);
 
-/// Returns "@main", or "@\"my net\"" when `name` is not an identifier.
+/// Returns `name` after an '@', in quotes if it is not an identifier: "@main", "@\"my net\"".
 std::string graph_reference(std::string_view name);
 
 /// Parses the output of Layout::str() for a tensor of `rank` dims. Returns nullopt when `text` is

@@ -84,7 +84,7 @@ void run_on_threads(size_t count, const std::function<void()>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void check_thread_limit(size_t count, const std::string& who) {
+void check_thread_limit(size_t count, const std::string& component) {
   const int64_t before = process_thread_count();
   std::latch release(1);
   JoiningThreads threads;
@@ -96,7 +96,7 @@ void check_thread_limit(size_t count, const std::string& who) {
   constexpr int kTries = 1000;
   for (int i = 0; i < kTries && process_thread_count() > before; ++i) std::this_thread::yield();
   if (!why) return;
-  throw DeviceError(who + " needs " + std::to_string(count) +
+  throw DeviceError(component + " needs " + std::to_string(count) +
                     " more while it starts, but the system creates only " +
                     std::to_string(started) + ": " + *why + "; take fewer threads");
 }

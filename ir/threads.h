@@ -16,8 +16,8 @@ std::thread start_thread(std::function<void()> work);
 /// threw.
 void run_on_threads(size_t count, const std::function<void()>& work);
 
-/// Throws DeviceError unless the process can create `count` more threads. `who` names the component
-/// that needs the threads in the message: "a pool of 4 threads".
-void check_thread_limit(size_t count, const std::string& who);
+/// Throws DeviceError unless the process can create `count` more threads. `component` is what needs
+/// the threads, for the message: "a pool of 4 threads".
+void check_thread_limit(size_t count, const std::string& component);
 
 }  // namespace fluid

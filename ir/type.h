@@ -24,7 +24,7 @@ bool is_integer(DType dtype);  ///< i64, i32 or u8 (not bool)
 DType compute_dtype(DType dtype);
 
 /// Extent of a dimension: a constant, or a multiple of the batch size. Compiling for one batch size
-/// makes it a constant.
+/// makes every extent a constant.
 struct Dim {
   int64_t size = 0;  ///< the extent, or the factor of the batch size
   bool batch = false;

@@ -51,8 +51,8 @@ std::string fault_of(const Type& type) {
   return "";
 }
 
-/// Whether the byte size at batch size 1 overflows int64_t. Counts dims of 0 as 1, so that the
-/// product of the other dims must not overflow either.
+/// Whether the byte size at batch size 1 overflows int64_t. Counts dims of 0 as 1, so the product
+/// of the other dims is checked too.
 bool overflows(const Type& type) {
   if (std::ranges::none_of(type.shape, [](const Dim& d) { return d.size == 0; })) {
     return !type.checked_bytes_at(1);

@@ -11,7 +11,7 @@ enum class Combine : uint8_t {
   max,  ///< NaN if any element is NaN, as in PyTorch
   min,
   /// Has two results: the maximum, and the row-major index of its first occurrence among the
-  /// reduced elements, in any integer dtype. NaN counts as the largest value.
+  /// reduced elements. The index may have any integer dtype. NaN counts as the largest value.
   argmax,
 };
 

@@ -16,8 +16,8 @@ Expr negated(const Expr& product) {
   return Expr::make(product.op(), product.dtype(), {-product.args()[0], product.args()[1]});
 }
 
-/// Contracts a product and the addition that uses it to an fma. Keeps a product with several uses:
-/// it would be computed once per use.
+/// Contracts a product and the addition that uses it into an fma. Keeps a product with several
+/// uses, because each fma would compute it again.
 class Contraction {
  public:
   void count(const Expr& root) {

@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// These functions throw UserError unless operand `i` is a float, numeric or bool tensor. The
-/// message states the actual type: "the operand must be a float tensor, not i64[3]".
+/// These functions throw UserError unless operand `i` is a tensor of the named kind: float, numeric
+/// or bool. The message states the actual type: "the operand must be a float tensor, not i64[3]".
 void require_float(const InferCtx& c, size_t i);
 void require_numeric(const InferCtx& c, size_t i);  ///< float or integer dtype
 void require_bool(const InferCtx& c, size_t i);
@@ -26,12 +26,13 @@ void require_representable(const InferCtx& c, std::string_view name, DType dtype
 Shape broadcast_shape(const InferCtx& c);
 
 /// Type inference of an op with one result, which has the type of operand 0. Throws UserError
-/// unless operand 0 is a float tensor (or a numeric tensor, respectively).
+/// unless operand 0 is a float tensor (infer_float_unary) or a numeric tensor
+/// (infer_numeric_unary).
 std::vector<Type> infer_float_unary(const InferCtx& c);
 std::vector<Type> infer_numeric_unary(const InferCtx& c);
 /// Type inference of an op with one result, which has the broadcast shape and the dtype of the
-/// operands. Throws UserError unless all operands have the same numeric dtype (or float dtype,
-/// respectively).
+/// operands. Throws UserError unless all operands have the same dtype. The dtype must be numeric
+/// (infer_numeric_broadcast) or a float dtype (infer_float_broadcast).
 std::vector<Type> infer_numeric_broadcast(const InferCtx& c);
 std::vector<Type> infer_float_broadcast(const InferCtx& c);
 /// Type inference of an op with one bool result, which has the shape of operand 0. Throws UserError
@@ -60,7 +61,7 @@ OpDef elementwise_extremum_def(std::string name, std::string doc, ScalarOp op);
 /// Returns a cost function that counts `flops` floating-point operations per element of the result.
 std::function<Cost(const CostCtx&)> cost_per_element(double flops);
 
-/// Returns -1, 0 or 1 by the sign of the float tensor `x`; 0 where x is NaN.
+/// Returns the sign of each element of the float tensor `x`: -1, 0 or 1. The sign of NaN is 0.
 Value sign_of(Value x);
 
 /// Gradient of a broadcast from shape `target` to the shape of `x`: sums `x` over the dimensions

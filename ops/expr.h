@@ -63,13 +63,13 @@ enum class ScalarOp : uint8_t {
   logical_not,
   isfinite,
   select,  // args: bool condition, value if true, value if false
-  cast,    // converts args[0] to dtype; float to integer truncates, and x becomes bool x != 0
-  // Only in kernel IR (ops/kernel_ir.h); `let` also in GroupSink::body:
-  load,   // an element of buffer ivalue; args: i64 offset, optional bool mask (if false: fvalue)
+  cast,    // converts args[0] to dtype; float to integer truncates; to bool: args[0] != 0
+  // The next operators occur only in kernel IR (ops/kernel_ir.h); `let` also in GroupSink::body.
+  load,   // an element of buffer ivalue; args: i64 offset, optional bool mask (false: gives fvalue)
   let,    // the value that a Let statement defines; ivalue: the number of the Let
   acc,    // an element of accumulator array number ivalue; args: constant indices
   lanes,  // horizontal reduction of the SIMD lanes of args[0], an acc, in a fixed tree order
-  // In op bodies and in kernel IR:
+  // The next operator occurs in op bodies and in kernel IR.
   philox,  // 32 random bits as i64 in [0, 2^32); args: seed, counter, stream, index (i64)
 };
 
@@ -90,9 +90,9 @@ struct ExprNode {
 };
 
 /// A scalar expression, such as the body of a Map or a Reduce. Index expressions are i64. Both
-/// operands of an arithmetic operator have one dtype; a C++ number is converted to the dtype of the
-/// other operand. `div` takes floats. `floordiv` and `mod` take integers; mod(a, n) is in [0, n)
-/// for n > 0.
+/// operands of an arithmetic operator have the same dtype; a C++ number is converted to the dtype
+/// of the other operand. `div` takes floats. `floordiv` and `mod` take integers; mod(a, n) is in
+/// [0, n) for n > 0.
 class Expr {
  public:
   Expr() = default;
@@ -115,7 +115,7 @@ class Expr {
   std::shared_ptr<const ExprNode> node_;
 };
 
-/// Whether `e` is a constant (of the given value).
+/// Whether `e` is a constant. The second overload also requires that its value is `value`.
 bool is_constant(const Expr& e);
 bool is_constant(const Expr& e, double value);
 /// Whether `a` and `b` are the same expression; they need not share nodes.

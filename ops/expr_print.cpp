@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 54> kNames = {
     "!",        "isfinite", "select", "cast",  "load", "v",       "acc",   "lanes", "philox"};
 static_assert(kNames.size() == static_cast<size_t>(ScalarOp::philox) + 1);
 
-/// Precedence of an operator that is printed infix or as a prefix; 0 for an operator that is
-/// printed as a call.
+/// Precedence of an operator that is printed in infix or prefix notation. Returns 0 for an operator
+/// that is printed as a function call.
 int precedence(ScalarOp op) {
   if (op == ScalarOp::logical_or) return 1;
   if (op == ScalarOp::logical_and) return 2;

@@ -315,9 +315,9 @@ std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
 
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs, std::span<const Value> inputs,
-                                   LoweringCache* lowered) {
+                                   LoweringCache* cache) {
   LoweringCache own;
-  SinkBuilder builder(ops, outputs, inputs, lowered != nullptr ? *lowered : own);
+  SinkBuilder builder(ops, outputs, inputs, cache != nullptr ? *cache : own);
   if (!builder.build()) return std::nullopt;
   Group group = std::move(builder.group);
   VariableUnifier unifier(group);

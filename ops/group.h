@@ -77,8 +77,8 @@ bool is_groupable(const ir::Op& op);
 /// range. Returns an empty map for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
-/// Cache of lowered ops. Ops of one kind (see OpKinds) share an entry, whose multiply-adds are
-/// contracted.
+/// Cache of lowered ops, with multiply-adds contracted to fmas. Ops of one kind (see OpKinds) share
+/// an entry.
 class LoweringCache {
  public:
   const Lowered& get(const ir::Op* op);
@@ -88,21 +88,21 @@ class LoweringCache {
   std::unordered_map<int, Lowered> lowered_;  ///< kind id -> lowered form
 };
 
-/// Analyses a group of ops. `ops` are groupable (see is_groupable()) and in dependency order.
+/// Analyses a group of ops. `ops` must be groupable (see is_groupable()) and in dependency order.
 /// `outputs` are distinct results of `ops`. `inputs` become the first entries of Group::inputs.
-/// `lowered` is an optional cache for several calls. Returns nullopt when the group does not fit
-/// one kernel.
+/// `cache` is optional; several calls can share it. Returns nullopt when the group does not fit one
+/// kernel.
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs,
                                    std::span<const Value> inputs = {},
-                                   LoweringCache* lowered = nullptr);
+                                   LoweringCache* cache = nullptr);
 
 /// Analyses the body of a `fused` op. Group::inputs[i] is the result of the `arg` op whose
 /// attribute `index` is i. Throws InternalError when the body does not fit one kernel.
 Group analyze_fused_body(const ir::Graph& body);
 
-/// Returns the pairs (output, input) of a fused body that may share a buffer: each element of the
-/// input is read before the iteration that overwrites it, or by this iteration.
+/// Returns the pairs (output, input) of a fused body that may share a buffer. In such a pair, no
+/// iteration overwrites an element of the input that a later iteration reads.
 std::vector<InPlace> in_place_pairs(const ir::Graph& body);
 std::vector<InPlace> in_place_pairs(const Group& group);
 

@@ -54,8 +54,8 @@ bool is_groupable(const ir::Op& op) {
 }
 
 SinkBuilder::SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-                         std::span<const Value> inputs, LoweringCache& lowered)
-    : members_(ops.begin(), ops.end()), lowered_(lowered) {
+                         std::span<const Value> inputs, LoweringCache& cache)
+    : members_(ops.begin(), ops.end()), lowered_(cache) {
   group.inputs.assign(inputs.begin(), inputs.end());
   group.outputs.assign(outputs.begin(), outputs.end());
 }

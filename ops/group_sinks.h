@@ -12,10 +12,10 @@ namespace fluid {
 class SinkBuilder {
  public:
   SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-              std::span<const Value> inputs, LoweringCache& lowered);
+              std::span<const Value> inputs, LoweringCache& cache);
 
-  /// Fills in `group`. Returns false when a result of the group is read at an index that depends on
-  /// data, or when an output is not a result of the group: such a group does not become a kernel.
+  /// Fills in `group`. Returns false when the group cannot become a kernel: a result of the group
+  /// is read at an index that depends on data, or an output is not a result of the group.
   bool build();
 
   /// A value and the indices of each read of the value. Reads of the same value show which loop
@@ -32,7 +32,8 @@ class SinkBuilder {
   /// The loop variables of a sink; -1 for a dimension of extent 1.
   struct IterationDomain {
     std::vector<int64_t> out, reduce;
-    std::vector<Expr> index;  ///< `out`, then `reduce`, as expressions; 0 for -1
+    /// Index expressions of `out`, then of `reduce`. A dimension of extent 1 has index 0.
+    std::vector<Expr> index;
   };
   IterationDomain new_iteration_domain(const Lowered& lowered);
   int64_t new_var(const Dim& extent);

@@ -72,8 +72,8 @@ struct Acc {
   bool lanes = false;
 };
 
-/// acc[index] = combine(acc[index], value). An argmax accumulator keeps the `position` (i64) of its
-/// best value too. ScalarOp::acc and ScalarOp::lanes read the position if their dtype is i64, or
+/// acc[index] = combine(acc[index], value). An argmax accumulator also stores the `position` (i64)
+/// of its best value. ScalarOp::acc and ScalarOp::lanes read the position if their dtype is i64, or
 /// i32 if the values are i64.
 struct Accumulate {
   int64_t acc;
@@ -119,9 +119,9 @@ struct Kernel {
 std::string print(const Kernel& kernel);
 
 /// Returns the number of lanes per thread in the vector loops of a kernel, a power of two. This is
-/// `vector_width` unless that is 0. Otherwise a vector has 64 bytes, the widest register of a CPU.
-/// Its element is the widest float in vector loops and in buffers of several elements, or the
-/// widest integer if there is no float.
+/// `vector_width`, unless that is 0. Otherwise a vector has 64 bytes, the widest register of a CPU,
+/// divided into elements of one dtype. The dtype is the widest float dtype in vector loops and in
+/// buffers of several elements, or the widest integer dtype if there is no float.
 int64_t lanes_of(const Kernel& kernel);
 
 /// Returns the value of `e` for the batch size `batch`. `e` may read ScalarOp::batch.

@@ -8,9 +8,10 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kNominalBatch = 64;  // batch size for the estimate of a block's work
+constexpr int64_t kNominalBatch = 64;  // batch size for estimating the work per block
 constexpr int64_t kLinesPerBlock = 64;
-// Minimum number of lines that lie side by side for lanes to process neighbours.
+// Minimum inner extent for vectorizing over the inner dimensions. Below it, the lanes of a vector
+// run over the outer dimensions.
 constexpr int64_t kMinInnerLanes = 16;
 
 /// A node that refers to a Let or an accumulator by its id.
@@ -20,8 +21,8 @@ Expr reference(ScalarOp op, DType dtype, int64_t id, std::vector<Expr> index = {
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-/// Operations of one execution of the op at the nominal batch size, at least one per element that
-/// it reads or writes.
+/// Returns the flops of one execution of the op at the nominal batch size. Returns the number of
+/// elements that the op reads and writes if that is larger.
 double operations_of(const ir::Op& op) {
   std::vector<Type> in, out;
   double elements = 0;
@@ -87,31 +88,31 @@ void KernelWriter::blocks(const Expr& count, const LoopBody& body) {
   open_.clear();
 }
 
-void KernelWriter::nested(kir::For::Kind kind, const Expr& begin, const Expr& end,
-                          const LoopBody& body) {
+void KernelWriter::append_loop(kir::For::Kind kind, const Expr& begin, const Expr& end,
+                               const LoopBody& body) {
   const int64_t var = next_var_++;
   auto block = std::make_shared<kir::Block>();
-  here().push_back({kir::For{var, begin, end, kind, block}});
+  current_block().push_back({kir::For{var, begin, end, kind, block}});
   open_.push_back(block.get());
   body(Expr::var(var));
   open_.pop_back();
 }
 
 void KernelWriter::loop(const Expr& begin, const Expr& end, const LoopBody& body) {
-  nested(kir::For::Kind::serial, begin, end, body);
+  append_loop(kir::For::Kind::serial, begin, end, body);
 }
 
 void KernelWriter::vector(const Expr& begin, const Expr& end, const LoopBody& body) {
-  nested(kir::For::Kind::vector, begin, end, body);
+  append_loop(kir::For::Kind::vector, begin, end, body);
 }
 
 void KernelWriter::unroll(int64_t count, const LoopBody& body) {
-  nested(kir::For::Kind::unroll, Expr::index(0), Expr::index(count), body);
+  append_loop(kir::For::Kind::unroll, Expr::index(0), Expr::index(count), body);
 }
 
 void KernelWriter::branch(const Expr& condition, const Body& body) {
   auto block = std::make_shared<kir::Block>();
-  here().push_back({kir::If{condition, block}});
+  current_block().push_back({kir::If{condition, block}});
   open_.push_back(block.get());
   body();
   open_.pop_back();
@@ -130,28 +131,28 @@ Expr KernelWriter::load_if(const Expr& guard, const Array& a, const Expr& offset
 }
 
 void KernelWriter::store(const Array& a, const Expr& offset, const Expr& value, const Expr& mask) {
-  here().push_back({kir::StoreTo{a.buffer, offset, value, mask}});
+  current_block().push_back({kir::StoreTo{a.buffer, offset, value, mask}});
 }
 
 Expr KernelWriter::let(const Expr& value) {
-  here().push_back({kir::Let{next_let_, value}});
+  current_block().push_back({kir::Let{next_let_, value}});
   return reference(ScalarOp::let, value.dtype(), next_let_++);
 }
 
 KernelWriter::Accumulators KernelWriter::accumulators(DType dtype, Combine combine,
                                                       const std::vector<int64_t>& dims) {
-  here().push_back({kir::Acc{next_acc_, dtype, combine, dims, false}});
+  current_block().push_back({kir::Acc{next_acc_, dtype, combine, dims, false}});
   return {next_acc_++, dtype};
 }
 
 KernelWriter::Accumulators KernelWriter::lane_accumulators(DType dtype, Combine combine) {
-  here().push_back({kir::Acc{next_acc_, dtype, combine, {}, true}});
+  current_block().push_back({kir::Acc{next_acc_, dtype, combine, {}, true}});
   return {next_acc_++, dtype};
 }
 
 void KernelWriter::accumulate(const Accumulators& a, const Expr& value,
                               const std::vector<Expr>& index) {
-  here().push_back({kir::Accumulate{a.id, index, value, {}}});
+  current_block().push_back({kir::Accumulate{a.id, index, value, {}}});
 }
 
 Expr KernelWriter::read(const Accumulators& a, const std::vector<Expr>& index) const {
@@ -173,8 +174,8 @@ Expr KernelWriter::check_index(size_t i, const Expr& index, const Expr& extent, 
                                       scalar::compare(ScalarOp::ge, index, extent));
   const Expr used = mask ? scalar::logical_and(mask, bad) : bad;
   const int64_t word = 2 * operands_.at(i).buffer;
-  here().push_back({kir::StoreTo{error_, Expr::index(word), Expr::index(1), used}});
-  here().push_back({kir::StoreTo{error_, Expr::index(word + 1), index, used}});
+  current_block().push_back({kir::StoreTo{error_, Expr::index(word), Expr::index(1), used}});
+  current_block().push_back({kir::StoreTo{error_, Expr::index(word + 1), index, used}});
   return scalar::max(Expr::index(0), scalar::min(index, extent - Expr::index(1)));
 }
 

@@ -39,41 +39,46 @@ class KernelWriter {
   /// Adds a scratch buffer. Not allowed after the first call of check_index().
   Array scratch(DType dtype, Dim elements);
 
-  /// Writes the body of the kernel. `count`: number of blocks, an expression of the batch size.
+  /// Writes the body of the kernel. `count` is the number of blocks; it may depend on the batch
+  /// size.
   void blocks(const Expr& count, const LoopBody& body);
   /// Loops over [begin, end), see kir::For.
   void loop(const Expr& begin, const Expr& end, const LoopBody& body);
   void vector(const Expr& begin, const Expr& end, const LoopBody& body);
   void unroll(int64_t count, const LoopBody& body);
-  /// `condition` must have the same value in all lanes.
+  /// Runs `body` if `condition` holds. The condition must have the same value in all lanes.
   void branch(const Expr& condition, const Body& body);
 
-  /// Reads an element as compute_dtype(). Returns `fallback` where `guard` is false.
+  /// Loads an element and converts it to the compute dtype. load_if() returns `fallback` where
+  /// `guard` is false.
   Expr load(const Array& a, const Expr& offset) const;
   Expr load_if(const Expr& guard, const Array& a, const Expr& offset, double fallback) const;
   void store(const Array& a, const Expr& offset, const Expr& value, const Expr& mask = {});
-  /// Computes `value` once, here. Returns an expression that reads it.
+  /// Computes `value` once, at this point of the kernel. Returns an expression that refers to the
+  /// computed value.
   Expr let(const Expr& value);
 
-  /// Declares accumulators that hold the identity of `combine`.
+  /// Declares an array of accumulators that start as the identity of `combine`.
   Accumulators accumulators(DType dtype, Combine combine = Combine::sum,
                             const std::vector<int64_t>& dims = {});
-  /// Declares accumulators of a vector loop that follows. They are read by total().
+  /// Declares an accumulator for the next vector loop, with one value per lane. total() combines
+  /// the values of all lanes.
   Accumulators lane_accumulators(DType dtype, Combine combine = Combine::sum);
   void accumulate(const Accumulators& a, const Expr& value, const std::vector<Expr>& index = {});
   Expr read(const Accumulators& a, const std::vector<Expr>& index = {}) const;
   Expr total(const Accumulators& a) const;
 
-  /// Returns `index` clamped to [0, extent). If it is out of range, sets the error word of operand
-  /// `i`, which the op's Loops::checked names. `mask` (may be null): whether the index is used.
+  /// Returns `index` clamped to [0, extent). An out-of-range index sets the error word of operand
+  /// `i`, which Loops::checked of the op must list. `mask` is the condition that the index is used;
+  /// null: always.
   Expr check_index(size_t i, const Expr& index, const Expr& extent, const Expr& mask = {});
 
-  /// Returns the kernel. Estimates its work per block from the op's cost.
+  /// Returns the kernel, with an estimate of the work per block from the op's cost.
   kir::Kernel kernel();
 
  private:
-  void nested(kir::For::Kind kind, const Expr& begin, const Expr& end, const LoopBody& body);
-  kir::Block& here() { return *open_.back(); }
+  void append_loop(kir::For::Kind kind, const Expr& begin, const Expr& end, const LoopBody& body);
+  kir::Block& current_block() { return *open_.back(); }
 
   const LoopsCtx& c_;
   kir::Kernel kernel_;
@@ -83,7 +88,8 @@ class KernelWriter {
   int64_t error_ = -1;  ///< index of the buffer of error words
 };
 
-/// Number of blocks that occupies the place, for kernels that can be cut into any number.
+/// Returns a number of blocks that keeps `device` busy, for kernels whose work can be divided into
+/// any number of blocks.
 int64_t preferred_blocks(KernelDevice device);
 
 /// A shape around one axis, seen as [outer, extent, inner] in row-major order. The elements that
@@ -92,7 +98,7 @@ struct AxisView {
   Dim outer, inner;
   int64_t extent;
 };
-/// `axis` is not negative and not the batch dimension.
+/// `axis` must be non-negative and must not be the batch dimension.
 AxisView view_along(const Shape& shape, int64_t axis);
 
 /// Writes a kernel that processes lines in vector lanes. `body(line, first)` writes the code for

@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-/// Index of the buffer of an "arg" op of a fused body.
+/// Returns the index of the buffer that holds `v`, the result of an "arg" op.
 int64_t arg_index(const Value& v) { return v.op()->attrs.get<int64_t>("index"); }
 
 std::vector<Type> operand_types(const ir::Op& op) {

@@ -9,10 +9,11 @@
 
 namespace fluid {
 
-/// Argument of Loops::kernel: the types and attributes of the op, and the place of its kernel.
+/// Argument of Loops::kernel: the op, its types and attributes, and the device on which the kernel
+/// runs.
 class LoopsCtx : public LowerCtx {
  public:
-  /// Refers to `op`, `in` and `out`.
+  /// Keeps references to `op`, `in` and `out`.
   LoopsCtx(const ir::Op& op, const std::vector<Type>& in, const std::vector<Type>& out,
            KernelDevice device)
       : LowerCtx(in, out, op.attrs), op_(op), device_(device) {}
@@ -24,13 +25,14 @@ class LoopsCtx : public LowerCtx {
   KernelDevice device_;
 };
 
-/// Returns the op of a fused body that holds a Loops op and its "arg" ops, null for other bodies.
+/// Returns the Loops op of a fused body whose other ops are "arg" ops. Returns null for a body
+/// without a Loops op.
 const ir::Op* loops_op(const ir::Graph& body);
 
 /// Returns the kernel of a Loops op in a fused body. Its buffers are those of
 /// codegen/schedule.h: one per arg, one per output, then scratch buffers, then error words.
 kir::Kernel loops_kernel(const ir::Op& op, const std::string& name, KernelDevice device);
-/// Like the function above, by definition `def`, which need not be in the table.
+/// Like the function above, but uses the definition `def`, which need not be in the op table.
 kir::Kernel loops_kernel(const ir::Op& op, const OpDef& def, const std::string& name,
                          KernelDevice device);
 

@@ -16,7 +16,7 @@ class NoAmp {
   ~NoAmp();
   NoAmp(const NoAmp&) = delete;
 
-  /// Whether the current thread has a guard that is not suspended.
+  /// Whether the current thread has a NoAmp guard that is not suspended.
   static bool active();
 
   /// RAII: suspends the NoAmp guards of the current thread. Compiler passes use it, because kNoAmp

@@ -1,6 +1,6 @@
 #pragma once
 
-// Definition of an op (OpDef). A new op is one file that returns an OpDef by designated
+// Definition of an op (OpDef). A new op is one file that returns an OpDef, written with designated
 // initialisers. A Required field that is omitted does not compile, unless the field is a list. The
 // build gathers all definitions in a table (ops/table.h) and generates functions.h and OPS.md from
 // the table.
@@ -75,7 +75,7 @@ class InferCtx {
 };
 
 /// Argument of OpDef::grad: the forward op and the gradients of its results. A GradFn records the
-/// gradients of the operands by the functions of ops/functions.h.
+/// gradients of the operands with the functions of ops/functions.h.
 class GradCtx {
  public:
   GradCtx(ir::Op& op, Values dout) : op_(op), dout_(std::move(dout)) {}
@@ -172,15 +172,15 @@ enum class KernelDevice : uint8_t { cpu, cuda };
 
 class LoopsCtx;
 
-/// Lowering of an op that is neither a map nor a reduction (sort, scatter, attention): the op
+/// Lowering of an op that is neither a map nor a reduction (sort, scatter, attention). The op
 /// writes its kernel in kernel IR, with a KernelWriter (ops/kernel_writer.h). Results must not
-/// depend on the partition of the blocks. A batch dimension must be independent per sample: element
-/// i of a batched result depends only on elements i of batched operands.
+/// depend on the partition of the blocks. Samples of a batch must be independent: sample i of a
+/// result depends only on sample i of the operands that have a batch dimension.
 struct Loops {
   std::function<kir::Kernel(const LoopsCtx&)> kernel;
-  /// Returns the operands that the kernel reads or writes at data-dependent indices which
-  /// KernelWriter::check_index() checks: operand number -> dimension that the index addresses.
-  /// Null: none.
+  /// Returns the operands whose data-dependent indices the kernel checks with
+  /// KernelWriter::check_index(). Maps the operand number to the dimension that the index
+  /// addresses. Null: there are no such operands.
   std::function<std::map<int64_t, size_t>(const LowerCtx&)> checked = nullptr;
 };
 
@@ -216,7 +216,7 @@ using GradFn = std::function<Values(const GradCtx&)>;
 using Grad = std::variant<NoGrad, GradFn>;
 
 struct Pure {};    ///< no side effects
-struct Random {};  ///< draws random numbers of the stream in attribute "stream", set by record()
+struct Random {};  ///< draws random numbers; record() sets attribute "stream" to the random stream
 /// The op updates variables. Pairs (result, operand): the result is the new value of the variable
 /// that the operand reads.
 struct Updates {

@@ -60,10 +60,10 @@ int OpKinds::kind_id(const ir::Op& op) {
   return known->second;
 }
 
-GroupKey key_of_group(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-                      OpKinds& kinds) {
+GroupKey group_key(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
+                   OpKinds& kinds) {
   std::unordered_map<const ir::Op*, int> members;
-  std::map<Value, int> read;  // value from outside the group -> its number, in order of first use
+  std::map<Value, int> read;  // value from outside the group -> number in order of first use
   GroupKey key = {static_cast<int>(ops.size())};
   const auto add_member = [&](const Value& v) {
     key.push_back(members.at(v.op()));

@@ -31,8 +31,8 @@ class OpKinds {
 /// Encodes the structure of a group of ops: kinds of the ops, data flow between them, and outputs.
 /// Groups with equal keys compile to the same kernel.
 using GroupKey = std::vector<int>;
-GroupKey key_of_group(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-                      OpKinds& kinds);
+GroupKey group_key(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
+                   OpKinds& kinds);
 
 struct GroupKeyHash {
   size_t operator()(const GroupKey& key) const;

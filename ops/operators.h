@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// An operand of an operator, and the source location of the operator expression. The implicit
-/// conversion from Value captures file and line through its default arguments.
+/// An operand of a C++ operator, and the source location of the expression. The implicit conversion
+/// from Value captures file and line through its default arguments.
 struct LocatedValue {
   LocatedValue(Value v, const char* file = __builtin_FILE(),  // NOLINT: implicit conversion
                int line = __builtin_LINE())

@@ -29,9 +29,8 @@ std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::
   return ir::parse(contents, file_name, &offsets);
 }
 
-/// RAII: gives the ops of a text file that have no source location the file name and line, for
-/// error messages. The destructor removes these locations, so that printing gives the original
-/// text.
+/// RAII guard for error messages: sets the source location of each op that has none to its file
+/// name and line. The destructor removes these locations, so that printing gives the original text.
 class ScopedLineLocations {
  public:
   ScopedLineLocations(ir::Program& program, std::string_view text, const std::string& file_name,
@@ -60,8 +59,8 @@ class ScopedLineLocations {
   std::vector<ir::Op*> placed_;
 };
 
-/// Returns `message` prefixed with `path`. If the message starts with the file's base name
-/// ("net.fir:3: what"), `path` replaces the base name.
+/// Returns `message` prefixed with `path`. If the message already starts with the base name of the
+/// file ("net.fir:3: what"), `path` replaces the base name.
 std::string in_file(const std::string& path, const std::string& message) {
   const std::string name = Loc{path}.str();
   return message.starts_with(name + ":") ? path + message.substr(name.size())

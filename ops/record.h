@@ -5,8 +5,8 @@
 namespace fluid {
 
 /// Appends an op `name` to `graph` and returns its results. Fills in default attributes, checks
-/// operands and attributes, and infers the result types. Throws UserError with the location
-/// graph.recording if set, else `loc`.
+/// operands and attributes, and infers the result types. A UserError names the location in
+/// graph.recording if it is set, else `loc`.
 Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
               const Loc& loc);
 

@@ -17,7 +17,7 @@ Values extremum_grad(const GradCtx& c) {
   const Value y = unsqueeze_axes(c.out(0), x.shape(), c.attrs());
   const Value hit = equal(x, y);
   const Value hits = sum(where(hit, scalar_like(x, 1), zero), along);
-  const Value missed = where(equal(y, y), zero, y);  // where y is NaN, all gradients are NaN
+  const Value missed = where(equal(y, y), zero, y);  // where y is NaN, the gradients are NaN
   return {where(hit, unsqueeze_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
 }
 

@@ -11,7 +11,7 @@ namespace fluid {
 /// Returns `axes` as non-negative indices in ascending order, or all axes if `axes` is empty.
 /// Throws UserError (by c.fail()) for an axis that is out of range or repeated.
 Ints normalized_axes(const InferCtx& c, const Ints& axes, size_t rank);
-/// Like the function above, for axes that are known to be valid.
+/// Like normalized_axes(c, axes, rank), for axes that are known to be valid.
 Ints normalized_axes(const Ints& axes, size_t rank);
 /// Returns `axis` as a non-negative index. Throws UserError (by c.fail()) when it is out of range.
 int64_t normalized_axis(const InferCtx& c, int64_t axis, size_t rank);
@@ -38,8 +38,8 @@ std::vector<Type> infer_extremum(const InferCtx& c);
 /// "axes".
 OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine);
 
-/// OpDef of a reduction of a bool tensor along attribute "axes". `lowered` returns its result; the
-/// SumAttrs hold "axes" and "keep_dims".
+/// OpDef of a reduction of a bool tensor along attribute "axes". `lowered` records ops that compute
+/// the result; `along` holds attributes "axes" and "keep_dims".
 OpDef logical_reduction_def(std::string name, std::string doc,
                             std::function<Value(Value x, const SumAttrs& along)> lowered);
 
@@ -49,7 +49,8 @@ OpDef arg_extremum_def(std::string name, std::string doc, std::function<Value(Va
 /// Returns a Reduce that combines body(x) over the elements x of operand 0 along attribute "axes".
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);
 
-/// Returns a Reduce that combines the elements of operand 0 along attribute "axes", bools as i64.
+/// Returns a Reduce that combines the elements of operand 0 along attribute "axes". Bools are
+/// combined as i64.
 Reduce arithmetic_reduction(Combine combine);
 
 /// Reshapes `y`, the result of reducing a tensor of shape `from`, so that the reduced axes have

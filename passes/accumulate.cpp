@@ -14,10 +14,10 @@ namespace fluid {
 namespace {
 
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
-/// micro-batch leaves values in the arena for the next micro-batch ("carried values"): sums of
-/// gradients as "<parameter>.grad", sums of outputs as "<output>.part", and new values of states
-/// that the user's program updates, such as running statistics, as "<state>.part". The next
-/// micro-batch reads "<state>.part" in place of the state. Only the last micro-batch stores the
+/// micro-batch leaves "carried values" in the arena for the next micro-batch. "<parameter>.grad" is
+/// the sum of the gradients of a parameter; "<output>.part" is the sum of an output. "<state>.part"
+/// is the new value of a state that the user's program updates, such as a running mean. The next
+/// micro-batch reads "<state>.part" instead of the state. Only the last micro-batch stores the
 /// state, unless the step is skipped.
 class Accumulation {
  public:
@@ -53,9 +53,9 @@ class Accumulation {
     return fill(*v.op()->graph(), {.type = v.type(), .value = 0});
   }
 
-  /// Assigns the carried values offsets that are equal in all micro-batches. Gradients come first,
-  /// in the order of the buckets of the all_reduce pass, so that a bucket can alias the sums of its
-  /// gradients.
+  /// Assigns an offset to each carried value. The offset is the same in all micro-batches.
+  /// Gradients come first, in the order of the buckets of the all_reduce pass, so that a bucket can
+  /// reuse the memory of the accumulated gradients.
   void assign_carried_offsets() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);
@@ -75,9 +75,9 @@ class Accumulation {
     end_ += bytes;
   }
 
-  /// For a rank without samples: passes zeros to the collectives, and erases the stores whose
-  /// values depend on a feed. The values of the remaining stores depend only on the samples of
-  /// other ranks.
+  /// For a rank without samples: replaces the operands of collectives by zeros, and erases the
+  /// stores whose values depend on a feed. The values of the remaining stores depend only on the
+  /// samples of other ranks.
   void contribute_zeros() {
     rewrite_ops(graph_, [](ir::Op& op) {
       if (!is_collective(op)) return Values();
@@ -105,8 +105,9 @@ class Accumulation {
     graph_.erase_if(is_store);
   }
 
-  /// Replaces the operands of `op` that are states by the values carried from the previous
-  /// micro-batch, if a micro-batch updates the state. Returns no replacement of `op` itself.
+  /// Replaces each operand of `op` that is a state which micro-batches update. The replacement is
+  /// the value carried from the previous micro-batch. Returns no values, so that rewrite_ops()
+  /// keeps `op`.
   Values read_carried_states(ir::Op& op) {
     for (Value& v : op.operands) {
       const auto found = carried_states_.find(v.op()->symbol);
@@ -117,8 +118,8 @@ class Accumulation {
     return {};
   }
 
-  /// Replaces the loss by the sum of the losses of the micro-batches so far. The sum is not finite
-  /// if a loss is not finite; skip_nonfinite tests the sum.
+  /// Replaces the loss by the sum of the losses of this and the previous micro-batches. If one of
+  /// the losses is not finite, the sum is not finite either; skip_nonfinite tests the sum.
   void add_loss() {
     ir::ScopedRecording as(graph_, recipe_.recording());
     Value& loss = recipe_.directive().operands.at(0);
@@ -156,8 +157,8 @@ class Accumulation {
   const Recipe& recipe_;
   MicroBatchKind micro_batch_;
   bool adds_loss_;
-  /// State name -> value carried from the previous micro-batch; null until an op reads it. The keys
-  /// are the states that a micro-batch updates.
+  /// State name -> value carried from the previous micro-batch; null until an op reads the state.
+  /// The keys are the states that micro-batches update.
   std::map<std::string, Value> carried_states_;
   std::vector<std::pair<std::string, Value>> values_to_carry_;
   std::map<std::string, int64_t> offsets_;  ///< name of a carried value -> offset in bytes

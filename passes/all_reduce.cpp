@@ -10,9 +10,10 @@
 namespace fluid {
 namespace {
 
-/// Inserts the all-reduces (or reduce-scatters) of gradients, outputs and the loss. All ranks must
-/// run the same collectives in the same order, even if their programs differ. So gradients are
-/// assigned to buckets in the order of Recipe::parameters(), not in the order of ops.
+/// Inserts all-reduces or reduce-scatters of the gradients, and an all-reduce of the outputs and
+/// the loss. All ranks must run the same collectives in the same order, even if their programs
+/// differ. Therefore the buckets of gradients follow the order of Recipe::parameters(), not the
+/// order of ops.
 class Reduction {
  public:
   Reduction(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -64,7 +65,7 @@ class Reduction {
           std::max(last_backward_collective_, recipe_.last_collective_of(i));
     const Values sums = insert_collective(
         graph_,
-        // Order number: after the collectives of backward, then after the earlier buckets.
+        // Order number: after last_backward_collective_ and after the earlier buckets.
         last_backward_collective_ + 1 + bucket_count_,
         options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
         recipe_.directive().loc);
@@ -79,7 +80,7 @@ class Reduction {
   }
 
   /// Computes the shards of the bucket, one per process. The bucket is divided evenly, so a shard
-  /// may begin inside a parameter.
+  /// may begin in the middle of a parameter.
   void shard_bucket(const std::vector<size_t>& bucket) {
     std::vector<int64_t> starts = {0};
     for (const size_t i : bucket) {
@@ -120,11 +121,11 @@ class Reduction {
   const Recipe& recipe_;
   const Options& options_;
   const Buckets& buckets_;
-  int64_t bucket_count_ = 0;               ///< number of gradient buckets reduced so far
-  int64_t last_backward_collective_ = -1;  ///< order number of the last collective of backward that
-                                           ///< a bucket so far depends on; -1: none
+  int64_t bucket_count_ = 0;  ///< number of gradient buckets reduced so far
+  /// Order number of the last backward collective on which a bucket so far depends; -1: none.
+  int64_t last_backward_collective_ = -1;
   std::map<size_t, Value> cast_;
-  std::vector<std::vector<int64_t>> shard_bounds_;  ///< by parameter index, see Recipe::set_shards
+  std::vector<std::vector<int64_t>> shard_bounds_;  ///< indexed by parameter; see set_shards()
   std::vector<int64_t> bucket_of_;
 };
 

@@ -13,9 +13,9 @@
 namespace fluid {
 namespace {
 
-/// The precision that a NoAmp scope or the user's lists (AmpOptions) choose for an op, in place of
-/// the precision of the op's autocast class.
-struct AmpOverride {
+/// The precision chosen for an op, and the reason: a NoAmp scope, a list in AmpOptions, or the op's
+/// autocast class.
+struct AmpDecision {
   DType dtype = DType::f32;
   std::string reason;
 };
@@ -24,9 +24,10 @@ bool is_in_layer(const std::string& scope, const std::string& layer) {
   return scope == layer || scope.starts_with(layer + ".");
 }
 
-/// Precedence of a listed name that matches `op`: the length of the name if it is a layer, 0 if it
-/// is the op's name. The highest precedence wins. nullopt if the name does not match.
-std::optional<size_t> match_length(const std::string& name, const ir::Op& op) {
+/// Precedence of a listed name that matches `op`: the length of the name if it is a layer that
+/// contains the op, 0 if it is the op's name. The highest precedence wins. nullopt if the name does
+/// not match.
+std::optional<size_t> match_precedence(const std::string& name, const ir::Op& op) {
   if (is_in_layer(op.scope, name)) return name.size();
   if (op.name == name) return 0;
   return std::nullopt;
@@ -45,18 +46,18 @@ std::set<std::string> layers_of(const ir::Graph& graph) {
   return layers;
 }
 
-std::optional<AmpOverride> amp_override(const ir::Op& op, const AmpOptions& options) {
-  if (op.attrs.get_or(kNoAmp, false)) return AmpOverride{DType::f32, "scope: NoAmp"};
+std::optional<AmpDecision> amp_override(const ir::Op& op, const AmpOptions& options) {
+  if (op.attrs.get_or(kNoAmp, false)) return AmpDecision{DType::f32, "scope: NoAmp"};
   // The lists do not apply to ops that update variables: such ops are not compute-bound.
   if (std::holds_alternative<Updates>(*def_of(op).effects)) return std::nullopt;
-  std::optional<AmpOverride> match;
+  std::optional<AmpDecision> match;
   size_t best = 0;
   const auto look_in = [&](const std::vector<std::string>& names, DType dtype) {
     for (const std::string& name : names) {
-      const std::optional<size_t> found = match_length(name, op);
+      const std::optional<size_t> found = match_precedence(name, op);
       if (!found || (match && *found <= best)) continue;
       best = *found;
-      match = AmpOverride{dtype, "list: " + name};
+      match = AmpDecision{dtype, "list: " + name};
     }
   };
   look_in(options.in_f32, DType::f32);
@@ -75,7 +76,7 @@ bool is_amp_candidate(const ir::Op& op) {
          !std::holds_alternative<Directive>(lower) && !is_constant(op);
 }
 
-/// Chooses a precision for every op that reads floats and inserts casts of its operands. Ops that
+/// Chooses a precision for every op that reads floats. Inserts casts of the op's operands. Ops that
 /// need the same value in the same dtype share one cast.
 class Caster {
  public:
@@ -93,7 +94,7 @@ class Caster {
       for (Value& v : op.operands) v = as_recorded(v);  // a store or directive keeps its dtypes
       return;
     }
-    const std::optional<AmpOverride> chosen = precision(op);
+    const std::optional<AmpDecision> chosen = precision(op);
     if (!chosen) return;
     report_.ops.push_back({&op, chosen->dtype, chosen->reason});
     if (any_dtype_ops_.contains(&op)) return;
@@ -104,7 +105,7 @@ class Caster {
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
   }
 
-  /// `v` cast back to the dtype that it had before this pass, for outputs, stores and directives.
+  /// `v`, cast back to its dtype before this pass. Used for outputs, stores and directives.
   Value as_recorded(Value v) { return cast_to(v, recorded_.at(v)); }
 
   AmpReport report() && { return std::move(report_); }
@@ -117,7 +118,7 @@ class Caster {
 
   /// The precision chosen for the op, and the reason; nullopt if the op reads no f32 or
   /// half-precision value.
-  std::optional<AmpOverride> precision(const ir::Op& op) {
+  std::optional<AmpDecision> precision(const ir::Op& op) {
     bool reads_floats = false, decided = false, all_half = true;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const Value v = op.operands[i];
@@ -128,16 +129,16 @@ class Caster {
       all_half &= v.dtype() == half_;
     }
     if (!reads_floats) return {};
-    if (std::optional<AmpOverride> match = amp_override(op, options_)) return match;
+    if (std::optional<AmpDecision> match = amp_override(op, options_)) return match;
     switch (def_of(op).amp.amp_class) {
       case Amp::kHalf:
-        return AmpOverride{half_, "class: gains from half"};
+        return AmpDecision{half_, "class: gains from half"};
       case Amp::kF32:
-        return AmpOverride{DType::f32, "class: sensitive to range"};
+        return AmpDecision{DType::f32, "class: sensitive to range"};
       case Amp::kFollow:
-        if (decided) return AmpOverride{all_half ? half_ : DType::f32, "follows its operands"};
+        if (decided) return AmpDecision{all_half ? half_ : DType::f32, "follows its operands"};
         any_dtype_ops_.insert(&op);
-        return AmpOverride{DType::f32, "as its readers want it"};
+        return AmpDecision{DType::f32, "as its readers want it"};
     }
     return {};
   }
@@ -164,14 +165,14 @@ class Caster {
   const AmpOptions& options_;
   DType half_;
   std::map<Value, DType> recorded_;  ///< value -> its dtype before this pass
-  /// Ops without a dtype preference: they read only parameters and constants.
+  /// Ops that work in any dtype: parameters, constants, and ops that read only these.
   std::set<const ir::Op*> any_dtype_ops_;
   std::map<std::pair<Value, DType>, Value> casts_;
   AmpReport report_;
 };
 
-/// Erases the kNoAmp attributes, which are not needed after precisions are chosen: cse would not
-/// merge ops that differ only in this attribute.
+/// Erases the kNoAmp attributes. They are no longer needed, and cse would not merge ops that differ
+/// only in this attribute.
 bool erase_marks(ir::Graph& graph) {
   bool changed = false;
   for (const auto& op : graph.ops) {

@@ -19,12 +19,12 @@ struct AmpReport {
   std::vector<Value> casts;  ///< results of the inserted casts
 };
 
-/// Automatic mixed precision: chooses a precision for every op of a recorded graph that reads
-/// floats and inserts casts of its operands. Reports the choices.
+/// Automatic mixed precision of a recorded graph: chooses a precision for every op that reads
+/// floats, inserts casts of the op's operands, and reports the choices.
 AmpReport cast_for_amp(ir::Graph& graph, const AmpOptions& options);
 
-/// Throws UserError when a name in AmpOptions::in_f32 or in_half is neither an op nor a layer of
-/// `recorded`, or is in both lists.
+/// Throws UserError if a name in AmpOptions::in_f32 or in_half is in both lists, or is neither an
+/// op nor a layer of `recorded`.
 void check_amp_names(const ir::Graph& recorded, const AmpOptions& options);
 
 }  // namespace fluid

@@ -11,7 +11,7 @@ namespace {
 
 struct Gradients {
   Value seed;  ///< gradient of the loss with respect to itself: 1
-  /// (parameter, its gradient), in the order in which the parameters were recorded.
+  /// (parameter, gradient) pairs, in the order in which the parameters were recorded.
   std::vector<std::pair<ir::Op*, Value>> parameters;
 };
 

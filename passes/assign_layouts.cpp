@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kStrided = 2;  // time of a transposing copy, relative to a contiguous copy
 
-/// Whether the value may be channels-first or channels-last: true for a batch of images with more
-/// than one channel and more than one pixel. Filters keep their layout.
+/// Whether a value of this type may be channels-first or channels-last. True for a batch of images
+/// with more than one channel and more than one pixel. Filters keep their layout.
 bool has_layout_choice(const Type& type) {
   const Shape& s = type.shape;
   return s.size() == 4 && s[0].batch && !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
@@ -68,8 +68,8 @@ class Assigner {
     return def.kernels->empty() || library_seconds(op, true).has_value();
   }
 
-  /// Connected components of the layout-agnostic ops. Two ops are connected by a value for which
-  /// has_layout_choice() holds.
+  /// Connected components of the layout-agnostic ops. Two ops are connected if both read or produce
+  /// a value for which has_layout_choice() holds.
   std::vector<Region> regions() const {
     std::map<Value, std::vector<ir::Op*>> touching;
     for (const auto& op : graph_.ops) {
@@ -107,33 +107,34 @@ class Assigner {
     region.saved += best_seconds(op, false) - best_seconds(op, true);
   }
 
-  double best_seconds(const ir::Op& op, bool last) const {
-    const auto program = program_with_layout(op, last);
+  double best_seconds(const ir::Op& op, bool nhwc) const {
+    const auto program = program_with_layout(op, nhwc);
     const double generated = target_.generated_seconds(*program->main().ops.back());
-    return std::min(generated, library_seconds(op, last).value_or(generated));
+    return std::min(generated, library_seconds(op, nhwc).value_or(generated));
   }
 
-  /// A program that holds only `op`. If `last`, the values with a layout choice are channels-last.
-  std::unique_ptr<ir::Program> program_with_layout(const ir::Op& op, bool last) const {
+  /// A program that holds only `op`. If `nhwc` is true, the values with a layout choice are
+  /// channels-last.
+  std::unique_ptr<ir::Program> program_with_layout(const ir::Op& op, bool nhwc) const {
     auto program = concrete_copy({&op}, options_.batch);
     ir::Op& copy = *program->main().ops.back();
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (last && has_layout_choice(op.operands[i].type()))
+      if (nhwc && has_layout_choice(op.operands[i].type()))
         type_of(copy.operands[i]).layout = channels_last();
     }
     for (size_t r = 0; r < op.results.size(); ++r) {
-      if (last && has_layout_choice(op.results[r].type))
+      if (nhwc && has_layout_choice(op.results[r].type))
         copy.results[r].type.layout = channels_last();
     }
     return program;
   }
 
-  std::optional<double> library_seconds(const ir::Op& op, bool last) const {
-    const auto program = program_with_layout(op, last);
+  std::optional<double> library_seconds(const ir::Op& op, bool nhwc) const {
+    const auto program = program_with_layout(op, nhwc);
     const ir::Op& copy = *program->main().ops.back();
     std::optional<double> best;
     for (const KernelCandidate& candidate : target_.candidates(copy, {})) {
-      if (candidate.fits(copy, copy) && (!best || candidate.seconds < *best))
+      if (candidate.accepts_layouts(copy, copy) && (!best || candidate.seconds < *best))
         best = candidate.seconds;
     }
     return best;
@@ -143,9 +144,9 @@ class Assigner {
     return v.op()->results[static_cast<size_t>(v.index())].type;
   }
 
-  /// Values with a layout choice that need a copy if only the ops `inside` are channels-last:
-  /// either the producer or a reader is inside, but not both. Ordered by the position of the first
-  /// reader.
+  /// Values with a layout choice that need a copy if exactly the ops `inside` are channels-last.
+  /// Such a value is produced inside and read outside, or produced outside and read inside, or
+  /// produced inside and a graph output. Ordered by the position of the first such reader.
   Values boundary_values(const std::set<const ir::Op*>& inside) const {
     Values values;
     std::set<Value> seen;
@@ -170,7 +171,8 @@ class Assigner {
         *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  /// Makes the results of the chosen ops channels-last. Inserts layout copies of boundary_values().
+  /// Makes the results of the chosen ops channels-last. Inserts copies of the boundary_values()
+  /// that change their layout.
   void apply(const std::set<const ir::Op*>& chosen) {
     const Values border = boundary_values(chosen);
     for (const auto& op : graph_.ops) {
@@ -196,12 +198,12 @@ class Assigner {
     }
   }
 
-  /// Inserts a copy of `v` after the op that produces it: channels-last if `last`, else in the
-  /// plain layout.
-  Value add_copy(Value v, bool last) {
+  /// Inserts a copy of `v` after the op that produces `v`. The copy is channels-last if `nhwc` is
+  /// true, else it has the plain layout.
+  Value add_copy(Value v, bool nhwc) {
     ir::ScopedRecording as(graph_, recording_of(*v.op()));
     const Value other = internal::copy(v, v.op()->loc);
-    if (last) type_of(other).layout = channels_last();
+    if (nhwc) type_of(other).layout = channels_last();
     const auto at = std::ranges::find(graph_.ops, v.op(), &std::unique_ptr<ir::Op>::get);
     graph_.move_tail(graph_.ops.size() - 1, static_cast<size_t>(at - graph_.ops.begin()) + 1);
     return other;

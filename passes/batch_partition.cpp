@@ -22,8 +22,8 @@ size_t batch_dim(const std::vector<Dim>& shape) {
   return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
 }
 
-/// Whether an element of the value is equal in a part and in the whole batch. A nonlinear function
-/// of any other value has kind `other`.
+/// Whether each element of the value is the same in a part as in the whole batch. A nonlinear
+/// function of a value that is not plain has kind `other`.
 bool is_plain(const BatchPartition& p) {
   return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::per_sample);
 }
@@ -170,7 +170,7 @@ class Body {
   BatchPartition read(const Expr& e) {
     const auto i = static_cast<size_t>(e.node().ivalue);
     const Shape& shape = op_.operands[i].shape();
-    // An element that the data of a sample select belongs to the sample.
+    // If the index of a read depends on a sample's data, the element read belongs to that sample.
     const bool selected = std::ranges::any_of(
         e.args(), [&](const Expr& at) { return of(at).kind == BatchPartition::per_sample; });
     if (selected && operands_[i].kind == BatchPartition::same) {
@@ -191,7 +191,7 @@ class Body {
                : kOther;
   }
 
-  /// BatchPartition of `e`, a function that may be nonlinear.
+  /// BatchPartition of `e`, whose operator may be nonlinear.
   BatchPartition function(const Expr& e) {
     BatchPartition result;
     for (const Expr& a : e.args()) {
@@ -210,8 +210,8 @@ class Body {
   std::unordered_map<const ExprNode*, BatchPartition> known_;
 };
 
-/// Whether a reshape from `a` to `b` leaves the dimensions before the batch dimension with the same
-/// number of elements, so that each element still belongs to one sample.
+/// Whether a reshape from `a` to `b` keeps every element in its sample. It does if the dimensions
+/// before the batch dimension have the same number of elements in both shapes.
 bool keeps_samples(const Shape& a, const Shape& b) {
   const auto before = [](const Shape& s) {
     return Shape(s.begin(), s.begin() + static_cast<ptrdiff_t>(batch_dim(s))).numel();
@@ -219,8 +219,9 @@ bool keeps_samples(const Shape& a, const Shape& b) {
   return before(a) == before(b);
 }
 
-/// A Loops op treats samples independently: a batched result of plain operands is per sample. A
-/// result without a batch dimension mixes the samples of a batched operand.
+/// A Loops op processes each sample independently. If all operands are plain and one has a batch
+/// dimension, a result with a batch dimension is `per_sample`. A result without a batch dimension
+/// then mixes samples and is `other`.
 std::vector<BatchPartition> partitions_of_loops(const ir::Op& op,
                                                 const std::vector<BatchPartition>& operands) {
   const bool plain = std::ranges::all_of(operands, is_plain);
@@ -272,8 +273,8 @@ void BatchPartitionAnalysis::analyse(const ir::Op& op) {
   }
 }
 
-/// BatchPartition of each result of `op`. Results with a batch dimension of an op with an inference
-/// form (batch_norm, dropout) count as `per_sample`.
+/// BatchPartition of each result of `op`. If the op has an inference form (batch_norm, dropout),
+/// its results with a batch dimension count as `per_sample`.
 std::vector<BatchPartition> BatchPartitionAnalysis::result_partitions(const ir::Op& op) {
   std::vector<BatchPartition> results = partitions_by_lowering(op);
   const auto is_plain_value = [&](Value v) { return is_plain(known_.at(v)); };

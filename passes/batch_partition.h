@@ -15,7 +15,7 @@ namespace fluid {
 /// correspond to Replicate, Shard and Partial of PyTorch's DTensor.
 struct BatchPartition {
   enum Kind {
-    same,        ///< equal in every part, times n^power: a parameter (power 0), n itself (power 1)
+    same,        ///< equal in all parts, up to n^power: a parameter (power 0), n itself (power 1)
     per_sample,  ///< has a batch dimension: each element belongs to one sample
     total,       ///< a sum over samples
     terms,       ///< a sum whose terms differ in kind or in scale_power()
@@ -25,9 +25,10 @@ struct BatchPartition {
   int power = 0;
   bool operator==(const BatchPartition&) const = default;
 
-  /// Exponent with which the values of the parts add up to the value of the whole batch, after each
-  /// is multiplied by (n_part / n_batch)^scale_power(). 0 for a sum over samples; 1 for a mean, or
-  /// for a value that is equal in every part. Only for kinds `same` and `total`.
+  /// Exponent of the factor by which the value of a part is multiplied, so that the products add up
+  /// to the value of the whole batch. The factor is (n_part / n_batch)^scale_power(). 0 for a sum
+  /// over samples; 1 for a mean, or for a value that is equal in all parts. Only for kinds `same`
+  /// and `total`.
   int scale_power() const { return kind == same ? 1 - power : -power; }
 };
 
@@ -39,7 +40,7 @@ class BatchPartitionAnalysis {
   BatchPartition partition_of(Value v);
   /// For a value `v` of kind `other`: the first op on the path to `v` whose result has this kind.
   const ir::Op& first_unsupported_op(Value v) const { return *unsupported_ops_.at(v); }
-  /// Whether a sample's result of `op` depends on other samples, as in batch_norm.
+  /// Whether the result of `op` for one sample depends on other samples, as in batch_norm.
   bool computes_batch_statistics(const ir::Op& op);
   /// For an op whose result is of kind `terms`: for each operand, whether it is a term of the sum
   /// (true) or a factor (false). Empty if the op is not such a sum.

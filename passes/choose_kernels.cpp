@@ -20,9 +20,9 @@ bool is_elementwise(const ir::Op& op) {
          std::holds_alternative<Pure>(*def_of(op).effects);
 }
 
-/// The op that can be the next epilogue op after `op`: the only reader of the only result of `op`.
-/// Null unless the reader is an elementwise op with the same result type and role. Null if the
-/// result of `op` is a graph output.
+/// The only reader of the only result of `op`, if it can be the next epilogue op: an elementwise op
+/// with the same result type and role as `op`. Null if there is no such reader, or if the result of
+/// `op` is a graph output.
 ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);
@@ -33,15 +33,15 @@ ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& o
   return reader->role == op.role ? reader : nullptr;
 }
 
-/// A contraction has more than this number of products per result element. Reductions of fewer
-/// products are fused like elementwise ops.
+/// A reduction is a contraction if it has more than this number of products per result element.
+/// Other reductions are fused like elementwise ops.
 constexpr double kMinContractionProducts = 16;
 
 /// An op with its epilogue ops, and the library kernel chosen to run them.
 struct ChosenKernel {
   std::vector<ir::Op*> ops;
   KernelCandidate candidate;
-  double library;    ///< predicted seconds, plus the prevented_seconds() of the chain
+  double library;    ///< seconds of the library kernel, plus prevented_seconds() of the chain
   double generated;  ///< predicted seconds of generated code
 };
 
@@ -72,10 +72,10 @@ class Chooser {
   }
 
  private:
-  /// The library kernel for the longest chain (`head` and epilogue ops) that a library kernel runs
-  /// faster than generated code runs `head` alone. The epilogue counts as free in generated code,
-  /// which fuses epilogue ops with `head` or with their readers. nullopt if generated code is
-  /// faster.
+  /// The library kernel for a chain of `head` and epilogue ops. Chooses the longest chain for which
+  /// a library kernel is faster than generated code for `head` alone. The epilogue counts as free
+  /// in generated code, which fuses epilogue ops with `head` or with their readers. nullopt if
+  /// generated code is faster.
   std::optional<ChosenKernel> choose(ir::Op* head) {
     const double generated = generated_seconds(*head);
     std::optional<ChosenKernel> best;
@@ -147,7 +147,7 @@ class Chooser {
   /// Result of fastest_of(), cached by the structure of the chain (GroupKey).
   const std::optional<KernelCandidate>& fastest(const std::vector<ir::Op*>& chain) {
     const std::vector<const ir::Op*> ops(chain.begin(), chain.end());
-    const auto [known, added] = fastest_.try_emplace(key_of_group(ops, {}, kinds_));
+    const auto [known, added] = fastest_.try_emplace(group_key(ops, {}, kinds_));
     if (added) known->second = fastest_of(ops);
     return known->second;
   }
@@ -156,13 +156,13 @@ class Chooser {
     const auto copy = concrete_copy(chain, options_.batch);
     const auto& ops = copy->main().ops;
     const ir::Op& head = *ops[ops.size() - chain.size()];
-    Chain epilogue;
+    EpilogueOps epilogue;
     for (size_t i = ops.size() - chain.size() + 1; i < ops.size(); ++i) {
       epilogue.push_back(ops[i].get());
     }
     const ir::Op& last = *ops.back();
     for (const KernelCandidate& candidate : target_.candidates(head, epilogue)) {
-      if (candidate.fits(head, last) && suits_mode(candidate)) return candidate;
+      if (candidate.accepts_layouts(head, last) && suits_mode(candidate)) return candidate;
     }
     return std::nullopt;
   }
@@ -174,8 +174,8 @@ class Chooser {
     return options_.mode == Mode::train ? candidate.propagates_nan : !candidate.mixes_samples;
   }
 
-  /// Index of the operand of the fused op that its result may overwrite: the addend of the last
-  /// epilogue op. nullopt if the kernel does not allow it, or if the head also reads the addend.
+  /// Index of the fused op's operand that the result may overwrite: the addend of the last epilogue
+  /// op. nullopt if the kernel may not overwrite the addend, or if the head also reads the addend.
   static std::optional<int64_t> overwritten(const ChosenKernel& kernel) {
     if (!kernel.candidate.overwrites_addend) return std::nullopt;
     const std::vector<ir::Op*>& ops = kernel.ops;

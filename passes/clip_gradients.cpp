@@ -11,14 +11,14 @@ namespace {
 
 constexpr double kEps = 1e-6;  // added to the norm, as in torch.nn.utils.clip_grad_norm_
 
-Value clamped(Value g, double most) {
-  return minimum(maximum(g, scalar_like(g, -most)), scalar_like(g, most));
+Value clamped(Value g, double limit) {
+  return minimum(maximum(g, scalar_like(g, -limit)), scalar_like(g, limit));
 }
 
-/// Factor, at most 1, that limits the L2 norm of a tensor to `most`. `squares` is the sum of the
-/// squares of its elements.
-Value clip_factor(Value squares, double most) {
-  const Value factor = most / (sqrt(squares) + kEps);
+/// Factor, at most 1, by which to multiply a tensor so that its L2 norm is at most `max_norm`.
+/// `squares` is the sum of the squares of the tensor's elements.
+Value clip_factor(Value squares, double max_norm) {
+  const Value factor = max_norm / (sqrt(squares) + kEps);
   return minimum(factor, scalar_like(factor, 1));
 }
 

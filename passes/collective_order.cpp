@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kOrderAttribute = "bucket";
 constexpr const char* kErrorSync = "error_sync";
 
-int64_t number_of(const ir::Op& collective) {
+int64_t order_number_of(const ir::Op& collective) {
   return collective.attrs.get<int64_t>(kOrderAttribute);
 }
 
@@ -24,18 +24,18 @@ int64_t number_of(const ir::Op& collective) {
 Values record_collective(ir::Graph& graph, std::string_view op, const Values& bucket,
                          const Loc& loc) {
   const std::vector<ir::Op*> before = collectives_in_order(graph);
-  const int64_t number = before.empty() ? 0 : number_of(*before.back()) + 1;
+  const int64_t number = before.empty() ? 0 : order_number_of(*before.back()) + 1;
   return insert_collective(graph, number, op, bucket, loc);
 }
 
-Values insert_collective(ir::Graph& graph, int64_t number, std::string_view op,
+Values insert_collective(ir::Graph& graph, int64_t order_number, std::string_view op,
                          const Values& bucket, const Loc& loc) {
   for (ir::Op* later : collectives_in_order(graph)) {
-    const int64_t own = number_of(*later);
-    if (own >= number) later->attrs.set(kOrderAttribute, own + 1);
+    const int64_t own = order_number_of(*later);
+    if (own >= order_number) later->attrs.set(kOrderAttribute, own + 1);
   }
   ir::ScopedRecording as(graph, {ir::Role::comm, loc, "", ""});
-  return record(graph, op, bucket, {{kOrderAttribute, number}}, loc);
+  return record(graph, op, bucket, {{kOrderAttribute, order_number}}, loc);
 }
 
 void set_error_sync(ir::Op& collective) { collective.attrs.set(kErrorSync, true); }
@@ -86,7 +86,7 @@ std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, con
   if (collectives_in_order(graph).empty()) return std::nullopt;
   std::map<const ir::Op*, int64_t> last;
   for (const auto& op : graph.ops) {
-    int64_t& number = last[op.get()] = is_collective(*op) ? number_of(*op) : -1;
+    int64_t& number = last[op.get()] = is_collective(*op) ? order_number_of(*op) : -1;
     for (const Value& v : op->operands) number = std::max(number, last.at(v.op()));
   }
   std::vector<int64_t> found;
@@ -96,7 +96,7 @@ std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, con
 
 int64_t collective_bytes(const ir::Op& collective) {
   int64_t bytes = 0;
-  // Any batch size gives the same result: operands have no batch dimension.
+  // The batch size does not matter: operands of collectives have no batch dimension.
   for (const Value& v : collective.operands) bytes += v.type().bytes_at(1);
   return bytes;
 }
@@ -106,7 +106,7 @@ std::vector<ir::Op*> collectives_in_order(const ir::Graph& graph) {
   for (const auto& op : graph.ops) {
     if (is_collective(*op)) found.push_back(op.get());
   }
-  std::ranges::sort(found, {}, [](const ir::Op* op) { return number_of(*op); });
+  std::ranges::sort(found, {}, [](const ir::Op* op) { return order_number_of(*op); });
   return found;
 }
 

@@ -10,17 +10,17 @@
 
 namespace fluid {
 
-/// Appends the collective `op` (such as "all_reduce") on the tensors in `bucket` to the graph. It
-/// gets the highest order number, so it runs after the other collectives of the graph.
+/// Appends to the graph a collective `op`, such as "all_reduce", on the tensors in `bucket`. The
+/// collective gets the highest order number, so it runs after the other collectives of the graph.
 Values record_collective(ir::Graph& graph, std::string_view op, const Values& bucket,
                          const Loc& loc);
-/// Appends the collective `op` with order number `number` to the graph. Adds 1 to the order number
-/// of each existing collective whose order number is at least `number`.
-Values insert_collective(ir::Graph& graph, int64_t number, std::string_view op,
+/// Appends to the graph a collective `op` with order number `order_number`. Adds 1 to the order
+/// number of each existing collective whose order number is at least `order_number`.
+Values insert_collective(ir::Graph& graph, int64_t order_number, std::string_view op,
                          const Values& bucket, const Loc& loc);
 
-/// Marks the collective before which the ranks exchange their error words (whether a rank has
-/// rejected the step's data).
+/// Marks `collective`: the ranks exchange their error words before it runs. The error word of a
+/// rank says whether the rank has rejected the step's data.
 void set_error_sync(ir::Op& collective);
 /// Number of collectives that run before the collective marked by set_error_sync(); nullopt if none
 /// is marked.

@@ -57,7 +57,7 @@ bool drop_graphs(ir::Program& program) {
 
 bool run_dce(ir::Program& program, const Options&, const Target&) {
   const bool ops = drop_ops(program.main());
-  // After drop_ops: an erased op may have had the last reference to a graph.
+  // After drop_ops: an erased op may have held the last reference to a graph.
   return drop_graphs(program) || ops;
 }
 

@@ -6,9 +6,9 @@
 namespace fluid {
 namespace {
 
-/// Sets the attribute `part_of` of the ops from position `first` on that may reject data. It makes
-/// error messages name `whole`, the composite op that the user recorded.
-void name_whole(const ir::Op& whole, ir::Graph& graph, size_t first) {
+/// Sets attribute `part_of` of composite ops and of ops that may reject data, from position `first`
+/// on. Error messages then name `whole`, the composite op that the user recorded.
+void set_part_of(const ir::Op& whole, ir::Graph& graph, size_t first) {
   for (size_t i = first; i < graph.ops.size(); ++i) {
     ir::Op& part = *graph.ops[i];
     const bool has_parts = std::holds_alternative<Expand>(*def_of(part).lower);
@@ -22,7 +22,7 @@ Values expansion(ir::Op& op) {
   if (expand == nullptr) return {};
   const size_t first = op.graph()->ops.size();
   Values values = expand->ops(ExpandCtx(op));
-  name_whole(op, *op.graph(), first);
+  set_part_of(op, *op.graph(), first);
   return values;
 }
 

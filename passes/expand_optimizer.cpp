@@ -22,8 +22,8 @@ namespace {
 // parameter, the gradient, the learning rate and the update counter.
 constexpr size_t kFirstState = 4;
 
-/// Name of two attributes: on an optimizer, the weight decay factor; on a parameter, a bool,
-/// whether weight decay applies to it.
+/// Name of two attributes. On an optimizer, it is the weight decay factor. On a parameter, it is a
+/// bool: whether weight decay applies to the parameter.
 constexpr const char* kDecay = "weight_decay";
 
 /// Replaces the train directive by optimizer ops and by the stores of the values that they update.
@@ -42,10 +42,10 @@ class Expansion {
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
-    gather();
+    all_gather_parameters();
     stores_.emplace_back("update", if_applied(counter + 1, counter));
     if (ir::Op* rng = graph_.find("state", kRandomState)) {
-      stores_.emplace_back(kRandomState, advanced(rng->result()));
+      stores_.emplace_back(kRandomState, next_random_state(rng->result()));
     }
     for (auto& [name, value] : stores_) record_store(graph_, name, value, train_.loc);
   }
@@ -75,7 +75,7 @@ class Expansion {
     return reshape(factor, Shape{}, train_.loc);
   }
 
-  /// The learning rate times `scale`, in `dtype`, the dtype in which the optimizer op computes.
+  /// The learning rate times `scale`, cast to `dtype`, in which the optimizer op computes.
   Value rate(DType dtype, double scale) {
     Value& known = rates_[{dtype, scale}];
     if (known) return known;
@@ -84,7 +84,7 @@ class Expansion {
     return known = fill(graph_, {.type = Type{dtype, {}, {}}, .value = lr}, train_.loc);
   }
 
-  /// Attributes of the optimizer op for a parameter that has the attributes `options`.
+  /// Attributes of the optimizer op for a parameter with the attributes `options`.
   Attrs settings_of(const OpDef& optimizer, const Attrs& options) const {
     Attrs settings = settings_;
     const bool decays =
@@ -113,8 +113,8 @@ class Expansion {
       const Value old = operands.at(static_cast<size_t>(operand));
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
       if (old == param && recipe_.is_sharded()) {
-        updated_shards_[recipe_.bucket(index)].emplace_back(name,
-                                                            padded_to_whole(whole, index, updated));
+        updated_shards_[recipe_.bucket_index(index)].emplace_back(
+            name, padded_to_whole(whole, index, updated));
       } else {
         stores_.emplace_back(old.op()->symbol, updated);
       }
@@ -129,7 +129,7 @@ class Expansion {
     return slice(flat, {.starts = {part.begin}, .stops = {part.end}}, train_.loc);
   }
 
-  /// `part`, this process's shard, padded with zeros to the shape of `whole`.
+  /// `part`, this process's shard of `whole`, padded with zeros to the shape of `whole`.
   Value padded_to_whole(Value whole, size_t index, Value part) const {
     const BucketShard range = recipe_.own_shard(index);
     const int64_t elements = whole.shape().numel().size;
@@ -151,9 +151,9 @@ class Expansion {
   }
 
   /// All-gathers the new values of the parameters. Each process has updated only its shard.
-  void gather() {
+  void all_gather_parameters() {
     for (auto& [bucket, parts] : updated_shards_) {
-      std::ranges::reverse(parts);  // the order of the operands of reduce_scatter
+      std::ranges::reverse(parts);  // to the operand order of reduce_scatter
       Values updated;
       for (const auto& [name, value] : parts) updated.push_back(value);
       const Values whole = record_collective(graph_, "all_gather", updated, train_.loc);
@@ -166,8 +166,8 @@ class Expansion {
     return step_predicate ? where(step_predicate, value, otherwise, train_.loc) : value;
   }
 
-  /// Makes a skipped step keep the old values of recorded states, such as running statistics.
-  /// States that depend on the step predicate, such as the loss scale, are updated in every step.
+  /// Makes a skipped step keep the old values of recorded states, such as running statistics. Even
+  /// a skipped step updates states that depend on the step predicate, such as the loss scale.
   void predicate_recorded_stores() {
     const std::set<const ir::Op*> deciding = dependents(recipe_.step_predicate());
     const size_t count = graph_.ops.size();
@@ -193,7 +193,7 @@ class Expansion {
 
   /// The random state for the next step. `rng` is (seed, number of runs, index of the first
   /// sample); the number of runs increases by 1.
-  Value advanced(Value rng) const {
+  Value next_random_state(Value rng) const {
     const auto part = [&](int64_t i) {
       return slice(rng, {.starts = {i}, .stops = {i + 1}}, train_.loc);
     };
@@ -204,12 +204,12 @@ class Expansion {
   const Recipe& recipe_;
   const ir::Op& train_;
   Attrs settings_;   ///< attributes of the optimizer ops
-  Value scheduled_;  ///< f64[]: the scheduled learning rate; null: it is constant
+  Value scheduled_;  ///< scheduled learning rate, f64[]; null if the rate is constant
   std::map<std::pair<DType, double>, Value> rates_;  ///< (dtype, lr_scale) -> learning rate
   std::vector<std::pair<std::string, Value>> stores_;
   /// Bucket index -> (parameter name, new value of this process's shard, zero-padded to the shape
-  /// of the parameter). In descending order: the last bucket holds the first parameters, which the
-  /// next forward reads first.
+  /// of the parameter). The order is descending, because the last bucket holds the first
+  /// parameters, which the next forward pass reads first.
   std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> updated_shards_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 void clone_constants(ir::Graph& graph) {
   std::set<Value> taken;
   const size_t recorded = graph.ops.size();
-  // Position of the reader of each clone; a clone is placed before its reader.
+  // For each clone, the position of its reader. The clone is placed before the reader.
   std::vector<size_t> readers;
   for (size_t i = 0; i < recorded; ++i) {
     ir::Op* reader = graph.ops[i].get();

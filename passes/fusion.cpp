@@ -16,13 +16,16 @@ constexpr double kOpsPerByte = 1.5;     // cost of reading or writing a byte of 
 constexpr double kLaunchCost = 20e3;    // cost of starting a kernel and waiting for its threads
 constexpr double kSerialSlowdown = 32;  // cost factor of code that one thread runs after the loops
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
-// A contraction has more terms per element, and more elements, than this number.
+// A contraction has more than this number of elements, and more than this number of terms per
+// element.
 constexpr int64_t kMinContractionTerms = 8;
-constexpr double kSmallBytes = 1 << 20;  // maximum bytes of a result that is fused horizontally
+constexpr double kSmallBytes = 1 << 20;  // in bytes; larger results are not fused horizontally
 constexpr size_t kMaxOps = 256;          // maximum number of ops of a horizontally fused kernel
-// Maximum number of ops of a kernel whose ops share loops, where an inlined op is repeated.
+// Maximum number of ops of a kernel whose ops share loops. In such a kernel, the code of an op is
+// repeated in each op into which it is inlined.
 constexpr size_t kMaxOpsInLoops = 64;
-// Maximum number of results of a horizontally fused kernel. More results only cost compile time.
+// Maximum number of results of a horizontally fused kernel. A higher limit would only increase
+// compile time.
 constexpr size_t kMaxHorizontalOutputs = 64;
 
 double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
@@ -61,10 +64,10 @@ double bytes(const Value& v, int64_t batch) {
 
 bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
 
-/// Estimated cost of a kernel in scalar operations. In optimizer updates, a subexpression that
-/// several results of a loop use counts once. In other kernels, such a subexpression counts once
-/// per result. This limits the size of groups: a large group keeps values alive for long, and the
-/// model has no term for memory use.
+/// Estimated cost of a kernel in scalar operations. If several results of a loop share a
+/// subexpression, it counts once in optimizer updates, but once per result in other kernels. This
+/// limits the size of groups: a large group keeps values alive for long, and the model has no term
+/// for memory use.
 double kernel_cost(const Group& group, int64_t batch) {
   const bool shared =
       std::ranges::all_of(group.sinks, [](const GroupSink& s) { return is_update(*s.op); });
@@ -82,7 +85,7 @@ double kernel_cost(const Group& group, int64_t batch) {
   return cost;
 }
 
-/// Whether the ops may share a kernel with others. A Loops op may not.
+/// Whether the group can be merged with other groups. A Loops op cannot.
 bool is_mergeable(const FusionGroup& group) {
   return group.fusible && is_groupable(*group.ops.front());
 }
@@ -158,7 +161,7 @@ Values Fusion::outputs_of(const FusionGroup& group) const {
 /// Estimate for the kernel of the group, cached by GroupKey, so that repeated layers are analysed
 /// once.
 const Fusion::KernelEstimate& Fusion::estimate_of(const FusionGroup& group) const {
-  GroupKey key = key_of_group(group.ops, group.outputs, lowered_.kinds);
+  GroupKey key = group_key(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));
   const auto [it, added] = estimates_.try_emplace(std::move(key));
   if (added) {
@@ -192,7 +195,7 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   });
 }
 
-/// Whether the kernel of the merged groups is within the limits on ops and results, and fuses no
+/// Whether the merged group stays within the limits on ops and results, and does not fuse a
 /// contraction with ops that are not its epilogue.
 bool Fusion::is_within_limits(const FusionGroup& a, const FusionGroup& b, bool horizontal) const {
   return a.ops.size() + b.ops.size() <= (horizontal ? kMaxOps : kMaxOpsInLoops) &&
@@ -232,8 +235,9 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   to.outputs = std::move(all);
 }
 
-/// Merges group `b` into `a` if this is allowed and lowers the estimated cost; returns whether it
-/// did. Tests for a cycle last, because the test is slow when many groups read one value.
+/// Merges group `b` into `a` if this is allowed and lowers the estimated cost. Returns whether the
+/// groups were merged. The cycle test comes last, because it is slow when many groups read one
+/// value.
 bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal) {
   if (a == b || !is_mergeable(*a) || !is_mergeable(*b) || !is_within_limits(*a, *b, horizontal)) {
     return false;
@@ -313,8 +317,8 @@ Fusion::InputClass Fusion::input_class_of(FusionGroup& group) const {
   return input_class;
 }
 
-/// Whether the op is in a group of elementwise ops that reads only parameters. Examples are the
-/// casts of parameters for library kernels in mixed precision.
+/// Whether the op is in a group of elementwise ops whose inputs are all parameters. Examples are
+/// the casts of parameters for library kernels in mixed precision.
 bool Fusion::is_in_parameter_group(const ir::Op& op) const {
   const FusionGroup& group = *group_of(&op);
   const auto good = [&](const Value& v) {

@@ -17,7 +17,8 @@ namespace fluid {
 /// Ops that become one kernel, or a single op that is not fused.
 struct FusionGroup {
   std::vector<const ir::Op*> ops;  ///< in graph order
-  /// Whether the ops become a generated kernel: is_groupable() holds for them, or it is a Loops op.
+  /// Whether the ops become a generated kernel: is_groupable() holds for each op, or the only op is
+  /// a Loops op.
   bool fusible = false;
   double cost = 0;                      ///< estimated cost of the kernel, in scalar operations
   const ir::Op* contraction = nullptr;  ///< the only contraction in the group; null: none
@@ -34,7 +35,7 @@ struct FusionGroup {
 /// average. A contraction gets its own loop nest.
 bool is_contraction(const ir::Op& op, int64_t batch);
 
-/// Kernel fusion of one graph. At first each op is a group of its own; merging groups keeps the
+/// Kernel fusion of one graph. Initially, each op is a group of its own. Merges of groups keep the
 /// dependency graph of the groups acyclic.
 class Fusion {
  public:
@@ -81,7 +82,7 @@ class Fusion {
   std::vector<std::unique_ptr<FusionGroup>> groups_;
   std::unordered_map<const ir::Op*, FusionGroup*> groups_of_;
   std::unordered_map<const ir::Op*, size_t> positions_;
-  /// Ops for reachability queries (fusion_cycles.cpp); at most 64.
+  /// Ops with precomputed reachability, at most 64. See fusion_cycles.cpp.
   std::vector<const ir::Op*> landmarks_;
   Uses uses_;
   /// The order_edges() of the graph: op -> ops that must run before it; op -> ops that must run

@@ -18,8 +18,8 @@ constexpr int64_t kGap = 1 << 20;  // gap between initial levels, so that raisin
 
 }  // namespace
 
-/// Divides the ops into at most 64 intervals of the graph order. Chooses one landmark per interval:
-/// an op on the longest dependency chain. Computes `reached_by` and `reaches` of the groups.
+/// Divides the graph order into at most 64 intervals. The landmark of an interval is the op through
+/// which the longest dependency chain passes. Computes `reached_by` and `reaches` of the groups.
 void Fusion::place_landmarks() {
   const size_t n = groups_.size();
   std::vector<int64_t> above(n), chain(n);
@@ -121,7 +121,7 @@ bool Fusion::has_indirect_path(const FusionGroup* first, const FusionGroup* last
 }
 
 /// Updates the level and the landmark bits of `merged`, which now contains the ops of `other`. The
-/// new level is the lowest that the producers allow, so that the levels of few readers must rise.
+/// new level is the lowest that the producers allow, so that few readers need a higher level.
 void Fusion::update_after_merge(FusionGroup* merged, const FusionGroup& other) const {
   merged->reached_by |= other.reached_by;
   merged->reaches |= other.reaches;
@@ -132,8 +132,8 @@ void Fusion::update_after_merge(FusionGroup* merged, const FusionGroup& other) c
   raise_reader_levels(merged);
 }
 
-/// Raises the levels of the groups that depend on `group` above its level, where necessary. Visits
-/// each group at most once, by ascending level before the call.
+/// Raises the levels of the groups that depend on `group`, until each level is higher than the
+/// levels of all producers. Visits each group at most once, in ascending order of the old levels.
 void Fusion::raise_reader_levels(FusionGroup* group) const {
   using Entry = std::pair<int64_t, FusionGroup*>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> lifted;

@@ -13,9 +13,9 @@ namespace fluid {
 /// are in no group.
 void mark_groups(ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
-/// Returns the groups that mark_groups() stored, and erases its attributes. Sets only `ops`,
-/// `fusible` and `outputs` of the groups. A group is empty if its ops have been erased. Throws
-/// UserError for an op without these attributes.
+/// Returns the groups that mark_groups() stored, and erases the attributes that it set. Sets only
+/// `ops`, `fusible` and `outputs` of the groups. A group is empty if its ops have been erased.
+/// Throws UserError for an op without the attributes.
 std::vector<FusionGroup> extract_groups(ir::Graph& graph);
 
 /// Live range of a value: indices of the group that produces it and of the last group that reads
@@ -27,18 +27,18 @@ struct LiveRange {
 using LiveRanges = std::map<Value, LiveRange>;  // root value (see root_of()) -> its live range
 
 /// Live ranges of the values in the transient region of the arena when `groups` run in order.
-/// Excludes sources, graph outputs and values that are stored to variables.
+/// Sources, graph outputs and values stored to variables have no entry.
 LiveRanges live_ranges_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
 /// Peak memory use in bytes: the maximum total size of values that are live at once.
 int64_t peak_bytes(const LiveRanges& lives, int64_t batch);
 
-/// Whether `v` keeps its value for readers that are added later. False for operands and results of
-/// collectives, because collectives overwrite their operands in place.
+/// Whether no op overwrites `v` in place, so that readers of `v` can be added later. False for
+/// operands and results of collectives, because collectives overwrite their operands in place.
 bool is_never_overwritten(Value v, const Uses& uses);
 
-/// Whether the group becomes a kernel of generated code. False for a single Alias op, and for an op
-/// that is not fusible, such as a library kernel or a collective.
+/// Whether the group becomes a generated kernel. False for a group without outputs, a single Alias
+/// op, and an op that is not fusible, such as a library kernel or a collective.
 bool is_generated(const FusionGroup& group);
 
 }  // namespace fluid

@@ -24,7 +24,7 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
     Value& copy = copies[parameter->symbol];
     if (!copy) {
       copy = record_source(graph, "state", half_weight_name(parameter->symbol), op.results[0].type,
-                           {{kScratch, true}}, op.loc);
+                           {{kScratchAttribute, true}}, op.loc);
     }
     return Values{copy};
   });

@@ -9,8 +9,8 @@
 namespace fluid {
 
 /// Names of the outputs that Mode::predict omits, because they need a feed that is not in
-/// `options.feeds`. Empty if `options.feeds` is empty. Exact only for a program whose ops have
-/// their inference forms.
+/// `options.feeds`. Empty if `options.feeds` is empty. The result is exact only if the ops of the
+/// program have been replaced by their inference forms.
 std::vector<std::string> omitted_outputs(const ir::Program& program, const Options& options);
 
 }  // namespace fluid

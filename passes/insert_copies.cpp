@@ -32,7 +32,7 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
 }
 
 /// Inserts copies of operands of collectives, because a collective overwrites its operands in
-/// place. Copies the operands that have another reader or that are not in memory of their own.
+/// place. Copies the operands that have another reader or for which has_external_storage() holds.
 bool copy_shared_operands(ir::Graph& graph) {
   const std::set<Value> shared = shared_roots(graph);
   bool changed = false;

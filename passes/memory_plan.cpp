@@ -62,9 +62,9 @@ class Lifetimes {
 
 /// Reads the ranges of the plan from attributes of the ops. Computes what the attributes do not
 /// hold: categories and names of ranges, region sizes and the memory peak.
-class Reader {
+class PlanReader {
  public:
-  Reader(const ir::Graph& graph, const Options& options)
+  PlanReader(const ir::Graph& graph, const Options& options)
       : graph_(graph), guard_(options.guard_plan ? kAlign : 0), lifetimes_(graph) {
     for (const auto& op : graph.ops) {
       if (op->name == "param") parameters_.insert(op->symbol);
@@ -74,7 +74,7 @@ class Reader {
 
   MemoryPlan run() {
     read_ranges();
-    name_permanent();
+    set_permanent_names();
     find_peak();
     return std::move(plan_);
   }
@@ -92,7 +92,7 @@ class Reader {
         range.name = source_kind(op) == SourceKind::carried ? op.symbol
                      : op.results[r].name.empty()           ? op.name
                                                             : op.results[r].name;
-        grow(range);
+        grow_region(range);
         plan_.values[v] = std::move(range);
       }
       if (!op.attrs.has("workspace")) continue;
@@ -101,12 +101,12 @@ class Reader {
       range.name = op.name;
       range.first = static_cast<int>(i);
       range.last = is_store(op) ? lifetimes_.end() : range.first;
-      grow(range);
+      grow_region(range);
       plan_.workspaces[&op] = std::move(range);
     }
   }
 
-  void grow(const Range& range) {
+  void grow_region(const Range& range) {
     int64_t& size = plan_.bytes(range.region);
     if (range.bytes > 0) {
       size = std::max(size, range.offset + align_up(range.bytes) + guard_);
@@ -122,21 +122,21 @@ class Reader {
   }
 
   /// Category of the variable that `store` writes.
-  RangeCategory stored(const ir::Op& store) const {
+  RangeCategory category_of_stored(const ir::Op& store) const {
     const bool of_parameter = parameters_.contains(store.symbol);
     if (of_parameter || parameter_of_half_weight(store.symbol)) return RangeCategory::parameter;
     return is_gradient(*store.operands[0].op()) ? RangeCategory::gradient
                                                 : other_state(store.symbol);
   }
 
-  void name_permanent() {
+  void set_permanent_names() {
     for (const ir::Output& o : graph_.outputs)
       name(o.value, Region::outputs, RangeCategory::output, o.name);
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
       if (is_carry(*op) || kind == SourceKind::carried) continue;
       if (is_store(*op)) {
-        name(op->operands[0], Region::state, stored(*op), op->symbol);
+        name(op->operands[0], Region::state, category_of_stored(*op), op->symbol);
       } else if (kind == SourceKind::feed) {
         name(op->result(), Region::feeds, RangeCategory::feed, op->symbol);
       } else if (kind != SourceKind::none) {
@@ -160,7 +160,7 @@ class Reader {
   }
 
   /// Finds the op at which most memory is in use. If a range begins at the op where a range with
-  /// the same offset ends, the op runs in place, and its bytes count once.
+  /// the same offset ends, the op runs in place, and the shared bytes count once.
   void find_peak() {
     std::vector<Range> ranges;
     for (const auto& [v, range] : plan_.values) ranges.push_back(range);
@@ -209,7 +209,7 @@ int64_t& MemoryPlan::bytes(Region region) {
 }
 
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options) {
-  return Reader(final_program.main(), options).run();
+  return PlanReader(final_program.main(), options).run();
 }
 
 namespace {
@@ -253,7 +253,7 @@ const std::vector<InPlace>* InPlacePairs::pairs_of_body(const ir::Graph& body) {
   for (const auto& op : body.ops) ops.push_back(op.get());
   Values outputs;
   for (const ir::Output& o : body.outputs) outputs.push_back(o.value);
-  const auto [it, added] = pairs_by_body_.try_emplace(key_of_group(ops, outputs, kinds_));
+  const auto [it, added] = pairs_by_body_.try_emplace(group_key(ops, outputs, kinds_));
   if (added) it->second = in_place_pairs(body);
   return &it->second;
 }
@@ -286,7 +286,7 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
   }
   if (before_sync) return results;
   const ir::Graph& checking = *generated_body(**last);
-  if (loops_op(checking) != nullptr) {  // stores results before it has checked all indices
+  if (loops_op(checking) != nullptr) {  // stores results before all index checks
     for (size_t r = 0; r < (*last)->results.size(); ++r) {
       results.insert((*last)->result(static_cast<int>(r)));
     }

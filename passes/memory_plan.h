@@ -38,7 +38,8 @@ enum class RangeCategory : uint8_t {
 };
 std::string_view name_of(RangeCategory category);
 
-/// A range of bytes of the arena that holds a value or the workspace of an op, with its live range.
+/// A byte range of the arena that holds a value or the workspace of an op, and the live range of
+/// this value or workspace.
 struct Range {
   Region region = Region::transient;
   RangeCategory category = RangeCategory::activation;
@@ -62,14 +63,14 @@ struct MemoryPlan {
   std::map<Value, Range> values;
   /// Workspaces of fused ops and library kernels; for a `carry` op, the range to which it copies.
   std::map<const ir::Op*, Range> workspaces;
-  int64_t state = 0;  ///< size of each region in bytes; of one slot, for feeds and outputs
+  int64_t state = 0;  ///< size of each region in bytes; for feeds and outputs, of one slot
   int64_t feeds = 0;
   int64_t outputs = 0;
   int64_t transient = 0;
   int64_t& bytes(Region region);
   int64_t bytes(Region region) const { return const_cast<MemoryPlan&>(*this).bytes(region); }
   std::string peak;  ///< name and source location of the op at which most memory is in use
-  /// Bytes in use at the peak; counts one slot of feeds and outputs.
+  /// Bytes in use at the peak, by category. Only one slot of feeds and outputs counts.
   std::map<RangeCategory, int64_t> at_peak;
   /// Size of the arena in bytes if no other program shares it. `feed_slots` is 1 or 2.
   int64_t total(int feed_slots) const {
@@ -90,8 +91,8 @@ void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const
 /// itself.
 Value root_of(Value v);
 
-/// Whether the kernel of `op` may reject the step's data: it checks data-dependent indices, and an
-/// index may be out of bounds.
+/// Whether the kernel of `op` may reject the step's data, because it checks data-dependent indices
+/// that may be out of bounds.
 bool may_reject_data(const ir::Op& op);
 
 /// Results that are written while the step's data may still be rejected: before the last data check

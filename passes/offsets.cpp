@@ -8,15 +8,15 @@
 namespace fluid {
 namespace {
 
-/// A buffer that has its offset: bytes [offset, end), live from op `first` to op `last`.
+/// A buffer with its assigned bytes [offset, end), live from op `first` to op `last`.
 struct Placed {
   int64_t offset, end;
   int first, last;
 };
 
 /// Best-fit offset for `wanted`: the start of the smallest sufficient gap between the buffers that
-/// are live at the same time. If no gap is sufficient, the end of the last of these buffers.
-/// `placed` is sorted by offset.
+/// are live at the same time as `wanted`. If no gap is sufficient, the highest end of these
+/// buffers. `placed` is sorted by offset.
 int64_t best_gap(const std::vector<Placed>& placed, const Buffer& wanted) {
   int64_t best = -1, smallest = std::numeric_limits<int64_t>::max(), end = 0;
   for (const Placed& p : placed) {
@@ -63,7 +63,7 @@ std::vector<size_t> ordered(const std::vector<Buffer>& buffers, Before before) {
   return order;
 }
 
-/// Maximum number of bytes that are live at once: a lower bound of the total size of any placement.
+/// Maximum number of bytes that are live at once: a lower bound on the total size of any placement.
 int64_t peak_in_use(const std::vector<Buffer>& buffers) {
   std::map<int, int64_t> change;
   for (const Buffer& b : buffers) {
@@ -75,7 +75,8 @@ int64_t peak_in_use(const std::vector<Buffer>& buffers) {
   return most;
 }
 
-/// Pseudorandom numbers that are equal on all machines (Marsaglia, "Xorshift RNGs", 2003).
+/// Pseudorandom number generator with the same sequence on all machines (Marsaglia, "Xorshift
+/// RNGs", 2003).
 class Xorshift {
  public:
   size_t below(size_t n) {
@@ -89,7 +90,7 @@ class Xorshift {
   uint64_t state_ = 0x9e3779b97f4a7c15;
 };
 
-/// An order in which buffers are placed, the placed buffers and their total size.
+/// An order in which to place buffers, the placed buffers and their total size.
 struct Placement {
   std::vector<size_t> order;
   std::vector<Buffer> buffers;
@@ -99,17 +100,17 @@ struct Placement {
       : order(std::move(by)), buffers(unplaced), end(place(buffers, order)) {}
 };
 
-/// Maximum number of placements that the local search tries; fewer for many buffers. A placement
-/// compares each buffer with half of the other buffers on average.
+/// Maximum number of placements that the local search tries. The number is lower for many buffers,
+/// because a placement compares each buffer with half of the other buffers on average.
 double placements_to_try(size_t buffers) {
   constexpr double kTries = 400, kComparisons = 50e6;
   const auto n = static_cast<double>(buffers);
   return std::min(kTries, kComparisons / (n * n / 2));
 }
 
-/// Local search over orders of placement, in which the large buffers stay in front. Each try moves
-/// a random large buffer to another position and keeps the new order if the total size does not
-/// grow. Stops when the total size is `bound`, or after placements_to_try() tries.
+/// Local search over orders of placement that begin with the large buffers. Each try moves a random
+/// large buffer to another position among the large buffers and keeps the new order if the total
+/// size does not grow. Stops when the total size is `bound`, or after placements_to_try() tries.
 Placement improved(const Placement& start, int64_t bound) {
   const int64_t small = bound / 64;
   std::vector<size_t> order = start.order;

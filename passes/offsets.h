@@ -18,8 +18,8 @@ struct Buffer {
 /// unless both are fixed. Returns the total size in bytes: the end of the highest buffer. The
 /// result is deterministic. Tries best fit in three orders (by size, by size x lifetime, by first
 /// op) and keeps the placement with the smallest total size. Then a short local search reorders the
-/// large buffers. After Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-/// Inference", 2020.
+/// large buffers. The method follows Pisarchyk and Lee, "Efficient Memory Management for Deep
+/// Neural Net Inference", 2020.
 int64_t assign_offsets(std::vector<Buffer>& buffers);
 
 }  // namespace fluid

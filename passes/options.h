@@ -14,7 +14,7 @@ namespace fluid {
 enum class Mode : uint8_t {
   train,    ///< forward, backward, update
   eval,     ///< all outputs; inference mode of dropout and batch norm
-  predict,  ///< inference mode; only the outputs that depend on no other feed than Options::feeds
+  predict,  ///< inference mode; only the outputs that can be computed from Options::feeds
   init,     ///< the startup program, which initialises the variables
 };
 
@@ -22,10 +22,10 @@ enum class Mode : uint8_t {
 /// is split into micro-batches that run one after the other.
 enum class MicroBatchKind : uint8_t {
   whole,   ///< no gradient accumulation: the whole step
-  first,   ///< the first micro-batch: forward and backward; starts the gradient sums
-  middle,  ///< neither the first nor the last micro-batch: adds to the gradient sums
-  last,    ///< the last micro-batch: adds to the gradient sums, then updates the parameters
-  empty,   ///< for a rank without samples: zero gradients, then updates the parameters
+  first,   ///< the first micro-batch: forward and backward; initialises the accumulated gradients
+  middle,  ///< a micro-batch between the first and the last: adds to the accumulated gradients
+  last,    ///< the last micro-batch: adds to the accumulated gradients and updates the parameters
+  empty,   ///< for a rank without samples: contributes zero gradients and updates the parameters
 };
 
 /// Settings of loss scaling for f16 gradients. The defaults follow PyTorch's GradScaler, which has
@@ -38,13 +38,13 @@ struct LossScale {
   int64_t interval = 2000;
   double floor = 1;
   double ceiling = 16777216;
-  bool dynamic = true;  ///< whether the scale changes; false: stays at `initial`
+  bool dynamic = true;  ///< whether the scale changes; if false, it stays at `initial`
 };
 
 /// Level of automatic mixed precision.
 enum class AmpLevel : uint8_t {
   o1,  ///< casts around ops; parameters in f32
-  o2,  ///< o1 with half-precision weights beside f32 master weights
+  o2,  ///< like o1, but with half-precision weights beside f32 master weights
 };
 
 /// Automatic mixed precision: compute-bound ops in half precision, range-sensitive ops in f32.
@@ -77,33 +77,33 @@ struct Buckets {
 struct Options {
   Mode mode = Mode::train;
   int64_t batch = 1;              ///< samples per step; > 0
-  std::optional<DType> dtype;     ///< f64: all floats of the program; nullopt: recorded dtypes
+  std::optional<DType> dtype;     ///< dtype of all floats (f64); nullopt: as recorded
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
-  /// Whether the program computes a part of the batch, a micro-batch or a shard. The loss and
+  /// Whether the program processes only a part of the batch: a micro-batch or a shard. The loss and
   /// outputs are then scaled, so that the parts add up to the loss and outputs of the whole batch.
   bool scale_partial_loss = false;
   int64_t world = 1;               ///< number of processes that train together
-  bool force_collectives = false;  ///< run the collectives in a world of one process
+  bool force_collectives = false;  ///< whether to run collectives even if `world` is 1
   bool uses_collectives() const { return world > 1 || force_collectives; }
   /// Rank of this process. The compiled program depends on `rank` only if `shard_optimizer` is
   /// true.
   int64_t rank = 0;
   bool shard_optimizer = false;
   Buckets buckets = {};
-  bool sync_bn = false;  ///< batch_norm uses the statistics of all processes
-  /// For Mode::predict: names of the feeds that the user gives; empty: all.
+  bool sync_bn = false;  ///< whether batch_norm uses the statistics of all processes
+  /// For Mode::predict: names of the feeds that the user supplies; empty: all.
   std::set<std::string> feeds;
   /// For Mode::init: names of the variables to initialise; empty: all.
   std::set<std::string> init_variables = {};
   bool fuse = true;
-  bool libraries = true;  ///< use library kernels where they are faster
-  bool tf32 = false;  ///< let GPU libraries round operands of f32 matmuls and convolutions to TF32
+  bool libraries = true;  ///< whether to use library kernels where they are faster
+  bool tf32 = false;  ///< whether GPU libraries may compute f32 matmuls and convolutions in TF32
   /// Whether to skip the update of a step whose loss is not finite (--check-finite).
   bool check_finite = false;
   /// Debugging option (--verify-plan): puts guard bytes between ranges and poisons dead ranges.
   bool guard_plan = false;
-  bool verify_each = true;  ///< verify the program after each pass; false: only after the last pass
+  bool verify_each = true;  ///< whether to verify after each pass; false: only after the last pass
 };
 
 }  // namespace fluid

@@ -8,13 +8,13 @@
 
 namespace fluid {
 
-/// Whether the outputs of micro-batches or shards, scaled by scale_partial_loss, add up to the
-/// output of the whole batch. True for metrics and for floats without a batch dimension, such as a
-/// loss.
+/// Whether the values of the output for micro-batches or shards add up to its value for the whole
+/// batch, once scale_partial_loss has scaled them. True for metrics and for floats without a batch
+/// dimension, such as a loss.
 bool is_additive(const ir::Output& output);
 
-/// A value whose sum over micro-batches or shards gives an output for which is_additive() holds:
-/// the value of output "loss"; for a metric "accuracy", the values "accuracy.sum" and
+/// A value that is summed over micro-batches or shards to compute an output for which is_additive()
+/// holds. Output "loss" has one summand, its value. Metric "accuracy" has two, "accuracy.sum" and
 /// "accuracy.weight".
 struct Summand {
   std::string name;

@@ -38,8 +38,8 @@ struct PassReport {
   std::string dump;      ///< line_diff() of the program before and after the pass, if requested
 };
 
-/// Error message if a pass needs a property that no earlier pass gives; it names a pass that gives
-/// the property. "" if `passes` can run in this order.
+/// Error message if a pass needs a property that no earlier pass gives. The message names a pass
+/// that gives the property. "" if `passes` can run in this order.
 std::string order_error(const std::vector<Pass>& passes);
 
 /// Runs and times `passes`, in order. Throws if order_error() is not empty. Verifies the program

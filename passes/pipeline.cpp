@@ -43,15 +43,15 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   } else if (options.amp) {
     p.push_back(half_weights_pass());  // after append_backward, which differentiates casts
   }
-  p.push_back(split_metrics_pass());  // before dce, which would erase the results it needs
+  p.push_back(split_metrics_pass());  // before dce, which would erase the weights of metrics
 }
 
-/// Appends the passes that choose, fuse and order kernels and plan memory.
+/// Appends the passes that choose, fuse and order kernels, and that plan memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // Expansion into ops that kernels can compute, and removal of duplicates.
   p.push_back(expand_pass());  // before assign_layouts: only Map and Reduce ops accept any layout
   p.push_back(simplify_pass());
-  p.push_back(cse_pass());  // after expand: expansions repeat ops (softmax and its gradient)
+  p.push_back(cse_pass());  // after expand: expansions contain equal ops (softmax and its gradient)
   p.push_back(dce_pass());  // erases forward ops that have no reader after expand
 
   // Layouts and library kernels.
@@ -76,7 +76,7 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
 
 std::vector<Pass> pipeline(const Options& options) {
   std::vector<Pass> p;
-  // Checks and types of the recorded program.
+  // Check the recorded program and infer its types.
   p.push_back(check_recorded_pass());
   // Before infer_types, which derives types from the types of sources.
   p.push_back(set_dtype_pass());

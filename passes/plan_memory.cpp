@@ -75,7 +75,7 @@ class Planner {
       const Value v = op->result();
       if (kind == SourceKind::carried) {
         const bool in_bucket = overwritten_by_bucket_.contains(v);
-        plan_.values[v] = carried(*op, in_bucket ? bucket_bytes(v.type()) : bytes_of(v));
+        plan_.values[v] = carried_range(*op, in_bucket ? bucket_bytes(v.type()) : bytes_of(v));
         buffer_[v] = add_fixed_buffer(plan_.values[v], 0, last_read_of(v));
         if (in_bucket)
           overwritten_by_[buffer_[v]] = graph_.ops[static_cast<size_t>(last_read_of(v))].get();
@@ -86,9 +86,9 @@ class Planner {
     }
   }
 
-  /// Range of the value that `op`, a `carried` or `carry` op, reads or writes: at its attribute
-  /// `offset`.
-  static Range carried(const ir::Op& op, int64_t bytes) {
+  /// Range of the value that `op` reads or writes. `op` is a `carried` or `carry` op, and its
+  /// attribute `offset` is the offset of the range.
+  static Range carried_range(const ir::Op& op, int64_t bytes) {
     return make_range(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
   }
   /// Adds a buffer that assign_offsets() must not move, live from `first` to `last`. Returns the
@@ -109,13 +109,13 @@ class Planner {
   /// Range of the variable that `store` writes. If no source op reads the variable, reserves a
   /// range. This happens in the startup program and in the first micro-batch of gradient
   /// accumulation.
-  const Range& variable(const ir::Op& store) {
+  const Range& range_of_variable(const ir::Op& store) {
     auto [it, added] = written_.try_emplace(store.symbol);
     if (!added) return it->second;
     const int64_t bytes = bytes_of(store.operands[0]);
     auto read = variables_.find(store.symbol);
     it->second = read != variables_.end() ? plan_.values.at(read->second)
-                 : is_carry(store)        ? carried(store, bytes)
+                 : is_carry(store)        ? carried_range(store, bytes)
                                           : append_range(Region::state, bytes);
     return it->second;
   }
@@ -123,9 +123,10 @@ class Planner {
   void place_stored() {
     for (const auto& op : graph_.ops) {
       if (!is_store(*op)) continue;
-      const Range& range = variable(*op);
+      const Range& range = range_of_variable(*op);
       const Value root = root_of(op->operands[0]);
-      const bool checked = is_carry(*op) || (!unchecked_.contains(root) && may_update(*root.op()));
+      const bool checked =
+          is_carry(*op) || (!unchecked_.contains(root) && may_write_variables(*root.op()));
       const bool in_place =
           checked && !plan_.values.contains(root) && may_overwrite(root, op->symbol);
       if (in_place) plan_.values[root] = range;
@@ -143,12 +144,13 @@ class Planner {
     }
   }
 
-  bool may_update(const ir::Op& op) const {
-    return !op.attrs.has("kernel") || target_.libraries_may_update();
+  bool may_write_variables(const ir::Op& op) const {
+    return !op.attrs.has("kernel") || target_.libraries_may_write_variables();
   }
 
-  /// Whether `root` may be written directly to the memory of variable `symbol`: all readers of the
-  /// old value have run, except the op of `root` itself if it can run in place.
+  /// Whether `root` may be written directly to the memory of variable `symbol`. All readers of the
+  /// old value must run before the op that computes `root`. This op itself may be a reader if it
+  /// can run in place.
   bool may_overwrite(Value root, const std::string& symbol) const {
     auto variable = variables_.find(symbol);
     if (variable == variables_.end()) return true;
@@ -162,8 +164,8 @@ class Planner {
     });
   }
 
-  /// Whether result `out` of `op` may overwrite `root` in place: `op` allows it for each operand
-  /// that shares the memory of `root`.
+  /// Whether result `out` of `op` may overwrite `root` in place: the in-place pairs of `op` allow
+  /// it for each operand that shares the memory of `root`.
   bool may_share(const ir::Op& op, int out, Value root) const {
     const std::vector<InPlace>& pairs = pairs_.pairs_of(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -177,7 +179,7 @@ class Planner {
     return true;
   }
 
-  /// Reserves contiguous memory, a bucket, for the operands of a collective. The results have the
+  /// Reserves contiguous memory, a bucket, for the operands of a collective. The results use the
   /// same memory, because a collective runs in place. The range of a tensor includes the padding
   /// after the tensor. If possible, the bucket reuses the memory of the gradients accumulated over
   /// the earlier micro-batches.
@@ -204,8 +206,8 @@ class Planner {
     buffers_.push_back(bucket);
   }
 
-  /// For each operand of `collective`, the carried value that it may overwrite in place. Empty
-  /// unless the offsets of the carried values are those of the tensors in the bucket.
+  /// For each operand of `collective`, the carried value that the operand may overwrite in place.
+  /// Empty unless the carried values are at the offsets of the tensors in the bucket.
   Values carried_sums_of(const ir::Op& collective) const {
     Values sums;
     int64_t offset = 0;
@@ -270,8 +272,8 @@ class Planner {
     plan_.values[v] = make_range(Region::transient, 0, bytes);
   }
 
-  /// Index of the buffer of an operand that result `result` of `op` may overwrite in place: `op` is
-  /// the last reader of the operand. nullopt if there is none.
+  /// Index of the buffer that result `result` of `op` may overwrite in place. It is the buffer of
+  /// an operand whose last reader is `op`. nullopt if there is no such operand.
   std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
     for (const InPlace& pair : pairs_.pairs_of(op)) {
       if (pair.out != result) continue;
@@ -314,7 +316,7 @@ class Planner {
   std::map<Value, size_t> buffer_;
   /// Operand or result of a collective -> offset in its bucket in bytes.
   std::map<Value, int64_t> in_bucket_;
-  /// Indices of the buffers of carried values that a later `carry` op overwrites.
+  /// Buffers of carried values that a later `carry` op overwrites, as indices into buffers_.
   std::set<size_t> overwritten_by_carry_;
   /// Carried values that the operands of a collective overwrite.
   std::set<Value> overwritten_by_bucket_;

@@ -39,8 +39,8 @@ int64_t Recipe::last_collective_of(size_t i) const {
   return waits.empty() ? -1 : waits[i];
 }
 
-void Recipe::set_last_collectives(const std::vector<int64_t>& numbers) const {
-  directive_.attrs.set(kWaits, numbers);
+void Recipe::set_last_collectives(const std::vector<int64_t>& order_numbers) const {
+  directive_.attrs.set(kWaits, order_numbers);
 }
 
 void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const {
@@ -51,13 +51,13 @@ void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const
 }
 
 void Recipe::set_shards(const std::vector<std::vector<int64_t>>& bounds,
-                        const std::vector<int64_t>& bucket, int64_t rank) const {
+                        const std::vector<int64_t>& bucket_of, int64_t rank) const {
   std::vector<int64_t> all;
   for (const auto& of_parameter : bounds) {
     all.insert(all.end(), of_parameter.begin(), of_parameter.end());
   }
   directive_.attrs.set(kShardBounds, all);
-  directive_.attrs.set(kBucket, bucket);
+  directive_.attrs.set(kBucket, bucket_of);
   directive_.attrs.set(kRank, rank);
 }
 
@@ -78,7 +78,7 @@ BucketShard Recipe::own_shard(size_t i) const {
   return {bounds[rank], bounds[rank + 1]};
 }
 
-int64_t Recipe::bucket(size_t i) const {
+int64_t Recipe::bucket_index(size_t i) const {
   return directive_.attrs.get<std::vector<int64_t>>(kBucket)[i];
 }
 

@@ -14,13 +14,13 @@ namespace fluid {
 /// learning-rate schedule.
 inline constexpr std::string_view kLearningRate = "lr";
 
-/// Name of the state, f64[], that holds the number of samples of this micro-batch or shard divided
-/// by the number of samples of the whole batch. With Options::scale_partial_loss, the executor sets
-/// the state before a step.
+/// Name of the state, f64[], that holds the weight of this micro-batch or shard: its number of
+/// samples divided by the number of samples of the whole batch. With Options::scale_partial_loss,
+/// the executor sets the state before each step.
 inline constexpr std::string_view kPartialLossWeight = "part.weight";
 
-/// Whether a step whose loss is not finite is skipped: with Options::check_finite, but not with
-/// loss scaling, which tests the gradients instead.
+/// Whether a step is skipped if its loss is not finite. True with Options::check_finite, except
+/// with loss scaling, which tests the gradients instead.
 bool skips_on_nonfinite_loss(const Options& options);
 
 /// View of the `train` directive, the op that represents backward and the update until
@@ -41,35 +41,36 @@ class Recipe {
   void scale_seed(const std::function<Value()>& factor) const;
   /// The gradient of parameter parameters()[i].
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
-  /// Order number, as of append_backward, of the last collective on which the gradient of parameter
-  /// `i` depends; -1 if it depends on none.
+  /// Order number of the last collective on which the gradient of parameter `i` depends, as of
+  /// append_backward; -1 if the gradient depends on none.
   int64_t last_collective_of(size_t i) const;
-  void set_last_collectives(const std::vector<int64_t>& numbers) const;
+  void set_last_collectives(const std::vector<int64_t>& order_numbers) const;
   /// Replaces each gradient `g` by replace(g), in the order of parameters().
   void replace_gradients(const std::function<Value(Value)>& replace) const;
   /// Shards the optimizer states and the update over the processes (ZeRO-1). This process updates
-  /// the elements [bounds[i][rank], bounds[i][rank + 1]) of parameter `i`. Its gradients of the
-  /// other elements are 0. Parameters with equal `bucket[i]` share a collective.
+  /// the elements [bounds[i][rank], bounds[i][rank + 1]) of parameter `i`. On this process, the
+  /// gradients of the other elements are 0. Parameters with equal `bucket_of[i]` share a
+  /// collective.
   void set_shards(const std::vector<std::vector<int64_t>>& bounds,
-                  const std::vector<int64_t>& bucket, int64_t rank) const;
+                  const std::vector<int64_t>& bucket_of, int64_t rank) const;
   bool is_sharded() const;
-  /// Bounds of the shards of parameter `i`: shard `rank` begins at element [rank]. The last entry
-  /// is the number of elements.
+  /// Bounds of the shards of parameter `i`: shard r begins at element bounds[r]. The last bound is
+  /// the number of elements.
   std::vector<int64_t> shard_bounds(size_t i) const;
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
-  int64_t bucket(size_t i) const;
-  /// All-reduces `sums`, sums over the elements of gradients, if the optimizer is sharded: a
-  /// process then has only its shards of the gradients. Else returns `sums`.
+  int64_t bucket_index(size_t i) const;
+  /// If the optimizer is sharded: all-reduces `sums`, the sums over elements of gradients, because
+  /// each process has only its shards of the gradients. Else returns `sums`.
   Values all_reduce_sums(const Values& sums) const;
 
-  /// A bool scalar of the program: false if the step is skipped, that is, if it must not update the
-  /// parameters. Null if no step is skipped.
+  /// A bool scalar of the program: false if the step is skipped, that is, if the step must not
+  /// update the parameters. Null if the program never skips a step.
   Value step_predicate() const;
   void set_step_predicate(Value step_predicate) const;
 
-  /// Role, location, scope and parameter for ops that passes record for the directive: role
-  /// optimize, location and scope of the directive, `parameter`.
+  /// Recording for ops that passes add on behalf of the directive: role `optimize`, the location
+  /// and scope of the directive, and `parameter`.
   ir::Graph::Recording recording(const std::string& parameter = "") const {
     return {ir::Role::optimize, directive_.loc, directive_.scope, parameter};
   }

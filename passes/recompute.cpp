@@ -62,10 +62,10 @@ struct Chain {
 ///
 /// Only cheap ops are recomputed, such as differences, products, comparisons, selections and casts.
 /// Recomputed values are bitwise equal to the original values, with one exception. A kernel rounds
-/// a half-precision value when it stores it, not when the next op of the same kernel reads it.
-/// Therefore ops with half-precision results are not recomputed, and only comparisons with a
-/// constant are recomputed from a stored half-precision value. Such a comparison sees the rounded
-/// value, so that its result differs where rounding moves the value onto the constant.
+/// a half-precision value when it stores the value, not when the next op of the same kernel reads
+/// the value. Therefore ops with half-precision results are not recomputed. From a stored
+/// half-precision value, only comparisons with a constant are recomputed. These are the exception:
+/// the result can change if rounding moves the value onto the constant.
 class Recompute {
  public:
   Recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
@@ -136,8 +136,8 @@ class Recompute {
   }
 
   /// Whether a copy of `reader` in another kernel may load `v` from memory. `v` must not be
-  /// overwritten before: collectives overwrite their operands in place, and the update overwrites
-  /// variables.
+  /// overwritten before the copy runs: collectives overwrite their operands in place, and the
+  /// update overwrites variables.
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op())) return false;
     if (inside.contains(v.op())) return !is_half(v.dtype()) || compares_with_constant(reader);
@@ -170,9 +170,9 @@ class Recompute {
 
   // ---- Cost of recomputing
 
-  /// Indices of the kernels that read `v`, without kernel `from`. Empty if `v` must stay stored: a
-  /// graph output or an op outside of generated kernels reads it, or a reader would recompute an
-  /// element more than once.
+  /// Indices of the kernels other than `from` that read `v`. Empty if `v` must stay stored: a graph
+  /// output or an op outside of generated kernels reads it, or a reader would recompute an element
+  /// more than once.
   std::set<int> readers(Value v, int from) const {
     std::set<int> readers;
     const auto uses = uses_.find(v);
@@ -224,7 +224,7 @@ class Recompute {
   }
 
   /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow: the values
-  /// whose live ranges grow are larger than `v` in total, and the peak rises.
+  /// with longer live ranges are larger than `v` in total, and the peak rises.
   std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     LiveRanges after = lives_;
@@ -264,7 +264,7 @@ class Recompute {
 
   // ---- The rewrite
 
-  /// Kernel `from` without result `v` and without the ops that only `v` depends on.
+  /// Kernel `from` without result `v` and without the ops that are needed only for `v`.
   FusionGroup without(Value v, const Chain& chain, int from) const {
     FusionGroup rest = group(from);
     std::erase(rest.outputs, v);
@@ -287,8 +287,8 @@ class Recompute {
     std::set<const ir::Op*> ops;
   };
 
-  /// Inserts copies of the chain's ops into kernel `reader`. Replaces `v` in the operands of this
-  /// kernel's ops by its copy.
+  /// Inserts copies of the chain's ops into kernel `reader`. The ops of this kernel then read the
+  /// copy of `v` instead of `v`.
   RecomputedCopy insert_copy(Value v, const Chain& chain, int reader) {
     FusionGroup& into = group(reader);
     std::map<Value, Value> copies;
@@ -322,8 +322,8 @@ class Recompute {
   }
 
   /// Whether kernel `rest` still contains a comparison of the chain that reads a half-precision
-  /// value before the value is rounded. The copies of the comparison read the rounded value, and
-  /// all copies of a mask must be equal.
+  /// value before the value is rounded. The copies of the comparison read the rounded value, so
+  /// their mask could differ from the original mask.
   static bool sees_another_rounding(const Chain& chain, const FusionGroup& rest) {
     const std::set<const ir::Op*> inside(rest.ops.begin(), rest.ops.end());
     return std::ranges::any_of(chain.ops, [&](const ir::Op* op) {
@@ -333,8 +333,8 @@ class Recompute {
     });
   }
 
-  /// Removes result `v`, and the ops that only it depends on, from kernel `from`. Returns false,
-  /// and changes nothing, if no kernel can be generated for the remaining ops.
+  /// Removes result `v`, and the ops that are needed only for `v`, from kernel `from`. Returns
+  /// false, and changes nothing, if no kernel can be generated for the remaining ops.
   bool remove_result(Value v, const Chain& chain, int from) {
     FusionGroup rest = without(v, chain, from);
     if (sees_another_rounding(chain, rest)) return false;

@@ -78,7 +78,7 @@ class RepeatKernels {
     return readers;
   }
 
-  /// Index of the first late reader: the group after the longest gap between consecutive readers.
+  /// Index of the first late reader: the reader after the longest gap between consecutive readers.
   static int first_late(const std::set<int>& readers) {
     int late = *readers.begin(), longest = 0, before = late;
     for (const int reader : readers) {

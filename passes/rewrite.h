@@ -16,8 +16,8 @@ namespace fluid {
 /// Role, location, scope and parameter of `op`, for the ops that a pass records to replace `op`.
 ir::Graph::Recording recording_of(const ir::Op& op);
 /// Copies the source location and the kNoAmp attribute of `op` to the ops from position `first` on,
-/// which replace `op`. If `op` has no location, erases theirs: else error messages would point into
-/// Fluid's own source files.
+/// which replace `op`. If `op` has no location, erases the locations of these ops: otherwise error
+/// messages would point into Fluid's own source files.
 void copy_loc_and_no_amp(const ir::Op& op, ir::Graph& graph, size_t first);
 
 /// Calls `replace` for every op in order. `replace` returns one replacement per result of the op,
@@ -39,14 +39,14 @@ Values output_values(const ir::Graph& graph);
 /// Removes the ops that are not in `live`. Returns whether any op was removed.
 bool erase_all_except(ir::Graph& graph, const std::set<const ir::Op*>& live);
 
-/// A program with copies of the ops in `chain`, whose shapes are concrete for batch size `batch`,
-/// as Target expects. The program begins with `arg` ops for the values that the chain reads from
+/// A program with copies of the ops in `chain`. The shapes are concrete for batch size `batch`, as
+/// Target requires. The program begins with `arg` ops for the values that the chain reads from
 /// other ops.
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch);
 
 /// Appends copies of `ops`, with role `role`, to the graph and returns the copies. `ops` must be in
-/// topological order. A copy reads the copies of results of `ops`. Inserts each result and its copy
-/// into `copies`.
+/// topological order. Where an op reads a result of another op in `ops`, its copy reads the copy of
+/// the result. Inserts each result and its copy into `copies`.
 std::vector<const ir::Op*> append_copies(ir::Graph& graph, const std::vector<const ir::Op*>& ops,
                                          ir::Role role, std::map<Value, Value>& copies);
 

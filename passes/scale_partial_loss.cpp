@@ -11,8 +11,8 @@
 namespace fluid {
 namespace {
 
-/// Scales the loss and outputs of the program of a micro-batch or shard, so that the values of all
-/// micro-batches or shards add up to the value of the whole batch.
+/// Scales the loss and outputs of a program that processes a micro-batch or shard. The scaled
+/// values of all micro-batches or shards add up to the value of the whole batch.
 class PartialLossScaler {
  public:
   explicit PartialLossScaler(ir::Graph& graph) : graph_(graph) {}
@@ -58,9 +58,9 @@ class PartialLossScaler {
 
   Value weight(const Loc& loc) {
     if (!weight_) {
-      weight_ =
-          record_source(graph_, "state", std::string(kPartialLossWeight), Type{f64, {}, {}},
-                        {{"init", std::string("constant")}, {"value", 1.0}, {kScratch, true}}, loc);
+      weight_ = record_source(
+          graph_, "state", std::string(kPartialLossWeight), Type{f64, {}, {}},
+          {{"init", std::string("constant")}, {"value", 1.0}, {kScratchAttribute, true}}, loc);
     }
     return weight_;
   }

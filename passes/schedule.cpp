@@ -207,9 +207,9 @@ class Problem {
 };
 
 /// List scheduling: repeatedly appends the ready op with the lowest score; among equal scores, the
-/// op that comes first in the graph. Stores come last. score(i, remaining) may use `remaining` only
-/// to test whether a root has exactly one remaining reader, because scores are recomputed only when
-/// the result of this test changes.
+/// op that comes first in the graph. Stores come last. A score is recomputed only when the number
+/// of remaining readers of a root becomes 1. Therefore score(i, remaining) may use `remaining` only
+/// to test for exactly one remaining reader.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;
@@ -320,12 +320,13 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
-/// Returns the order with the lowest memory peak, after overlapped(). With collectives, all orders
-/// whose peak exceeds the lowest peak by at most kMargin times the bytes of the collectives count
-/// as equal: an early collective keeps gradients alive together with activations. Among these
-/// orders, returns the order that starts collectives earliest.
+/// Applies overlapped() to the orders and returns the one with the lowest memory peak. With
+/// collectives, orders count as equal if their peaks exceed the lowest peak by at most kMargin
+/// times the bytes of the collectives. The margin allows early collectives, which keep gradients
+/// alive together with activations. Of equal orders, returns the one that starts collectives
+/// earliest.
 Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
-  constexpr double kMargin = 1.5;  // factor of the total bytes of all collectives
+  constexpr double kMargin = 1.5;  // as a multiple of the bytes of all collectives
   int64_t collective_total = 0;
   for (const int collective : p.collectives())
     collective_total += collective_bytes(p.op(collective));

@@ -56,8 +56,8 @@ bool may_substitute(const Expr& read, Value from) {
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 
-/// The expression `own` of `op`, in which the expressions of the operands' ops replace the reads of
-/// operands. Substitutes only ops for which `substitute` is true.
+/// The expression `own` of `op`, with each read of an operand replaced by the expression of the op
+/// that computes the operand. Replaces only reads of ops for which `substitute` is true.
 Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   Body body{own, op.operands};
   const auto count = static_cast<int64_t>(op.operands.size());

@@ -66,7 +66,7 @@ class StatisticsSync {
     }
   }
 
-  /// (op that counts samples, sum of its results over all processes).
+  /// An op that counts samples, and the sum of its results over all processes.
   using Count = std::pair<const ir::Op*, Value>;
   Count* count_like(const ir::Op& op) {
     const auto found = std::ranges::find_if(counts_, [&](const Count& c) {
@@ -102,8 +102,8 @@ class StatisticsSync {
     return record(graph_, "all_reduce", {own}, {}, op.loc);
   }
 
-  /// Assigns the n collectives of forward the order numbers -n to -1. The gradient of collective -k
-  /// is collective k - 1, so backward runs its collectives in reverse order.
+  /// Numbers the n collectives of the forward pass -n to -1. Collective k - 1 computes the gradient
+  /// of collective -k, so the backward pass runs its collectives in reverse order.
   void number_collectives() {
     std::vector<ir::Op*> collectives;
     for (const auto& op : graph_.ops) {

@@ -9,15 +9,15 @@
 
 namespace fluid {
 
-/// Offer of a library (oneDNN, cuDNN, ...) to run an op and its epilogue: the kernel and its
-/// predicted time.
+/// A library kernel (of oneDNN, cuDNN, ...) that can run an op and its epilogue, and its predicted
+/// run time.
 struct KernelCandidate {
   std::string kernel;          ///< name of the library kernel, such as "onednn.conv"
   double seconds = 0;          ///< predicted run time
   int64_t workspace = 0;       ///< bytes of scratch memory
   bool propagates_nan = true;  ///< whether a NaN in an operand gives a NaN in the result
-  /// Whether the values of a sample can change the results of other samples: by rounding or, if a
-  /// value is not finite, in every bit.
+  /// Whether the values of a sample can change the results of other samples. Finite values only
+  /// change the rounding; a value that is not finite can change every bit.
   bool mixes_samples = false;
   /// Whether the result may overwrite the addend of the last epilogue op.
   bool overwrites_addend = false;
@@ -27,8 +27,8 @@ struct KernelCandidate {
   std::vector<std::optional<Layout>> results;
 
   /// Whether the operands of `head` and the result of `last` have the required layouts. `last` is
-  /// the last epilogue op; `head` if there is no epilogue.
-  bool fits(const ir::Op& head, const ir::Op& last) const {
+  /// the last epilogue op, or `head` if there is no epilogue.
+  bool accepts_layouts(const ir::Op& head, const ir::Op& last) const {
     for (size_t i = 0; i < operands.size(); ++i) {
       if (operands[i] != head.operands.at(i).type().layout) return false;
     }
@@ -38,7 +38,7 @@ struct KernelCandidate {
 
 /// Epilogue of an op: elementwise ops such as bias and relu. Each op reads the result of the
 /// previous op.
-using Chain = std::vector<const ir::Op*>;
+using EpilogueOps = std::vector<const ir::Op*>;
 
 /// Thrown when the batch size exceeds a limit of the target's kernels; not thrown for lack of
 /// memory.
@@ -56,14 +56,14 @@ class Target {
   virtual int threads() const = 0;
   /// Library kernels that can run `op` followed by `epilogue`, fastest first.
   virtual std::vector<KernelCandidate> candidates(const ir::Op& op,
-                                                  const Chain& epilogue) const = 0;
+                                                  const EpilogueOps& epilogue) const = 0;
   /// Predicted run time, in seconds, of a generated kernel that computes `op`.
   virtual double generated_seconds(const ir::Op& op) const = 0;
-  /// One message for each op for which candidates() found that a library cannot run it.
+  /// One message for each op that a library rejected when candidates() asked for it.
   virtual std::vector<std::string> rejection_messages() const { return {}; }
-  /// Whether library kernels may write to variables. True if the executor can prevent them from
-  /// running in a rejected step.
-  virtual bool libraries_may_update() const { return true; }
+  /// Whether library kernels may write directly to variables. True if the executor can prevent
+  /// library kernels from running in a rejected step.
+  virtual bool libraries_may_write_variables() const { return true; }
   /// Whether the repeat_kernels pass runs: on a device with fast but scarce memory, recomputing a
   /// result in backward is better than keeping the result from forward.
   virtual bool repeats_kernels() const { return false; }

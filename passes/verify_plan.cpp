@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// A value or workspace with its range. Only an in-place result may change the bytes of the range
-/// from op `first` to op `last` (positions in the graph).
+/// A value or workspace with its range. From op `first` to op `last` (positions in the graph), only
+/// an in-place result may overwrite the range.
 struct LiveValue {
   Value value;
   Range range;

@@ -183,7 +183,7 @@ void CheckpointDirectory::remove_old_checkpoints(const std::string& newest) {
   const std::string best = fs::read_symlink(directory_ + "/best", ignored).string();
   int64_t newer = 0;
   for (const CheckpointName& name : names_in(directory_)) {
-    // Keep checkpoints with a greater name than `newest`: they are damaged, and newest_checkpoint()
+    // Keep checkpoints whose names sort after `newest`: they are damaged, and newest_checkpoint()
     // skipped them.
     if (name > *name_in(newest) || ++newer <= options_.keep || name.str() == best) continue;
     remove_entry(name.str());

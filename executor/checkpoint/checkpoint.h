@@ -13,25 +13,26 @@ namespace fluid {
 
 class Executor;
 
-/// The state of a training loop. A checkpoint holds it next to the executor's snapshot.
+/// The state of a training loop. A checkpoint stores it together with the executor's snapshot.
 struct TrainingState {
-  /// The sum and the weight of a scalar output over the current epoch; its mean is sum / weight.
+  /// The accumulated sum and weight of a scalar output in the current epoch. The mean of the output
+  /// is sum / weight.
   struct OutputSum {
     std::string name;
     double sum = 0;
     double weight = 0;
   };
-  /// The best value of the monitored output over the completed epochs, and the epoch with this
-  /// value, counted from 1.
+  /// The best value of the monitored output in the completed epochs, and its epoch number, counted
+  /// from 1.
   struct BestValue {
     double value = 0;
     int64_t epoch = 0;
   };
 
   int64_t steps = 0;     ///< number of training steps run so far
-  int64_t position = 0;  ///< samples read over all epochs; see Reader::position()
+  int64_t position = 0;  ///< number of samples read in all epochs; see Reader::position()
   int64_t samples = 0;   ///< samples per epoch; see Reader::samples()
-  int64_t epochs = 0;    ///< number of epochs that are complete and whose callbacks have run
+  int64_t epochs = 0;    ///< number of completed epochs whose callbacks have run
   std::vector<OutputSum> output_sums = {};
   std::optional<BestValue> best = {};
   /// The options of the training loop that affect results: option name ("batch", "data") -> value
@@ -64,7 +65,7 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 Checkpoint read_checkpoint(const std::string& path);
 
 struct CheckpointOptions {
-  int64_t keep = 3;  ///< number of newest checkpoints to keep, besides the best one
+  int64_t keep = 3;  ///< how many of the newest checkpoints to keep, in addition to the best one
 };
 
 /// The directory with the checkpoints of one training run. One process at a time may write to it.
@@ -74,7 +75,7 @@ struct CheckpointOptions {
 ///   last, best         links to the newest and to the best checkpoint
 ///
 /// A checkpoint is written to a temporary directory, which is renamed once all its files are on
-/// disk. So the newest intact checkpoint survives when the process is killed during save().
+/// disk. If the process is killed during save(), the newest intact checkpoint therefore survives.
 ///
 ///   CheckpointDirectory checkpoints("run");
 ///   const std::optional<Checkpoint> from = newest_checkpoint("run");
@@ -111,7 +112,8 @@ class CheckpointDirectory {
 
   std::string directory_;
   CheckpointOptions options_;
-  /// Whether this process created the directory. Then the destructor removes an empty directory.
+  /// Whether this process created the directory. If so, the destructor removes the directory if it
+  /// is empty.
   bool created_directory_ = false;
   int lock_ = -1;
 };

@@ -35,7 +35,7 @@ Json described(const std::string& directory, const char* file) {
 }
 
 /// Converts a training state to JSON. Floats become strings, because JSON has no NaN and its
-/// numbers may lose bits.
+/// numbers may lose precision.
 Json json_of(const TrainingState& state) {
   Json json = {{"steps", state.steps},   {"position", state.position}, {"samples", state.samples},
                {"epochs", state.epochs}, {"figures", Json::array()},   {"options", state.options}};

@@ -9,15 +9,15 @@
 namespace fluid {
 
 /// Reads a safetensors file for `program`. With layout `pytorch`, transposes the weights of linear
-/// layers. Throws UserError in these cases; other shapes are not checked:
+/// layers. Checks only the shapes of these weights. Throws UserError in these cases:
 /// - the layout is unspecified, a weight is square, and Fluid did not write the file;
-/// - the shape of a weight fits the other layout only;
+/// - a weight has a shape that fits only the other layout;
 /// - the layout is `pytorch`, and Fluid wrote the file.
 TensorFile read_parameters(const std::string& path, ParamsLayout layout,
                            const ir::Program& program);
 
-/// Returns the error message for a parameter that `file` lacks. It lists the most similar names in
-/// the file.
+/// Returns the error message for a parameter that `file` lacks. The message lists the most similar
+/// names in the file.
 std::string missing_parameter_message(const std::string& path, const std::string& name,
                                       const TensorFile& file);
 

@@ -9,15 +9,15 @@
 
 namespace fluid {
 
-/// Returns the options that affect the bits of results: option name -> value as text. `threads`:
-/// number of CPU compute threads.
+/// Returns the options that can change any bit of the results: option name -> value as text.
+/// `threads`: number of CPU compute threads.
 std::map<std::string, std::string> result_options(const ir::Program& recorded,
                                                   const ExecutorOptions& options, Place place,
                                                   int threads);
 
 /// Lists the options that differ between a checkpoint (`before`) and the current run (`now`): "seed
-/// 1 (was 0)". Ignores an option that belongs to the place (threads, tuning, workspace) if the
-/// place differs or one map lacks the option. A checkpoint without the option "place" was written
+/// 1 (was 0)". Ignores an option that is specific to the place (threads, tuning, workspace) if the
+/// places differ or one map lacks the option. A checkpoint without the option "place" was written
 /// on a CPU.
 std::string changed_result_options(std::map<std::string, std::string> before,
                                    std::map<std::string, std::string> now);

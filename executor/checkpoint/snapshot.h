@@ -23,13 +23,13 @@ struct SnapshotVariable {
   Tensor value;
 };
 
-/// The complete state of an executor, from which training resumes. Variables have the names of the
-/// recorded program, and row-major layout.
+/// The complete state of an executor, from which training can resume. Variables are named as in the
+/// recorded program and stored in row-major layout.
 struct Snapshot {
   std::string program;        ///< the program's name
   uint64_t program_hash = 0;  ///< program_hash() of the recorded program
-  /// Options that affect results: option name -> value as text. They are "seed", "amp", and "lr"
-  /// and "optimizer" of the training recipe.
+  /// Options that affect results, such as "seed" and "amp": option name -> value as text. They
+  /// include the attributes of the `train` op, such as "lr" and "optimizer".
   std::map<std::string, std::string> options;
   /// The kernel algorithms chosen by autotuning. A resumed run gets this map as
   /// ExecutorOptions::tuning_record, so it computes the same bits.
@@ -42,7 +42,7 @@ struct Snapshot {
 /// Returns a copy of `recorded` without source locations.
 std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
-/// Returns the XXH3 hash of the recorded program's text, without its `train` op and source
+/// Returns the XXH3 hash of the recorded program's text. The text omits the `train` op and source
 /// locations.
 uint64_t program_hash(const ir::Program& recorded);
 
@@ -53,11 +53,11 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
 
 /// Sets the session's variables from the snapshot `from`, and frees each value in `from` after
 /// copying it. Float dtypes are converted. A sharded variable gets this rank's shard. A control
-/// variable that the snapshot lacks keeps its value. Of the random state, the run counter is
-/// restored, but not the seed.
+/// variable that the snapshot lacks keeps its value. The run counter of the random state is
+/// restored; its seed is not.
 ///
-/// Throws UserError before it changes anything when `from` belongs to another program or its
-/// optimizer states do not match. `where` names the snapshot in messages.
+/// Throws UserError, and changes nothing, when `from` belongs to another program or its optimizer
+/// states do not match the session's. `where` names the snapshot in messages.
 void restore_snapshot(Session& session, Snapshot& from, const std::string& where);
 
 }  // namespace fluid

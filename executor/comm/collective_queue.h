@@ -24,19 +24,19 @@ class CollectiveQueue {
   ~CollectiveQueue();
   CollectiveQueue(const CollectiveQueue&) = delete;
 
-  /// Preallocates memory for `count` collectives between two calls of wait_for_all().
+  /// Preallocates the queue for up to `count` collectives between two calls of wait_for_all().
   void reserve(size_t count);
   /// Enqueues an in-place collective on `count` elements and returns at once. `times`, if not null,
   /// receives the begin and end times of the collective. Both are valid after wait().
   void start(CollectiveKind kind, void* data, int64_t count, DType dtype,
              TimeSpan* times = nullptr);
-  /// Waits for the first `count` collectives passed to start() since the last wait_for_all().
+  /// Waits for the first `count` collectives that were started since the last wait_for_all().
   /// Rethrows the error of a failed collective.
   void wait(size_t count);
   /// Waits for all collectives and empties the queue.
   void wait_for_all();
-  /// Drops the queued collectives and waits for the running one. The other ranks block in the
-  /// dropped collectives, so every later wait() throws.
+  /// Drops the queued collectives and waits for the running one. Every later wait() throws, because
+  /// the other ranks still block in the dropped collectives.
   void abandon();
 
  private:
@@ -54,7 +54,7 @@ class CollectiveQueue {
   Communicator& communicator_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<QueuedCollective> started_;  ///< collectives since the last wait_for_all()
+  std::vector<QueuedCollective> started_;  ///< collectives started since the last wait_for_all()
   size_t completed_ = 0;
   bool running_ = false;
   bool stopping_ = false;

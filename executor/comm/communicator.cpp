@@ -27,8 +27,8 @@ class SingleProcessCommunicator final : public Communicator {
 
 using StringMap = std::map<std::string, std::string>;
 
-/// Collective. Returns a list of the ranks whose hash differs from that of rank 0, such as "1, 3";
-/// "" if there is none.
+/// Collective. Returns the ranks whose hash differs from the hash of rank 0, such as "1, 3".
+/// Returns "" if all hashes are equal.
 std::string differing_ranks(Communicator& communicator, const World& world, uint64_t hash) {
   uint64_t first = hash;
   communicator.broadcast(&first, sizeof first, 0);

@@ -26,25 +26,26 @@ class Communicator {
   /// Half-precision values are added in f32 and rounded after each addition. `dtype` must be a
   /// float.
   virtual void all_reduce(void* data, int64_t count, DType dtype) = 0;
-  /// Sums like all_reduce(), but each rank receives only its own shard of `data` (bucket_shard() in
-  /// passes/bucket.h). The other shards are set to 0.
+  /// Sums `data` over all ranks like all_reduce(), but each rank receives only its own shard of the
+  /// sum (bucket_shard() in passes/bucket.h). Sets the other shards of `data` to 0.
   virtual void reduce_scatter(void* data, int64_t count, DType dtype) = 0;
-  /// Fills `data`, `count` elements in total, with the shards of all ranks. On entry each rank
-  /// holds its own shard in place.
+  /// Fills the `count` elements of `data` with the shards of all ranks. On entry, `data` must
+  /// already hold this rank's own shard at its final position.
   virtual void all_gather(void* data, int64_t count, DType dtype) = 0;
   /// Copies `bytes` bytes at `data` from rank `root` to all ranks.
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
-  /// Barrier. Waits up to `max_wait` for a rank that sends heartbeats, for example while it
-  /// compiles. Waits only up to the time-out for a rank without heartbeats.
+  /// Barrier. Waits up to `max_wait` for a rank that sends heartbeats, such as a rank that is still
+  /// compiling. Waits only up to the time-out for a rank that sends no heartbeats.
   virtual void barrier(std::chrono::milliseconds max_wait) = 0;
 
   /// Registers the start of a collective that another library, such as NCCL, runs. Returns the
   /// sequence number of the collective. A rank that registers fewer collectives than the others is
   /// diagnosed as late.
   virtual int64_t begin_collective() { return collectives_started_++; }
-  /// Handles the failure or time-out of collective number `number`, which another library ran.
-  /// Throws a DeviceError that names the failed rank; later calls throw too. `what`: noun for the
-  /// collective. `cause`: error message of the library, "" for a time-out.
+  /// Called when collective number `number`, which another library ran, has failed or timed out.
+  /// Throws a DeviceError that names the failed rank; later calls throw too. `what`: name of the
+  /// collective in the message, such as "all-reduce". `cause`: error message of the library; "" for
+  /// a time-out.
   [[noreturn]] virtual void throw_failure(const std::string& what, int64_t number,
                                           const std::string& cause);
 
@@ -53,8 +54,8 @@ class Communicator {
   virtual std::string propose(const std::string& /*key*/, const std::string& value) {
     return value;
   }
-  /// Not collective. Returns the key and value of proposal `number`, counted from 0 in order of
-  /// arrival; nullopt if there are fewer proposals.
+  /// Not collective. Returns the key and value of proposal `number`. Proposals are numbered from 0
+  /// in order of arrival. Returns nullopt if there are fewer proposals.
   virtual std::optional<std::pair<std::string, std::string>> proposal(int64_t /*number*/) {
     return std::nullopt;
   }
@@ -66,26 +67,27 @@ class Communicator {
   int64_t collectives_started_ = 0;
 };
 
-/// Connects the ranks of `world` within `timeout`, by Gloo over TCP. A world of one makes no
-/// connection. Throws UserError when the ranks' settings conflict or the port is in use. Throws
-/// DeviceError when ranks are absent at the time-out.
+/// Connects the ranks of `world` by Gloo over TCP. Makes no connection if the world has a single
+/// rank. Throws UserError when the ranks' settings conflict or the port is in use. Throws
+/// DeviceError when a rank has not connected after `timeout`.
 std::unique_ptr<Communicator> make_communicator(const World& world,
                                                 std::chrono::milliseconds timeout);
 
 /// Collective. Throws the same UserError on every rank unless `hash` is equal on all ranks. The
-/// message lists the ranks that differ from rank 0. `what`: noun for the hashed object, such as
-/// "program".
+/// message lists the ranks that differ from rank 0. `what`: name of the hashed object in the
+/// message, such as "program".
 void check_equal(Communicator& communicator, const World& world, const std::string& what,
                  uint64_t hash);
 
 /// Collective. Throws the same UserError on every rank unless `values`, a map from name to value,
 /// is equal on all ranks. The message lists the ranks that differ from rank 0, and the differing
-/// values of the lowest such rank. `what`: noun for the values.
+/// values of the lowest such rank. `what`: name of the values in the message, such as "set of
+/// options".
 void check_equal(Communicator& communicator, const World& world, const std::string& what,
                  const std::map<std::string, std::string>& values);
 
-/// Collective. Broadcasts the `text` of the lowest rank whose text is not empty. Returns it as
-/// "rank 1: TEXT", or "" if all texts are empty.
+/// Collective. Broadcasts the `text` of the lowest rank whose text is not empty. Returns "rank 1:
+/// TEXT", or "" if all texts are empty.
 std::string broadcast_first_message(Communicator& communicator, const World& world,
                                     const std::string& text);
 

@@ -25,8 +25,8 @@ namespace fluid::comm {
 
 namespace {
 
-constexpr Duration kDeathDetectionTime{
-    1000};  ///< time in which the store notices that another rank died
+/// Maximum time for which record_error() waits for the store to notice a dead rank.
+constexpr Duration kDeathDetectionTime{1000};
 
 /// Adapts comm::Store to the store interface of Gloo.
 class GlooStore final : public ::gloo::rendezvous::Store {
@@ -48,9 +48,9 @@ class GlooStore final : public ::gloo::rendezvous::Store {
   comm::Store& store_;
 };
 
-/// Holds the Gloo buffer of the running collective. If a peer dies just before it is ready to
-/// receive, Gloo's send blocks until the time-out. interrupt() aborts the send; it is called once
-/// the store reports the death.
+/// Holds the Gloo buffer of the running collective. If a peer dies just before the peer is ready to
+/// receive, Gloo's send blocks until the time-out. To abort the send, Heartbeat calls interrupt()
+/// once the store reports the death.
 class ActiveBuffer {
  public:
   using Buffer = ::gloo::transport::UnboundBuffer;
@@ -169,7 +169,8 @@ AddFunction add_function(DType dtype) {
   }
 }
 
-/// Gloo uses the element type only for the element size. The reduce function adds the elements.
+/// Sets the output buffer of a Gloo collective. Passes an integer type of the same size as `dtype`:
+/// Gloo needs only the element size, because the reduce function adds the elements.
 template <class Options>
 void set_output(Options& options, std::unique_ptr<ActiveBuffer::Buffer> buffer, DType dtype) {
   switch (size_of(dtype)) {
@@ -211,7 +212,8 @@ class GlooCommunicator final : public Communicator {
       const ActiveBuffer::Scope scope(active_buffer_, buffer.get());
       set_output(options, std::move(buffer), dtype);
       options.setReduceFunction(add_function(dtype));
-      // In a ring each element is summed by one rank, so all ranks get the same bits.
+      // In a ring, each element is summed by a single rank, so the result is bit-identical on all
+      // ranks.
       options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);
       options.setTimeout(timeout_);
       ::gloo::allreduce(options);
@@ -284,8 +286,7 @@ class GlooCommunicator final : public Communicator {
   [[noreturn]] void throw_failure(const std::string& what, int64_t number,
                                   const std::string& cause) override {
     const Duration wait = heartbeat_timeout(store_.timeout());
-    cause.empty() ? fail_with_diagnosis(what, number, wait)
-                  : fail_with_error(what, number, cause, wait);
+    cause.empty() ? record_diagnosis(what, number, wait) : record_error(what, number, cause, wait);
     throw DeviceError(failure_);
   }
 
@@ -329,22 +330,22 @@ class GlooCommunicator final : public Communicator {
     }
     if (done) return;
     auto left = timeout_ - std::chrono::duration_cast<Duration>(Clock::now() - start);
-    fail_with_diagnosis(what, number,
-                        std::clamp(left, Duration(0), heartbeat_timeout(store_.timeout())));
+    record_diagnosis(what, number,
+                     std::clamp(left, Duration(0), heartbeat_timeout(store_.timeout())));
     throw DeviceError(failure_);
   }
 
-  /// Asks the store which rank failed, waiting up to `wait` until the store is certain. Sets the
-  /// store's diagnosis as the error that this call and all later calls throw.
-  void fail_with_diagnosis(const std::string& what, int64_t number, Duration wait) {
+  /// Asks the store which rank failed, and waits up to `wait` until the store is certain. Stores
+  /// the diagnosis in failure_, the message of all later errors.
+  void record_diagnosis(const std::string& what, int64_t number, Duration wait) {
     store_.send_heartbeat(heartbeat_.collectives_started);
     set_failure(what, number, store_.diagnose(wait, number));
   }
 
-  /// Sets the error message `cause` of this rank as the error that all later calls throw. Names
-  /// another rank first if the store is certain that the other rank died.
-  void fail_with_error(const std::string& what, int64_t number, const std::string& cause,
-                       Duration wait) {
+  /// Stores `cause`, an error message of this rank, in failure_, the message of all later errors.
+  /// If the store is certain that another rank died, failure_ names that rank first.
+  void record_error(const std::string& what, int64_t number, const std::string& cause,
+                    Duration wait) {
     const std::string dead_rank = store_.diagnose_if_certain(std::min(wait, kDeathDetectionTime));
     set_failure(what, number, dead_rank.empty() ? cause : dead_rank + "; " + cause);
   }

@@ -12,7 +12,8 @@ namespace fluid::comm {
 
 namespace {
 
-/// Rounds to nearest even. Branch-free, so that the compiler vectorises the loop around it.
+/// Rounds `value` to the nearest bf16, ties to even. Branch-free, so that the compiler vectorises
+/// the calling loop.
 uint16_t round_to_bf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;

@@ -24,7 +24,8 @@ ProcessGroup::ProcessGroup(Place place, const ExecutorOptions& options)
     : world_(options.distributed.world),
       rendezvous_timeout_(options.distributed.rendezvous_timeout),
       communicator_(communicator_of(options)) {
-  if (!alone()) fluid::check_equal(*communicator_, world_, "kind of place", place == cpu() ? 0 : 1);
+  if (!is_single_process())
+    fluid::check_equal(*communicator_, world_, "kind of place", place == cpu() ? 0 : 1);
 }
 
 void ProcessGroup::start() {
@@ -33,7 +34,7 @@ void ProcessGroup::start() {
 }
 
 void ProcessGroup::barrier() {
-  if (!alone()) communicator_->barrier(rendezvous_timeout_);
+  if (!is_single_process()) communicator_->barrier(rendezvous_timeout_);
 }
 
 void ProcessGroup::barrier_before_start() {
@@ -41,7 +42,7 @@ void ProcessGroup::barrier_before_start() {
 }
 
 std::string ProcessGroup::broadcast_from_rank_0(const std::string& text) {
-  if (alone()) return text;
+  if (is_single_process()) return text;
   barrier_before_start();
   return broadcast_text(*communicator_, world_, text, 0);
 }
@@ -62,26 +63,26 @@ void ProcessGroup::run_on_rank_0(const std::function<void()>& work) {
 }
 
 void ProcessGroup::check_equal(const std::string& what, const std::string& value) {
-  if (alone()) return;
+  if (is_single_process()) return;
   barrier_before_start();
   fluid::check_equal(*communicator_, world_, what, XXH3_64bits(value.data(), value.size()));
 }
 
 void ProcessGroup::check_equal(const std::string& what,
                                const std::map<std::string, std::string>& values) {
-  if (alone()) return;
+  if (is_single_process()) return;
   barrier_before_start();
   fluid::check_equal(*communicator_, world_, what, values);
 }
 
 void ProcessGroup::all_reduce(std::span<double> values) {
-  if (alone()) return;
+  if (is_single_process()) return;
   barrier_before_start();
   communicator_->all_reduce(values.data(), static_cast<int64_t>(values.size()), f64);
 }
 
 std::string ProcessGroup::broadcast_first_message(const std::string& own_message) {
-  if (alone()) return own_message;
+  if (is_single_process()) return own_message;
   barrier();
   return fluid::broadcast_first_message(*communicator_, world_, own_message);
 }

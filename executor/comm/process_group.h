@@ -13,8 +13,8 @@
 
 namespace fluid {
 
-/// The process group of an executor: this process and its peers. All functions are collective
-/// unless noted. With a single process they return at once.
+/// The process group of an executor: this process and its peers. All functions except the accessors
+/// are collective. With a single process they do not communicate.
 class ProcessGroup {
  public:
   /// Connects to the other ranks within options.rendezvous_timeout. Throws as make_communicator()
@@ -23,7 +23,7 @@ class ProcessGroup {
 
   /// The communicator of the group; null for a single process.
   Communicator* communicator() const { return communicator_.get(); }
-  bool alone() const { return communicator_ == nullptr; }
+  bool is_single_process() const { return communicator_ == nullptr; }
   const World& world() const { return world_; }
 
   /// Barrier before the first step. Waits up to rendezvous_timeout, because ranks may take very
@@ -31,7 +31,8 @@ class ProcessGroup {
   void start();
   bool started() const { return started_; }
 
-  /// Barrier whose time-out is rendezvous_timeout, for example while rank 0 saves a checkpoint.
+  /// Barrier with the long time-out rendezvous_timeout, for example while rank 0 saves a
+  /// checkpoint.
   void barrier();
   /// Calls barrier() unless start() has run.
   void barrier_before_start();
@@ -40,15 +41,15 @@ class ProcessGroup {
   /// Runs `work` on rank 0 while the other ranks wait. If `work` throws, rank 0 rethrows its
   /// exception and the other ranks throw a UserError with the same message.
   void run_on_rank_0(const std::function<void()>& work);
-  /// Throws the same UserError on all ranks unless `value` is equal on all ranks. `what`: noun for
-  /// the value.
+  /// Throws the same UserError on all ranks unless `value` is equal on all ranks. `what`: name of
+  /// the value in the message, such as "program".
   void check_equal(const std::string& what, const std::string& value);
   /// Throws the same UserError on all ranks unless `values`, a map from name to value, is equal on
   /// all ranks. The message lists the differences.
   void check_equal(const std::string& what, const std::map<std::string, std::string>& values);
   /// Sums `values` over all ranks, in place.
   void all_reduce(std::span<double> values);
-  /// Broadcasts `own_message` of the lowest rank where it is not empty. Returns it as "rank 1:
+  /// Broadcasts the `own_message` of the lowest rank whose message is not empty. Returns "rank 1:
   /// MESSAGE", or "" if all messages are empty.
   std::string broadcast_first_message(const std::string& own_message);
 

@@ -9,7 +9,7 @@ namespace fluid::comm {
 class ScopedSignalBlock {
  public:
   enum class SignalSet : unsigned char {
-    all,   ///< all signals; threads started under the block then never handle a signal
+    all,   ///< all signals; a thread started during the block never handles a signal
     pipe,  ///< SIGPIPE, raised by a write to a closed connection; a pending SIGPIPE is discarded
   };
   explicit ScopedSignalBlock(SignalSet which);

@@ -10,12 +10,15 @@ using Kind = Message::Kind;
 
 namespace {
 
-/// Time limit for the response of a busy rank 0 to a request that need not wait for other ranks.
-Duration answer_slack(Duration timeout) { return heartbeat_timeout(timeout) + Duration(100); }
+/// Time limit for the response of rank 0, which may be busy, to a request that need not wait for
+/// other ranks.
+Duration response_time_limit(Duration timeout) {
+  return heartbeat_timeout(timeout) + Duration(100);
+}
 
-/// Time to wait, beyond answer_slack(), for the response to a heartbeat or barrier. The sum of both
-/// is the time-out: a rank 0 that takes longer counts as unreachable.
-Duration stall_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
+/// Additional time limit for the response to a heartbeat or barrier request. Together with
+/// response_time_limit() it amounts to the time-out, after which rank 0 counts as unreachable.
+Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace
 
@@ -76,7 +79,7 @@ std::optional<std::pair<std::string, std::string>> Store::proposal(int64_t numbe
 void Store::barrier(Duration max_wait) {
   const Clock::time_point deadline = Clock::now() + max_wait;
   const int64_t number = ++barriers_entered_;
-  while (request_or_throw({Kind::barrier, number, "", ""}, stall_time(timeout_)).kind ==
+  while (request_or_throw({Kind::barrier, number, "", ""}, extra_response_time(timeout_)).kind ==
          Kind::expired) {
     if (Clock::now() >= deadline || has_failure()) throw DeviceError(diagnose(Duration(0)));
   }
@@ -84,7 +87,7 @@ void Store::barrier(Duration max_wait) {
 
 void Store::send_heartbeat(int64_t collectives_started) {
   std::lock_guard lock(mutex_);
-  round_trip({Kind::heartbeat, collectives_started, "", ""}, stall_time(timeout_));
+  round_trip({Kind::heartbeat, collectives_started, "", ""}, extra_response_time(timeout_));
 }
 
 std::string Store::diagnose(Duration wait, std::optional<int64_t> failed) {
@@ -125,7 +128,7 @@ Message Store::request_or_throw(const Message& request, Duration wait) {
 }
 
 std::optional<Message> Store::round_trip(const Message& request, Duration wait) {
-  Clock::time_point deadline = Clock::now() + wait + answer_slack(timeout_);
+  Clock::time_point deadline = Clock::now() + wait + response_time_limit(timeout_);
   if (server_unreachable_) return std::nullopt;
   bool sent = send(socket_, request, deadline);
   // Receive even if the send failed: rank 0 may have sent a diagnosis before it exited.

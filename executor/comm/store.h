@@ -14,8 +14,8 @@
 namespace fluid::comm {
 
 /// The rendezvous key-value store of a world, over TCP. Rank 0 runs the server. The server accepts
-/// only processes of the same job and restart, so keys need no prefix. Every call ends within its
-/// time-out. Thread-safe; calls are serialised.
+/// only processes of the same job and restart, so keys of different jobs cannot collide. Every call
+/// ends within its time-out. Thread-safe; calls are serialised.
 class Store {
  public:
   /// Rank 0 starts the server at the world's port. Every rank connects and waits until all ranks
@@ -37,23 +37,24 @@ class Store {
   /// Proposes `value` for `key`. Returns the first value that any rank proposed for `key`. A
   /// proposal and a value of set() may have the same key.
   std::string propose(const std::string& key, const std::string& value);
-  /// Returns the key and value of proposal `number`, counted from 0 in order of arrival; nullopt if
-  /// there are fewer proposals.
+  /// Returns the key and value of proposal `number`. Proposals are numbered from 0 in order of
+  /// arrival. Returns nullopt if there are fewer proposals.
   std::optional<std::pair<std::string, std::string>> proposal(int64_t number);
 
   /// Barrier. Throws DeviceError when a rank has not arrived after `max_wait`, has died, or has
-  /// sent no heartbeat for the time-out.
+  /// sent no heartbeat for longer than the time-out.
   void barrier(Duration max_wait);
 
   /// Sends a heartbeat with the number of collectives that this rank has started.
   void send_heartbeat(int64_t collectives_started);
-  /// Returns a text that names the rank that caused a failure, the same text on all ranks. Returns
-  /// as soon as the server is certain that a rank has died, left, or stopped sending heartbeats.
-  /// Otherwise returns after `wait` and names the most likely rank. `failed`: sequence number of
-  /// the failed collective. A rank that has started this collective is not named as late.
+  /// Returns a message that names the rank that caused a failure. All ranks get the same message.
+  /// Returns as soon as the server is certain that a rank has died, left, or stopped sending
+  /// heartbeats. Otherwise returns after `wait` and names the most likely rank. `failed`: sequence
+  /// number of the failed collective, if any. A rank that has started this collective is not
+  /// reported as late.
   std::string diagnose(Duration wait, std::optional<int64_t> failed = {});
-  /// Waits up to `wait` until a rank has died, left, or stopped sending heartbeats. Returns a text
-  /// that names this rank; "" if there is none.
+  /// Waits up to `wait` until a rank has died, left, or stopped sending heartbeats. Returns a
+  /// message that names this rank, or "" if there is none.
   std::string diagnose_if_certain(Duration wait);
 
   /// Whether a rank has failed or rank 0 is unreachable. A collective may never complete after such

@@ -66,7 +66,8 @@ void StoreServer::serve() {
 }
 
 bool StoreServer::has_present_ranks() const {
-  // The server has sent an error or the diagnosis to every rank.
+  // After a failure, do not wait for any rank: the server has sent the error or the diagnosis to
+  // all ranks.
   if (!diagnosis_.empty() || !user_error_.empty() || !absent_at_timeout_.empty()) return false;
   return std::any_of(ranks_.begin(), ranks_.end(),
                      [](const Rank& rank) { return rank.state == Rank::State::present; });

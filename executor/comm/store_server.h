@@ -12,7 +12,7 @@
 
 namespace fluid::comm {
 
-/// Returns how long a rank may send no message before it counts as dead.
+/// Returns how long a rank may be silent before it counts as dead.
 Duration heartbeat_timeout(Duration timeout);
 
 /// Returns the interval between the heartbeats of a rank.
@@ -61,8 +61,8 @@ class StoreServer {
   /// Describes the rank that most likely caused a failure. `failed`: sequence number of the failed
   /// collective, or "" if no collective failed.
   std::string describe_likely_rank(const std::string& failed);
-  /// Stores `diagnosis` and sends it to all ranks. Does nothing if it is empty or a diagnosis is
-  /// already stored.
+  /// Stores `diagnosis` and sends it to all ranks. Does nothing if `diagnosis` is empty or another
+  /// diagnosis is already stored.
   void publish_diagnosis(const std::string& diagnosis);
   bool has_present_ranks() const;
   Clock::time_point next_deadline() const;
@@ -82,7 +82,7 @@ class StoreServer {
   /// List of the ranks that were absent when the rendezvous timed out.
   std::string absent_at_timeout_;
   std::string user_error_;  ///< message of a UserError; once set, the response to every request
-  std::string diagnosis_;   ///< text that names the failed rank, the same for all ranks
+  std::string diagnosis_;   ///< message that names the failed rank, the same for all ranks
   std::optional<Clock::time_point> shutdown_deadline_;
   std::thread thread_;
 };

@@ -129,7 +129,7 @@ int Socket::release() { return std::exchange(fd_, -1); }
 
 Socket listen_at(const std::string& host, int port) {
   bool loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
-  // `host` may not resolve on this machine, so listen on all addresses.
+  // `host` might not resolve on this machine, so listen on all addresses.
   int family = host.find(':') == std::string::npos ? AF_INET : AF_INET6;
   Addresses addresses = resolve(loopback ? host.c_str() : nullptr, port, family);
   Socket socket = socket_for(*addresses);

@@ -10,32 +10,34 @@ namespace fluid::comm {
 using Clock = std::chrono::steady_clock;
 using Duration = std::chrono::milliseconds;
 
-/// A request to the store's server, or a response. Every request gets one response. Each kind uses
-/// the fields that its comment names.
+/// A request to the store's server, or a response. Every request gets one response. The comment of
+/// each kind names the fields that it uses.
 struct Message {
   enum class Kind : uint8_t {
-    /// Request to join the world. `text` is the job, `value` is "RANK SIZE". Waits up to `number`
-    /// ms for all ranks.
+    /// Request to join the world. `text` is the job, `value` is "RANK SIZE". The server responds
+    /// when all ranks have joined, or after `number` ms.
     hello,
     set,      ///< request: set key `text` to `value`
     get,      ///< request: get key `text`. Waits up to `number` ms until the key is set
     add,      ///< request: add `number` to counter `text`. The response holds the sum
     propose,  ///< request: propose `value` for key `text`. The response holds the first proposal
-    /// Request for proposal `number`, in order of arrival. The response holds the key in `text` and
-    /// the value in `value`.
+    /// Request for proposal `number`, counted from 0 in order of arrival. The response holds the
+    /// key in `text` and the value in `value`.
     proposal,
     heartbeat,  ///< heartbeat of a rank that has started `number` collectives
-    /// Request to enter barrier `number`. Waits for all ranks, up to a heartbeat interval.
+    /// Request to enter barrier `number`. The server responds when all ranks have entered the
+    /// barrier, or after a heartbeat interval.
     barrier,
-    /// Request for a text that names the rank that caused a failure. Waits up to `number` ms until
-    /// the server is certain. `text` is kOnlyIfCertain, or "" to accept the most likely rank.
-    /// `value` is the sequence number of the failed collective, or "" if no collective failed. The
-    /// server also pushes a diagnosis to all ranks as a message of this kind, with the text in
-    /// `value`.
+    /// Request for a message that names the rank that caused a failure. The server responds when it
+    /// is certain, or after `number` ms. `text` is kOnlyIfCertain, or "" to accept the most likely
+    /// rank. `value` is the sequence number of the failed collective, or "" if no collective
+    /// failed. The server also pushes a diagnosis to all ranks as a message of this kind, with the
+    /// diagnosis in `value`.
     diagnosis,
     leave,  ///< request: the sender leaves the world
     done,   ///< response to a successful request. The request's comment names the fields
-    /// Response: the wait timed out (`value` is the reason), or there is no such proposal.
+    /// Response: the wait timed out, or the requested proposal does not exist. After `hello`,
+    /// `value` lists the absent ranks.
     expired,
     user_error,  ///< response; `value` is the message of the UserError
   };

@@ -15,7 +15,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kBandwidthWords = int64_t{1} << 25;  // elements of the measured array, 256 MiB
+constexpr int64_t kBandwidthWords = int64_t{1} << 25;  // elements of the benchmark's array; 256 MiB
 constexpr int kBandwidthPasses = 4;
 
 void increment_words(void* words, int64_t begin, int64_t end) {
@@ -37,8 +37,8 @@ double memory_bandwidth(int threads) {
          static_cast<double>(best);
 }
 
-/// Returns the peak rates of all threads of `cpu` together. Takes FLOP/s from the description.
-/// Measures the memory bandwidth on more data than the caches hold.
+/// Returns the peak rates of all threads of `cpu` together. Takes the FLOP/s from the description,
+/// and measures the memory bandwidth on an array larger than the caches.
 Limits cpu_limits(const TargetDescription& cpu) {
   const double flops = cpu.gflops_f32 * 1e9 * cpu.threads;
   return {.flops_f64 = flops / 2,
@@ -76,7 +76,7 @@ class CpuDevice : public Device {
     auto built = std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
                                                  compiler_, threads_,
                                                  collective_queue_ ? &*collective_queue_ : nullptr);
-    if (collectives_are_local_) built->watch_collectives();
+    if (collectives_are_local_) built->observe_collectives();
     return built;
   }
 

@@ -10,7 +10,8 @@
 namespace fluid {
 namespace {
 
-// FLOPs of a kernel; with fewer, waking the thread pool costs more time than it saves.
+// Minimum FLOPs of a kernel that runs on several threads. For a smaller kernel, waking the thread
+// pool costs more time than it saves.
 constexpr double kParallelFlops = 60e3;
 
 /// Records the begin and end times of each call of a run in `times`.
@@ -49,7 +50,8 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
     : plan_(plan),
       batch_(options.batch),
       threads_(threads),
-      // Only training steps use collectives. Every micro-batch waits until the queue is empty.
+      // Only training steps use collectives. The run of each micro-batch ends by waiting until the
+      // queue is empty.
       collective_queue_(options.mode == Mode::train ? queue : nullptr) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
@@ -65,7 +67,7 @@ CpuCall CpuExecutable::make_call(ir::Op& op, int position) const {
   call.op = &op;
   call.position = position;
   call.refs = buffers_of(plan_, op);
-  call.updates = updates_variables(op, call.refs);
+  call.updates_variables = updates_variables(op, call.refs);
   return call;
 }
 
@@ -109,17 +111,17 @@ void CpuExecutable::add_collective_call(CpuCall call) {
 
 /// Sets for each call how many collectives must complete before the call.
 void CpuExecutable::set_awaited_collectives() {
-  std::vector<LinkedCall> calls;
+  std::vector<CallWithRole> calls;
   for (CpuCall& call : calls_) calls.push_back({call.op, &call.collective});
-  const size_t count = link_collectives(calls);
+  const size_t count = complete_collective_roles(calls);
   if (count > 0) collective_queue_->reserve(count);
 }
 
-void CpuExecutable::watch_collectives() {
+void CpuExecutable::observe_collectives() {
   for (CpuCall& call : calls_) call.collective.depends_on_collective = false;
 }
 
-void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& memo, Compiler& compiler) {
+void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler) {
   std::vector<const kir::Kernel*> kernels;
   std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
@@ -136,7 +138,7 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& memo, Compil
       add_library_call(std::move(call));
       continue;
     }
-    kernels.push_back(&memo.kernel_of(op));
+    kernels.push_back(&cache.kernel_of(op));
     generated.push_back(calls_.size());
     add_generated_call(std::move(call), *kernels.back());
   }
@@ -151,7 +153,7 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
   call.op = &op;
   call.position = position;
   call.copy_bytes = copy->bytes;
-  call.updates = copy->updates_variable;
+  call.updates_variables = copy->updates_variable;
   call.refs = {copy->from, copy->to};
   calls_.push_back(std::move(call));
 }
@@ -199,7 +201,7 @@ void CpuExecutable::run_call(const CpuCall& call, size_t slots, TimeSpan* collec
   run_blocks(call.kernel, buffers, batch_, call.blocks, call.parallel ? threads_ : 1);
 }
 
-/// Calls a library kernel. If the kernel throws, adds to the error message the kernel's name and
+/// Calls a library kernel. If the kernel throws, the rethrown error also names the kernel and says
 /// whether the step has already changed variables.
 void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool updated) {
   try {
@@ -212,7 +214,7 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool updated
   }
 }
 
-std::vector<const ir::Op*> CpuExecutable::calls() const {
+std::vector<const ir::Op*> CpuExecutable::call_ops() const {
   std::vector<const ir::Op*> ops;
   for (const CpuCall& call : calls_) ops.push_back(call.op);
   return ops;
@@ -271,7 +273,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
       clock.wait_ends(i);
     }
     if (observer_ && !observer_(*call.op, call.buffers[slots].data(), false)) return {};
-    if (call.updates) {
+    if (call.updates_variables) {
       if (const StepStatus status = data_check_status(); !status.good()) return status;
     }
     clock.begins(i);
@@ -280,10 +282,10 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
     } else {
       run_call(call, slots, clock.collective_time(i));
     }
-    updated |= call.updates;
+    updated |= call.updates_variables;
     if (call.kernel.finish != nullptr) {
       // `finish` combines partial sums and may write variables, so check the error words first.
-      if (call.updates) {
+      if (call.updates_variables) {
         if (const StepStatus status = data_check_status(); !status.good()) return status;
       }
       call.kernel.finish(call.buffers[slots].data(), batch_, 0, 0);

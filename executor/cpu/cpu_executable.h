@@ -28,11 +28,12 @@ struct CpuCall {
   std::vector<int64_t> constants;  ///< constant table of a generated kernel
   /// Addresses of the buffers, indexed by index_of(slots).
   std::array<std::vector<void*>, 4> buffers;
-  /// The library kernel with bound addresses, indexed by index_of(slots).
+  /// Library calls with bound addresses, indexed by index_of(slots).
   std::array<LibraryCall, 4> library_calls;
   int64_t blocks = 0;
   bool parallel = false;
-  bool updates = false;  ///< the call writes variables; it is skipped if an error word is set
+  /// Whether the call writes variables. Such a call does not run if an error word is set.
+  bool updates_variables = false;
 };
 
 /// A compiled program on the CPU: a list of calls with bound addresses, which runs synchronously.
@@ -43,14 +44,14 @@ class CpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int outputs) override;
-  std::vector<const ir::Op*> calls() const override;
+  std::vector<const ir::Op*> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
   /// Makes runs with an observer include collectives and the calls that depend on their
   /// results. Requires that no other rank takes part in the collectives.
-  void watch_collectives();
+  void observe_collectives();
 
  private:
-  void add_kernels(const ir::Graph& main, KernelCache& memo, Compiler& compiler);
+  void add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler);
   void add_store(const ir::Op& op, int position);
   CpuCall make_call(ir::Op& op, int position) const;
   void add_library_call(CpuCall call);
@@ -70,7 +71,8 @@ class CpuExecutable : public Executable {
   int threads_;
   CollectiveQueue* collective_queue_;  ///< runs the program's collectives; null if there are none
   std::vector<CpuCall> calls_;
-  /// Error words of each operand whose indices a kernel checks: {1, out-of-range index}, or {0, 0}.
+  /// One entry per operand of each kernel that checks indices: {1, index} if the operand was
+  /// accessed at an out-of-range index, else {0, 0}.
   std::vector<std::array<int64_t, 2>> error_words_;
   /// Op and operand index of each entry of error_words_.
   std::vector<std::pair<const ir::Op*, int>> error_operands_;

@@ -12,9 +12,10 @@ namespace {
 constexpr double kCallSeconds = 2e-6;  // overhead of one parallel region
 // Fraction of peak FLOP/s that a generated, register-tiled contraction reaches.
 constexpr double kGeneratedEfficiency = 0.6;
-// Factor of kGeneratedEfficiency if no tensor fits in the L2 cache.
+// kGeneratedEfficiency is multiplied by this factor if no tensor fits in the L2 cache.
 constexpr double kOutOfCache = 0.1;
-// Factor of kGeneratedEfficiency if a tensor is not in the plain layout.
+// kGeneratedEfficiency is multiplied by this factor if the memory layout of a tensor is not
+// row-major.
 constexpr double kOtherLayout = 0.25;
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
@@ -40,7 +41,8 @@ bool CpuTarget::matches_host_isa() const {
   return cpu_.vector_bits == here.vector_bits && cpu_.bf16 == here.bf16;
 }
 
-std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op, const Chain& epilogue) const {
+std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
+                                                   const EpilogueOps& epilogue) const {
   if (!matches_host_isa()) return {};
   const ScopedLibraryThreads guard(cpu_.threads);
   double touched = 0;

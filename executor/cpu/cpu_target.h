@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// The target that passes query for a CPU: library kernels and predicted times. The CPU may differ
-/// from this machine's CPU.
+/// Tells compiler passes which library kernels a CPU can run, and predicts the times of kernels.
+/// The CPU may differ from this machine's CPU.
 class CpuTarget : public Target {
  public:
   explicit CpuTarget(TargetDescription description) : cpu_(std::move(description)) {}
@@ -19,7 +19,8 @@ class CpuTarget : public Target {
   /// Whether the described CPU has this machine's vector width and bf16 support. If not,
   /// candidates() is empty, because libraries choose kernels for this machine's instruction set.
   bool matches_host_isa() const;
-  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override;
+  std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                          const EpilogueOps& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const override;
   /// Cache of the kernels that scratch_bytes() has scheduled, for reuse by compilation.

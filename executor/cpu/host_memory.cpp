@@ -12,7 +12,8 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
 
 }  // namespace
 
-HostMemory::HostMemory(const Regions& regions) : PlaceMemory(regions), arena_(regions.total()) {
+HostMemory::HostMemory(const Regions& regions)
+    : PlaceMemory(regions), arena_(regions.total_bytes()) {
   memory_ = region_addresses(arena_.data(), regions);
   for (size_t slot = 0; slot < 2; ++slot) memory_.reports[slot] = reports_[slot].bytes.data();
 }
@@ -25,7 +26,8 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
   copy_bytes(to, from, bytes);
 }
 
-/// Allocates the new arena before it frees the old one. Untouched pages take no physical memory.
+/// The old and the new arena exist at the same time, but their untouched pages take no physical
+/// memory.
 std::shared_ptr<PlaceMemory> HostMemory::reallocate(const Regions& regions) {
   auto memory = std::make_shared<HostMemory>(regions);
   copy_bytes(memory->addresses().state, addresses().state, this->regions().state);

@@ -11,7 +11,7 @@ class HostMemory : public PlaceMemory {
  public:
   explicit HostMemory(const Regions& regions);
   int64_t resident_bytes() const override { return arena_.resident_bytes(); }
-  bool is_host() const override { return true; }
+  bool is_host_accessible() const override { return true; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int, int64_t, int64_t) const override {}

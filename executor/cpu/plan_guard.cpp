@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-constexpr std::byte kPoison{0xFF};  // byte of dead memory; gives a NaN in every float type
+constexpr std::byte kPoison{0xFF};  // fills dead memory; reads as NaN in every float type
 
 }  // namespace
 

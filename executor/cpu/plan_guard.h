@@ -7,9 +7,9 @@
 
 namespace fluid {
 
-/// Verifies a memory plan while a step runs. Fills dead memory with NaN: the bytes of the transient
-/// region that hold no live value. A read of dead memory makes results NaN. A write to dead memory
-/// is detected after each op.
+/// Verifies a memory plan while a step runs. Dead memory is the part of the transient region that
+/// holds no live value. The guard fills dead memory with NaN, so a kernel that reads dead memory
+/// computes NaN. After each op, the guard detects writes to dead memory.
 class PlanGuard {
  public:
   /// `op_count`: number of ops in the main graph.
@@ -18,7 +18,7 @@ class PlanGuard {
   /// Fills dead memory with NaN before the first op.
   void begin_step() { poison(-1); }
   /// Throws InternalError, with the name of `op`, if the op at `position` has written to dead
-  /// memory. Otherwise fills the memory that is dead during the next op with NaN.
+  /// memory. Otherwise fills with NaN the memory that is dead during the next op.
   void check_after_op(int position, const ir::Op& op);
 
  private:
@@ -28,7 +28,8 @@ class PlanGuard {
     int64_t end;
   };
   void poison(int position);
-  /// Returns the byte ranges without a live value during the op at `position`, in ascending order.
+  /// Returns the byte ranges that hold no live value during the op at `position`, in ascending
+  /// order.
   std::vector<ByteRange> dead_ranges(int position) const;
 
   const MemoryPlan& plan_;

@@ -17,12 +17,12 @@ void check_spare_memory() {
 
 #ifdef FLUID_ONEDNN
 
-std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> library_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                 const TargetDescription& cpu,
                                                 double bytes_per_second) {
   check_spare_memory();
-  const OnednnRates rates = {.flops = cpu.gflops_f32 * 1e9 * cpu.threads,
-                             .bytes = bytes_per_second,
+  const OnednnRates rates = {.flops_per_second = cpu.gflops_f32 * 1e9 * cpu.threads,
+                             .bytes_per_second = bytes_per_second,
                              .vector_lanes = cpu.vector_bits / 32};
   std::vector<KernelCandidate> candidates = onednn_candidates(op, epilogue, rates);
   std::ranges::move(winograd_candidates(op, epilogue, rates), std::back_inserter(candidates));
@@ -51,7 +51,7 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
 
 #else
 
-std::vector<KernelCandidate> library_candidates(const ir::Op&, const Chain&,
+std::vector<KernelCandidate> library_candidates(const ir::Op&, const EpilogueOps&,
                                                 const TargetDescription&, double) {
   return {};
 }

@@ -14,10 +14,10 @@ namespace fluid {
 /// cannot allocate memory for generated code.
 void check_spare_memory();
 
-/// Returns the libraries' candidates (kernels that can compute `op` and `epilogue`, with predicted
-/// times) on `cpu`, fastest first. Empty in a build without libraries. `bytes_per_second`:
-/// bandwidth of the cache or memory that holds the op's tensors.
-std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Chain& epilogue,
+/// Returns the library kernels that can compute `op` and `epilogue` on `cpu`, with predicted times,
+/// fastest first. Returns none in a build without libraries. `bytes_per_second`: bandwidth of the
+/// cache or memory that holds the op's tensors.
+std::vector<KernelCandidate> library_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                 const TargetDescription& cpu,
                                                 double bytes_per_second);
 
@@ -26,9 +26,9 @@ std::string library_version();
 
 /// A library kernel with bound addresses.
 using LibraryCall = std::function<void()>;
-/// Creates the call of a library kernel with the addresses of operands and results (`buffers`) and
-/// of its workspace, all aligned as in an arena. The call throws DeviceError when the library
-/// fails. It allocates nothing, except for a few small allocations inside oneDNN.
+/// Binds a library kernel to the addresses of its operands and results (`buffers`) and of its
+/// workspace. All addresses are aligned as in an arena. The returned call throws DeviceError when
+/// the library fails. The call allocates nothing, except for a few small allocations inside oneDNN.
 using LibraryBinder = std::function<LibraryCall(void* const* buffers, void* workspace)>;
 /// A library kernel whose buffer addresses are not yet bound.
 struct LibraryRoutine {
@@ -36,8 +36,8 @@ struct LibraryRoutine {
   int64_t workspace = 0;  ///< bytes of workspace that a call needs
 };
 
-/// Returns the library kernel that attribute `kernel` of `fused` names. Throws InternalError in a
-/// build without the library.
+/// Returns the library kernel whose name is attribute `kernel` of `fused`. Throws InternalError in
+/// a build without the library.
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch);
 
 }  // namespace fluid

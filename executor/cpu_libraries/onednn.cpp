@@ -16,7 +16,7 @@ namespace {
 struct OnednnKind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
-  int channel_axis;  ///< axis of the bias in the result, counted from the end
+  int channel_axis;  ///< channel axis of the result, counted from the end; 1: the last axis
 };
 
 constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
@@ -38,7 +38,7 @@ void widen(OnednnTask& task) {
   if (task.epilogue.bias) task.epilogue.bias->dtype = DType::f32;
 }
 
-std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t batch,
+std::optional<OnednnTask> task_of(const ir::Op& op, const EpilogueOps& chain, int64_t batch,
                                   const OnednnKind& kind) {
   auto found = library_task(op, chain, batch, kind.channel_axis);
   if (!found || !fits_onednn(found->result)) return std::nullopt;
@@ -49,13 +49,13 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
   return task;
 }
 
-/// A primitive, with reorders for tensors that are not in the layout that the primitive requires.
-/// The workspace starts with scratchpad memory, which each primitive uses in turn. Converted and
-/// reordered tensors follow.
+/// A primitive, and a reorder for each tensor whose layout differs from the layout that the
+/// primitive requires. The workspace starts with one scratchpad, which the primitive and the
+/// reorders use in turn. The converted and reordered tensors follow.
 struct Reordered {
   OnednnPlan plan;
-  bool widens;  ///< the op's tensors are f16 and are converted to f32
-  /// Indexed as plan.args; nullopt: the layout is as required.
+  bool widens;  ///< whether the op's tensors are f16 and are converted to f32
+  /// reorders[i] belongs to plan.args[i]; nullopt if the tensor already has the required layout.
   std::vector<std::optional<dnnl::reorder>> reorders;
   std::vector<dnnl::memory::desc> scratches;  ///< scratchpads of the reorders
   int64_t scratch_bytes = 0;
@@ -67,16 +67,16 @@ struct Reordered {
     for (const OnednnPlan::Arg& arg : plan.args) {
       reorders.emplace_back();
       scratches.emplace_back();
-      if (widens) widened_bytes += align_up(arg.given.get_size());
-      if (arg.wanted == arg.given) continue;
+      if (widens) widened_bytes += align_up(arg.actual.get_size());
+      if (arg.required == arg.actual) continue;
       const bool result = &arg == &plan.args.back();
-      const dnnl::reorder::primitive_desc pd(onednn_engine(), result ? arg.wanted : arg.given,
-                                             onednn_engine(), result ? arg.given : arg.wanted,
+      const dnnl::reorder::primitive_desc pd(onednn_engine(), result ? arg.required : arg.actual,
+                                             onednn_engine(), result ? arg.actual : arg.required,
                                              onednn_attributes({}));
       reorders.back() = dnnl::reorder(pd);
       scratches.back() = pd.scratchpad_desc();
       scratch_bytes = std::max(scratch_bytes, align_up(scratches.back().get_size()));
-      moved_bytes += align_up(arg.wanted.get_size());
+      moved_bytes += align_up(arg.required.get_size());
     }
   }
   int64_t workspace() const { return scratch_bytes + widened_bytes + moved_bytes; }
@@ -85,10 +85,10 @@ struct Reordered {
   }
 };
 
-/// Returns the fraction of peak FLOP/s that a kernel reaches. Fitted to the best times on one core
-/// with AVX-512 and oneDNN 2.6.3. Convolutions in nhwc reach 0.97 with 32->64 channels and 5x5
-/// filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). Plain tensors are
-/// reordered to nChw16c, where 20->20 channels reach 0.46.
+/// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
+/// times on one core with AVX-512 and oneDNN 2.6.3. In nhwc, convolutions reach 0.97 with 32->64
+/// channels and 5x5 filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). Plain
+/// tensors are reordered to nChw16c, in which convolutions with 20->20 channels reach 0.46.
 double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;
   if (kind.channel_axis == 1) return 0.85;
@@ -107,38 +107,38 @@ double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const O
   auto bytes = static_cast<double>(task.result.bytes_at(1));
   for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
   const double flops = cost.flops / efficiency(task, kind, rates.vector_lanes);
-  const double rate = rates.flops * 4 / static_cast<double>(size_of(task.result.dtype));
-  double seconds = kLibraryCallSeconds + std::max(flops / rate, bytes / rates.bytes);
+  const double rate = rates.flops_per_second * 4 / static_cast<double>(size_of(task.result.dtype));
+  double seconds = kLibraryCallSeconds + std::max(flops / rate, bytes / rates.bytes_per_second);
   if (task.widened) {
     seconds += kLibraryCallSeconds * static_cast<double>(task.operands.size() + 1) +
-               1.5 * bytes / rates.bytes;
+               1.5 * bytes / rates.bytes_per_second;
   }
   return seconds;
 }
 
-/// Adds to `candidate` the layouts that the primitive requires. Returns nullopt if Layout cannot
-/// express one of these layouts.
+/// Returns `candidate` with its workspace and with the layouts that the primitive requires. Returns
+/// nullopt if class Layout cannot represent one of these layouts.
 std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const OnednnPlan& plan,
                                                    KernelCandidate candidate) {
   candidate.workspace = plan.workspace_bytes();
   for (const OnednnPlan::Arg& arg : plan.args) {
-    if (task.widened) candidate.workspace += align_up(arg.wanted.get_size());
+    if (task.widened) candidate.workspace += align_up(arg.required.get_size());
   }
   for (size_t i = 0; i <= task.operands.size(); ++i) {
     const bool result = i == task.operands.size();
     const Type& type = result ? task.result : task.operands[i];
     const OnednnPlan::Arg& arg = result ? plan.args.back() : plan.args[i];
-    const std::optional<Type> wanted =
-        arg.wanted == arg.given ? type : with_onednn_layout(type, arg.wanted);
-    if (!wanted) return std::nullopt;
-    (result ? candidate.results : candidate.operands).push_back(wanted->layout);
+    const std::optional<Type> required =
+        arg.required == arg.actual ? type : with_onednn_layout(type, arg.required);
+    if (!required) return std::nullopt;
+    (result ? candidate.results : candidate.operands).push_back(required->layout);
   }
   return candidate;
 }
 
 /// Adds the candidates of one kernel, unless an existing candidate is predicted to be at least as
 /// fast.
-void add_candidates(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
+void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnRates& rates,
                     const OnednnKind& kind, std::vector<KernelCandidate>& candidates) {
   const auto task = task_of(op, epilogue, 1, kind);
   const auto plan = task ? kind.plan(*task) : std::nullopt;
@@ -160,7 +160,7 @@ void add_candidates(const ir::Op& op, const Chain& epilogue, const OnednnRates& 
   for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
   as_given.results = {task->result.layout};
   as_given.seconds += kLibraryCallSeconds * static_cast<double>(reordered.moves()) +
-                      2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
+                      2 * static_cast<double>(reordered.moved_bytes) / rates.bytes_per_second;
   candidates.push_back(as_given);
 }
 
@@ -215,40 +215,40 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   Command main{r.plan.primitive.get(), {}};
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
-  dnnl_memory_t given_result = nullptr;
-  void* wide = nullptr;  // f32 data of argument i; after the loop, of the result
-  std::vector<void*> wanted;
+  dnnl_memory_t actual_result = nullptr;
+  void* wide = nullptr;  // data of argument i, in f32 if widened; at the end, of the result
+  std::vector<void*> required;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];
     wide = buffers[i];
     if (r.widens) {
       wide = moved;
-      moved += align_up(arg.given.get_size());
-      if (i != last) add_conversion(buffers[i], wide, arg.given, true);
+      moved += align_up(arg.actual.get_size());
+      if (i != last) add_conversion(buffers[i], wide, arg.actual, true);
     }
-    const dnnl_exec_arg_t given = at(arg.id, arg.given, wide);
-    main.args.push_back(r.reorders[i] ? at(arg.id, arg.wanted, moved) : given);
-    wanted.push_back(r.reorders[i] ? moved : wide);
+    const dnnl_exec_arg_t actual = at(arg.id, arg.actual, wide);
+    main.args.push_back(r.reorders[i] ? at(arg.id, arg.required, moved) : actual);
+    required.push_back(r.reorders[i] ? moved : wide);
     if (!r.reorders[i]) continue;
-    moved += align_up(arg.wanted.get_size());
+    moved += align_up(arg.required.get_size());
     if (i == last) {
-      given_result = given.memory;
+      actual_result = actual.memory;
     } else {
-      add_reorder(*r.reorders[i], given.memory, main.args[i].memory, r.scratches[i], workspace);
+      add_reorder(*r.reorders[i], actual.memory, main.args[i].memory, r.scratches[i], workspace);
     }
   }
-  const dnnl_memory_t wanted_result = main.args[last].memory;
+  const dnnl_memory_t required_result = main.args[last].memory;
   if (r.plan.shards) {
     commands_.push_back(
-        {.shards = r.plan.shards->bind(wanted[0], wanted[1], wanted[2], workspace)});
+        {.shards = r.plan.shards->bind(required[0], required[1], required[2], workspace)});
   } else {
     main.args.push_back(at(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
     commands_.push_back(std::move(main));
   }
-  if (given_result != nullptr) {
-    add_reorder(*r.reorders[last], wanted_result, given_result, r.scratches[last], workspace);
+  if (actual_result != nullptr) {
+    add_reorder(*r.reorders[last], required_result, actual_result, r.scratches[last], workspace);
   }
-  if (r.widens) add_conversion(buffers[last], wide, r.plan.args[last].given, false);
+  if (r.widens) add_conversion(buffers[last], wide, r.plan.args[last].actual, false);
 }
 
 }  // namespace
@@ -282,7 +282,7 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
   return attributes;
 }
 
-std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                const OnednnRates& rates) {
   std::vector<KernelCandidate> candidates;
   for (const OnednnKind* kind : cpu_kernels_for(kOnednnKinds, op))
@@ -291,9 +291,9 @@ std::vector<KernelCandidate> onednn_candidates(const ir::Op& op, const Chain& ep
   return candidates;
 }
 
-LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                              int64_t batch) {
-  const OnednnKind* kind = kind_named(kOnednnKinds, kernel);
+  const OnednnKind* kind = find_kernel(kOnednnKinds, kernel);
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
   auto plan = task ? kind->plan(*task) : std::nullopt;
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);

@@ -36,8 +36,8 @@ Layout layout_or_plain(const Type& type) {
 }
 
 struct Blocking {
-  Dims padded;   ///< extents rounded up to blocks
-  Dims strides;  ///< elements between consecutive blocks of an axis
+  Dims padded;   ///< extents rounded up to whole blocks
+  Dims strides;  ///< elements between the starts of consecutive blocks along an axis
 };
 
 Blocking blocking_of(const Dims& dims, const Layout& layout) {
@@ -58,7 +58,7 @@ Blocking blocking_of(const Dims& dims, const Layout& layout) {
   return result;
 }
 
-// Elements of a conversion; with fewer, the calling thread converts alone.
+// Maximum number of elements that the calling thread converts without other threads.
 constexpr int64_t kSerial = 1 << 14;
 
 #if defined(__x86_64__)

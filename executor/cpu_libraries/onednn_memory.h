@@ -1,6 +1,7 @@
 #pragma once
 
-// Functions on oneDNN's memory descriptors, whose C++ API depends on the version of oneDNN.
+// Functions on oneDNN's memory descriptors. The C++ API of these descriptors differs between
+// versions of oneDNN.
 
 #include <cstdint>
 #include <dnnl.hpp>
@@ -10,13 +11,13 @@
 
 namespace fluid {
 
-/// oneDNN's data type for f32 or bf16; nullopt for other dtypes, which its CPU kernels lack.
+/// oneDNN's data type for f32 or bf16; nullopt for any other dtype.
 std::optional<dnnl::memory::data_type> onednn_dtype(DType dtype);
 
 /// Returns the descriptor of a tensor of concrete `type`, with the layout of `type`.
 dnnl::memory::desc onednn_desc(const Type& type);
-/// Returns a descriptor with the dtype and extents of `type` and format_tag::any: the primitive
-/// chooses the layout.
+/// Returns a descriptor with the dtype and extents of `type`. The format is format_tag::any, so
+/// that the primitive chooses the layout.
 dnnl::memory::desc onednn_any_desc(const Type& type);
 
 /// Returns the descriptor of the first `count` images of a batch.
@@ -27,12 +28,12 @@ int64_t onednn_image_stride(const dnnl::memory::desc& desc);
 dnnl::memory::desc onednn_desc_with_dtype(const dnnl::memory::desc& desc,
                                           dnnl::memory::data_type dtype);
 
-/// Returns `type` with the layout of `desc`; without a layout if that of `desc` is plain. Returns
-/// nullopt if Layout cannot express the layout of `desc`.
+/// Returns `type` with the layout of `desc`, or with no layout if `desc` is plain. Returns nullopt
+/// if class Layout cannot represent the layout of `desc`.
 std::optional<Type> with_onednn_layout(const Type& type, const dnnl::memory::desc& desc);
 
-/// A conversion of f16 values to f32, or back, on all threads of the pool. Rounds to nearest even.
-/// All CPUs produce the same bits, except in the payload of a NaN.
+/// A conversion from f16 to f32, or from f32 to f16, on all threads of the pool. Rounds to nearest
+/// even. All CPUs produce the same bits, except in the payload of a NaN.
 struct F16Conversion {
   uint16_t* f16_data = nullptr;
   float* f32_data = nullptr;

@@ -12,33 +12,34 @@ using Dims = dnnl::memory::dims;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-/// Memory descriptors of a tensor: with its own layout, and with a layout for the primitive to
-/// choose.
+/// Two memory descriptors of a tensor. `actual` has the tensor's own layout. `any` lets the
+/// primitive choose the layout.
 struct TensorDescs {
-  Desc given, any;
+  Desc actual, any;
 
-  explicit TensorDescs(const Type& type) : given(onednn_desc(type)), any(onednn_any_desc(type)) {}
+  explicit TensorDescs(const Type& type) : actual(onednn_desc(type)), any(onednn_any_desc(type)) {}
 };
 
-/// Returns the descriptors of a batch of images. If `type` has a layout, the primitive must use it.
+/// Returns the descriptors of a batch of images. If `type` has a layout, the primitive must use
+/// this layout.
 TensorDescs image_descs(const Type& type) {
   TensorDescs descs(type);
-  if (type.layout) descs.any = descs.given;
+  if (type.layout) descs.any = descs.actual;
   return descs;
 }
 
-/// Returns the descriptors of a filter. Filters of a grouped convolution have an additional group
-/// axis in oneDNN, but the same bytes in memory.
+/// Returns the descriptors of a filter. oneDNN gives the filter of a grouped convolution an
+/// additional group axis, which does not change the order of the elements in memory.
 TensorDescs filter_descs(const Type& type, int64_t groups) {
   if (groups == 1) return TensorDescs(type);
   const Shape& s = type.shape;
   TensorDescs descs({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
-  descs.any = descs.given;
+  descs.any = descs.actual;
   return descs;
 }
 
-/// oneDNN's parameters of a convolution of images x with filters w to y. An op computes y, or the
-/// gradient of x or w.
+/// oneDNN's parameters of the convolution y = conv(x, w) of images x with filters w. An op computes
+/// y, or the gradient with respect to x or w.
 struct ConvProblem {
   TensorDescs x, w, y;
   Dims strides, dilations, before, after;
@@ -48,7 +49,7 @@ struct ConvProblem {
         w(filter_descs(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_descs(y_type)) {
     if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
-      // With one channel, x has the same bytes in nchw and nhwc. Give x the layout of y, because
+      // With one channel, nchw and nhwc are the same in memory. Give x the layout of y, because
       // oneDNN selects kernels by strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }
@@ -112,10 +113,10 @@ std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task) {
   const auto pd =
       p.forward(prop_kind::forward_inference, bias_desc, onednn_attributes(task.epilogue));
   if (!pd) return std::nullopt;
-  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
-                                       {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.given}};
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, pd.src_desc(), p.x.actual},
+                                       {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.actual}};
   if (bias) args.push_back({DNNL_ARG_BIAS, bias_desc, bias_desc});
-  args.push_back({DNNL_ARG_DST, pd.dst_desc(), p.y.given});
+  args.push_back({DNNL_ARG_DST, pd.dst_desc(), p.y.actual});
   return OnednnPlan{dnnl::convolution_forward(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
 }
 
@@ -128,9 +129,9 @@ std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task) {
       onednn_attributes({}), onednn_engine(), hint, true);
   if (!pd) return std::nullopt;
   return OnednnPlan{dnnl::convolution_backward_data(pd),
-                    {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.given},
-                     {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.given},
-                     {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), p.x.given}},
+                    {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.actual},
+                     {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.actual},
+                     {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), p.x.actual}},
                     pd.scratchpad_desc(),
                     pd.impl_info_str()};
 }
@@ -149,9 +150,9 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
         onednn_engine(), hint, true);
   };
   return OnednnPlan{dnnl::convolution_backward_weights(pd),
-                    {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
-                     {DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.given},
-                     {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.given}},
+                    {{DNNL_ARG_SRC, pd.src_desc(), p.x.actual},
+                     {DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.actual},
+                     {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.actual}},
                     pd.scratchpad_desc(),
                     pd.impl_info_str(),
                     OnednnShards::create(pd, make_shard)};

@@ -23,17 +23,17 @@ class OnednnShards {
   /// has none.
   using MakePrimitive = std::function<PrimitiveDesc(const Desc& x, const Desc& dw, const Desc& dy)>;
 
-  /// Splits the batch of `whole` into one shard per thread of the pool, in the same layouts. Makes
-  /// fewer shards if there are fewer images, or if the shards' gradients would take too much
-  /// memory. Returns null for a pool of one thread, for a dtype other than bf16, and if oneDNN has
-  /// no kernel for a shard.
+  /// Splits the batch of `whole` into one shard per thread of the pool. The shards have the layouts
+  /// of `whole`. Makes fewer shards if there are fewer images, or if the shards' gradients would
+  /// take too much memory. Returns null for a pool of one thread, for a dtype other than bf16, or
+  /// if oneDNN has no kernel for a shard.
   static std::shared_ptr<const OnednnShards> create(const PrimitiveDesc& whole,
                                                     const MakePrimitive& make);
 
   int64_t workspace() const;  ///< bytes of workspace that a call needs
 
-  /// Returns a call that computes the gradient on the given addresses. The call throws DeviceError
-  /// when oneDNN fails.
+  /// Returns a function that computes the gradient from the tensors at the given addresses. The
+  /// function throws DeviceError when oneDNN fails.
   std::function<void()> bind(void* x, void* dy, void* dw, void* workspace) const;
 
  private:
@@ -44,7 +44,7 @@ class OnednnShards {
   };
 
   std::vector<Shard> shards_;
-  int64_t x_bytes_ = 0, dy_bytes_ = 0;  ///< bytes between consecutive images of x and of dy
+  int64_t x_bytes_ = 0, dy_bytes_ = 0;  ///< bytes between the starts of consecutive images
 };
 
 }  // namespace fluid

@@ -18,7 +18,7 @@ using Desc = dnnl::memory::desc;
 
 enum class ConvDirection { forward, input_gradient, filter_gradient };
 
-/// Table entry: the name of a library kernel, and the direction that it computes.
+/// Table entry: the name of a library kernel, and the direction of its convolution.
 struct WinogradKind {
   std::string_view kernel;
   ConvDirection direction;
@@ -36,8 +36,9 @@ bool is_image(const Type& t) {
          t.shape[1].size % kWinogradLanes == 0;
 }
 
-/// The shapes of a Winograd convolution from source images to result images. The input gradient is
-/// a convolution from dy to dx. The filter gradient reads both images and computes the filter.
+/// The shapes of a Winograd convolution, which reads source images and writes result images. The
+/// input gradient is a convolution that reads dy and writes dx. The filter gradient reads both
+/// images and writes the filter.
 struct WinogradProblem {
   ConvDirection direction;
   WinogradVariant variant;
@@ -64,10 +65,10 @@ bool fits(const WindowAxis& window) {
 }
 
 std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op& op,
-                                          const Chain& chain, int64_t batch) {
+                                          const EpilogueOps& chain, int64_t batch) {
   const bool computes_filter_gradient = kind.direction == ConvDirection::filter_gradient;
   const auto task = library_task(op, chain, batch, computes_filter_gradient ? 4 : 3);
-  if (!task || !winograd_supported()) return std::nullopt;
+  if (!task || !cpu_supports_winograd()) return std::nullopt;
   if (kind.direction != ConvDirection::forward && !chain.empty()) return std::nullopt;
   const DType dtype = task->result.dtype;
   if (dtype != DType::f32 && dtype != DType::bf16 && dtype != DType::f16) return std::nullopt;
@@ -112,12 +113,12 @@ struct Matrices {
   }
 };
 
-/// Bytes of the transformed tiles of a chunk. A chunk is multiplied right after its transform,
-/// while it is in the cache.
+/// Target size in bytes of the transformed tiles of a chunk. A chunk is multiplied right after it
+/// is transformed, while it is still in the cache.
 constexpr int64_t kChunkBytes = 8 << 20;
 
-/// A split of the tiles into chunks of `size` tiles. The tiles of a chunk are transformed and
-/// multiplied together. The last chunk may be smaller.
+/// The chunks into which the tiles are divided. A chunk has `size` tiles; the last chunk may be
+/// smaller. The tiles of a chunk are transformed and multiplied together.
 struct Chunks {
   int64_t tiles, size;
 
@@ -133,7 +134,7 @@ struct Chunks {
 /// A batched matmul over the tiles of a chunk, with one matrix per plane.
 struct BatchedMatmul {
   int64_t tiles;
-  bool accumulates;  ///< the product is added to the previous result (beta = 1)
+  bool accumulates;  ///< whether the product is added to the previous result (beta = 1)
 
   auto operator<=>(const BatchedMatmul&) const = default;
 };
@@ -201,8 +202,8 @@ void warm_up_gemm() {
               result.data(), kSide);
 }
 
-/// A plan with the generated code of its matmuls. Code generation takes time and memory, so
-/// candidates use only the plan.
+/// A plan, and the generated code of its matmuls. Code generation takes time and memory, so only a
+/// WinogradPlan is created for a candidate.
 struct CompiledWinogradPlan : WinogradPlan {
   std::map<BatchedMatmul, dnnl::matmul> primitives;
 
@@ -243,18 +244,18 @@ class WinogradCall {
   void run() {
     std::fill_n(zeros_, p_.zeros_bytes(), std::byte{});
     if (!p_.computes_filter_gradient()) {
-      over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
-        winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
-                        end * kWinogradLanes, c.filter_planes_);
+      parallel_over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
+        transform_winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
+                                  end * kWinogradLanes, c.filter_planes_);
       });
     }
     for (first_ = 0; first_ < p_.chunks.tiles; first_ += p_.chunks.size) {
       p_.computes_filter_gradient() ? add_chunk() : run_chunk();
     }
     if (p_.computes_filter_gradient()) {
-      over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
-        winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_, begin * kWinogradLanes,
-                                 end * kWinogradLanes, c.filter_);
+      parallel_over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
+        transform_winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_,
+                                           begin * kWinogradLanes, end * kWinogradLanes, c.filter_);
       });
     }
   }
@@ -286,7 +287,7 @@ class WinogradCall {
 
   int64_t chunk_tiles() const { return std::min(p_.chunks.size, p_.chunks.tiles - first_); }
 
-  void over(int64_t n, Body body) {
+  void parallel_over(int64_t n, Body body) {
     struct Context {
       WinogradCall& call;
       Body body;
@@ -299,10 +300,12 @@ class WinogradCall {
         },
         &context);
   }
-  void over_tiles(Body body) { over(chunk_tiles(), body); }
+  void parallel_over_tiles(Body body) { parallel_over(chunk_tiles(), body); }
 
   /// Runs `body` in parallel over the source channels, in units of kWinogradLanes channels.
-  void over_filters(Body body) { over(p_.problem.filter.source_channels() / kWinogradLanes, body); }
+  void parallel_over_filters(Body body) {
+    parallel_over(p_.problem.filter.source_channels() / kWinogradLanes, body);
+  }
 
   void multiply(bool accumulates) {
     const Bound& matmul = matmuls_.at({chunk_tiles(), accumulates});
@@ -310,32 +313,34 @@ class WinogradCall {
   }
 
   void transform(int64_t tile) const {
-    winograd_image(p_.problem.variant, p_.tiles.input_pixels(first_ + tile, from_, zeros_),
-                   p_.from.columns, from_planes_.at(tile * p_.from.columns));
+    transform_winograd_input(p_.problem.variant,
+                             p_.tiles.input_pixels(first_ + tile, from_, zeros_), p_.from.columns,
+                             from_planes_.at(tile * p_.from.columns));
   }
 
   void run_chunk() {
-    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
+    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) c.transform(t);
     });
     multiply(false);
-    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
+    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
-        winograd_results(c.p_.problem.variant, c.to_planes_.at(t * channels), channels, c.bias_,
-                         c.p_.problem.relu, c.p_.tiles.output_pixels(c.first_ + t, c.to_, nullptr));
+        transform_winograd_output(c.p_.problem.variant, c.to_planes_.at(t * channels), channels,
+                                  c.bias_, c.p_.problem.relu,
+                                  c.p_.tiles.output_pixels(c.first_ + t, c.to_, nullptr));
       }
     });
   }
 
   void add_chunk() {
-    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
+    parallel_over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
         c.transform(t);
-        winograd_gradient(c.p_.problem.variant,
-                          c.p_.tiles.output_pixels(c.first_ + t, c.to_, c.zeros_), channels,
-                          c.to_planes_.at(t * channels));
+        transform_winograd_output_gradient(c.p_.problem.variant,
+                                           c.p_.tiles.output_pixels(c.first_ + t, c.to_, c.zeros_),
+                                           channels, c.to_planes_.at(t * channels));
       }
     });
     multiply(first_ > 0);
@@ -354,9 +359,9 @@ class WinogradCall {
 };
 
 /// Predicts the time of a Winograd convolution. Matmuls reach kEfficiency of the peak FLOP/s, as
-/// measured with oneDNN 2.6.3. In each plane a transform takes the time of kTransform operations
-/// per image value, and of kFilterTransform per filter value. These constants were fitted to 64 to
-/// 512 channels on two cores with AVX-512.
+/// measured with oneDNN 2.6.3. In each plane, a transform costs kTransform operations per image
+/// value, and kFilterTransform operations per filter value. These constants were fitted to
+/// convolutions with 64 to 512 channels on two cores with AVX-512.
 double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const auto from = static_cast<double>(p.filter.source_channels()),
@@ -366,10 +371,10 @@ double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const O
       2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
   // A call runs three parallel regions per chunk, and one for the filter.
   const auto regions = static_cast<double>(1 + 3 * chunks.count());
-  return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops;
+  return regions * kLibraryCallSeconds + p.variant.planes() * flops / rates.flops_per_second;
 }
 
-void add_candidate(const WinogradKind& kind, const ir::Op& op, const Chain& epilogue,
+void add_candidate(const WinogradKind& kind, const ir::Op& op, const EpilogueOps& epilogue,
                    const OnednnRates& rates, std::vector<KernelCandidate>& candidates) {
   const auto problem = problem_of(kind, op, epilogue, 1);
   if (!problem) return;
@@ -386,7 +391,7 @@ void add_candidate(const WinogradKind& kind, const ir::Op& op, const Chain& epil
 
 }  // namespace
 
-std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                  const OnednnRates& rates) {
   std::vector<KernelCandidate> candidates;
   for (const WinogradKind* kind : cpu_kernels_for(kWinogradKinds, op))
@@ -395,8 +400,8 @@ std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Chain& 
 }
 
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
-                                              const Chain& epilogue, int64_t batch) {
-  const WinogradKind* kind = kind_named(kWinogradKinds, kernel);
+                                              const EpilogueOps& epilogue, int64_t batch) {
+  const WinogradKind* kind = find_kernel(kWinogradKinds, kernel);
   if (kind == nullptr) return std::nullopt;
   const auto problem = problem_of(*kind, op, epilogue, batch);
   if (!problem) {

@@ -13,13 +13,13 @@ namespace fluid {
 
 /// Returns the Winograd kernels' candidates for `op` followed by `epilogue`; empty if the algorithm
 /// does not apply. Types must be concrete.
-std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const Chain& epilogue,
+std::vector<KernelCandidate> winograd_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                  const OnednnRates& rates);
 
-/// Returns the routine of a candidate's `kernel`; nullopt if it is not a Winograd kernel. Its
-/// buffers are the operands of `op`, the bias if any, and the result. Throws DeviceError when the
-/// kernel cannot run the op.
+/// Returns the routine of the candidate named `kernel`; nullopt if `kernel` is not a Winograd
+/// kernel. The buffers of the routine are the operands of `op`, the bias if any, and the result.
+/// Throws DeviceError when the kernel cannot run the op.
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
-                                              const Chain& epilogue, int64_t batch);
+                                              const EpilogueOps& epilogue, int64_t batch);
 
 }  // namespace fluid

@@ -8,8 +8,8 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Returns the distance between the starts of adjacent images of a mosaic, in pixels. Both images
-/// share the padding between them.
+/// Returns the distance in pixels between the starts of adjacent images of a mosaic. Adjacent
+/// images share the padding between them.
 int64_t period_of(const WinogradAxis& axis) {
   return std::max(axis.in + std::max(axis.before, axis.after), axis.out);
 }
@@ -64,8 +64,10 @@ std::vector<WinogradTiles::AxisPixels> WinogradTiles::axis_pixels(const Winograd
 }
 
 template <size_t kMost>
-void WinogradTiles::pixels(int64_t tile, std::array<PixelIndex, kMost> AxisPixels::*axis,
-                           size_t side, const Pixels& of, std::byte** addresses) const {
+void WinogradTiles::store_pixel_addresses(int64_t tile,
+                                          std::array<PixelIndex, kMost> AxisPixels::*axis,
+                                          size_t side, const Pixels& source,
+                                          std::byte** addresses) const {
   const auto n = static_cast<int64_t>(columns_.size());
   const AxisPixels& row = rows_[static_cast<size_t>(tile / n)];
   const AxisPixels& column = columns_[static_cast<size_t>(tile % n)];
@@ -73,8 +75,8 @@ void WinogradTiles::pixels(int64_t tile, std::array<PixelIndex, kMost> AxisPixel
     for (const PixelIndex x : std::span(column.*axis).first(side)) {
       const int64_t image = y.image * images_per_row_ + x.image;
       const bool there = y.pixel >= 0 && x.pixel >= 0 && image < images_;
-      const int64_t pixel = (image * of.height + y.pixel) * of.width + x.pixel;
-      *addresses++ = there ? of.images.data + pixel * of.images.pixel_bytes : of.none;
+      const int64_t pixel = (image * source.height + y.pixel) * source.width + x.pixel;
+      *addresses++ = there ? source.images.data + pixel * source.images.pixel_bytes : source.none;
     }
   }
 }
@@ -82,15 +84,16 @@ void WinogradTiles::pixels(int64_t tile, std::array<PixelIndex, kMost> AxisPixel
 WinogradInputPixels WinogradTiles::input_pixels(int64_t tile, const WinogradImages& in,
                                                 std::byte* zeros) const {
   WinogradInputPixels addresses{};
-  pixels(tile, &AxisPixels::in, input_tile_, {in, y_.in, x_.in, zeros}, addresses.data());
+  store_pixel_addresses(tile, &AxisPixels::in, input_tile_, {in, y_.in, x_.in, zeros},
+                        addresses.data());
   return addresses;
 }
 
 WinogradOutputPixels WinogradTiles::output_pixels(int64_t tile, const WinogradImages& out,
                                                   std::byte* none) const {
   WinogradOutputPixels addresses;
-  pixels(tile, &AxisPixels::out, kWinogradOutputTile, {out, y_.out, x_.out, none},
-         addresses.data());
+  store_pixel_addresses(tile, &AxisPixels::out, kWinogradOutputTile, {out, y_.out, x_.out, none},
+                        addresses.data());
   return addresses;
 }
 

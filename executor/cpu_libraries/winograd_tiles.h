@@ -40,9 +40,9 @@ class WinogradTiles {
                                      std::byte* none) const;
 
  private:
-  /// A pixel along one axis.
+  /// The position of a pixel along one axis.
   struct PixelIndex {
-    int64_t image = -1;  ///< index of the image along the mosaic's axis
+    int64_t image = -1;  ///< index of the image along this axis of the mosaic
     int64_t pixel = -1;  ///< index of the pixel in the image; negative for padding
   };
   /// The pixels that a tile reads and writes along one axis.
@@ -58,8 +58,8 @@ class WinogradTiles {
   };
   /// Stores the addresses of a tile's `side` x `side` pixels in `addresses`.
   template <size_t kMost>
-  void pixels(int64_t tile, std::array<PixelIndex, kMost> AxisPixels::*axis, size_t side,
-              const Pixels& of, std::byte** addresses) const;
+  void store_pixel_addresses(int64_t tile, std::array<PixelIndex, kMost> AxisPixels::*axis,
+                             size_t side, const Pixels& source, std::byte** addresses) const;
 
   int64_t images_;
   WinogradAxis y_, x_;

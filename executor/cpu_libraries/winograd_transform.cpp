@@ -59,7 +59,8 @@ FLUID_AVX512 void sum_and_difference(Vec even, Vec odd, Vec* to) {
   to[1] = even - odd;
 }
 
-/// Multiplies a row or column of a tile by Winograd's matrices B, A and G for filters of kTaps.
+/// Functions that multiply a row or column of a tile by one of Winograd's matrices A, B and G, or
+/// by its transpose, for filters of kTaps x kTaps.
 template <int kTaps>
 struct WinogradMatrices;
 
@@ -161,7 +162,7 @@ struct WinogradMatrices<5> {
   }
 };
 
-/// Computes M x M' for a square matrix x of kIn rows. kTransform multiplies a vector by M.
+/// Computes y = M x M' for a square matrix x with kIn rows. kTransform multiplies a vector by M.
 template <int kIn, int kOut, void (*kTransform)(const Vec*, Vec*)>
 FLUID_AVX512 void transform_2d(const Vec* x, Vec* y) {
   Vec half[kIn * kOut];  // M x, in rows of kIn elements
@@ -191,8 +192,8 @@ struct Transforms {
                        kPlanes = kInputTile * kInputTile;
   static constexpr int kArea = kTaps * kTaps;
 
-  /// Transforms kSide x kSide pixels, for all channels. kTransform multiplies a row or column by
-  /// the matrix of the transform.
+  /// Transforms a tile of kSide x kSide pixels, for all channels. kTransform multiplies a row or
+  /// column of the tile by the matrix of the transform.
   template <int kSide, void (*kTransform)(const Vec*, Vec*)>
   FLUID_AVX512 static void square(std::byte* const* pixels, int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
@@ -230,15 +231,15 @@ struct Transforms {
     }
   }
 
-  // A block of 16 x 16 filters. Each row holds 16 filters; the taps of a filter are contiguous in
-  // memory.
+  // Elements in one row of a block of 16 x 16 filters. A row holds 16 filters. The taps of a filter
+  // are contiguous in memory.
   static constexpr int64_t kRow = kWinogradLanes * kArea;
 
   FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
                                         int64_t end, WinogradPlanes to) {
     alignas(64) float block[kWinogradLanes * kRow];
-    // Strides in elements between the filters of adjacent result channels, and of adjacent source
-    // channels.
+    // Strides in elements from the filter of a result channel to that of the next result channel,
+    // and from the filter of a source channel to that of the next source channel.
     const int64_t next_to = f.rotated ? kArea : kRow, next_from = f.rotated ? kRow : kArea;
     const __m512i lanes =
         _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
@@ -294,61 +295,63 @@ struct Transforms {
 
 }  // namespace
 
-bool winograd_supported() {
+bool cpu_supports_winograd() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("f16c");
 }
 
-#define FLUID_BY_FORM(variant, call)                                                       \
+#define FLUID_DISPATCH_VARIANT(variant, call)                                              \
   check(variant.taps == 3 || variant.taps == 5, "Winograd's transforms of other filters"); \
   switch (variant.dtype) {                                                                 \
     case DType::f32:                                                                       \
-      FLUID_BY_TAPS(DType::f32, variant, call)                                             \
+      FLUID_DISPATCH_TAPS(DType::f32, variant, call)                                       \
     case DType::bf16:                                                                      \
-      FLUID_BY_TAPS(DType::bf16, variant, call)                                            \
+      FLUID_DISPATCH_TAPS(DType::bf16, variant, call)                                      \
     case DType::f16:                                                                       \
-      FLUID_BY_TAPS(DType::f16, variant, call)                                             \
+      FLUID_DISPATCH_TAPS(DType::f16, variant, call)                                       \
     default:                                                                               \
       throw InternalError("Winograd's transforms of another dtype");                       \
   }
-#define FLUID_BY_TAPS(D, variant, call) \
+#define FLUID_DISPATCH_TAPS(D, variant, call) \
   return variant.taps == 3 ? Transforms<D, 3>::call : Transforms<D, 5>::call;
 
 #else
 
 namespace fluid {
 
-bool winograd_supported() { return false; }
+bool cpu_supports_winograd() { return false; }
 
-#define FLUID_BY_FORM(variant, call) \
+#define FLUID_DISPATCH_VARIANT(variant, call) \
   throw InternalError("Winograd's transforms on another processor")
 
 #endif
 
-void winograd_image(const WinogradVariant& variant, const WinogradInputPixels& pixels,
-                    int64_t channels, WinogradPlanes to) {
-  FLUID_BY_FORM(variant, image(pixels, channels, to))
+void transform_winograd_input(const WinogradVariant& variant, const WinogradInputPixels& pixels,
+                              int64_t channels, WinogradPlanes to) {
+  FLUID_DISPATCH_VARIANT(variant, image(pixels, channels, to))
 }
 
-void winograd_gradient(const WinogradVariant& variant, const WinogradOutputPixels& pixels,
-                       int64_t channels, WinogradPlanes to) {
-  FLUID_BY_FORM(variant, gradient(pixels, channels, to))
+void transform_winograd_output_gradient(const WinogradVariant& variant,
+                                        const WinogradOutputPixels& pixels, int64_t channels,
+                                        WinogradPlanes to) {
+  FLUID_DISPATCH_VARIANT(variant, gradient(pixels, channels, to))
 }
 
-void winograd_results(const WinogradVariant& variant, WinogradPlanes from, int64_t channels,
-                      const void* bias, bool relu, const WinogradOutputPixels& pixels) {
-  FLUID_BY_FORM(variant, results(from, channels, bias, relu, pixels))
+void transform_winograd_output(const WinogradVariant& variant, WinogradPlanes from,
+                               int64_t channels, const void* bias, bool relu,
+                               const WinogradOutputPixels& pixels) {
+  FLUID_DISPATCH_VARIANT(variant, results(from, channels, bias, relu, pixels))
 }
 
-void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
-                     WinogradPlanes to) {
-  FLUID_BY_FORM(filter.variant, filter(filter, w, begin, end, to))
+void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
+                               int64_t end, WinogradPlanes to) {
+  FLUID_DISPATCH_VARIANT(filter.variant, filter(filter, w, begin, end, to))
 }
 
-void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
-                              int64_t end, void* w) {
-  FLUID_BY_FORM(filter.variant, filter_gradient(filter, from, begin, end, w))
+void transform_winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from,
+                                        int64_t begin, int64_t end, void* w) {
+  FLUID_DISPATCH_VARIANT(filter.variant, filter_gradient(filter, from, begin, end, w))
 }
 
 }  // namespace fluid

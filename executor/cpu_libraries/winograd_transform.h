@@ -34,9 +34,9 @@ struct WinogradVariant {
 };
 
 /// Whether this CPU has AVX-512, which the functions below need.
-bool winograd_supported();
+bool cpu_supports_winograd();
 
-/// Planes of f32 values. `stride`: values between the starts of planes.
+/// Planes of f32 values. `stride`: number of values between the starts of consecutive planes.
 struct WinogradPlanes {
   float* data = nullptr;
   int64_t stride = 0;
@@ -49,16 +49,19 @@ struct WinogradPlanes {
 using WinogradInputPixels = std::array<std::byte*, kWinogradMaxInputTile * kWinogradMaxInputTile>;
 using WinogradOutputPixels = std::array<std::byte*, kWinogradOutputTile * kWinogradOutputTile>;
 
-/// Computes B' x B of a tile of the input, for each of `channels` channels.
-void winograd_image(const WinogradVariant& variant, const WinogradInputPixels& pixels,
-                    int64_t channels, WinogradPlanes to);
-/// Computes A dy A' of a tile of the output gradient.
-void winograd_gradient(const WinogradVariant& variant, const WinogradOutputPixels& pixels,
-                       int64_t channels, WinogradPlanes to);
-/// Computes A' m A of a tile, adds `bias` (one value per channel) unless null, and applies a relu
-/// if `relu`. Stores the results to the pixels whose address is not null.
-void winograd_results(const WinogradVariant& variant, WinogradPlanes from, int64_t channels,
-                      const void* bias, bool relu, const WinogradOutputPixels& pixels);
+/// Computes B' x B for a tile x of the input, for each of `channels` channels.
+void transform_winograd_input(const WinogradVariant& variant, const WinogradInputPixels& pixels,
+                              int64_t channels, WinogradPlanes to);
+/// Computes A dy A' for a tile dy of the output gradient.
+void transform_winograd_output_gradient(const WinogradVariant& variant,
+                                        const WinogradOutputPixels& pixels, int64_t channels,
+                                        WinogradPlanes to);
+/// Computes A' m A for a transformed tile m. Then adds `bias` (one value per channel) unless it is
+/// null, and applies a relu if `relu` is set. Stores the results to the pixels whose address is not
+/// null.
+void transform_winograd_output(const WinogradVariant& variant, WinogradPlanes from,
+                               int64_t channels, const void* bias, bool relu,
+                               const WinogradOutputPixels& pixels);
 
 /// A filter [out_channels, in_channels, taps, taps] in the plain layout. If `rotated`, it is
 /// rotated by 180 degrees and its channel axes are swapped, as in the convolution that computes the
@@ -74,13 +77,14 @@ struct WinogradFilter {
   int64_t result_channels() const { return rotated ? in_channels : out_channels; }
 };
 
-/// Computes G w G' for the source channels [begin, end), multiples of kWinogradLanes. Writes planes
-/// [source channel][result channel].
-void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
-                     WinogradPlanes to);
-/// Computes G' m G for the rows [begin, end) of planes [in_channels][out_channels], multiples of
-/// kWinogradLanes. Requires a filter that is not rotated.
-void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
-                              int64_t end, void* w);
+/// Computes G w G' for the source channels [begin, end). `begin` and `end` must be multiples of
+/// kWinogradLanes. Each plane is a matrix [source channel][result channel].
+void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
+                               int64_t end, WinogradPlanes to);
+/// Computes G' m G for the rows [begin, end) of the planes, which are matrices
+/// [in_channels][out_channels]. `begin` and `end` must be multiples of kWinogradLanes. The filter
+/// must not be rotated.
+void transform_winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from,
+                                        int64_t begin, int64_t end, void* w);
 
 }  // namespace fluid

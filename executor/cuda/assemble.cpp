@@ -24,9 +24,9 @@ class Linker {
   Linker(const Linker&) = delete;
   Linker& operator=(const Linker&) = delete;
 
-  /// Makes `call` unless an earlier call failed.
+  /// Runs `call` unless an earlier call failed.
   template <class Call>
-  void then(Call&& call) {
+  void run_unless_failed(Call&& call) {
     if (result_ == NVJITLINK_SUCCESS) result_ = call(handle_);
   }
   nvJitLinkResult result() const { return result_; }
@@ -51,36 +51,38 @@ class Linker {
 
 }  // namespace
 
-FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
-                            size_t* image_bytes) {
-  const std::string ended(text, length);  // the PTX, null-terminated as nvJitLink requires
+FluidGpuResult assemble_for(int architecture, const char* ptx, size_t length, void** cubin,
+                            size_t* cubin_bytes) {
+  const std::string ended(ptx, length);  // the PTX, null-terminated as nvJitLink requires
   Linker linker(architecture);
-  linker.then([&](nvJitLinkHandle handle) {
+  linker.run_unless_failed([&](nvJitLinkHandle handle) {
     return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ended.c_str(), ended.size() + 1,
                             "kernels");
   });
-  linker.then([](nvJitLinkHandle handle) { return nvJitLinkComplete(handle); });
+  linker.run_unless_failed([](nvJitLinkHandle handle) { return nvJitLinkComplete(handle); });
   size_t bytes = 0;
-  linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubinSize(handle, &bytes); });
+  linker.run_unless_failed(
+      [&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubinSize(handle, &bytes); });
   std::unique_ptr<void, decltype(&std::free)> made(std::malloc(bytes), std::free);
-  linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
+  linker.run_unless_failed(
+      [&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
   if (linker.result() != NVJITLINK_SUCCESS) {
-    // An nvJitLink version does not support the architectures of GPUs released after it.
+    // A version of nvJitLink does not support GPU architectures that were released later.
     const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
     return set_error(
         unknown ? fluid_gpu_unusable : fluid_gpu_invalid_usage,
         "assembling kernels for sm_" + std::to_string(architecture) + ": " + linker.failure());
   }
-  *image = made.release();
-  *image_bytes = bytes;
+  *cubin = made.release();
+  *cubin_bytes = bytes;
   return fluid_gpu_ok;
 }
 
-FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
-                        size_t* image_bytes) {
-  return assemble_for(gpu->architecture, text, length, image, image_bytes);
+FluidGpuResult assemble(FluidGpu* gpu, const char* ptx, size_t length, void** cubin,
+                        size_t* cubin_bytes) {
+  return assemble_for(gpu->architecture, ptx, length, cubin, cubin_bytes);
 }
 
-void free_cubin(void* image) { std::free(image); }
+void free_cubin(void* cubin) { std::free(cubin); }
 
 }  // namespace fluid::cuda

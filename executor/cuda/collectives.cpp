@@ -27,8 +27,8 @@ namespace {
 /// leaked.
 constexpr std::chrono::seconds kEndTimeout{10};
 
-/// Converts an ncclResult_t to a FluidGpuResult. `communicator`: its last NCCL error is appended to
-/// the error message; may be null.
+/// Converts an ncclResult_t to a FluidGpuResult. Appends the last NCCL error of `communicator`,
+/// which may be null, to the error message.
 FluidGpuResult nccl_result(ncclResult_t result, const char* action, ncclComm_t communicator) {
   if (result == ncclSuccess) return fluid_gpu_ok;
   if (result == ncclInProgress) return fluid_gpu_not_ready;
@@ -39,15 +39,15 @@ FluidGpuResult nccl_result(ncclResult_t result, const char* action, ncclComm_t c
                    last.empty() ? why : why + ": " + last);
 }
 
-/// Converts the result of a non-blocking NCCL call as nccl_result() does, but converts
-/// ncclInProgress to fluid_gpu_ok.
+/// Converts the result of a non-blocking NCCL call. Differs from nccl_result() only in that
+/// ncclInProgress becomes fluid_gpu_ok.
 FluidGpuResult nonblocking_result(ncclResult_t result, const char* action,
                                   ncclComm_t communicator) {
   return result == ncclInProgress ? fluid_gpu_ok : nccl_result(result, action, communicator);
 }
 
-/// Sets environment variables of NCCL that the user has not set. NCCL_ALGO=Ring makes sums
-/// reproducible: in NCCL's tree algorithms the order of additions depends on more than the ranks.
+/// Sets two environment variables of NCCL, unless the user has set them. NCCL_ALGO=Ring makes sums
+/// reproducible: in NCCL's tree algorithms, the order of additions depends on more than the ranks.
 /// NCCL_GRAPH_REGISTER=0 disables the registration of buffers that a CUDA graph uses. Registration
 /// requires equal buffer offsets on all ranks (NCCL User Guide, "User Buffer Registration"), but
 /// the ranks' memory plans differ.
@@ -67,8 +67,8 @@ ncclResult_t state_of(ncclComm_t handle) {
 }
 
 /// Calls ncclCommAbort() on another thread, because ncclCommAbort() blocks until all CUDA graphs
-/// with the communicator's collectives are destroyed, which the caller does later. Before it
-/// blocks, ncclCommAbort() sets the abort flag that NCCL's kernels poll.
+/// that contain the communicator's collectives are destroyed. The caller destroys these graphs
+/// later. Before it blocks, ncclCommAbort() sets the abort flag that NCCL's kernels poll.
 void begin_abort(FluidGpuCommunicator& c) {
   std::packaged_task<void()> abort([device = c.gpu->device, handle = c.handle] {
     cudaSetDevice(device);

@@ -5,8 +5,8 @@
 namespace fluid::cuda {
 namespace {
 
-/// Layout of a row-major matrix, read as a column-major matrix: its transpose. `row` and `matrix`:
-/// elements between the starts of rows and of matrices.
+/// Layout of a row-major matrix that is read as a column-major matrix, and is thereby transposed.
+/// `row`: elements between the starts of rows. `matrix`: elements between the starts of matrices.
 ColumnMajorLayout read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
   return {.rows = columns, .columns = rows, .leading_dimension = row, .batch_stride = matrix};
 }
@@ -44,9 +44,10 @@ std::string validation_error(const FluidGpuMatmul& p) {
            "operands";
   }
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a matrix has no elements";
-  if (p.count < 1 || p.count > FLUID_GPU_MOST_PRODUCTS)
+  if (p.count < 1 || p.count > FLUID_GPU_MAX_MATMUL_BATCH)
     return "its number of matrices is out of range";
-  if (p.adds != 0 && (p.bias != 0 || p.relu != 0)) return "it has an addend and a bias or a relu";
+  if (p.has_addend != 0 && (p.bias != 0 || p.relu != 0))
+    return "it has an addend and a bias or a relu";
   if (p.operands == fluid_gpu_f64 && (p.bias != 0 || p.relu != 0)) {
     return "it has a bias or a relu in f64";
   }

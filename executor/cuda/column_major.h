@@ -24,11 +24,11 @@ struct ColumnMajorMatmul {
 };
 
 /// Returns why the matmul is invalid, or "" if it is valid.
-std::string validation_error(const FluidGpuMatmul& product);
+std::string validation_error(const FluidGpuMatmul& matmul);
 
-/// Converts a row-major matmul to a column-major one. A row-major matrix in memory is its
-/// column-major transpose, so c = a b is computed as c' = b' a': `first` is b and `second` is a. A
+/// Converts a row-major matmul to a column-major one. Read as column-major, a row-major matrix is
+/// its transpose. So c = a b is computed as c' = b' a', where `first` is b and `second` is a. A
 /// bias per column becomes a bias per row.
-ColumnMajorMatmul column_major(const FluidGpuMatmul& product);
+ColumnMajorMatmul column_major(const FluidGpuMatmul& matmul);
 
 }  // namespace fluid::cuda

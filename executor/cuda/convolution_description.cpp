@@ -9,7 +9,7 @@ namespace {
 using Int64x4 = std::array<int64_t, 4>;
 
 constexpr int64_t kMostExtent = INT32_MAX;
-/// Alignment of tensors in bytes; cuDNN's kernels exploit no larger one.
+/// Alignment of tensors in bytes. cuDNN's kernels do not benefit from a larger alignment.
 constexpr int64_t kAlignment = 16;
 
 cudnnDataType_t type_of(FluidGpuDtype dtype) {
@@ -43,7 +43,7 @@ Int64x4 strides_of(const Int64x4& extents, bool channels_last) {
   return {c * h * w, h * w, w, 1};
 }
 
-/// Number of outputs of a convolution along a spatial axis.
+/// Output size of a convolution along a spatial axis.
 int64_t output_size(int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t padding) {
   return (in + 2 * padding - dilation * (taps - 1) - 1) / stride + 1;
 }
@@ -65,7 +65,7 @@ std::string validation_error(const FluidGpuConvolution& c) {
     return "its groups do not divide its channels or filters";
   if (c.padding[0] < 0 || c.padding[1] < 0) return "its padding is negative";
   if (c.relu != 0 && c.bias == 0) return "it has a relu without a bias";
-  if (c.bias != 0 && c.adds != 0) return "it has an addend and a bias";
+  if (c.bias != 0 && c.has_addend != 0) return "it has an addend and a bias";
   if (c.bias != 0 && c.direction != fluid_gpu_forward) return "a gradient has a bias";
   if (c.map_height !=
           output_size(c.height, c.filter_height, c.stride[0], c.dilation[0], c.padding[0]) ||
@@ -136,8 +136,9 @@ DnnDescriptor ConvolutionDescription::convolution_descriptor() const {
   return made;
 }
 
-/// Describes the forward convolution or the gradient that writes tensor `to`. With beta = 1, cuDNN
-/// adds to the result's memory, which then holds the addend.
+/// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: the tensor that
+/// the forward convolution writes, or the output gradient that a gradient reads. With beta = 1,
+/// cuDNN adds to the previous content of the result's memory, which is the addend.
 DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
   struct Names {
     cudnnBackendDescriptorType_t type;
@@ -169,7 +170,7 @@ DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
       .set(names.filters, tensor_descriptor(filters))
       .set(names.maps, tensor_descriptor(to))
       .set(names.factor, 1.0F)
-      .set(names.added_factor, task_.adds != 0 ? 1.0F : 0.0F);
+      .set(names.added_factor, task_.has_addend != 0 ? 1.0F : 0.0F);
   made.finalize();
   return made;
 }

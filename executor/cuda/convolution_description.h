@@ -14,8 +14,9 @@ std::string validation_error(const FluidGpuConvolution& convolution);
 /// The cuDNN operation graph of a convolution with bias and relu, or of one of its gradients.
 class ConvolutionDescription {
  public:
-  /// The tensors of the graph; the values are their cuDNN unique ids. Two are virtual tensors:
-  /// `unbiased`, the convolution before its bias is added, and `biased`, the operand of the relu.
+  /// The tensors of the graph. The enum values are the tensors' unique ids in cuDNN. Two tensors
+  /// are virtual: `unbiased` is the convolution before its bias is added, and `biased` is the
+  /// operand of the relu.
   enum Tensor : int64_t { images = 1, filters, maps, bias, unbiased, biased };
 
   /// `handle`: null to build the graph without a GPU.

@@ -37,10 +37,10 @@ std::vector<cudnnBackendNumericalNote_t> disallowed_notes(const FluidGpuConvolut
 /// Whether an engine may be used: it has no disallowed numerical note, and needs no run-time
 /// compilation.
 bool is_allowed(const DnnDescriptor& engine, const FluidGpuConvolution& convolution) {
-  const auto numerical = engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                                 CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  const auto behaviour = engine.all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
-                                                                CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+  const auto numerical = engine.values<cudnnBackendNumericalNote_t>(
+      CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  const auto behaviour = engine.values<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                                                   CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
   if (!numerical || !behaviour) return false;
   return std::ranges::find_first_of(*numerical, disallowed_notes(convolution)) ==
              numerical->end() &&
@@ -51,15 +51,16 @@ bool is_allowed(const DnnDescriptor& engine, const FluidGpuConvolution& convolut
 /// store them.
 std::optional<Engine> engine_of(const DnnDescriptor& configuration, const DnnDescriptor& engine) {
   const auto knobs =
-      configuration.all(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
-                        CUDNN_KNOB_TYPE_COUNTS);
-  const auto index = engine.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, -1);
+      configuration.descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS);
+  const auto index = engine.value_or<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, -1);
   if (index < 0 || std::ssize(knobs) > kMaxKnobs) return std::nullopt;
   Engine found{.global_index = static_cast<int32_t>(index),
                .knob_count = static_cast<int32_t>(knobs.size())};
   for (size_t i = 0; i < knobs.size(); ++i) {
-    const auto type = knobs[i].one(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_KNOB_TYPE_COUNTS);
-    const auto value = knobs[i].one<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, kMaxKnobValue + 1);
+    const auto type = knobs[i].value_or(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_KNOB_TYPE_COUNTS);
+    const auto value =
+        knobs[i].value_or<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, kMaxKnobValue + 1);
     if (type == CUDNN_KNOB_TYPE_COUNTS || std::abs(value) > kMaxKnobValue) return std::nullopt;
     found.knobs[i] = {static_cast<int16_t>(type), static_cast<int16_t>(value)};
   }
@@ -88,7 +89,7 @@ ConvolutionPlan build_plan(const DnnDevice& device, const DnnDescriptor& configu
   }
   device.set_device_properties(made.plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   made.plan.finalize();
-  made.workspace = made.plan.one<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0);
+  made.workspace = made.plan.value_or<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0);
   return made;
 }
 
@@ -112,7 +113,7 @@ std::optional<FluidGpuAlgorithm> usable_algorithm(const DnnDescriptor& configura
                                                   const DnnDevice& device, int64_t workspace,
                                                   cudnnStatus_t& failure) {
   const auto engines =
-      configuration.all(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+      configuration.descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
   if (engines.empty() || !is_allowed(engines.front(), convolution)) return std::nullopt;
   const auto engine = engine_of(configuration, engines.front());
   if (!engine) return std::nullopt;
@@ -143,7 +144,7 @@ ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
     const cudnnStatus_t status = heuristics.status();
     if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) continue;
     if (status != CUDNN_STATUS_SUCCESS) failure = status;
-    for (const DnnDescriptor& configuration : heuristics.all(
+    for (const DnnDescriptor& configuration : heuristics.descriptors(
              CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMaxEngines)) {
       if (std::ssize(found.algorithms) >= max_count) return found;
       const auto algorithm =

@@ -38,8 +38,9 @@ FluidGpuResult validate(FluidGpu* gpu, const char* action, const FluidGpuConvolu
 }
 
 struct GpuConvolutionPlan : FluidGpuPlan {
-  GpuConvolutionPlan(FluidGpu* gpu, const FluidGpuConvolution& of)
-      : FluidGpuPlan(gpu, of.adds != 0, of.bias != 0), description(of, gpu->dnn) {}
+  GpuConvolutionPlan(FluidGpu* gpu, const FluidGpuConvolution& convolution)
+      : FluidGpuPlan(gpu, convolution.has_addend != 0, convolution.bias != 0),
+        description(convolution, gpu->dnn) {}
 
   const char* action() const override { return "computing a convolution"; }
   FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) override;
@@ -51,7 +52,7 @@ struct GpuConvolutionPlan : FluidGpuPlan {
 
 /// Copies the addend to the result first, because cuDNN adds to the result's content (beta = 1).
 FluidGpuResult GpuConvolutionPlan::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
-  if (adds && f.addend != f.result) {
+  if (has_addend && f.addend != f.result) {
     const cudaError_t copied =
         cudaMemcpyAsync(f.result, f.addend, static_cast<size_t>(description.result_bytes()),
                         cudaMemcpyDeviceToDevice, stream->handle);
@@ -63,7 +64,7 @@ FluidGpuResult GpuConvolutionPlan::queue(FluidGpuStream* stream, const FluidGpuO
 cudnnStatus_t GpuConvolutionPlan::execute(FluidGpuStream* stream, const FluidGpuOperands& f) const {
   std::vector<int64_t> ids = {description.a(), description.b(), description.result()};
   std::vector<void*> addresses = {const_cast<void*>(f.a), const_cast<void*>(f.b), f.result};
-  if (bias) {
+  if (has_bias) {
     ids.push_back(ConvolutionDescription::bias);
     addresses.push_back(const_cast<void*>(f.bias));
   }

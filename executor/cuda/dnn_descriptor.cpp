@@ -2,9 +2,9 @@
 
 namespace fluid::cuda {
 
-std::vector<DnnDescriptor> DnnDescriptor::all(cudnnBackendAttributeName_t name,
-                                              cudnnBackendDescriptorType_t type,
-                                              int64_t max_count) const {
+std::vector<DnnDescriptor> DnnDescriptor::descriptors(cudnnBackendAttributeName_t name,
+                                                      cudnnBackendDescriptorType_t type,
+                                                      int64_t max_count) const {
   std::vector<DnnDescriptor> found;
   std::vector<cudnnBackendDescriptor_t> pointers;
   for (int64_t i = 0; i < max_count; ++i) {

@@ -39,16 +39,16 @@ constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendDescriptor_t) {
   return CUDNN_TYPE_BACKEND_DESCRIPTOR;
 }
 
-/// Whether cuDNN rejected a call as invalid or unsupported, so that repeating the call would fail
-/// again. Other errors may be temporary.
+/// Whether cuDNN rejected a call as invalid or unsupported. Such a call would always fail again.
+/// Other errors may be temporary.
 inline bool is_rejection(cudnnStatus_t status) {
   const auto category = CUDNN_STATUS_CATEGORY(status);
   return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 /// Owns a cuDNN backend descriptor. The caller sets its attributes, then calls finalize(). After
-/// the first error, later calls of set() and finalize() do nothing. Descriptors that are values of
-/// its attributes may be destroyed earlier.
+/// the first error, later calls of set() and finalize() do nothing. A descriptor that was set as an
+/// attribute value may be destroyed before this descriptor.
 class DnnDescriptor {
  public:
   explicit DnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -89,7 +89,7 @@ class DnnDescriptor {
   DnnDescriptor& set(cudnnBackendAttributeName_t name, const DnnDescriptor& other) {
     return propagate_error(other).set(name, other.descriptor_);
   }
-  /// Sets this status to the status of `other`, unless this descriptor already has an error.
+  /// Takes over the status of `other`, unless this descriptor already has an error.
   DnnDescriptor& propagate_error(const DnnDescriptor& other) {
     if (ok()) status_ = other.status_;
     return *this;
@@ -99,27 +99,29 @@ class DnnDescriptor {
     return *this;
   }
 
-  /// The first `max_count` values of an attribute; nullopt when it cannot be read.
+  /// Returns at most `max_count` values of an attribute; nullopt when the attribute cannot be read.
   template <class T>
-  std::optional<std::vector<T>> all(cudnnBackendAttributeName_t name, int64_t max_count) const {
-    std::vector<T> values(static_cast<size_t>(max_count));
+  std::optional<std::vector<T>> values(cudnnBackendAttributeName_t name, int64_t max_count) const {
+    std::vector<T> found(static_cast<size_t>(max_count));
     int64_t count = 0;
     if (!ok() || cudnnBackendGetAttribute(descriptor_, name, dnn_type(T{}), max_count, &count,
-                                          values.data()) != CUDNN_STATUS_SUCCESS) {
+                                          found.data()) != CUDNN_STATUS_SUCCESS) {
       return std::nullopt;
     }
-    values.resize(static_cast<size_t>(count < max_count ? count : max_count));
-    return values;
+    found.resize(static_cast<size_t>(count < max_count ? count : max_count));
+    return found;
   }
-  /// The first value of an attribute; `otherwise` when it cannot be read.
+  /// Returns the first value of an attribute, or `fallback` when the attribute cannot be read.
   template <class T>
-  T one(cudnnBackendAttributeName_t name, T otherwise) const {
-    const auto values = all<T>(name, 1);
-    return !values || values->empty() ? otherwise : values->front();
+  T value_or(cudnnBackendAttributeName_t name, T fallback) const {
+    const auto found = values<T>(name, 1);
+    return !found || found->empty() ? fallback : found->front();
   }
-  /// The first `max_count` descriptors in an attribute; empty when it cannot be read.
-  std::vector<DnnDescriptor> all(cudnnBackendAttributeName_t name,
-                                 cudnnBackendDescriptorType_t type, int64_t max_count) const;
+  /// Returns at most `max_count` descriptors that are values of an attribute; empty when the
+  /// attribute cannot be read.
+  std::vector<DnnDescriptor> descriptors(cudnnBackendAttributeName_t name,
+                                         cudnnBackendDescriptorType_t type,
+                                         int64_t max_count) const;
 
  private:
   cudnnBackendDescriptor_t descriptor_ = nullptr;

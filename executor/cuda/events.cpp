@@ -7,12 +7,12 @@ namespace fluid::cuda {
 /// an event. Blocking would wake the thread by an interrupt, which can take longer than a short
 /// step.
 FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {
-  const bool times = use == fluid_gpu_event_timing;
-  const unsigned flags = times ? cudaEventDefault : cudaEventDisableTiming;
+  const bool has_timing = use == fluid_gpu_event_timing;
+  const unsigned flags = has_timing ? cudaEventDefault : cudaEventDisableTiming;
   const FluidGpuResult made = make_object<cudaEventDestroy>(
       gpu, event, "creating an event",
       [&](cudaEvent_t* handle) { return cudaEventCreateWithFlags(handle, flags); });
-  if (made == fluid_gpu_ok) (*event)->times = times;
+  if (made == fluid_gpu_ok) (*event)->has_timing = has_timing;
   return made;
 }
 
@@ -23,11 +23,11 @@ FluidGpuResult event_destroy(FluidGpuEvent* event) {
 FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
   return run_on(stream->gpu, "recording an event", [&] {
     auto capture = cudaStreamCaptureStatusNone;
-    if (event->times) {
+    if (event->has_timing) {
       const cudaError_t error = cudaStreamIsCapturing(stream->handle, &capture);
       if (error != cudaSuccess) return error;
     }
-    // CUDA rejects cudaEventRecordExternal outside of stream capture.
+    // CUDA rejects cudaEventRecordExternal when the stream is not being captured.
     const unsigned flags =
         capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
     return cudaEventRecordWithFlags(event->handle, stream->handle, flags);
@@ -36,7 +36,7 @@ FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
 
 FluidGpuResult stream_wait(FluidGpuStream* stream, FluidGpuEvent* event) {
   return run_on(stream->gpu, "making a stream wait for an event", [&] {
-    if (event->times) return cudaErrorInvalidResourceHandle;
+    if (event->has_timing) return cudaErrorInvalidResourceHandle;
     return cudaStreamWaitEvent(stream->handle, event->handle, 0);
   });
 }

@@ -39,9 +39,9 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph);
 FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream);
 FluidGpuResult graph_destroy(FluidGpuGraph* graph);
 
-FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
+FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* matmul, int64_t workspace,
                                  FluidGpuAlgorithm* algorithms, int32_t* count);
-FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* matmul,
                                   const FluidGpuAlgorithm* algorithm, FluidGpuPlan** gpu_plan);
 FluidGpuResult convolution_algorithms(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                       int64_t workspace, FluidGpuAlgorithm* algorithms,
@@ -52,12 +52,12 @@ FluidGpuResult plan_destroy(FluidGpuPlan* gpu_plan);
 FluidGpuResult plan_execute(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
                             const FluidGpuOperands* operands);
 
-FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
-                        size_t* image_bytes);
+FluidGpuResult assemble(FluidGpu* gpu, const char* ptx, size_t length, void** cubin,
+                        size_t* cubin_bytes);
 /// Compiles PTX to a cubin for sm_<architecture>, as assemble() does. Needs no GPU.
-FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
-                            size_t* image_bytes);
-void free_cubin(void* image);
+FluidGpuResult assemble_for(int architecture, const char* ptx, size_t length, void** cubin,
+                            size_t* cubin_bytes);
+void free_cubin(void* cubin);
 FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes, FluidGpuModule** module);
 FluidGpuResult module_unload(FluidGpuModule* module);
 FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel);

@@ -32,13 +32,13 @@ std::string validation_error(const FluidGpuPlan& gpu_plan, const FluidGpuOperand
   struct Address {
     const void* at;
     bool needed;
-    uintptr_t alignment = FLUID_GPU_PRODUCT_ALIGNMENT;
+    uintptr_t alignment = FLUID_GPU_TENSOR_ALIGNMENT;
   };
   const Address addresses[] = {
       {f.a, true},
       {f.b, true},
-      {f.addend, gpu_plan.adds},
-      {f.bias, gpu_plan.bias},
+      {f.addend, gpu_plan.has_addend},
+      {f.bias, gpu_plan.has_bias},
       {f.result, true},
       {f.workspace, gpu_plan.workspace > 0, FLUID_GPU_WORKSPACE_ALIGNMENT}};
   for (const Address& address : addresses) {

@@ -4,20 +4,20 @@
 
 /// A matmul or convolution that is ready to execute with a chosen algorithm.
 struct FluidGpuPlan {
-  FluidGpuPlan(FluidGpu* of, bool has_addend, bool has_bias)
-      : gpu(of), adds(has_addend), bias(has_bias) {}
+  FluidGpuPlan(FluidGpu* plan_gpu, bool addend, bool bias)
+      : gpu(plan_gpu), has_addend(addend), has_bias(bias) {}
   virtual ~FluidGpuPlan() = default;
   FluidGpuPlan(const FluidGpuPlan&) = delete;
 
-  /// Describes what the plan does, for error messages, such as "multiplying matrices".
+  /// Returns what the plan does, such as "multiplying matrices", for error messages.
   virtual const char* action() const = 0;
   /// Queues one execution of the plan on `stream`.
   virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
 
   FluidGpu* gpu;
-  bool adds, bias;        ///< whether the plan has an addend; whether it has a bias
-  int64_t workspace = 0;  ///< workspace that the plan needs, in bytes
-  bool loaded = false;    ///< whether the plan's kernels have been loaded onto the GPU
+  bool has_addend, has_bias;  ///< whether the plan has an addend; whether it has a bias
+  int64_t workspace = 0;      ///< workspace that the plan needs, in bytes
+  bool loaded = false;        ///< whether the plan's kernels have been loaded onto the GPU
 };
 
 namespace fluid::cuda {
@@ -30,8 +30,8 @@ FluidGpuResult invalid_usage(FluidGpu* gpu, const char* action, const std::strin
 /// progress, or if `error`, the result of validation_error(), is not "".
 FluidGpuResult check_before_planning(FluidGpu* gpu, const char* action, const std::string& error);
 
-/// Registers `plan` as a resource of its GPU, which takes ownership, and stores its address in
-/// `gpu_plan`.
+/// Registers `plan` as a resource of its GPU, which takes ownership of the plan. Stores the address
+/// of the plan in `gpu_plan`.
 void register_plan(std::unique_ptr<FluidGpuPlan> plan, FluidGpuPlan** gpu_plan);
 
 /// Returns why the operands' addresses are invalid for the plan, or "" if they are valid.

@@ -42,7 +42,7 @@ MatmulDescription::MatmulDescription(const FluidGpuMatmul& p) {
   if (p.bias != 0) {
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(type_of(p.result)));
     // A placeholder address, from which cuBLASLt derives the alignment of the bias.
-    set_bias(reinterpret_cast<const void*>(FLUID_GPU_PRODUCT_ALIGNMENT));
+    set_bias(reinterpret_cast<const void*>(FLUID_GPU_TENSOR_ALIGNMENT));
   }
   init_layout(first_, p.operands, matrices.first, p.count);
   init_layout(second_, p.operands, matrices.second, p.count);
@@ -76,7 +76,7 @@ MatmulPreference::MatmulPreference(int64_t workspace) {
   for (const auto which :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    set(which, uint32_t{FLUID_GPU_PRODUCT_ALIGNMENT});
+    set(which, uint32_t{FLUID_GPU_TENSOR_ALIGNMENT});
   }
 }
 

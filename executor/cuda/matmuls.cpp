@@ -47,31 +47,33 @@ cublasStatus_t ensure_cublas_handle(FluidGpu* gpu) {
 }
 
 /// Validates a matmul, and ensures that the cuBLASLt handle exists.
-FluidGpuResult validate(FluidGpu* gpu, const char* action, const FluidGpuMatmul& product) {
-  const FluidGpuResult checked = check_before_planning(gpu, action, validation_error(product));
+FluidGpuResult validate(FluidGpu* gpu, const char* action, const FluidGpuMatmul& matmul) {
+  const FluidGpuResult checked = check_before_planning(gpu, action, validation_error(matmul));
   return checked == fluid_gpu_ok ? blas_result(gpu, action, ensure_cublas_handle(gpu)) : checked;
 }
 
 struct MatmulPlan : FluidGpuPlan {
-  MatmulPlan(FluidGpu* gpu, const FluidGpuMatmul& of)
-      : FluidGpuPlan(gpu, of.adds != 0, of.bias != 0), product(of), description(of) {}
+  MatmulPlan(FluidGpu* gpu, const FluidGpuMatmul& plan_matmul)
+      : FluidGpuPlan(gpu, plan_matmul.has_addend != 0, plan_matmul.bias != 0),
+        matmul(plan_matmul),
+        description(plan_matmul) {}
 
   const char* action() const override { return "multiplying matrices"; }
   FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) override;
 
-  FluidGpuMatmul product;
+  FluidGpuMatmul matmul;
   MatmulDescription description;
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
 FluidGpuResult MatmulPlan::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
-  if (bias) description.set_bias(f.bias);
-  const double one = 1, addend_scale = adds ? 1 : 0;
+  if (has_bias) description.set_bias(f.bias);
+  const double one = 1, addend_scale = has_addend ? 1 : 0;
   const auto one_f32 = static_cast<float>(one), addend_scale_f32 = static_cast<float>(addend_scale);
-  const bool wide = product.operands == fluid_gpu_f64;
+  const bool wide = matmul.operands == fluid_gpu_f64;
   const void* alpha = wide ? static_cast<const void*>(&one) : &one_f32;
   const void* beta = wide ? static_cast<const void*>(&addend_scale) : &addend_scale_f32;
-  const void* addend = adds ? f.addend : f.result;
+  const void* addend = has_addend ? f.addend : f.result;
   return blas_result(
       gpu, action(),
       description.call_with([&](auto operation, auto first, auto second, auto c, auto d) {
@@ -83,19 +85,19 @@ FluidGpuResult MatmulPlan::queue(FluidGpuStream* stream, const FluidGpuOperands&
 
 }  // namespace
 
-FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
+FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* matmul, int64_t workspace,
                                  FluidGpuAlgorithm* algorithms, int32_t* count) {
   const char* action = "choosing a matmul algorithm";
   const int max_count = *count;
   *count = 0;
-  if (const FluidGpuResult ready = validate(gpu, action, *product); ready != fluid_gpu_ok) {
+  if (const FluidGpuResult ready = validate(gpu, action, *matmul); ready != fluid_gpu_ok) {
     return ready;
   }
   MatmulPreference preference(workspace);
   cublasStatus_t status = preference.status();
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<size_t>(max_count));
   int found_count = 0;
-  MatmulDescription description(*product);
+  MatmulDescription description(*matmul);
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = description.call_with([&](auto operation, auto first, auto second, auto c, auto d) {
       return cublasLtMatmulAlgoGetHeuristic(gpu->blas, operation, first, second, c, d,
@@ -103,7 +105,7 @@ FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, i
                                             &found_count);
     });
   }
-  // Returns an empty list: cuBLASLt has no algorithm.
+  // Returns an empty list, because cuBLASLt has no algorithm.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return fluid_gpu_ok;
   if (status != CUBLAS_STATUS_SUCCESS) return blas_result(gpu, action, status);
   for (const auto& result : std::span(found).first(static_cast<size_t>(found_count))) {
@@ -116,13 +118,13 @@ FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* product, i
   return fluid_gpu_ok;
 }
 
-FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* matmul,
                                   const FluidGpuAlgorithm* algorithm, FluidGpuPlan** gpu_plan) {
   const char* action = "preparing a matmul";
-  if (const FluidGpuResult ready = validate(gpu, action, *product); ready != fluid_gpu_ok) {
+  if (const FluidGpuResult ready = validate(gpu, action, *matmul); ready != fluid_gpu_ok) {
     return ready;
   }
-  auto made = std::make_unique<MatmulPlan>(gpu, *product);
+  auto made = std::make_unique<MatmulPlan>(gpu, *matmul);
   std::memcpy(&made->algorithm, algorithm->opaque, sizeof made->algorithm);
   made->workspace = algorithm->workspace;
   cublasLtMatmulHeuristicResult_t checked = {};

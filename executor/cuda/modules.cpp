@@ -8,8 +8,8 @@
 namespace fluid::cuda {
 namespace {
 
-/// Whether all sections and segments of an ELF image are within its size. CUDA's load functions
-/// take no size, and would read a truncated image past its end.
+/// Whether the section headers and program headers of an ELF image are within its size. CUDA's load
+/// functions take no size, and would read past the end of a truncated image.
 bool is_complete_image(const void* image, size_t bytes) {
   Elf64_Ehdr header;
   if (bytes < sizeof header) return false;
@@ -38,7 +38,7 @@ FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
 FluidGpuResult module_unload(FluidGpuModule* module) {
   FluidGpu* gpu = module->gpu;
   return run_outside_capture(gpu, "unloading a module", [&] {
-    // Waits because kernels of the module may still run.
+    // Waits, because kernels of the module may still be running.
     const cudaError_t waited = wait_for_streams(gpu);
     const cudaError_t unloaded = gpu->gpu_resources.release_resource(module);
     return waited != cudaSuccess ? waited : unloaded;

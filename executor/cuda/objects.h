@@ -35,7 +35,7 @@ struct FluidGpuStream {
 struct FluidGpuEvent {
   FluidGpu* gpu = nullptr;
   cudaEvent_t handle = nullptr;
-  bool times = false;  ///< whether the event records its time
+  bool has_timing = false;  ///< whether the event records its time
 };
 
 struct FluidGpuGraph {
@@ -81,8 +81,8 @@ cudaError_t destroy_object(void* object) {
   return kDestroy(owned->handle);
 }
 
-/// Creates an object that owns the CUDA handle that `make(&handle)` creates. Registers the object
-/// as a resource of the GPU. Releasing the resource destroys the handle by kDestroy.
+/// Creates an object, and registers it as a resource of the GPU. `make(&handle)` creates the CUDA
+/// handle that the object owns. Releasing the resource destroys the handle by calling kDestroy.
 template <auto kDestroy, class T, class Make>
 FluidGpuResult make_object(FluidGpu* gpu, T** object, const char* action, Make&& make) {
   return run_on(gpu, action, [&] {

@@ -17,7 +17,8 @@ FluidGpuResult to_result(cudaError_t error, const char* action);
 /// Stores the error message `why` for last_error(), and returns `result`.
 FluidGpuResult set_error(FluidGpuResult result, std::string why);
 
-/// The calling thread's last error message, valid until its next error.
+/// Returns the calling thread's last error message. The pointer is valid until the thread's next
+/// error.
 const char* last_error();
 
 }  // namespace fluid::cuda

@@ -21,8 +21,8 @@ void widen(Type& type) {
   if (is_half(type.dtype)) type.dtype = DType::f32;
 }
 
-/// The body of a `fused` op as a program of its own. Each operand is a feed, and each float result
-/// is an output. Half-precision types become f32.
+/// The body of a `fused` op as a program of its own. Each operand of the `fused` op is a feed, and
+/// each float result of an op in the body is an output. Half-precision types become f32.
 class BodyProgram {
  public:
   BodyProgram(const ir::Op& fused, int64_t batch) {
@@ -38,10 +38,11 @@ class BodyProgram {
   }
 
   ir::Program& program() { return *program_; }
-  /// Returns the op in the body, and the index of its result, that output number `output` of this
-  /// program holds.
+  /// Returns the source of output number `output` of this program: an op in the body and the index
+  /// of the op's result.
   std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
-  /// Returns the index of the operand of the fused op that feed `feed` of this program holds.
+  /// Feed `feed` of this program holds an operand of the fused op. Returns the index of this
+  /// operand.
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
@@ -185,10 +186,10 @@ std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Devic
   return op ? text_of(*op, batch) : "";
 }
 
-std::string describe(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
+std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
   if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
-  // The first non-finite op in the kernel is unknown, so name the first op of its body. In a
-  // library kernel, this is the main op.
+  // It is unknown which op of the kernel produced the first non-finite value, so name the first op
+  // of the kernel's body. In a library kernel, the first op is the main op.
   const auto& name = kernel.op->attrs.get<GraphRef>("body").name;
   for (const auto& op : kernel.op->graph()->program().find(name)->ops) {
     if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, kernel.element}, batch);

@@ -11,7 +11,7 @@ namespace fluid {
 
 /// An infinite or NaN element. A NaN is stored without its sign.
 struct NonfiniteElement {
-  int64_t index = 0;  ///< index in memory; counts the padding of a blocked layout
+  int64_t index = 0;  ///< index in memory, including the padding of a blocked layout
   double value = 0;
 };
 /// Finds the first infinite or NaN element among `numel` elements of a float dtype.
@@ -30,9 +30,9 @@ struct NonfiniteKernel {
 /// Recomputes the ops in the kernel's body one by one on `device`. Describes the first op with a
 /// non-finite result: its source line and the element. Rounds to half precision only the results
 /// that the kernel stores in half precision.
-std::string describe(const NonfiniteKernel& kernel, int64_t batch, Device& device);
-/// Like describe(), for a kernel with finite results. Returns "" if all ops in its body have finite
-/// results.
+std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device);
+/// Like describe_nonfinite_op(), but for a kernel whose results are finite. Returns "" if all ops
+/// in the kernel's body have finite results.
 std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Device& device);
 
 }  // namespace fluid

@@ -64,8 +64,8 @@ void NonfiniteSearch::rerun_observed(const PreparedStep& step, size_t last, cons
   session_.rerun_observed(step, last, batch, controls_before_, observer);
 }
 
-/// Describes the first feed or variable with a value that was not finite before the step. Returns
-/// "" if all were finite.
+/// Describes the first feed or variable that held a non-finite value before the step. Returns "" if
+/// all values were finite.
 std::string NonfiniteSearch::describe_nonfinite_input(const PreparedStep& step,
                                                       const Batch& batch) {
   for (const Feed& feed : step.feeds()) {
@@ -116,11 +116,11 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
                      return false;
                    });
   }
-  return describe(*bad, samples, host_device());
+  return describe_nonfinite_op(*bad, samples, host_device());
 }
 
-/// Searches the bodies of kernels when all stored results are finite. A kernel may check gradients
-/// that it computes but never stores.
+/// Searches inside the kernels for a non-finite value when all results that they store are finite.
+/// A kernel may compute and check gradients that it never stores.
 std::string NonfiniteSearch::describe_nonfinite_body_op(const PreparedStep& step,
                                                         const Batch& batch) {
   std::string text;

@@ -14,8 +14,8 @@ struct BufferRef {
   Region region = Region::transient;
   int64_t offset = 0;    ///< bytes from the start of the region; unused in the state region
   std::string variable;  ///< name of the variable; set only in the state region
-  /// Index of the first error word, if the buffer holds the kernel's error words, which lie in no
-  /// region. -1 for any other buffer.
+  /// Index of the kernel's first error word if the buffer holds error words, else -1. Error words
+  /// lie in no region.
   int error_word = -1;
   /// Whether the buffer is the kernel's constant table, which lies in no region.
   bool constants = false;

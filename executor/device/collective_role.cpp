@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// The memory planner places the operands next to each other, so they form one buffer, alignment
-/// gaps included.
+/// The memory planner places the operands of a collective next to each other. Together with their
+/// alignment gaps, the operands form one buffer.
 CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op) {
   const Range& first = plan.values.at(root_of(op.operands.front()));
   const Range& last = plan.values.at(root_of(op.operands.back()));
@@ -17,14 +17,14 @@ CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op) {
   return {.elements = bytes / size_of(op.operands.front().dtype()), .kind = collective_kind(op)};
 }
 
-size_t link_collectives(std::span<const LinkedCall> calls) {
+size_t complete_collective_roles(std::span<const CallWithRole> calls) {
   std::map<const ir::Op*, size_t> collective_numbers;
-  for (const LinkedCall& call : calls) {
+  for (const CallWithRole& call : calls) {
     if (call.role->is_collective())
       collective_numbers.emplace(call.op, collective_numbers.size() + 1);
   }
   std::set<const ir::Op*> dependent_ops;
-  for (const LinkedCall& call : calls) {
+  for (const CallWithRole& call : calls) {
     CollectiveRole& role = *call.role;
     role.depends_on_collective = role.is_collective();
     for (const Value& v : call.op->operands) {

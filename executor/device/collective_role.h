@@ -26,13 +26,13 @@ struct CollectiveRole {
 /// Returns the element count and kind of the collective `op`.
 CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op);
 
-/// A call of a step: its op, and the role that link_collectives() completes.
-struct LinkedCall {
+/// A call of a step: its op, and the role that complete_collective_roles() completes.
+struct CallWithRole {
   const ir::Op* op = nullptr;
   CollectiveRole* role = nullptr;
 };
-/// Sets `awaited_collectives` and `depends_on_collective` of the roles of all calls. `calls` must
-/// be in execution order. Returns the number of collectives.
-size_t link_collectives(std::span<const LinkedCall> calls);
+/// Sets `awaited_collectives` and `depends_on_collective` in the role of each call. `calls` must be
+/// in execution order. Returns the number of collectives.
+size_t complete_collective_roles(std::span<const CallWithRole> calls);
 
 }  // namespace fluid

@@ -12,8 +12,8 @@ namespace fluid {
 class DescriptionReader {
  public:
   /// Parses `text`, the content of `file`, and selects the object at JSON Pointer `pointer` (RFC
-  /// 6901). `what`: noun for the object in messages. `missing`: error message if there is no object
-  /// at `pointer`.
+  /// 6901). `what`: name of the object in error messages, such as "GPU". `missing`: error message
+  /// if there is no object at `pointer`.
   DescriptionReader(const std::string& text, std::string file, std::string what,
                     const std::string& pointer = "", const std::string& missing = "");
   ~DescriptionReader();
@@ -25,8 +25,7 @@ class DescriptionReader {
   void read(const char* name, std::string& value);
   void read(const char* name, int& value);
   void read(const char* name, int64_t& value);
-  /// Throws UserError if the object has an entry that read() was not called for and that is not in
-  /// `known`.
+  /// Throws UserError if the object has an entry that was neither read nor listed in `known`.
   void reject_unknown_entries(std::vector<std::string> known) const;
 
  private:

@@ -43,7 +43,7 @@ inline size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds
 /// before the first write to a variable (passes/schedule.cpp).
 struct StepStatus {
   const ir::Op* op = nullptr;  ///< the op whose data check failed; null if none
-  int argument = 0;            ///< index of the operand that was accessed out of range
+  int operand = 0;             ///< index of the operand that was accessed out of range
   int64_t index = 0;           ///< the out-of-range index
   bool good() const { return op == nullptr; }
 };
@@ -54,7 +54,8 @@ struct StepStatus {
 using KernelObserver = std::function<bool(const ir::Op& op, void* const* buffers, bool done)>;
 
 /// Thrown by Executable::bind() when a library fails to prepare a kernel that the target had
-/// assigned to the library. If the program is compiled again, code generation replaces this kernel.
+/// assigned to the library. If the program is compiled again, a generated kernel replaces the
+/// library kernel.
 class LibraryRejection : public DeviceError {
  public:
   /// `what`: the op and the reason, in one line.
@@ -81,13 +82,12 @@ class Executable {
   /// compiled again.
   virtual void bind(const MemoryAddresses& memory, const Variables& variables) = 0;
   /// Starts a step on the given slots, ordered after all earlier steps on this memory. Returns the
-  /// step's status. Returns nullopt when the step runs asynchronously: finish() then returns the
-  /// status. The host must not touch the slots of an asynchronous step before finish(). Allocates
-  /// nothing.
+  /// step's status, or nullopt if the step runs asynchronously. In the latter case finish() returns
+  /// the status, and the host must not touch the slots before finish(). Allocates nothing.
   ///
-  /// `times`, if not null, receives the times of the step in clock_ns() time, with one entry in
-  /// `times->calls` for each of calls(). It requires enable_timing() and makes the step
-  /// synchronous.
+  /// If `times` is not null, stores the times of the step in it, as values of clock_ns().
+  /// `times->calls` must have one entry for each of call_ops(). A non-null `times` requires
+  /// enable_timing() and makes the step synchronous.
   ///
   /// A DeviceError of start() or finish() may leave variables partly written, unless the message
   /// says otherwise. The next step starts normally.
@@ -95,8 +95,8 @@ class Executable {
   /// When an asynchronous step is rejected, later steps may already be in flight. Later steps of
   /// programs with data checks change no variable until PlaceMemory::clear_rejection_flag().
   /// Programs without data checks run normally. This is safe, because a training program contains
-  /// every data check of its eval and predict programs: if one of them can reject a step, so can
-  /// the training program, which then changes no variable.
+  /// every data check of its eval and predict programs. So after a rejected eval or predict step, a
+  /// training step changes no variable either.
   virtual std::optional<StepStatus> start(Slots slots, RunTimes* times) = 0;
   /// Waits for the last asynchronous step that used output slot `outputs`. Returns its status.
   virtual StepStatus finish(int outputs) = 0;
@@ -106,9 +106,9 @@ class Executable {
     return ended ? *ended : finish(slots.outputs);
   }
   /// The ops of the call list, in execution order.
-  virtual std::vector<const ir::Op*> calls() const = 0;
-  /// Sets the callback of the next runs; null removes it. A run with a callback skips collectives
-  /// and all ops that depend on their results.
+  virtual std::vector<const ir::Op*> call_ops() const = 0;
+  /// Sets the callback for later runs; null removes the callback. A run with a callback skips
+  /// collectives and all ops that depend on their results.
   virtual void set_observer(KernelObserver observer) = 0;
 };
 
@@ -120,10 +120,10 @@ class Device {
   virtual int threads() const = 0;  ///< number of host threads for copying feeds
   /// Allocates the memory of a session. Throws DeviceError when the place has too little memory.
   virtual std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const = 0;
-  /// Compiles the main graph of a program after the whole pass pipeline. `final_program` and `plan`
-  /// must outlive the result. Returns null when a library has no algorithm for an op that the
-  /// target assigned to it. The target then stops assigning that op, and the caller must run the
-  /// pipeline again.
+  /// Compiles the main graph of a program that has been through the whole pass pipeline.
+  /// `final_program` and `plan` must outlive the result. Returns null when a library has no
+  /// algorithm for an op that the target assigned to the library. The target then no longer assigns
+  /// the op to this library, and the caller must run the pipeline again.
   virtual std::unique_ptr<Executable> compile(const ir::Program& final_program,
                                               const MemoryPlan& plan, const Options& options) = 0;
   /// Collective. Broadcasts `bytes` bytes of the session's memory at address `at` from rank 0.
@@ -135,8 +135,8 @@ class Device {
   /// Replaces tuning choices by the choices that all ranks agreed on. Returns whether a choice
   /// changed. If so, all executables must be bound again.
   virtual bool adopt_tuning_record(const std::map<std::string, std::string>&) { return false; }
-  /// Returns the device memory outside the arenas, as pairs of owner and measured bytes. Empty for
-  /// the CPU.
+  /// Lists the device memory in use outside the arenas, as pairs of owner and measured size in
+  /// bytes. Empty for the CPU.
   virtual std::vector<std::pair<std::string, int64_t>> memory_outside_arenas() const { return {}; }
   /// Bytes of pinned host memory in use.
   virtual int64_t pinned_bytes() const { return 0; }

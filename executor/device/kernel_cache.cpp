@@ -7,8 +7,8 @@
 namespace fluid {
 namespace {
 
-/// Serialises the properties of `body` that determine its kernel: ops, attributes and types.
-/// Excludes names and locations.
+/// Serialises the properties of `body` that determine its kernel: ops, attributes and types. Omits
+/// source locations and the names of values.
 std::string content_of(const ir::Graph& body) {
   std::map<const ir::Op*, size_t> number;
   std::string text;

@@ -21,7 +21,7 @@ class KernelCache {
   using Kernels = std::vector<kir::Kernel>;
   using Schedule = std::function<Kernels(const ir::Graph& body, const std::string& name)>;
 
-  KernelCache();  ///< a cache with the CPU schedule
+  KernelCache();  ///< a cache that schedules kernels for the CPU
   explicit KernelCache(Schedule schedule) : schedule_(std::move(schedule)) {}
 
   /// Returns the kernels of the body of `fused`. Schedules them if they are not in the cache. The

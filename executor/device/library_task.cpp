@@ -53,7 +53,7 @@ bool is_elementwise(const ir::Op& op) {
 
 /// Matches the ops after `op` against the supported epilogues: a bias and a relu, or one addend of
 /// the result's type. Returns nullopt if they do not match.
-std::optional<Epilogue> match(const ir::Op& op, const Chain& chain, int channel_axis,
+std::optional<Epilogue> match(const ir::Op& op, const EpilogueOps& chain, int channel_axis,
                               int64_t batch) {
   Epilogue result;
   Value before = {const_cast<ir::Op*>(&op), 0};
@@ -97,8 +97,8 @@ LibraryBody::LibraryBody(const ir::Op& fused) {
   check(head != nullptr, "fused op without an op");
 }
 
-std::optional<LibraryTask> library_task(const ir::Op& op, const Chain& epilogue, int64_t batch,
-                                        int channel_axis, bool may_add) {
+std::optional<LibraryTask> library_task(const ir::Op& op, const EpilogueOps& epilogue,
+                                        int64_t batch, int channel_axis, bool may_add) {
   const auto matched = match(op, epilogue, channel_axis, batch);
   if (!matched || (matched->addend && !may_add)) return std::nullopt;
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();

@@ -30,23 +30,23 @@ struct LibraryTask {
 /// Describes `op` and `epilogue` as one library call. `channel_axis`: axis of the bias, counted
 /// from the end. `may_add`: whether the library supports an addend. Returns nullopt if the library
 /// does not support the epilogue, a tensor is empty, or dtypes differ.
-std::optional<LibraryTask> library_task(const ir::Op& op, const Chain& epilogue, int64_t batch,
-                                        int channel_axis, bool may_add = false);
+std::optional<LibraryTask> library_task(const ir::Op& op, const EpilogueOps& epilogue,
+                                        int64_t batch, int channel_axis, bool may_add = false);
 
-/// The body of a `fused` op that one library call computes.
+/// The body of a `fused` op. One library call computes the whole body.
 struct LibraryBody {
   explicit LibraryBody(const ir::Op& fused);
 
   const ir::Op* head = nullptr;
-  Chain epilogue;
-  /// Indices of the operands of the fused op that the library call reads: the operands of `head`,
-  /// followed by the further operands of the epilogue.
+  EpilogueOps epilogue;
+  /// Indices of the operands of the fused op that the library call reads: first the operands of
+  /// `head`, then the additional operands of the epilogue.
   std::vector<size_t> buffers;
 };
 
 /// Returns the entry of kernel `name` in a kernel table; null if there is none.
 template <class Kind, size_t n>
-const Kind* kind_named(const Kind (&kinds)[n], std::string_view name) {
+const Kind* find_kernel(const Kind (&kinds)[n], std::string_view name) {
   const Kind* kind = std::ranges::find(kinds, name, &Kind::kernel);
   return kind != std::end(kinds) ? kind : nullptr;
 }
@@ -58,13 +58,14 @@ inline bool lists_kernel(const ir::Op& op, KernelDevice device, std::string_view
   });
 }
 
-/// Returns the entries of a kernel table whose kernels the op definition of `op` lists for the CPU.
+/// Returns the entries of kernel table `kinds` for the CPU kernels that the op definition of `op`
+/// lists.
 template <class Kind, size_t n>
 std::vector<const Kind*> cpu_kernels_for(const Kind (&kinds)[n], const ir::Op& op) {
   std::vector<const Kind*> found;
   for (const LibraryKernel& kernel : *def_of(op).kernels) {
     const Kind* kind =
-        kernel.device == KernelDevice::cpu ? kind_named(kinds, kernel.name) : nullptr;
+        kernel.device == KernelDevice::cpu ? find_kernel(kinds, kernel.name) : nullptr;
     if (kind != nullptr) found.push_back(kind);
   }
   return found;

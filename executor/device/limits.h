@@ -4,10 +4,10 @@
 
 namespace fluid {
 
-/// Peak rates of a place per second, using all of its threads.
+/// Peak rates of a place, per second, when all its threads work.
 struct Limits {
   double flops_f64 = 0, flops_f32 = 0, flops_f16 = 0, flops_bf16 = 0;
-  double bytes = 0;   ///< memory bandwidth in bytes/s; reads and writes in equal parts
+  double bytes = 0;   ///< memory bandwidth in bytes/s, for equal amounts of reads and writes
   bool tf32 = false;  ///< whether f32 matmuls run in TF32; flops_f32 is then the TF32 rate
   const char* f32_name() const { return tf32 ? "TF32" : "f32"; }
 

@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// Returns the FLOPs and bytes of `op` at batch size `batch`, by the cost function of its
-/// definition.
+/// Returns the FLOPs and bytes of `op` at batch size `batch`, as computed by the cost function of
+/// the op's definition.
 Cost cost_of(const ir::Op& op, int64_t batch);
 
 }  // namespace fluid

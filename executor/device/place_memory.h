@@ -14,12 +14,13 @@ struct Regions {
   int64_t outputs = 0;  ///< size of one of the two output slots
   int64_t transient = 0;
   int feed_slots = 1;  ///< number of feed slots, 1 or 2
-  int64_t slots() const { return feed_slots * feeds + 2 * outputs; }
-  int64_t total() const { return state + slots() + transient; }
+  int64_t slot_bytes() const { return feed_slots * feeds + 2 * outputs; }
+  int64_t total_bytes() const { return state + slot_bytes() + transient; }
   bool operator==(const Regions&) const = default;
 };
 
-/// Addresses of the feed slots and output slots. Consecutive steps alternate between two slots.
+/// Addresses of the feed slots and output slots. Consecutive steps alternate between the two output
+/// slots. Steps on new batches also alternate between the feed slots if there are two.
 struct SlotAddresses {
   std::array<std::byte*, 2> feeds = {};  ///< the second is null if there is a single feed slot
   std::array<std::byte*, 2> outputs = {};
@@ -60,22 +61,23 @@ class PlaceMemory {
   const MemoryAddresses& addresses() const { return memory_; }
   virtual int64_t resident_bytes() const = 0;  ///< bytes that are backed by physical memory
   /// Whether the host can dereference addresses of this memory.
-  virtual bool is_host() const = 0;
+  virtual bool is_host_accessible() const = 0;
   /// Copies `bytes` bytes from the state region to the host, ordered after all steps in flight.
   virtual void read(void* to, const std::byte* from, int64_t bytes) const = 0;
   /// Copies `bytes` bytes into the state region, ordered before the next step.
   virtual void write(std::byte* to, const void* from, int64_t bytes) = 0;
-  /// Copies `bytes` bytes at `offset` of output slot `slot` to the host slot, unless they are there
-  /// already. The step must be complete. A place may keep large outputs on the device until they
-  /// are fetched.
+  /// Copies `bytes` bytes at `offset` of output slot `slot` from the device to the host's output
+  /// slot. Does nothing if the bytes are already there. The step must be complete. A place may keep
+  /// large outputs on the device until they are fetched.
   virtual void fetch(int slot, int64_t offset, int64_t bytes) const = 0;
   /// Clears the rejection flag after a rejected or failed step. While the flag is set, steps with
   /// data checks change no variable.
   virtual void clear_rejection_flag() = 0;
-  /// Returns a new memory with the given regions, none smaller than before. Moves the variables and
-  /// the host slots of outputs to the new memory; this object keeps only its outputs. No step may
-  /// be in flight. Throws DeviceError when there is too little memory. After an error this object
-  /// has its old content, perhaps at other addresses, unless is_lost().
+  /// Allocates memory for the given regions, none of which is smaller than before. Moves the
+  /// variables to the new memory, and copies the host's output slots. Afterwards this object serves
+  /// only to read its outputs. No step may be in flight. Throws DeviceError when there is too
+  /// little memory. After an error this object has its old content, perhaps at other addresses,
+  /// unless is_lost().
   virtual std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) = 0;
   bool is_lost() const { return memory_.state == nullptr; }
 

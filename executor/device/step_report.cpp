@@ -32,17 +32,17 @@ std::vector<ReportedVariable> variables_to_report(const Variables& variables) {
   return found;
 }
 
-std::optional<LossScaling> loss_scaling_in(std::byte* from,
+std::optional<LossScaling> loss_scaling_in(std::byte* report,
                                            std::span<const ReportedVariable> reported) {
-  const auto scale = read_cell(from, reported, kScaleCell),
-             skipped = read_cell(from, reported, kSkippedCell);
+  const auto scale = read_cell(report, reported, kScaleCell),
+             skipped = read_cell(report, reported, kSkippedCell);
   if (!scale || !skipped) return std::nullopt;
   return LossScaling{.scale = *scale, .skipped = static_cast<int64_t>(*skipped)};
 }
 
-std::optional<double> learning_rate_in(std::byte* from,
+std::optional<double> learning_rate_in(std::byte* report,
                                        std::span<const ReportedVariable> reported) {
-  return read_cell(from, reported, kLearningRateCell);
+  return read_cell(report, reported, kLearningRateCell);
 }
 
 }  // namespace fluid

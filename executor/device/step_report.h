@@ -33,15 +33,16 @@ struct ReportedVariable {
   int64_t bytes() const { return size_of(dtype); }
 };
 
-/// Returns those of `variables` that each step reports.
+/// Selects from `variables` the variables that each step reports.
 std::vector<ReportedVariable> variables_to_report(const Variables& variables);
 
-/// Reads the loss scaling state from the report at `from`. Returns nullopt if the program has no
-/// loss scaling.
-std::optional<LossScaling> loss_scaling_in(std::byte* from,
+/// Reads the loss scaling state from the step report `report`. Returns nullopt if the program has
+/// no loss scaling.
+std::optional<LossScaling> loss_scaling_in(std::byte* report,
                                            std::span<const ReportedVariable> reported);
-/// Reads the learning rate of the step from the report at `from`. Returns nullopt if the recipe has
-/// no learning-rate schedule.
-std::optional<double> learning_rate_in(std::byte* from, std::span<const ReportedVariable> reported);
+/// Reads the learning rate of the step from the step report `report`. Returns nullopt if the recipe
+/// has no learning-rate schedule.
+std::optional<double> learning_rate_in(std::byte* report,
+                                       std::span<const ReportedVariable> reported);
 
 }  // namespace fluid

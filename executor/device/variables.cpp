@@ -26,9 +26,9 @@ std::string_view name_of(VariableKind kind) {
   return "";
 }
 
-std::byte* TensorShard::shard_address(Tensor& tensor, int of) const {
+std::byte* TensorShard::shard_address(Tensor& tensor, int owner) const {
   return static_cast<std::byte*>(tensor.data()) +
-         shard_begins[static_cast<size_t>(of)] * size_of(tensor.dtype());
+         shard_begins[static_cast<size_t>(owner)] * size_of(tensor.dtype());
 }
 
 Tensor TensorShard::local_shard(const Tensor& tensor) const {
@@ -87,7 +87,7 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
     return is ? std::optional(VariableKind::recorded) : std::nullopt;
   };
   const auto kind_of_added = [](const ir::Op& source) {
-    if (source.attrs.get_or(kScratch, false)) return VariableKind::scratch;
+    if (source.attrs.get_or(kScratchAttribute, false)) return VariableKind::scratch;
     return source.param.empty() ? VariableKind::control : VariableKind::optimizer;
   };
   const auto part_of = [&](const ir::Op& source) -> std::optional<TensorShard> {
@@ -110,15 +110,15 @@ bool is_initialised(const Variable& variable) {
          !parameter_of_half_weight(variable.name);
 }
 
-std::set<std::string> Startup::filled_names() const {
+std::set<std::string> StartupPlan::filled_names() const {
   std::set<std::string> names;
   for (const VariableDecl& v : filled) names.insert(v.name);
   return names;
 }
 
-Startup plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
-                            const std::vector<const ir::Program*>& programs) {
-  Startup startup;
+StartupPlan plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
+                                const std::vector<const ir::Program*>& programs) {
+  StartupPlan startup;
   std::set<std::string_view> found;
   for (const ir::Program* program : programs) {
     for (VariableDecl& v : declared_variables(program->main())) {

@@ -21,21 +21,22 @@ enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< optimizer state, such as Adam's moments; training cannot resume without it
   control,    ///< a counter or the loss scale; reset when absent from a checkpoint
-  scratch,    ///< workspace without a value between runs: a `state` op with the attribute kScratch
+  scratch,    ///< workspace, not kept between runs: a `state` op with kScratchAttribute
 };
 std::string_view name_of(VariableKind kind);
 
-/// The partition of a tensor into one shard per rank (ZeRO), and this rank.
+/// Partition of a tensor into one shard per rank (ZeRO), and the rank of this process.
 struct TensorShard {
   std::vector<int64_t> full_shape;  ///< shape of the unsharded tensor
-  std::vector<int64_t>
-      /// Index of the first element of each shard, followed by the total number of elements.
-      shard_begins;
+  /// Index of the first element of each shard, followed by the total number of elements.
+  std::vector<int64_t> shard_begins;
   int rank = 0;
-  /// Number of elements in the shard of rank `of`.
-  int64_t elements(int of) const { return shard_begins[size_t(of) + 1] - shard_begins[size_t(of)]; }
-  /// Address of the shard of rank `of` in the unsharded tensor.
-  std::byte* shard_address(Tensor& tensor, int of) const;
+  /// Number of elements in the shard of rank `owner`.
+  int64_t elements(int owner) const {
+    return shard_begins[size_t(owner) + 1] - shard_begins[size_t(owner)];
+  }
+  /// Address of the shard of rank `owner` in the unsharded tensor.
+  std::byte* shard_address(Tensor& tensor, int owner) const;
   /// Copies this rank's shard out of the unsharded tensor.
   Tensor local_shard(const Tensor& tensor) const;
 };
@@ -46,22 +47,23 @@ struct Variable {
   Type type;
   VariableKind kind = VariableKind::control;
   int64_t offset = 0;  ///< bytes from the start of the state region, a multiple of 64
-  /// The shard, if this rank holds only a shard of the variable. `type` is then a vector of the
-  /// shard's elements.
+  /// Set if this rank holds only a shard of the variable. `type` is then a vector of the shard's
+  /// elements.
   std::optional<TensorShard> shard = {};
   bool is_recorded() const { return kind == VariableKind::recorded; }
 };
 
-/// The variable table of a session, in the order of add(). All executables of the session share it,
-/// so a variable has the same address in all programs.
+/// The variable table of a session, in the order of add() calls. All executables of the session
+/// share the table, so a variable has the same address in all programs.
 class Variables {
  public:
-  /// Adds a variable; a null `kind` means `control`. If the variable exists, checks that its type
-  /// is equal, and replaces its kind and shard by the given ones.
+  /// Adds a variable; a null `kind` means `control`. If the variable exists already, checks that
+  /// its type equals `type`. Then replaces its kind if `kind` is not null, and its shard if `shard`
+  /// is not null.
   void add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
            std::optional<TensorShard> shard = {});
   const Variable* find(std::string_view name) const;  ///< null if there is no such variable
-  /// Throws UserError, with the most similar name, if there is no such variable.
+  /// Throws UserError if there is no such variable. The message suggests the most similar name.
   const Variable& named(std::string_view name) const;
   const std::vector<Variable>& all() const { return variables_; }
   int64_t bytes() const { return bytes_; }
@@ -72,8 +74,8 @@ class Variables {
   int64_t bytes_ = 0;
 };
 
-/// Returns the variables that program `recorded` declares, in order, with their dtypes under
-/// `options`. Offsets are not set.
+/// Returns the variables that program `recorded` declares, in declaration order. `options` may
+/// override their dtypes. Offsets are not set.
 std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options);
 
 /// Adds the variables that the main graph of a compiled program reads or writes. Variables that
@@ -86,7 +88,7 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
 bool is_initialised(const Variable& variable);
 
 /// New variables, grouped by how they are initialised.
-struct Startup {
+struct StartupPlan {
   /// Names of zero-initialised variables, which need no code because new memory is zero.
   std::set<std::string> zeros;
   std::vector<VariableDecl> filled;  ///< the other variables, which the startup program initialises
@@ -94,7 +96,7 @@ struct Startup {
 };
 /// Finds the initialisers of the variables named in `wanted`. The first of `programs` that declares
 /// a variable provides its initialiser; `table` provides its type.
-Startup plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
-                            const std::vector<const ir::Program*>& programs);
+StartupPlan plan_startup_values(const std::set<std::string>& wanted, const Variables& table,
+                                const std::vector<const ir::Program*>& programs);
 
 }  // namespace fluid

@@ -35,7 +35,7 @@ std::string must_be_backoff(const std::string& text) {
   return good ? "" : "must be above 0 and at most 1, not " + text;
 }
 
-/// Name of a given flag that configures a dynamic loss scale, such as "--loss-scale-init"; "" if
+/// The first given flag that configures a dynamic loss scale, such as "--loss-scale-init"; "" if
 /// none is given.
 std::string dynamic_scale_flag(const LossScaleFlags& flags) {
   return flags.initial    ? "--loss-scale-init"

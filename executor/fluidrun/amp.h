@@ -36,7 +36,7 @@ void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags);
 /// Whether the flags contain --amp auto.
 bool is_amp_auto(const AmpFlags& flags);
 /// The mixed-precision options that the flags select; absent for --amp off. Throws UserError for an
-/// unknown level or dtype, for flags that exclude each other, and for --amp auto.
+/// unknown level or dtype, for mutually exclusive flags, and for --amp auto.
 std::optional<AmpOptions> amp_options(const AmpFlags& flags);
 
 /// Prints the dtype that the amp_cast pass gives each op, and the reason. Then prints the number of

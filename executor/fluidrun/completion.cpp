@@ -1,4 +1,5 @@
-// `fluidrun completion SHELL`: completion scripts, generated from the command line.
+// `fluidrun completion SHELL`: completion scripts, generated from the CLI11 definitions of the
+// commands.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -47,8 +48,9 @@ std::vector<std::string> names_of(const std::vector<CommandText>& commands) {
   return names;
 }
 
-/// Map from a list of choices, such as "off o1", to bash `case` patterns. A pattern is the command
-/// and the option before the value, such as "'train --amp'".
+/// Returns bash `case` patterns, grouped by the values that they complete. The key is a list of
+/// values such as "off o1". A pattern consists of the command and the word before the completed
+/// word, such as "'train --amp'".
 std::map<std::string, std::vector<std::string>> patterns_by_values(
     const std::vector<CommandText>& commands) {
   std::map<std::string, std::vector<std::string>> patterns;
@@ -120,7 +122,7 @@ std::string bash_script(const CLI::App& app) {
 }
 
 /// Escapes `text` for a single-quoted shell string. Puts a backslash before each character of
-/// `special`, and replaces each single quote by `quote`.
+/// `special`, and replaces each single quote with `quote`.
 std::string escaped(const std::string& text, std::string_view special, const char* quote) {
   std::string out;
   for (const char c : text) {

@@ -25,7 +25,8 @@ struct Box {
   std::string title;  ///< layer name such as "conv0", or name of the single op, feed or parameter
   std::vector<std::string> lines;  ///< text in the box: one line per element of `ops`
   std::vector<const ir::Op*> ops;  ///< ops, feeds and parameters of the box, in program order
-  /// Row in the drawing; a box has a larger rank than the boxes whose values it reads.
+  /// Row in the drawing. The rank of a box is larger than the ranks of the boxes whose values it
+  /// reads.
   int rank = 0;
 };
 
@@ -33,7 +34,7 @@ struct Box {
 /// the value. `from` and `to` are indices in `Diagram::boxes`.
 struct Arrow {
   size_t from = 0, to = 0;
-  std::string label;   ///< type of the value; empty if another arrow of the value has the label
+  std::string label;   ///< type of the value; empty if another arrow of the same value shows it
   bool saved = false;  ///< whether the value is saved for the backward pass
 };
 

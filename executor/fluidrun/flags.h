@@ -21,11 +21,11 @@ namespace fluid {
 // CLI11 validators: each returns "" for valid text, else an error message. They replace the checks
 // of CLI11, which reads 010 as 8, wraps -1 and saturates large numbers.
 
-/// Error message unless `text` is a number above 0.
+/// Returns an error message unless `text` is a positive number.
 std::string must_be_positive(const std::string& text);
-/// Error message unless `text` is an integer above 0.
+/// Returns an error message unless `text` is a positive integer.
 std::string must_be_positive_integer(const std::string& text);
-/// Error message unless `text` is an integer of at least 0.
+/// Returns an error message unless `text` is a non-negative integer.
 std::string must_be_nonnegative_integer(const std::string& text);
 
 /// Parses a size such as "8GiB", "500MB" or "1024" and returns the bytes. Throws UserError for
@@ -66,11 +66,11 @@ Mode parse_step_mode(const std::string& name);
 /// The compile target (a CPU or GPU) for `place`.
 std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags);
 
-/// The number of CPU threads: the value of --threads, or the executor's default for 0.
+/// The number of CPU threads: the value of --threads, or the executor's default if --threads is 0.
 int threads_of(const PlaceFlags& flags);
 
-/// The device that --place selects for the process with this rank on its node. With `cpu_only`,
-/// "auto" selects the CPU.
+/// The device that --place selects. `local_rank`: rank of this process on its node. With
+/// `cpu_only`, "auto" selects the CPU.
 Place place_of(const PlaceFlags& flags, bool cpu_only = false, int local_rank = 0);
 
 /// The values of --profile, --profile-steps and --profile-warmup.
@@ -90,7 +90,7 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
 
 /// Flags of the collectives in a data-parallel training step.
 struct CollectiveFlags {
-  /// Sizes of the first and of later gradient buckets.
+  /// Size of the first gradient bucket, and size of each later bucket.
   std::string first_bucket = "1MiB", bucket = "25MiB";
   /// Dtype of the gradient all-reduce: "bf16" or "f16"; empty: the gradients' dtype.
   std::string dtype;
@@ -101,7 +101,8 @@ void add_collective_flags(CLI::App& command, CollectiveFlags& flags);
 /// Copies the flags to `options.distributed`. Throws UserError for a malformed size or dtype.
 void set_collectives(ExecutorOptions& options, const CollectiveFlags& flags);
 
-/// Flags of a process in data-parallel training, which `fluidrun launch`, torchrun or Slurm starts.
+/// Flags of one process of a data-parallel training run. `fluidrun launch`, torchrun or Slurm
+/// starts the process.
 struct WorldFlags {
   double first_timeout = 300;      ///< timeout of collectives before the first step, in seconds
   double comm_timeout = 60;        ///< timeout of later collectives, in seconds

@@ -13,7 +13,7 @@ namespace fluid {
 namespace {
 
 constexpr size_t kMaxColumns = 100;
-constexpr size_t kTextColumn = 30;  // first column of the descriptions
+constexpr size_t kTextColumn = 30;  // column at which the descriptions begin
 
 /// Appends `text`, wrapped at kMaxColumns. The first line continues at column `at`; later lines
 /// start at column `indent`.

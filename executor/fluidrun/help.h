@@ -9,7 +9,7 @@ class App;
 
 namespace fluid {
 
-// Titles of the option groups in --help, in the order of printing.
+// Titles of the option groups in --help, in the order in which they are printed.
 inline constexpr const char* kDataGroup = "Data";
 inline constexpr const char* kTrainingGroup = "Training";
 inline constexpr const char* kFilesGroup = "Files";
@@ -41,7 +41,7 @@ struct OptionGroup {
 /// A titled section of the text below the options, such as "Examples".
 struct TextSection {
   std::string title;
-  std::vector<std::string> lines;  ///< lines of text without the indent of two columns
+  std::vector<std::string> lines;  ///< lines of text, without their two-column indent
 };
 
 /// The texts of a command in --help, man pages and completion scripts.

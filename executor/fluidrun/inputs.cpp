@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The directory of the example programs: `examples` beside fluidrun in a build tree and a bundle,
-/// share/fluid/examples in an installed tree.
+/// The directory of the example programs. In a build tree and in a bundle, it is `examples` beside
+/// fluidrun. In an installed tree, it is share/fluid/examples.
 fs::path examples_dir() {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path installed = program.parent_path() / "share" / "fluid" / "examples";
@@ -36,8 +36,8 @@ std::vector<std::string> example_names() {
   return names;
 }
 
-/// Drops the data columns without a feed of the same name, and prints a note for each dropped
-/// column. With `must_feed_all`, also prints a note for each feed without a column.
+/// Drops data columns whose names match no feed, and prints a note for each dropped column. With
+/// `must_feed_all`, also prints a note for each feed that no column matches.
 void drop_unused_columns(DataSource& source, const Program& program, const std::string& spec,
                          bool must_feed_all) {
   Dataset& data = source.dataset;

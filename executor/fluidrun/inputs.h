@@ -44,14 +44,14 @@ inline constexpr int64_t kDefaultBatch = 100;
 
 /// Opens the data described by `spec`, with `batch` samples per step and rank. `batch` 0: all
 /// samples if the data asks for full batches, else kDefaultBatch. Shuffles with `shuffle_seed`,
-/// unless one step reads all samples. Options in `spec` override the arguments. Drops columns
-/// without a feed of the same name. Prints notes to stderr about dropped columns and about feeds
-/// without a column. Throws UserError if no column remains.
+/// unless one step reads all samples. Options in `spec` override the arguments. Drops columns whose
+/// names match no feed. Prints notes to stderr about dropped columns and about feeds that no column
+/// matches. Throws UserError if no column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world = {});
 /// Opens the data described by `spec` for `predict`. Does not shuffle. Prints no notes about feeds
-/// without a column.
+/// that no column matches.
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch);
 
 /// Adds --batch to a subcommand that reads data. `batch` stays 0 if the flag is not given.
@@ -63,7 +63,7 @@ void add_micro_batches_flag(CLI::App& command, int64_t& micro_batches);
 /// Adds --seed, the seed of the initial parameters, to a subcommand that does not train.
 void add_seed_flag(CLI::App& command, uint64_t& seed);
 
-/// The section "Data" below the options in --help: the kinds of data.
+/// The section "Data" of --help, which lists the kinds of data.
 std::string data_help();
 
 }  // namespace fluid

@@ -1,4 +1,4 @@
-// `fluidrun man [COMMAND]`: man pages, generated from the command line.
+// `fluidrun man [COMMAND]`: man pages, generated from the CLI11 definitions of the commands.
 
 #include <fmt/format.h>
 

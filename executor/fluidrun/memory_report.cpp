@@ -14,7 +14,7 @@ namespace fluid {
 
 namespace {
 
-/// The value of `key` in /proc/self/status, in bytes; 0 without the key.
+/// The value of `key` in /proc/self/status, in bytes; 0 if the key is missing.
 int64_t status_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -24,8 +24,8 @@ int64_t status_bytes(const std::string& key) {
   return 0;
 }
 
-/// The field of `resident` that counts a mapping of /proc/self/smaps with these permissions and
-/// this path.
+/// Returns the counter in `resident` for a mapping of /proc/self/smaps. The permissions and the
+/// path of the mapping select the counter.
 int64_t& counter_of(ResidentMemory& resident, const std::string& permissions,
                     const std::string& path) {
   if (path.starts_with('/')) return resident.files[path.substr(path.rfind('/') + 1)];
@@ -65,7 +65,8 @@ MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& 
     buffers += reader->buffer_bytes();
   }
   const int64_t untouched = arena.total - arena.resident_bytes + buffers;
-  // Bytes of the peak that were freed since the peak and that steps will not allocate again.
+  // Bytes by which the peak RSS exceeds the expected RSS of the steps. The expected RSS is the
+  // current RSS plus the memory that is not resident yet.
   const int64_t freed = std::max<int64_t>(0, now.peak - now.total - untouched);
   const bool peak_at_reading = now.peak == opened.peak;
   MemoryOwners owners = {

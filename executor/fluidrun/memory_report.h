@@ -31,9 +31,10 @@ constexpr int64_t kMinListedBytes = 1 << 20;  ///< MemoryOwners omits smaller ow
 /// order of bytes. Omits owners of less than kMinListedBytes.
 using MemoryOwners = std::vector<std::pair<std::string, int64_t>>;
 
-/// The owners of the memory outside the arena that the process allocated since `before`. Includes
-/// all buffers of the readers, even those that are not resident yet. `arena`: size of the arena.
-/// `opened`: measured after the readers were opened and before the executor compiled its steps.
+/// The owners of the memory that the process has allocated since `before`, except the arena.
+/// Includes all buffers of the readers, even those that are not resident yet. `arena`: size of the
+/// arena. `opened`: measured after the readers were opened and before the executor compiled its
+/// steps.
 MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
                                   const ResidentMemory& opened,
                                   const std::vector<const Reader*>& readers);

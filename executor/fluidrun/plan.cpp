@@ -38,9 +38,9 @@ struct PlanFlags {
   PlaceFlags place;
 };
 
-/// Prints the number of library kernels and of generated kernels. With `list`, also prints each
-/// kernel with its predicted time. `gpu`: the GPU of this machine that the plan is for; absent for
-/// a CPU or another machine. `rejected`: messages about ops that a library could not compute.
+/// Prints the number of library kernels and the number of generated kernels. With `list`, also
+/// prints each kernel with its predicted time. `gpu`: the GPU that the plan is for, if it is a GPU
+/// of this machine. `rejected`: messages about ops that a library could not compute.
 void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
                    const ExecutorOptions& train_options, const std::vector<std::string>& rejected,
                    bool list) {
@@ -70,7 +70,8 @@ void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
   }
 }
 
-/// The largest batch size whose planned step has an arena of at most `limit` bytes; 0 if none.
+/// The largest batch size whose planned step has an arena of at most `limit` bytes; 0 if there is
+/// none.
 int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
   const auto fits = [&](int64_t batch) {
     try {
@@ -102,8 +103,8 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   return options;
 }
 
-/// The choice of an AMP level that an earlier run with --amp auto recorded on this machine; absent
-/// if none. Throws UserError if these flags contain --amp auto and nothing is recorded.
+/// The AMP level that an earlier run with --amp auto recorded on this machine; absent if none was
+/// recorded. Throws UserError if `flags` contain --amp auto and nothing is recorded.
 std::optional<AmpChoice> recorded_amp_choice(const PlanFlags& flags, const Program& program,
                                              Place place, const ExecutorOptions& options) {
   std::optional<AmpChoice> choice;

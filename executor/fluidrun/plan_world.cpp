@@ -18,7 +18,7 @@
 namespace fluid {
 namespace {
 
-// latency of a message in microseconds, for TCP within a rack
+// default latency of a message in microseconds, typical of TCP within a rack
 constexpr double kDefaultLatency = 50;
 
 std::string must_not_be_negative(const std::string& text) {
@@ -90,10 +90,11 @@ double samples_per_second(int64_t world, int64_t batch, double ms) {
   return 1e3 * static_cast<double>(world) * static_cast<double>(batch) / ms;
 }
 
-/// Predicts the step time of a single process that computes the samples of all ranks, and prints
-/// the strong scaling. Extrapolates linearly from two step times of a single process: `single_ms`,
-/// with the batch of a rank, and a measurement with twice that batch. Prints nothing if twice the
-/// batch may exceed the memory. `parallel_ms`: predicted step time with all ranks.
+/// Prints the strong scaling: the predicted step time of one process with the samples of all ranks,
+/// divided by `parallel_ms`. `parallel_ms`: predicted step time with all ranks. `single_ms`: step
+/// time of one process with the batch of one rank. Measures the step time with twice that batch,
+/// and extrapolates linearly to the samples of all ranks. Prints nothing if a step with twice the
+/// batch may not fit in memory.
 void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
                           double single_ms, double parallel_ms) {
   const int world = options.distributed.world.size;
@@ -101,7 +102,7 @@ void print_strong_scaling(const Program& program, ExecutorOptions options, const
   const int64_t batch = options.batch;
   options.distributed.world = {};
   options.batch *= 2;
-  const double twice = timeline(measure_steps(program, {options})[0].calls, {}).step;
+  const double twice = simulate_timeline(measure_steps(program, {options})[0].calls, {}).step;
   const double whole = single_ms + (world - 1) * std::max(0.0, twice - single_ms);
   fmt::print(
       "  {} samples in one process: about {:.3f} ms, by its steps of {} and {}: strong scaling "
@@ -167,8 +168,8 @@ void print_planned_collectives(const PlanWorldFlags& flags, const Program& progr
   ExecutorOptions alone = options;
   alone.distributed.world = {};
   const auto steps = measure_steps(program, {options, alone});
-  const Timeline t = timeline(steps[0].calls, link);
-  const double single_ms = timeline(steps[1].calls, {}).step;
+  const Timeline t = simulate_timeline(steps[0].calls, link);
+  const double single_ms = simulate_timeline(steps[1].calls, {}).step;
   check(t.collectives.size() == collectives.size(), "a step sends other messages than planned");
   print_messages(collectives, &t);
   fmt::print("measured here, medians of {} steps: {:.3f} ms, and {:.3f} ms as one process alone\n",
@@ -176,7 +177,7 @@ void print_planned_collectives(const PlanWorldFlags& flags, const Program& progr
   fmt::print("predicted at {:g} GB/s and {:g} us a message: {:.3f} ms a step\n", *flags.bandwidth,
              1e3 * link.latency_ms, t.step);
   fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
-             t.communicating, 100 * t.overlap(), t.exposed());
+             t.communicating, 100 * t.overlap_fraction(), t.exposed_ms());
   const double request_sync_ms = collective_ms({.bytes = sizeof(FitRequests)}, link),
                ms = t.step + request_sync_ms;
   fmt::print("and {:.3f} ms between steps, in which ranks agree whether to stop or to save\n",

@@ -16,7 +16,7 @@ struct PlanWorldFlags {
 };
 void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags);
 
-/// Throws UserError for flags that exclude each other or that `place` does not support.
+/// Throws UserError for mutually exclusive flags, and for flags that `place` does not support.
 /// `has_target`: whether --target is given.
 void check_plan_world_flags(const PlanWorldFlags& flags, const Program& program, Mode mode,
                             Place place, bool has_target);

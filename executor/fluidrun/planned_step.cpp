@@ -63,7 +63,7 @@ void StepPlanner::add_startup_program(PlannedStep& step) const {
   for (const Variable& v : step.variables.all()) {
     if (is_initialised(v)) wanted.insert(v.name);
   }
-  const Startup first_values = plan_startup_values(wanted, step.variables, programs);
+  const StartupPlan first_values = plan_startup_values(wanted, step.variables, programs);
   if (first_values.filled.empty()) return;
   options.init_variables = first_values.filled_names();
   const auto program = startup_program(program_.ir().name, first_values.filled);

@@ -15,8 +15,8 @@
 
 namespace fluid {
 
-/// A compiled program, of a micro-batch or of the startup, and its memory plan. A step without
-/// gradient accumulation is one micro-batch.
+/// The compiled program of a micro-batch, or the compiled startup program, with its memory plan. A
+/// step without gradient accumulation is one micro-batch.
 struct PlannedProgram {
   std::unique_ptr<ir::Program> program;
   MemoryPlan memory;
@@ -25,14 +25,15 @@ struct PlannedProgram {
 
 /// The compiled programs of a step and their memory.
 struct PlannedStep {
-  /// One for each kind (first, middle, last) and size of micro-batch.
+  /// One program for each combination of micro-batch kind (first, middle, last) and micro-batch
+  /// size.
   std::vector<PlannedProgram> micro_batches;
   Variables variables;  ///< variables of the step and of the startup program
-  Regions regions;      ///< regions of the arena of a session that runs only this step
+  Regions regions;      ///< arena regions of a session that runs only this step
 
   /// The micro-batch with the largest transient memory.
   const PlannedProgram& largest() const;
-  int64_t arena_bytes() const { return regions.total(); }
+  int64_t arena_bytes() const { return regions.total_bytes(); }
 };
 
 /// Compiles steps with the given session options, and plans their memory.
@@ -54,9 +55,9 @@ class StepPlanner {
   SessionOptions options_;
 };
 
-/// Text that compares the arena of a mixed-precision step, of size `arena_bytes`, with the arena of
-/// the same step in f32: "f32 needs 20.0 MiB: mixed precision saves 8.0 MiB" or "f32 needs 20.0
-/// MiB: mixed precision needs more, by 8.0 MiB".
+/// Compares the arena of a mixed-precision step with the arena of the same step in f32.
+/// `arena_bytes`: arena size of the mixed-precision step. Returns text such as "f32 needs 20.0 MiB:
+/// mixed precision saves 8.0 MiB" or "f32 needs 20.0 MiB: mixed precision needs more, by 8.0 MiB".
 std::string f32_comparison_text(const StepPlanner& planner, int64_t batch, int64_t arena_bytes);
 
 }  // namespace fluid

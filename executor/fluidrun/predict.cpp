@@ -29,8 +29,8 @@ struct PredictFlags {
   ProfileFlags profile;
 };
 
-/// The text of one sample of an output: the only element of its row, or the index and value of the
-/// largest element.
+/// The text of one sample of an output. If the sample has one element, the text is that element;
+/// otherwise it is the index and the value of the largest element.
 std::string row_text(const Tensor& value, int64_t sample) {
   const int64_t width = value.numel() / value.shape().at(0);
   int64_t best = 0;
@@ -108,7 +108,8 @@ void print_sample(const Batch& batch, const OutputViews& outputs,
   fmt::print("{}\n", line);
 }
 
-/// The number of samples to print: the value of --draw, else 0 with --output, else all.
+/// The number of samples to print: the value of --draw if given, else 0 if --output is given, else
+/// all samples.
 int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
   if (flags.draw > 0) return std::min(flags.draw, reader.samples());
   return flags.outputs.empty() ? reader.samples() : 0;

@@ -123,7 +123,7 @@ void ProgressBar::clear() {
 
 namespace {
 
-constexpr size_t kMinColumnWidth = 9;  // length of "-1.234e+05"
+constexpr size_t kMinColumnWidth = 9;  // length of "1.234e-05"
 
 size_t width_of(const std::string& name) { return std::max(kMinColumnWidth, name.size()); }
 

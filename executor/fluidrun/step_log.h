@@ -9,9 +9,9 @@
 
 namespace fluid {
 
-/// A text file for appending, which other processes may read meanwhile. Appends each line with one
-/// write(), and removes a partly written line. Functions throw UserError, with the path and the
-/// reason, if a system call fails.
+/// An append-only text file that other processes may read at the same time. Appends each line with
+/// one write(). If the write fails midway, removes the part of the line that was written. Functions
+/// throw UserError, with the path and the reason, if a system call fails.
 class LineFile {
  public:
   /// Opens the file, or creates it. Keeps the contents of an existing file.
@@ -19,7 +19,7 @@ class LineFile {
   ~LineFile();
   LineFile(const LineFile&) = delete;
 
-  /// Truncates the file to its first `bytes`. Does nothing for a pipe or a device file.
+  /// Truncates the file to its first `bytes` bytes. Does nothing for a pipe or a device file.
   void truncate(int64_t bytes);
   /// Appends `line` and a line feed.
   void append(std::string_view line);
@@ -44,7 +44,8 @@ class StepLog {
   void truncate_after(int64_t last_step, int64_t last_epoch);
 
   void append(const StepEvent& step);
-  /// Appends a line for the validation of the epoch, if there was one, and a line for the epoch.
+  /// Appends a line for the validation of the epoch, if there was one, and then a line for the
+  /// epoch.
   void append(const EpochEvent& epoch);
 
   /// Throws UserError if a write to the log failed.

@@ -35,7 +35,7 @@ struct LayerRow {
   int64_t saved_bytes = 0;
 };
 
-/// Total number of elements and bytes of some variables.
+/// The total element count and byte count of several variables.
 struct VariableSize {
   int64_t elements = 0, bytes = 0;
 };

@@ -105,14 +105,15 @@ bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tol
 
 namespace {
 
-/// Number of elements in a row of a tensor: one index of its first dimension. A scalar has one row.
+/// Number of elements in a row. A row is the part of a tensor at one index of the first dimension.
+/// A scalar has one row.
 int64_t row_elements(const Tensor& value) {
   const int64_t rows = value.shape().empty() ? 1 : value.shape()[0];
   return rows == 0 ? 0 : value.numel() / rows;
 }
 
-/// Appends to the CSV header the column names of an output: ",prob.0,prob.1", or ",prob" for one
-/// element per row.
+/// Appends the column names of an output to the CSV header: ",prob.0,prob.1", or ",prob" if a row
+/// has one element.
 void append_names(std::string& csv, const std::string& name, int64_t width) {
   for (int64_t i = 0; i < width; ++i) {
     csv += "," + csv_field(width == 1 ? name : fmt::format("{}.{}", name, i));
@@ -130,13 +131,14 @@ const ir::Output* find_output(const Program& program, const std::string& name) {
   return found == outputs.end() ? nullptr : &*found;
 }
 
-/// Throws UserError unless `name` is among `rows`, the computed outputs with one row per sample.
+/// Throws UserError unless `name` is among `row_outputs`, the computed outputs with one row per
+/// sample.
 void check_row_output(const std::string& name, const Program& program,
-                      const std::vector<std::string>& rows) {
-  if (std::ranges::find(rows, name) != rows.end()) return;
+                      const std::vector<std::string>& row_outputs) {
+  if (std::ranges::find(row_outputs, name) != row_outputs.end()) return;
   const ir::Output* output = find_output(program, name);
   if (output == nullptr) {
-    throw UserError("no output '" + name + "'" + did_you_mean(name, rows));
+    throw UserError("no output '" + name + "'" + did_you_mean(name, row_outputs));
   }
   const std::vector<std::string> all = per_sample_outputs(program);
   if (std::ranges::find(all, name) != all.end()) {
@@ -183,9 +185,10 @@ OutputFile::OutputFile(const std::string& text) : path_(text) {
   check_writable(path_);
 }
 
-void OutputFile::select_outputs(const Program& program, const std::vector<std::string>& rows) {
-  for (const std::string& name : names_) check_row_output(name, program, rows);
-  if (names_.empty()) names_ = rows;
+void OutputFile::select_outputs(const Program& program,
+                                const std::vector<std::string>& row_outputs) {
+  for (const std::string& name : names_) check_row_output(name, program, row_outputs);
+  if (names_.empty()) names_ = row_outputs;
   if (format_ == FileFormat::csv || names_.size() == 1) return;
   std::string list;
   for (const std::string& name : names_) list += (list.empty() ? "'" : ", '") + name + "'";

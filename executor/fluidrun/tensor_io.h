@@ -33,8 +33,8 @@ bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tol
 
 enum class FileFormat : uint8_t { npy, csv };
 
-/// The file format for the extension of `path`; npy without an extension, as for a pipe. Throws
-/// UserError for another extension.
+/// The file format for the extension of `path`. A path without an extension, such as a pipe, gives
+/// npy. Throws UserError for another extension.
 FileFormat format_of(const std::string& path);
 
 /// Writes a tensor atomically, in the format for the extension of `path`. A CSV file has a header
@@ -50,10 +50,10 @@ class OutputFile {
   /// NAME=@FILE for one output. Throws UserError for other text, and if the file is not writable.
   explicit OutputFile(const std::string& text);
 
-  /// Selects the outputs to write. `rows`: the computed outputs with one row per sample. Throws
-  /// UserError if the output in NAME=@FILE is not among `rows`, and for several outputs in a .npy
-  /// file.
-  void select_outputs(const Program& program, const std::vector<std::string>& rows);
+  /// Selects the outputs to write. `row_outputs`: the computed outputs with one row per sample.
+  /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
+  /// outputs in a .npy file.
+  void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
   /// Appends the rows of a batch. `first`: index in `data` of the first sample of the batch.
   void append(const OutputViews& outputs, const Dataset& data, int64_t first);
   void write() const;
@@ -67,7 +67,7 @@ class OutputFile {
   /// Names of the outputs to write; empty: all with one row per sample.
   std::vector<std::string> names_;
   std::string bytes_;           ///< .npy: elements of the collected rows; .csv: the text
-  std::vector<int64_t> shape_;  ///< .npy: shape of the collected rows together
+  std::vector<int64_t> shape_;  ///< .npy: shape of the tensor of all collected rows
   DType dtype_ = DType::f32;
 };
 

@@ -52,7 +52,7 @@ struct PreparedTraining {
   const Executor& executor;
   const TrainFlags& flags;
   const World& world;
-  /// Reader of the training data, then of the validation data, if any.
+  /// Readers of the training data and of the validation data, if any, in this order.
   std::vector<const Reader*> readers;
   ResidentMemory before;  ///< measured before the program was loaded
   ResidentMemory opened;  ///< measured after the training data was opened
@@ -261,7 +261,7 @@ int train(const TrainFlags& flags) {
     if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
   }
   std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
-  std::signal(SIGUSR1, SIG_IGN);  // restored at exit: a late SIGUSR1 has no effect
+  std::signal(SIGUSR1, SIG_IGN);  // restored at exit, so that a late SIGUSR1 is ignored
   static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
   Training(flags).run();
   return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Number of polls without a pause, before polls that sleep for kPause.
+/// Number of polls without a pause. After these, each poll is followed by a sleep of kPause.
 constexpr int kBusyPolls = 200;
 constexpr std::chrono::microseconds kPause{20};
 /// Time-out of a step that was in flight when an earlier step was rejected. It is short because
@@ -37,7 +37,7 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
       stream_(gpu_->gpu.create_stream()),
       queued_(gpu_->gpu.create_event()),
       done_(gpu_->gpu.create_event()) {
-  peers_.control->barrier(peers_.rendezvous_timeout);
+  peers_.host_communicator->barrier(peers_.rendezvous_timeout);
   check_distinct_gpus();
   gpu_->ledger.measure("communicator", [&] {
     connect_ranks();
@@ -45,8 +45,8 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
   });
 }
 
-/// Throws UserError if two ranks have the same GPU. All-gathers the GPUs' UUIDs in a bucket, in
-/// which the shard of each rank is one cache line that holds the UUID of its GPU.
+/// Throws UserError if two ranks have the same GPU. All-gathers the UUIDs of the ranks' GPUs. The
+/// shard of each rank is one cache line, which starts with the UUID.
 void GpuCollectives::check_distinct_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);
@@ -59,7 +59,7 @@ void GpuCollectives::check_distinct_gpus() {
   FluidGpuUuid own = {};
   check_gpu(gpu_->gpu.table(), gpu_->gpu.table().uuid(gpu_->gpu.get(), &own), gpu_->gpu.get());
   std::memcpy(&lines[static_cast<size_t>(world.rank) * kBucketLine], &own, sizeof own);
-  peers_.control->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
+  peers_.host_communicator->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
   for (size_t rank = 1; rank < size; ++rank) {
     for (size_t other = 0; other < rank; ++other) {
       if (uuid_at(rank) != uuid_at(other)) continue;
@@ -75,7 +75,7 @@ void GpuCollectives::connect_ranks() {
   const FluidGpuTable& table = gpu_->gpu.table();
   FluidGpuUniqueId unique_id = {};
   if (peers_.world.rank == 0) check_gpu(table, table.unique_id(&unique_id), gpu_->gpu.get());
-  peers_.control->broadcast(&unique_id, sizeof unique_id, 0);
+  peers_.host_communicator->broadcast(&unique_id, sizeof unique_id, 0);
   begin_collective("the rendezvous of GPUs");
   FluidGpuCommunicator* made = nullptr;
   const FluidGpuResult result = table.communicator_create(
@@ -144,7 +144,7 @@ void GpuCollectives::start(size_t index, const CollectiveRole& role, void* data,
         break;
     }
   }
-  // Zeroes the other ranks' shards, which the CPU's reduce-scatter zeroes too.
+  // Zeroes the shards of the other ranks, as the CPU's reduce-scatter does.
   if (role.kind == CollectiveKind::reduce_scatter) {
     auto* bytes = static_cast<std::byte*>(data);
     const int64_t size = size_of(dtype);
@@ -163,7 +163,7 @@ void GpuCollectives::stream_wait(size_t count) {
 
 StartedCollective GpuCollectives::begin_collective(const char* name) {
   if (!failure_.empty()) throw DeviceError(failure_);
-  last_ = {name, peers_.control->begin_collective()};
+  last_ = {name, peers_.host_communicator->begin_collective()};
   return last_;
 }
 
@@ -185,8 +185,8 @@ void GpuCollectives::synchronize(const StartedCollective& started, const GpuEven
        });
 }
 
-/// Waits on the host until the last non-blocking NCCL call is complete. `result`: what the call
-/// returned.
+/// Waits on the host until the last non-blocking NCCL call is complete. `result`: the result that
+/// this call returned.
 void GpuCollectives::wait_until_complete(FluidGpuResult result) {
   const FluidGpuTable& table = gpu_->gpu.table();
   if (result != fluid_gpu_ok) fail(last_, table.error());
@@ -234,12 +234,12 @@ void GpuCollectives::disable() {
 /// Aborts the communicator, then throws a DeviceError that names the rank at fault. Aborts first,
 /// because finding the rank at fault takes time. After disable(), no rank is at fault.
 void GpuCollectives::fail(const StartedCollective& started, const std::string& reason) {
-  // Copied because abort() overwrites the error message to which `reason` may refer.
+  // Copies `reason`, because abort() overwrites the error message to which it may refer.
   const std::string why = reason;
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);
   try {
-    peers_.control->throw_failure(started.name, started.sequence, why);
+    peers_.host_communicator->throw_failure(started.name, started.sequence, why);
   } catch (const DeviceError& e) {
     failure_ = e.what();
   }

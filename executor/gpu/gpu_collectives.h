@@ -12,12 +12,13 @@
 
 namespace fluid {
 
-/// The ranks that take part in the collectives of GPUs, one GPU per rank, and the time-outs.
+/// The ranks whose GPUs take part in collectives, one GPU per rank, and the time-outs of the
+/// collectives.
 struct GpuPeers {
   World world = {};
   /// Host communicator between the ranks' processes; null if there are no other ranks.
-  Communicator* control = nullptr;
-  std::chrono::milliseconds timeout{60'000};  ///< time-out of a step, from its start on all ranks
+  Communicator* host_communicator = nullptr;
+  std::chrono::milliseconds timeout{60'000};  ///< time-out of waiting for the end of a step
   /// Time-out of the rendezvous and of starting an NCCL call.
   std::chrono::milliseconds rendezvous_timeout{300'000};
 };

@@ -45,7 +45,7 @@ class GpuDevice : public Device {
                    cache_of(options),
                    options.tuning_record}),
         feeds_(std::make_shared<const GpuFeeds>(gpu_)) {
-    if (options.peers.control == nullptr) return;
+    if (options.peers.host_communicator == nullptr) return;
     collectives_ = std::make_shared<GpuCollectives>(gpu_, options.peers);
   }
 

@@ -17,14 +17,15 @@ struct GpuDeviceOptions {
   /// Folder of cached cubins and chosen algorithms; empty: no cache on disk.
   std::string cache_dir = {};
   GpuLibraries libraries = {};
-  bool tune = true;  ///< choose library algorithms by timing; ignored without cache_dir
+  /// Whether to choose library algorithms by timing; ignored if cache_dir is empty.
+  bool tune = true;
   /// The tuning choices of an earlier run, from Device::tuning_record().
   std::map<std::string, std::string> tuning_record = {};
   GpuPeers peers = {};
 };
 
 /// Creates a Device for a GPU. `table` must outlive the Device. Throws DeviceError when the GPU
-/// cannot be opened. If `options.peers.control` is not null, the call is collective.
+/// cannot be opened. If `options.peers.host_communicator` is not null, the call is collective.
 std::unique_ptr<Device> gpu_device(const FluidGpuTable& table, const GpuDeviceOptions& options);
 
 }  // namespace fluid

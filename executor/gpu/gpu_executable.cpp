@@ -45,8 +45,8 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   results_.emplace(gpu_, plan, step_list_.error_operands, step_list_.error_sync.has_value());
 }
 
-/// Queues the all-reduce of the rejection flag if its place is before call `call`. Queues nothing
-/// in a watched step, which runs no collectives.
+/// Queues the all-reduce of the rejection flag if it belongs directly before call `call`. Queues
+/// nothing in a watched step, which runs no collectives.
 void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
   if (!step_list_.error_sync || call != step_list_.error_sync_before || observer_) return;
   collectives_->start(*step_list_.error_sync, {.elements = 1}, memory_.rejection_flag, f64);
@@ -54,14 +54,14 @@ void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
 
 /// Loads the generated kernels of all calls together, so that new kernels form one module.
 void GpuExecutable::load_kernels(GpuKernels& kernels) {
-  std::vector<kir::Kernel> passes;
+  std::vector<kir::Kernel> generated;
   for (const GpuCall& call : step_list_.calls) {
-    for (const GpuKernelLaunch& pass : call.passes) passes.push_back(pass.kernel);
+    for (const GpuKernelLaunch& launch : call.launches) generated.push_back(launch.kernel);
   }
-  const std::vector<LoadedKernel> loaded = kernels.load(passes);
+  const std::vector<LoadedKernel> loaded = kernels.load(generated);
   auto next = loaded.begin();
   for (GpuCall& call : step_list_.calls) {
-    for (GpuKernelLaunch& pass : call.passes) pass.loaded = *next++;
+    for (GpuKernelLaunch& launch : call.launches) launch.loaded = *next++;
   }
 }
 
@@ -157,18 +157,19 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ad
     return gpu_->gpu.execute_plan(gpu_->stream, call.gpu_plan,
                                   call.library->operands(addresses, addresses.back()));
   }
-  if (call.passes.empty()) {
+  if (call.launches.empty()) {
     return gpu_->gpu.copy(gpu_->stream, addresses[1], addresses[0], call.copy_bytes);
   }
   const bool watched = static_cast<bool>(observer_);
-  for (const GpuKernelLaunch& pass : call.passes) {
+  for (const GpuKernelLaunch& launch : call.launches) {
     std::vector<void*> kernel_addresses = addresses;
-    if (pass.kind == GpuKernelLaunch::Kind::rejection) kernel_addresses = {results_->error_words()};
-    if (pass.kind != GpuKernelLaunch::Kind::plain)
+    if (launch.kind == GpuKernelLaunch::Kind::rejection)
+      kernel_addresses = {results_->error_words()};
+    if (launch.kind != GpuKernelLaunch::Kind::plain)
       kernel_addresses.push_back(memory_.rejection_flag);
-    if (pass.waits_for_error_sync && !watched)
+    if (launch.waits_for_error_sync && !watched)
       collectives_->stream_wait(*step_list_.error_sync + 1);
-    launch_kernel(pass.loaded, kernel_addresses);
+    launch_kernel(launch.loaded, kernel_addresses);
   }
 }
 
@@ -221,7 +222,7 @@ StepStatus GpuExecutable::finish(int outputs) {
       "another rank rejected its data and reports the error: no rank applied the step");
 }
 
-std::vector<const ir::Op*> GpuExecutable::calls() const {
+std::vector<const ir::Op*> GpuExecutable::call_ops() const {
   std::vector<const ir::Op*> ops;
   for (const GpuCall& call : step_list_.calls) ops.push_back(call.op);
   return ops;
@@ -246,8 +247,8 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
   return copies;
 }
 
-/// Runs the calls one by one without the graph. Skips collectives and calls that depend on them.
-/// Calls the observer before and after each call.
+/// Runs the calls one by one, without a CUDA graph. Skips collectives and the calls that depend on
+/// them. Calls the observer before and after each call.
 StepStatus GpuExecutable::run_watched(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
@@ -281,9 +282,9 @@ StepStatus GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   return status;
 }
 
-/// The buffers on which the library's algorithms for a call are run: operands, results and
-/// workspace. Where possible, transient memory replaces the buffers of variables, so that the
-/// variables keep their values.
+/// Returns the buffers on which the library's algorithms for a call are tried: operands, results
+/// and workspace. Where possible, the buffer of a variable is replaced by transient memory, so that
+/// the variable keeps its value.
 std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
                                                       const std::vector<void*>& addresses) const {
   std::vector<int64_t> bytes;

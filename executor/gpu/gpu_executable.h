@@ -30,13 +30,13 @@ class GpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int outputs) override;
-  std::vector<const ir::Op*> calls() const override;
+  std::vector<const ir::Op*> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
 
  private:
-  /// Index of the call, index of its buffer -> device address.
+  /// Device addresses by index of the call, then by index of the buffer within the call.
   using Buffers = std::vector<std::vector<void*>>;
-  using Graphs = std::array<GpuGraph, 4>;  ///< one CUDA graph per index_of(slots)
+  using Graphs = std::array<GpuGraph, 4>;  ///< CUDA graphs by index_of(slots)
 
   void all_reduce_rejection_flag(size_t call) const;
   void join_collectives() const;
@@ -62,7 +62,7 @@ class GpuExecutable : public Executable {
   std::shared_ptr<const OpenGpu> gpu_;
   GpuAlgorithmSelector& selector_;
   std::shared_ptr<GpuCollectives> collectives_;
-  /// Output slot -> the step in flight that writes it.
+  /// The steps in flight, by output slot.
   std::array<StartedCollective, 2> started_steps_;
   GpuStepList step_list_;
   std::shared_ptr<const GpuFeeds> feed_copier_;

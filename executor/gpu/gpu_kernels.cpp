@@ -13,7 +13,7 @@ namespace {
 /// differ only in name share an entry.
 std::string entry_name(kir::Kernel kernel) {
   kernel.name.clear();
-  return "k" + ObjectCache::key_of(kir::print(kernel));
+  return "k" + ObjectCache::hash_digits(kir::print(kernel));
 }
 
 }  // namespace
@@ -53,16 +53,16 @@ void GpuKernels::load_module(const NamedKernels& kernels) {
   for (const auto& [name, kernel] : kernels) ordered.push_back(kernel);
   const std::string code = gpu_->gpu.assemble(compile_ptx(ordered, arch_).ptx);
   add_module(code, kernels);
-  cache_.put(key, code);
+  cache_.store(key, code);
   cache_.evict();
   report_.kernels += count;
 }
 
 std::string GpuKernels::key_of(const NamedKernels& kernels) const {
   std::string content =
-      fmt::format("{}, {}, assembler {}\n", arch_, emit::code_version(), assembler_);
+      fmt::format("{}, {}, assembler {}\n", arch_, emit::code_generator_version(), assembler_);
   for (const auto& [name, kernel] : kernels) content += name + "\n";
-  return "k" + ObjectCache::key_of(content);
+  return "k" + ObjectCache::hash_digits(content);
 }
 
 void GpuKernels::add_module(const std::string& code, const NamedKernels& kernels) {

@@ -32,7 +32,7 @@ std::unique_ptr<std::byte[]> allocate_pageable(int64_t bytes) {
 
 GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions)
     : PlaceMemory(regions), gpu_(std::move(gpu)) {
-  host_slots_ = gpu_->gpu.allocate_host(std::max(regions.slots(), kCellBytes));
+  host_slots_ = gpu_->gpu.allocate_host(std::max(regions.slot_bytes(), kCellBytes));
   rejection_flag_ = gpu_->gpu.allocate(sizeof(int64_t));
   reports_ = gpu_->gpu.allocate_host(2 * sizeof(StepReport));
   staging_ = gpu_->gpu.allocate_host(kStagingBytes);
@@ -45,8 +45,8 @@ GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions
 /// Allocates the arena, and fills the arena with zeros.
 void GpuPlaceMemory::allocate_arena() {
   // Allocates at least one cell: allocating 0 bytes yields a null address.
-  arena_ = gpu_->gpu.allocate(std::max(regions().total(), kCellBytes));
-  gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions().total());
+  arena_ = gpu_->gpu.allocate(std::max(regions().total_bytes(), kCellBytes));
+  gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions().total_bytes());
   // Waits for the fill, because other streams write to the arena.
   gpu_->gpu.synchronize(gpu_->stream);
   memory_ = region_addresses(arena_.data(), regions());

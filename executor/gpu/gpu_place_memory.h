@@ -13,8 +13,8 @@ namespace fluid {
 class GpuPlaceMemory : public PlaceMemory {
  public:
   GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions);
-  int64_t resident_bytes() const override { return regions().total(); }
-  bool is_host() const override { return false; }
+  int64_t resident_bytes() const override { return regions().total_bytes(); }
+  bool is_host_accessible() const override { return false; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int slot, int64_t offset, int64_t bytes) const override;

@@ -18,13 +18,13 @@ bool lowers_to(const ir::Op& op) {
 GpuCall generated_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelCache& memo,
                        std::vector<std::pair<const ir::Op*, int>>& error_operands) {
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
-  const KernelCache::Kernels& passes = memo.kernels_of(op);
+  const KernelCache::Kernels& kernels = memo.kernels_of(op);
   GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
-  call.updates = updates_variables(op, call.refs);
-  for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
-  const std::vector<kir::Buffer>& buffers = passes.front().buffers;
+  call.updates_variables = updates_variables(op, call.refs);
+  for (const kir::Kernel& kernel : kernels) call.launches.push_back({kernel});
+  const std::vector<kir::Buffer>& buffers = kernels.front().buffers;
   check(batch <= max_batch(buffers), "the batch exceeds the range of the kernel's indices");
-  const ScratchLayout scratch = scratch_layout(passes.front(), batch);
+  const ScratchLayout scratch = scratch_layout(kernels.front(), batch);
   const int64_t begin = workspace_offset_of(plan, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
   if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
@@ -56,30 +56,30 @@ GpuCall collective_call(ir::Op& op, const MemoryPlan& plan, size_t index) {
 
 /// Sets, for each call, the number of collectives that the call waits for.
 void link_calls(std::vector<GpuCall>& calls) {
-  std::vector<LinkedCall> linked;
+  std::vector<CallWithRole> linked;
   for (GpuCall& call : calls) linked.push_back({call.op, &call.collective});
-  link_collectives(linked);
+  complete_collective_roles(linked);
 }
 
-/// Makes all kernels that write variables test the rejection flag. Appends the kernel that sets the
-/// rejection flag to the last call that has error words. In a call that both checks data and writes
-/// variables, only the last kernel writes variables, and the rejection flag is set just before this
-/// kernel.
+/// Makes all kernels that write variables test the rejection flag. The kernel that sets the flag is
+/// appended to the last call that has error words. In a call that both checks data and writes
+/// variables, only the last kernel writes variables, and the flag is set just before that kernel.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuKernelLaunch::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());
   const auto last =
       std::find_if(list.calls.rbegin(), list.calls.rend(), std::mem_fn(&GpuCall::has_error_words));
   for (auto call = list.calls.begin(); call != list.calls.end(); ++call) {
-    auto& passes = call->passes;
-    if (call->copy_bytes > 0 && call->updates) passes.push_back({copy_kernel(call->copy_bytes)});
-    auto updates = call->updates ? passes.begin() : passes.end();
-    if (call->updates && call->has_error_words()) updates = passes.end() - 1;
-    for (auto pass = updates; pass != passes.end(); ++pass) {
-      *pass = {skip_if_rejected(std::move(pass->kernel)), Kind::guarded};
+    auto& launches = call->launches;
+    if (call->copy_bytes > 0 && call->updates_variables)
+      launches.push_back({copy_kernel(call->copy_bytes)});
+    auto updates = call->updates_variables ? launches.begin() : launches.end();
+    if (call->updates_variables && call->has_error_words()) updates = launches.end() - 1;
+    for (auto launch = updates; launch != launches.end(); ++launch) {
+      *launch = {skip_if_rejected(std::move(launch->kernel)), Kind::guarded};
     }
-    if (call + 1 == last.base() || (call->updates && call->has_error_words())) {
-      passes.insert(updates, {error_flag_kernel(count), Kind::rejection});
+    if (call + 1 == last.base() || (call->updates_variables && call->has_error_words())) {
+      launches.insert(updates, {error_flag_kernel(count), Kind::rejection});
     }
   }
 }
@@ -97,11 +97,11 @@ void insert_error_sync(GpuStepList& list, size_t collectives_before) {
   }
   bool found_first = false;
   for (size_t i = 0; i < list.calls.size(); ++i) {
-    for (GpuKernelLaunch& pass : list.calls[i].passes) {
-      if (pass.kind != GpuKernelLaunch::Kind::guarded) continue;
+    for (GpuKernelLaunch& launch : list.calls[i].launches) {
+      if (launch.kind != GpuKernelLaunch::Kind::guarded) continue;
       check(i >= list.error_sync_before,
             "a variable is written before ranks exchange their error words");
-      pass.waits_for_error_sync = !std::exchange(found_first, true);
+      launch.waits_for_error_sync = !std::exchange(found_first, true);
     }
   }
 }
@@ -127,7 +127,7 @@ GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, in
       list.calls.push_back({.op = op.get(),
                             .copy_bytes = copy->bytes,
                             .refs = {copy->from, copy->to},
-                            .updates = copy->updates_variable});
+                            .updates_variables = copy->updates_variable});
     }
   }
   link_calls(list.calls);

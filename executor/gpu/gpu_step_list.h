@@ -32,7 +32,7 @@ struct GpuKernelLaunch {
 /// buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
-  std::vector<GpuKernelLaunch> passes;
+  std::vector<GpuKernelLaunch> launches;
   std::optional<GpuLibraryCall> library = {};
   GpuPlan gpu_plan = {};  ///< plan of the library call; set by GpuExecutable::bind()
   int revision = 0;       ///< GpuAlgorithmSelector::revision() when gpu_plan was created
@@ -41,7 +41,7 @@ struct GpuCall {
   /// Index of the collective in queueing order, not counting error_sync.
   size_t collective_index = 0;
   std::vector<BufferRef> refs;
-  bool updates = false;  ///< whether the call writes variables
+  bool updates_variables = false;  ///< whether the call writes variables
 
   bool has_error_words() const { return !refs.empty() && refs.back().error_word >= 0; }
 };
@@ -52,16 +52,17 @@ struct GpuCall {
 /// rank rejects updates no variable on any rank.
 struct GpuStepList {
   std::vector<GpuCall> calls;
-  /// Index of a pair of error words -> the op, and the index of its operand, that the pair reports.
+  /// The checked operand of each pair of error words: its op, and its index among the op's
+  /// operands.
   std::vector<std::pair<const ir::Op*, int>> error_operands = {};
   size_t collective_count = 0;  ///< number of collectives, not counting error_sync
-  /// Index, for GpuCollectives::start(), of the all-reduce of the rejection flag; nullopt if the
-  /// step has no such all-reduce.
+  /// The index by which GpuCollectives::start() identifies the all-reduce of the rejection flag;
+  /// nullopt if the step has no such all-reduce.
   std::optional<size_t> error_sync = {};
   size_t error_sync_before = 0;  ///< index of the call before which error_sync is queued
 };
 
-/// Builds the step list of a program on which all passes have run. `tf32`: f32 matmuls and
+/// Builds the step list of a program on which all passes have run. `tf32`: whether f32 matmuls and
 /// convolutions may round their operands to TF32.
 GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
                           bool tf32, KernelCache& memo);

@@ -14,13 +14,13 @@ namespace fluid {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
-/// Fixed time of a library kernel: its prologue and epilogue.
+/// Fixed overhead of a library kernel in seconds, for its prologue and epilogue.
 constexpr double kLibrarySeconds = 2e-6;
 /// Fraction of the peak FLOP/s that library kernels reach on large tensors.
 constexpr double kLibraryEfficiency = 0.7;
 /// Fraction of the peak FLOP/s that generated kernels reach.
 constexpr double kGeneratedEfficiency = 0.2;
-/// Tensor-core kernels pad the channels of half-precision tensors to a multiple of this number.
+/// Tensor-core kernels pad the number of channels of half-precision tensors to a multiple of this.
 constexpr int64_t kChannelMultiple = 8;
 /// Assumed FLOP/s if the driver does not report the clock rate.
 constexpr double kUnknownRate = 1e13;
@@ -30,8 +30,8 @@ double memory_rate_of(const FluidGpuDescription& gpu) {
   return 2e3 * static_cast<double>(gpu.memory_clock_khz) * gpu.memory_bus_bits / 8;
 }
 
-/// Peak FLOP/s in f32: one FMA per CUDA core and clock cycle in each SM (CUDA C++ Programming
-/// Guide, throughput of native arithmetic instructions).
+/// Peak FLOP/s in f32. Each CUDA core executes one FMA per clock cycle (CUDA C++ Programming Guide,
+/// throughput of native arithmetic instructions).
 double f32_rate_of(const FluidGpuDescription& gpu) {
   const int lanes = gpu.major == 8 && gpu.minor == 0 ? 64 : 128;
   return 2e3 * lanes * gpu.multiprocessors * static_cast<double>(gpu.clock_khz);
@@ -62,15 +62,15 @@ double bytes_of(const ir::Op& op) {
   return bytes;
 }
 
-bool adds(const GpuTask& task) {
-  return std::visit([](const auto& t) { return t.adds != 0; }, task);
+bool has_addend(const GpuTask& task) {
+  return std::visit([](const auto& t) { return t.has_addend != 0; }, task);
 }
 
 bool has_relu(const GpuTask& task) {
   return std::visit([](const auto& t) { return t.relu != 0; }, task);
 }
 
-/// Fraction of a padded convolution's multiplications that do not involve padding of channels or
+/// Fraction of the multiplications that are useful when a convolution pads its channels and
 /// filters.
 double channel_utilization(const FluidGpuConvolution& c) {
   if (c.dtype == fluid_gpu_f32) return 1;
@@ -99,8 +99,8 @@ double GpuTarget::f32_matmul_rate() const {
   return libraries_.tf32 ? half_matmul_rate_ / 2 : f32_rate_;
 }
 
-/// Predicted time of a kernel that computes `flops` at `efficiency` times the peak `rate` in
-/// FLOP/s, and that reads and writes `bytes` bytes.
+/// Predicted time of a kernel in seconds. The kernel executes `flops` operations at `efficiency`
+/// times the peak `rate` in FLOP/s, and reads and writes `bytes` bytes.
 double GpuTarget::kernel_seconds(double flops, double efficiency, double rate, double bytes) const {
   const double memory_seconds = memory_rate_ > 0 ? bytes / memory_rate_ : 0;
   return kLaunchSeconds +
@@ -117,7 +117,7 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
 double GpuTarget::library_seconds(const ir::Op& op, const GpuTask& task) const {
   const double rate = is_half(op.operands[0].dtype()) ? half_matmul_rate_ : f32_matmul_rate();
   double bytes = bytes_of(op), efficiency = kLibraryEfficiency, conversion = 0;
-  if (adds(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
+  if (has_addend(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
   if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {
     efficiency *= channel_utilization(*convolution);
     for (const double bytes_converted : layout_conversion_bytes(*convolution)) {
@@ -140,7 +140,8 @@ bool GpuTarget::is_rejected(const GpuTask& task, std::string_view kernel) const 
   return why.has_value();
 }
 
-std::vector<KernelCandidate> GpuTarget::candidates(const ir::Op& op, const Chain& epilogue) const {
+std::vector<KernelCandidate> GpuTarget::candidates(const ir::Op& op,
+                                                   const EpilogueOps& epilogue) const {
   std::optional<GpuTask> task;
   std::string_view kernel = kGpuMatmulKernel;
   if (const auto product = gpu_matmul(op, epilogue, 1)) {
@@ -157,7 +158,7 @@ std::vector<KernelCandidate> GpuTarget::candidates(const ir::Op& op, const Chain
            .seconds = library_seconds(op, *task),
            .workspace = planned_workspace(workspace_for(*task, max_workspace())),
            .propagates_nan = !has_relu(*task),
-           .overwrites_addend = adds(*task),
+           .overwrites_addend = has_addend(*task),
            .operands = {op.operands[0].type().layout, op.operands[1].type().layout},
            .results = {last.results[0].type.layout}}};
 }

@@ -14,17 +14,18 @@ namespace fluid {
 /// that GPU libraries can compute. All other ops are compiled to generated kernels.
 class GpuTarget : public Target {
  public:
-  /// Function that returns the recorded reason why the library has no algorithm for a task; nullopt
-  /// if no rejection is recorded.
+  /// Function that returns the recorded reason why the library has no algorithm for a task. Returns
+  /// nullopt if no rejection is recorded.
   using RejectionReason = std::function<std::optional<std::string>(const GpuTask&)>;
 
   explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},
                      RejectionReason rejection_reason = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
-  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override;
+  std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                          const EpilogueOps& epilogue) const override;
   // Library kernels do not test the rejection flag.
-  bool libraries_may_update() const override { return false; }
+  bool libraries_may_write_variables() const override { return false; }
   bool repeats_kernels() const override { return true; }
   int feed_slots() const override { return 2; }
   double generated_seconds(const ir::Op& op) const override;

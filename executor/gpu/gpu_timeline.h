@@ -15,20 +15,20 @@ struct GpuEventPair {
   GpuEvent begin, end;
 };
 
-/// Times the calls of a step by timing events captured in its CUDA graph, so that the host does not
-/// affect the times. The time of a call starts when the previous call on the steps' stream ends,
-/// and includes waiting for the all-reduce of the rejection flag.
+/// Measures the time of each call of a step with timing events in the step's CUDA graph, so that
+/// the host does not affect the times. The time of a call starts when the previous call on the
+/// steps' stream ends. It includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
-  /// `calls`: for each call of the step, its role in collectives.
+  /// `calls`: the role of each call of the step in collectives.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
   // The record functions below record events on the steps' stream. They are called in this order.
   void record_step_begin() const { record(begin_); }
-  /// Call after the wait for the collectives whose results call `call` reads.
+  /// Must be called after the wait for the collectives whose results the call reads.
   void record_wait_end(size_t call) const { record(events_[call].wait_end); }
   void record_call_end(size_t call) const { record(events_[call].call_end); }
-  /// Call after the wait for all remaining collectives.
+  /// Must be called after the wait for all remaining collectives.
   void record_step_end() const {
     if (end_) record(end_);
   }
@@ -36,7 +36,8 @@ class GpuTimeline {
   /// The events that the caller records before and after a collective, on the collectives' stream.
   const GpuEventPair& collective_span(size_t call) const { return events_[call].collective; }
 
-  /// Stores the times of a completed step in `times`. `begin`: when the step began, by clock_ns().
+  /// Stores the times of a completed step in `times`. `begin`: the start time of the step by
+  /// clock_ns().
   void read(int64_t begin, RunTimes& times) const;
 
  private:

@@ -28,8 +28,8 @@ class GpuFeeds {
   explicit GpuFeeds(std::shared_ptr<const OpenGpu> gpu);
 
   /// Queues a copy of feed slot `slot` from the host to the GPU. The copy waits for the last step
-  /// that reads this slot on the GPU. Steps queued after the copy wait for the copy. The host must
-  /// not change the host's slot until a step queued after the copy is complete.
+  /// that reads this slot on the GPU. Steps queued later wait for the copy. Until one of these
+  /// steps is complete, the host must not change the slot in host memory.
   void copy(const MemoryAddresses& memory, int slot, std::span<const ByteRange> feeds) const;
   /// Records that the last queued step reads feed slot `slot`: later copies to this slot wait for
   /// the step.
@@ -38,7 +38,7 @@ class GpuFeeds {
  private:
   std::shared_ptr<const OpenGpu> gpu_;
   GpuStream stream_;
-  /// Feed slot -> events after its last copy, and after the last step that reads it.
+  /// Events by feed slot: after the last copy to the slot, and after the last step that reads it.
   std::array<GpuEvent, 2> copied_, read_;
 };
 

@@ -82,8 +82,8 @@ Library load(const std::string& path) {
 
 std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
   if (versions.driver == 0) return "no NVIDIA driver is installed, or this container sees none";
-  // Only the major versions are compared: a driver also runs newer minor versions of its CUDA major
-  // version.
+  // Compares only the major versions, because a driver also runs newer minor versions of its own
+  // CUDA major version.
   if (versions.driver / 1000 < versions.runtime / 1000) {
     return fmt::format("the NVIDIA driver is too old: it runs CUDA {}, {} is needed",
                        cuda_version(versions.driver), cuda_version(versions.runtime));

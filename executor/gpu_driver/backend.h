@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// Advice to the user in the error message for a GPU with too little free memory for a CUDA
-/// context.
+/// Advice to the user when a GPU has too little free memory for a CUDA context. It is part of the
+/// error message.
 inline constexpr const char* kNoContextAdvice =
     "its context needs memory: free GPU memory, or choose another GPU by CUDA_VISIBLE_DEVICES";
 
@@ -22,16 +22,17 @@ struct GpuBackend {
   bool hidden = false;             ///< whether CUDA_VISIBLE_DEVICES explicitly hides all GPUs
 };
 
-/// Loads the GPU library `path`, which stays loaded, and counts the GPUs. An empty path searches
-/// for libfluid_cuda.so beside libfluid.so and the program, in the program's lib and ../lib, and on
-/// dlopen's search path.
+/// Loads the GPU library `path`, and counts the GPUs. The library stays loaded. If `path` is empty,
+/// searches for libfluid_cuda.so beside libfluid.so, beside the program, in the program's lib and
+/// ../lib, and on dlopen's search path.
 GpuBackend find_gpus(const std::string& path);
 
 /// Whether GPUs may exist: a GPU driver is visible, or $FLUID_GPU_LIBRARY names a library. Cheaper
 /// than find_gpus().
 bool may_have_gpus();
 
-/// Returns find_gpus() for the path in $FLUID_GPU_LIBRARY, computed once per process.
+/// Returns the result of find_gpus() for the path in $FLUID_GPU_LIBRARY. Calls find_gpus() once per
+/// process.
 const GpuBackend& gpu_backend();
 
 /// Indices of the GPUs with a supported architecture. Creates no CUDA context, and so uses no GPU
@@ -46,8 +47,8 @@ FluidGpuDescription describe_gpu(const GpuBackend& backend, int device);
 /// Returns why a GPU is not supported, or "" if it is supported.
 std::string unsupported_reason(const FluidGpuDescription& gpu);
 
-/// Checks that GPU `device` is supported, and returns the function table by which to open the GPU.
-/// Throws as describe_gpu() does, and DeviceError when the GPU is not supported.
+/// Returns the function table of the GPU library. Throws as describe_gpu() does, and throws
+/// DeviceError when GPU `device` is not supported.
 const FluidGpuTable& require_supported_gpu(const GpuBackend& backend, int device);
 
 /// Formats a CUDA version number, such as 13000, as "13.0".

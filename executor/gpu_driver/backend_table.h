@@ -1,8 +1,8 @@
 #pragma once
 
 // The C interface of a GPU library. The library exports one symbol, which returns a table of
-// functions. The interface uses only plain C types, so that both sides may be built by different
-// compilers, and includes no vendor header.
+// functions. The interface uses only plain C types, so that the library and the program may be
+// built by different compilers. The interface includes no vendor header.
 //
 // Work is queued on streams. A stream runs its work in order. Work on different streams is ordered
 // only by events. Calls are asynchronous unless stated otherwise. Memory must not be released while
@@ -15,7 +15,7 @@
 #define FLUID_GPU_TABLE_VERSION 6u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
 #define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< sm_80, the oldest architecture with bf16 arithmetic
-#define FLUID_GPU_MOST_PRODUCTS 65535     ///< maximum batch size of a batched matmul
+#define FLUID_GPU_MAX_MATMUL_BATCH 65535  ///< maximum batch size of a batched matmul
 
 extern "C" {
 
@@ -88,20 +88,20 @@ typedef struct FluidGpuMatmul {
   int32_t tf32;         ///< whether f32 operands may be rounded to TF32 (10 mantissa bits)
   int32_t transpose_a;  ///< whether a is stored as [k, m] instead of [m, k]
   int32_t transpose_b;  ///< whether b is stored as [n, k] instead of [k, n]
-  /// Whether there is an addend, which has the result's layout and may alias the result. Excludes
-  /// bias and relu.
-  int32_t adds;
+  /// Whether a tensor is added to the result. The tensor has the result's layout, and may alias the
+  /// result. Cannot be combined with bias or relu.
+  int32_t has_addend;
   int32_t bias;     ///< whether there is a bias, one value per column; not for f64
   int32_t relu;     ///< whether max(x, 0) is applied; NaN may become 0; not for f64
   int64_t m, n, k;  ///< extents, at least 1: op(a) is [m, k], op(b) is [k, n]
   int64_t a_row_stride, b_row_stride, result_row_stride;  ///< elements between the starts of rows
-  int64_t count;  ///< batch size, 1 to FLUID_GPU_MOST_PRODUCTS
+  int64_t count;  ///< batch size, 1 to FLUID_GPU_MAX_MATMUL_BATCH
   /// Elements between the starts of consecutive matrices of the batch.
   int64_t a_matrix_stride, b_matrix_stride, result_matrix_stride;
 } FluidGpuMatmul;
 
-/// Direction of a convolution: forward, or one of its two gradients. For each, the tensors that are
-/// operand a, operand b and the result.
+/// Direction of a convolution: forward, or one of its two gradients. Each enumerator states which
+/// tensors are operand a, operand b and the result.
 typedef enum FluidGpuDirection {
   fluid_gpu_forward = 0,        ///< a: images (input), b: filters, result: feature maps (output)
   fluid_gpu_data_gradient = 1,  ///< a: output gradient, b: filters, result: input gradient
@@ -112,17 +112,17 @@ typedef enum FluidGpuDirection {
 /// A convolution or one of its gradients: result = relu(convolution + addend + bias), accumulated
 /// in f32. Shapes: images [images, channels, height, width], filters [filters, channels / groups,
 /// filter_height, filter_width], feature maps [images, filters, map_height, map_width]. The
-/// convolution is a cross-correlation: filters are not flipped. Arrays of two hold the value for
-/// the height, then for the width.
+/// convolution is a cross-correlation: filters are not flipped. Arrays of two elements hold the
+/// value for the height, then the value for the width.
 typedef struct FluidGpuConvolution {
   FluidGpuDirection direction;
   FluidGpuDtype dtype;  ///< dtype of all tensors; not f64
   int32_t tf32;         ///< whether f32 operands may be rounded to TF32 (10 mantissa bits)
   /// Whether images and feature maps are NHWC instead of NCHW; filters are always NCHW.
   int32_t channels_last;
-  /// Whether there is an addend, which has the result's layout and may alias the result. Excludes
-  /// bias and relu.
-  int32_t adds;
+  /// Whether a tensor is added to the result. The tensor has the result's layout, and may alias the
+  /// result. Cannot be combined with bias or relu.
+  int32_t has_addend;
   int32_t bias;    ///< whether there is a bias, one value per filter; forward only
   int32_t relu;    ///< whether max(x, 0) is applied; NaN may become 0; requires a bias
   int32_t groups;  ///< number of groups; 1 if the convolution is not grouped
@@ -130,7 +130,7 @@ typedef struct FluidGpuConvolution {
   int64_t filters, filter_height, filter_width;
   int64_t map_height, map_width;
   int64_t stride[2], dilation[2];
-  int64_t padding[2];  ///< rows (columns) of zeros added on each side
+  int64_t padding[2];  ///< rows and columns of zeros added on each side
 } FluidGpuConvolution;
 
 /// An algorithm of cuBLASLt for a matmul, or of cuDNN for a convolution. `opaque` is the library's
@@ -144,8 +144,9 @@ typedef struct FluidGpuAlgorithm {
 /// A matmul or convolution that is ready to execute with a chosen algorithm.
 typedef struct FluidGpuPlan FluidGpuPlan;
 
-/// Device addresses of a plan's tensors; null for absent tensors. Addresses of tensors are aligned
-/// to FLUID_GPU_PRODUCT_ALIGNMENT bytes, the workspace to FLUID_GPU_WORKSPACE_ALIGNMENT bytes.
+/// Device addresses of a plan's tensors; null for absent tensors. Tensors are aligned to
+/// FLUID_GPU_TENSOR_ALIGNMENT bytes. The workspace is aligned to FLUID_GPU_WORKSPACE_ALIGNMENT
+/// bytes.
 typedef struct FluidGpuOperands {
   const void* a;
   const void* b;
@@ -155,8 +156,8 @@ typedef struct FluidGpuOperands {
   void* workspace;  ///< scratch memory of the plan, which concurrent work must not use
 } FluidGpuOperands;
 
-#define FLUID_GPU_PRODUCT_ALIGNMENT 64
-#define FLUID_GPU_WORKSPACE_ALIGNMENT 256  ///< bytes; cublasLtMatmul() requires this alignment
+#define FLUID_GPU_TENSOR_ALIGNMENT 64
+#define FLUID_GPU_WORKSPACE_ALIGNMENT 256  ///< bytes; required by cublasLtMatmul()
 
 /// The UUID of a GPU.
 typedef struct FluidGpuUuid {
@@ -176,7 +177,7 @@ typedef struct FluidGpuTable {
   /// Counts the GPUs visible under CUDA_VISIBLE_DEVICES. Returns fluid_gpu_unusable if there is no
   /// driver, or if the driver is too old.
   FluidGpuResult (*device_count)(int32_t* count);
-  /// Returns the architecture, 10 times the compute capability, such as 90. Creates no CUDA
+  /// Returns the architecture as 10 times the compute capability, such as 90. Creates no CUDA
   /// context, and so uses no GPU memory.
   FluidGpuResult (*architecture)(int32_t device, int32_t* architecture);
   FluidGpuResult (*describe)(int32_t device, FluidGpuDescription* description);
@@ -198,7 +199,7 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*stream_create)(FluidGpu* gpu, FluidGpuStream** stream);
   FluidGpuResult (*stream_destroy)(FluidGpuStream* stream);
   /// Waits on the host for all work queued on the stream. Returns invalid_usage while the stream is
-  /// captured.
+  /// being captured.
   FluidGpuResult (*stream_synchronize)(FluidGpuStream* stream);
 
   /// Queues a copy of `bytes` bytes. Each address is in GPU memory or in pinned host memory.
@@ -223,22 +224,22 @@ typedef struct FluidGpuTable {
   /// for other events.
   FluidGpuResult (*event_milliseconds)(FluidGpuEvent* from, FluidGpuEvent* to, float* milliseconds);
 
-  /// Starts capturing a CUDA graph: until `capture_end`, work queued on the stream is captured and
+  /// Starts capturing a CUDA graph. Until `capture_end`, work queued on the stream is captured and
   /// not run. Another stream joins the capture when it waits for an event recorded in the capture.
-  /// Before `capture_end`, the first stream must wait for all streams that joined. The capture is
-  /// invalidated if the first stream does not wait, and also by synchronizing and by allocating or
-  /// releasing memory. `capture_end` returns invalid_usage for an invalidated capture.
-  /// `capture_end` always ends the capture. A GPU has at most one capture at a time.
+  /// Before `capture_end`, the first stream must wait for all streams that joined; otherwise the
+  /// capture is invalidated. Synchronizing, allocating memory and releasing memory also invalidate
+  /// the capture. `capture_end` always ends the capture, and returns invalid_usage if the capture
+  /// was invalidated. A GPU has at most one capture at a time.
   FluidGpuResult (*capture_begin)(FluidGpuStream* stream);
   FluidGpuResult (*capture_end)(FluidGpuStream* stream, FluidGpuGraph** graph);
   FluidGpuResult (*graph_launch)(FluidGpuGraph* graph, FluidGpuStream* stream);
   FluidGpuResult (*graph_destroy)(FluidGpuGraph* graph);
 
   /// Compiles PTX to a cubin for this GPU. The caller may keep the cubin on disk, and must release
-  /// `image` by `free_cubin`.
-  FluidGpuResult (*assemble)(FluidGpu* gpu, const char* text, size_t length, void** image,
-                             size_t* image_bytes);
-  void (*free_cubin)(void* image);
+  /// `cubin` with `free_cubin`.
+  FluidGpuResult (*assemble)(FluidGpu* gpu, const char* ptx, size_t length, void** cubin,
+                             size_t* cubin_bytes);
+  void (*free_cubin)(void* cubin);
   /// Loads a cubin onto the GPU as a module.
   FluidGpuResult (*module_load)(FluidGpu* gpu, const void* image, size_t bytes,
                                 FluidGpuModule** module);
@@ -246,15 +247,16 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*module_kernel)(FluidGpuModule* module, const char* name,
                                   FluidGpuKernel** kernel);
 
-  /// Lists deterministic algorithms for a matmul that need at most `workspace` bytes of workspace,
-  /// in the order of the library's heuristics, fastest first. `count`: capacity of `algorithms` on
-  /// entry, number of algorithms on return. Returns invalid_usage for an invalid matmul.
-  FluidGpuResult (*matmul_algorithms)(FluidGpu* gpu, const FluidGpuMatmul* product,
+  /// Lists deterministic algorithms for a matmul in the order of the library's heuristics, fastest
+  /// first. Each algorithm needs at most `workspace` bytes of workspace. `count`: capacity of
+  /// `algorithms` on entry, number of algorithms on return. Returns invalid_usage for an invalid
+  /// matmul.
+  FluidGpuResult (*matmul_algorithms)(FluidGpu* gpu, const FluidGpuMatmul* matmul,
                                       int64_t workspace, FluidGpuAlgorithm* algorithms,
                                       int32_t* count);
   /// Creates a matmul plan. Returns invalid_usage when `algorithm` cannot compute the matmul, for
   /// example because `algorithm` comes from another library version.
-  FluidGpuResult (*matmul_plan_create)(FluidGpu* gpu, const FluidGpuMatmul* product,
+  FluidGpuResult (*matmul_plan_create)(FluidGpu* gpu, const FluidGpuMatmul* matmul,
                                        const FluidGpuAlgorithm* algorithm, FluidGpuPlan** gpu_plan);
   /// Lists deterministic algorithms for a convolution, as matmul_algorithms does for a matmul.
   FluidGpuResult (*convolution_algorithms)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
@@ -278,10 +280,10 @@ typedef struct FluidGpuTable {
 
   /// Returns the GPU's UUID.
   FluidGpuResult (*uuid)(FluidGpu* gpu, FluidGpuUuid* uuid);
-  /// Creates the unique id of a new communicator. One rank calls it.
+  /// Creates the unique id of a new communicator. Only one rank calls this function.
   FluidGpuResult (*unique_id)(FluidGpuUniqueId* unique_id);
-  /// Collective. Creates this rank's communicator; complete once all ranks have called it. Returns
-  /// invalid_usage when two ranks have the same GPU.
+  /// Collective. Creates this rank's communicator. The call is complete once all ranks have made
+  /// it. Returns invalid_usage when two ranks have the same GPU.
   FluidGpuResult (*communicator_create)(FluidGpu* gpu, const FluidGpuUniqueId* unique_id,
                                         int32_t rank, int32_t ranks,
                                         FluidGpuCommunicator** communicator);
@@ -293,17 +295,17 @@ typedef struct FluidGpuTable {
   /// collectives are undefined. Afterwards the communicator may only be destroyed, and graphs that
   /// contain its collectives must not be launched.
   FluidGpuResult (*communicator_abort)(FluidGpuCommunicator* communicator);
-  /// Waits for queued collectives, unless the communicator was aborted. The caller must first
-  /// destroy all graphs that captured its collectives.
+  /// Destroys the communicator. First waits for queued collectives, unless the communicator was
+  /// aborted. The caller must already have destroyed all graphs that contain its collectives.
   FluidGpuResult (*communicator_destroy)(FluidGpuCommunicator* communicator);
 
   /// In-place sum of `count` elements over all ranks. The stream must belong to the communicator's
   /// GPU, and may be captured.
   FluidGpuResult (*all_reduce)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
                                void* data, int64_t count, FluidGpuDtype dtype);
-  /// In-place reduce-scatter. Rank r gets the sums of its shard, which starts at element
-  /// r * shard_size and ends after shard_size elements or at `count`. All other elements are
-  /// undefined. Requires ranks * shard_size >= count.
+  /// In-place reduce-scatter. Rank r gets the sums of its shard, which consists of the elements
+  /// from r * shard_size to min((r + 1) * shard_size, count). All other elements are undefined.
+  /// Requires ranks * shard_size >= count.
   FluidGpuResult (*reduce_scatter)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
                                    void* data, int64_t count, int64_t shard_size,
                                    FluidGpuDtype dtype);

@@ -9,12 +9,12 @@
 namespace fluid {
 namespace {
 
-/// Returns an owning handle of the object that `make(&object)` creates. `gpu`: the GPU of the call,
-/// or null if no GPU is open.
-template <class Owned, class T, class Make>
-Owned made(const FluidGpuTable& table, FluidGpu* gpu, Make&& make) {
+/// Returns an owning handle of the object that `create(&object)` creates. `gpu`: the GPU of the
+/// call, or null if no GPU is open.
+template <class Owned, class T, class Create>
+Owned create_handle(const FluidGpuTable& table, FluidGpu* gpu, Create&& create) {
   T* object = nullptr;
-  check_gpu(table, make(&object), gpu);
+  check_gpu(table, create(&object), gpu);
   return Owned(table, object);
 }
 
@@ -24,8 +24,8 @@ constexpr const char* kLittleOnGpu =
     "take a smaller batch, micro-batches or mixed precision, or free GPU memory";
 constexpr const char* kLittleOnHost = "take a smaller batch, or free host memory";
 
-OutOfMemory too_little(const FluidGpuTable& table, FluidGpu* gpu, GpuMemory::Location location,
-                       int64_t bytes) {
+OutOfMemory out_of_memory_error(const FluidGpuTable& table, FluidGpu* gpu,
+                                GpuMemory::Location location, int64_t bytes) {
   if (location == GpuMemory::Location::gpu) {
     return {fmt::format("the GPU has no {} in one contiguous block", text(bytes)),
             out_of_memory_advice(table, gpu)};
@@ -58,7 +58,7 @@ GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Location locatio
   void* address = nullptr;
   const auto take = location == Location::gpu ? table.allocate : table.allocate_host;
   const FluidGpuResult result = take(gpu, bytes, &address);
-  if (result == fluid_gpu_out_of_memory) throw too_little(table, gpu, location, bytes);
+  if (result == fluid_gpu_out_of_memory) throw out_of_memory_error(table, gpu, location, bytes);
   check_gpu(table, result, gpu);
   data_ = static_cast<std::byte*>(address);
   *allocated_bytes_ += bytes_;
@@ -80,9 +80,9 @@ void GpuMemory::swap(GpuMemory& other) {
 }
 
 Gpu::Gpu(const FluidGpuTable& table, int device)
-    : table_(table), gpu_(made<decltype(gpu_), FluidGpu>(table, nullptr, [&](FluidGpu** gpu) {
-        return table.open(device, gpu);
-      })) {}
+    : table_(table),
+      gpu_(create_handle<decltype(gpu_), FluidGpu>(
+          table, nullptr, [&](FluidGpu** gpu) { return table.open(device, gpu); })) {}
 
 std::pair<int64_t, int64_t> Gpu::memory_info() const {
   int64_t free = 0, total = 0;
@@ -91,13 +91,13 @@ std::pair<int64_t, int64_t> Gpu::memory_info() const {
 }
 
 GpuStream Gpu::create_stream() const {
-  return made<GpuStream, FluidGpuStream>(table_, gpu_.get(), [&](FluidGpuStream** stream) {
+  return create_handle<GpuStream, FluidGpuStream>(table_, gpu_.get(), [&](FluidGpuStream** stream) {
     return table_.stream_create(gpu_.get(), stream);
   });
 }
 
 GpuEvent Gpu::create_event(FluidGpuEventUse use) const {
-  return made<GpuEvent, FluidGpuEvent>(table_, gpu_.get(), [&](FluidGpuEvent** event) {
+  return create_handle<GpuEvent, FluidGpuEvent>(table_, gpu_.get(), [&](FluidGpuEvent** event) {
     return table_.event_create(gpu_.get(), use, event);
   });
 }
@@ -112,7 +112,7 @@ std::string Gpu::assemble(std::string_view ptx) const {
 }
 
 GpuModule Gpu::load_module(std::string_view cubin) const {
-  return made<GpuModule, FluidGpuModule>(table_, gpu_.get(), [&](FluidGpuModule** module) {
+  return create_handle<GpuModule, FluidGpuModule>(table_, gpu_.get(), [&](FluidGpuModule** module) {
     return table_.module_load(gpu_.get(), cubin.data(), cubin.size(), module);
   });
 }
@@ -170,7 +170,7 @@ void Gpu::begin_capture(const GpuStream& stream) const {
 }
 
 GpuGraph Gpu::end_capture(const GpuStream& stream) const {
-  return made<GpuGraph, FluidGpuGraph>(table_, gpu_.get(), [&](FluidGpuGraph** graph) {
+  return create_handle<GpuGraph, FluidGpuGraph>(table_, gpu_.get(), [&](FluidGpuGraph** graph) {
     return table_.capture_end(stream.get(), graph);
   });
 }
@@ -198,8 +198,8 @@ std::vector<FluidGpuAlgorithm> Gpu::algorithms(const GpuTask& task, int64_t work
   const auto find = [&](const auto& query, const auto& of) {
     check(query(gpu_.get(), &of, workspace, found.data(), &count));
   };
-  if (const auto* product = std::get_if<FluidGpuMatmul>(&task)) {
-    find(table_.matmul_algorithms, *product);
+  if (const auto* matmul = std::get_if<FluidGpuMatmul>(&task)) {
+    find(table_.matmul_algorithms, *matmul);
   } else {
     find(table_.convolution_algorithms, std::get<FluidGpuConvolution>(task));
   }
@@ -212,10 +212,10 @@ GpuPlan Gpu::create_plan(const GpuTask& task, const FluidGpuAlgorithm& algorithm
   const auto made = [&](const auto& create, const auto& of) {
     return create(gpu_.get(), &of, &algorithm, &gpu_plan);
   };
-  const auto* product = std::get_if<FluidGpuMatmul>(&task);
-  const FluidGpuResult result = product != nullptr ? made(table_.matmul_plan_create, *product)
-                                                   : made(table_.convolution_plan_create,
-                                                          std::get<FluidGpuConvolution>(task));
+  const auto* matmul = std::get_if<FluidGpuMatmul>(&task);
+  const FluidGpuResult result =
+      matmul != nullptr ? made(table_.matmul_plan_create, *matmul)
+                        : made(table_.convolution_plan_create, std::get<FluidGpuConvolution>(task));
   if (result == fluid_gpu_invalid_usage) return {};
   check(result);
   return {table_, gpu_plan};

@@ -15,8 +15,8 @@
 
 namespace fluid {
 
-/// Exception for an error that a function of FluidGpuTable returned, except for out-of-memory
-/// errors, which are OutOfMemory exceptions.
+/// Exception for an error of a function of FluidGpuTable. Out-of-memory errors throw OutOfMemory
+/// instead.
 class GpuError : public DeviceError {
  public:
   GpuError(FluidGpuResult result, const std::string& what) : DeviceError(what), result_(result) {}
@@ -112,7 +112,8 @@ class Gpu {
   GpuMemory allocate_host(int64_t bytes) const {
     return {table_, gpu_.get(), GpuMemory::Location::host, bytes, &allocated_bytes_->host};
   }
-  /// Bytes currently allocated by allocate() (for Location::gpu) or allocate_host().
+  /// Bytes currently allocated by allocate() for Location::gpu, or by allocate_host() for
+  /// Location::host.
   int64_t allocated_bytes(GpuMemory::Location location) const {
     return location == GpuMemory::Location::gpu ? allocated_bytes_->gpu : allocated_bytes_->host;
   }
@@ -142,13 +143,13 @@ class Gpu {
 
   void begin_capture(const GpuStream& stream) const;
   GpuGraph end_capture(const GpuStream& stream) const;
-  /// Captures the work that `queue` queues on `stream` as a CUDA graph. If `queue` throws, discards
-  /// the capture and rethrows.
+  /// Calls `queue`, and captures the work that it queues on `stream` as a CUDA graph. If `queue`
+  /// throws, discards the capture and rethrows.
   GpuGraph capture(const GpuStream& stream, const std::function<void()>& queue) const;
   void launch(const GpuGraph& graph, const GpuStream& stream) const;
 
-  /// Lists at most `max_count` algorithms for a task that need at most `workspace` bytes, in the
-  /// order of the library's heuristics, fastest first.
+  /// Lists at most `max_count` algorithms for a task in the order of the library's heuristics,
+  /// fastest first. Each algorithm needs at most `workspace` bytes of workspace.
   std::vector<FluidGpuAlgorithm> algorithms(const GpuTask& task, int64_t workspace,
                                             int max_count) const;
   /// Creates a plan for the task. Returns an empty plan when `algorithm` cannot compute the task.

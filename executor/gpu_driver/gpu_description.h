@@ -7,10 +7,11 @@
 
 namespace fluid {
 
-/// JSON key in a GPU's entry, whose value says why the GPU cannot run programs.
+/// Key in a GPU's JSON entry. Its value is the reason why the GPU cannot run programs.
 inline constexpr const char* kGpuProblem = "problem";
 
-/// Formats a GPU's entry in the output of `fluidrun devices --json`, a JSON object on one line.
+/// Formats the properties of a GPU as a JSON object on one line, for the output of `fluidrun
+/// devices --json`.
 std::string to_json(const FluidGpuDescription& gpu);
 
 /// Parses the entry of GPU `device` in `text`, a machine's JSON description. Throws UserError,

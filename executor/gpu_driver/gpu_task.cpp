@@ -28,7 +28,7 @@ std::string words(const FluidGpuMatmul& p) {
   return joined(std::move(text), {{p.operands == fluid_gpu_f32 && p.tf32 != 0, "TF32"},
                                   {p.transpose_a != 0, "transposed a"},
                                   {p.transpose_b != 0, "transposed b"},
-                                  {p.adds != 0, "added"},
+                                  {p.has_addend != 0, "added"},
                                   {p.bias != 0, "with bias"},
                                   {p.relu != 0, "with relu"}});
 }
@@ -41,7 +41,7 @@ std::string words(const FluidGpuConvolution& c) {
   if (c.groups > 1) text += fmt::format(", {} groups", c.groups);
   return joined(std::move(text), {{c.dtype == fluid_gpu_f32 && c.tf32 != 0, "TF32"},
                                   {c.channels_last != 0, "channels last"},
-                                  {c.adds != 0, "added"},
+                                  {c.has_addend != 0, "added"},
                                   {c.bias != 0, "with bias"},
                                   {c.relu != 0, "with relu"}});
 }

@@ -10,7 +10,7 @@
 
 namespace fluid {
 
-/// A matmul or convolution that a GPU library is to compute.
+/// A matmul or convolution for a GPU library to compute.
 using GpuTask = std::variant<FluidGpuMatmul, FluidGpuConvolution>;
 
 /// Describes a task in messages to users, such as "f32 64 x 10 of 784, transposed a, with bias".

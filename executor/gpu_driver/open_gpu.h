@@ -12,9 +12,8 @@
 namespace fluid {
 
 /// Accounts for GPU memory that is not allocated by Gpu::allocate(): memory of the driver,
-/// libraries, modules and graphs. Measures memory by comparing the free GPU memory before and after
-/// each setup step, so that concurrent allocations of other processes are counted too. Not
-/// thread-safe.
+/// libraries, modules and graphs. Compares the free GPU memory before and after each setup step. So
+/// concurrent allocations of other processes are counted too. Not thread-safe.
 class GpuLedger {
  public:
   /// Attributes the GPU memory that is in use now to the CUDA context and other processes.

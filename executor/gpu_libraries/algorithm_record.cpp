@@ -48,17 +48,18 @@ std::optional<RecordedAlgorithm> parse_algorithm(const std::string& text, int64_
 }  // namespace
 
 std::string AlgorithmRecord::key_of(const GpuTask& task) const {
-  return "k" +
-         ObjectCache::key_of(fmt::format("{}, workspace {}, tuned {}\n{}", task_key(task),
-                                         settings_.workspace, settings_.tune, settings_.machine));
+  return "k" + ObjectCache::hash_digits(fmt::format("{}, workspace {}, tuned {}\n{}",
+                                                    task_key(task), settings_.workspace,
+                                                    settings_.tune, settings_.machine));
 }
 
 std::string AlgorithmRecord::rejection_key_of(const GpuTask& task) const {
-  return "k" + ObjectCache::key_of(fmt::format("refused {}, workspace {}\n{}", task_key(task),
-                                               settings_.workspace, settings_.machine));
+  return "k" + ObjectCache::hash_digits(fmt::format("refused {}, workspace {}\n{}", task_key(task),
+                                                    settings_.workspace, settings_.machine));
 }
 
-/// Returns the entry for `key` in this process, or else on disk, without kProcessPrefix.
+/// Returns the entry for `key` without kProcessPrefix. Searches the entries of this process first,
+/// then those on disk.
 std::optional<std::string> AlgorithmRecord::text_at(const std::string& key) const {
   const auto entry = entries_.find(key);
   if (entry == entries_.end()) return cache_.find(key);
@@ -68,7 +69,7 @@ std::optional<std::string> AlgorithmRecord::text_at(const std::string& key) cons
 
 void AlgorithmRecord::set(const std::string& key, const std::string& text, EntryLifetime lifetime) {
   entries_[key] = lifetime == EntryLifetime::process ? std::string(kProcessPrefix) + text : text;
-  if (lifetime == EntryLifetime::persistent) cache_.put(key, text);
+  if (lifetime == EntryLifetime::persistent) cache_.store(key, text);
 }
 
 std::optional<RecordedAlgorithm> AlgorithmRecord::find(const GpuTask& task) const {
@@ -106,7 +107,7 @@ bool AlgorithmRecord::adopt_tuning_record(const Entries& entries) {
     const auto [known, is_new] = entries_.insert({key, text});
     if (!is_new && known->second == text) continue;
     known->second = text;
-    if (lifetime_of(text) == EntryLifetime::persistent) cache_.put(key, text);
+    if (lifetime_of(text) == EntryLifetime::persistent) cache_.store(key, text);
     changed |= !is_new;
   }
   return changed;

@@ -31,7 +31,7 @@ class AlgorithmRecord {
   struct Settings {
     std::string machine;    ///< GPU model and library versions, from gpu_fingerprint()
     int64_t workspace = 0;  ///< maximum workspace of a task in bytes
-    bool tune = true;       ///< choose the fastest algorithm by timing; else the first that works
+    bool tune = true;       ///< true: choose the algorithm by timing; false: the first that works
   };
   /// Hash of the task and settings -> serialised algorithm or rejection.
   using Entries = std::map<std::string, std::string>;
@@ -57,8 +57,8 @@ class AlgorithmRecord {
   std::optional<std::string> rejection_reason(const GpuTask& task) const;
   /// Adds `found`, which rejection_reason() returned for the task, to the entries of this process.
   void add_rejection_entry(const GpuTask& task, const std::string& found);
-  /// Merges `entries` into those of this process, overwriting equal keys. Writes entries with
-  /// EntryLifetime::persistent to disk. Returns whether an existing entry changed.
+  /// Merges `entries` into the entries of this process. Replaces entries with equal keys. Writes
+  /// entries with EntryLifetime::persistent to disk. Returns whether an existing entry changed.
   bool adopt_tuning_record(const Entries& entries);
   /// The entries of this process.
   const Entries& entries() const { return entries_; }

@@ -55,8 +55,8 @@ std::optional<RecordedAlgorithm> GpuAlgorithmSelector::usable_record(const GpuTa
   return found;
 }
 
-/// Creates the plan of the recorded algorithm; empty if no algorithm is recorded, or if the
-/// recorded algorithm does not work.
+/// Creates a plan with the recorded algorithm. Returns an empty plan if no algorithm is recorded,
+/// or if the recorded algorithm does not work.
 GpuPlan GpuAlgorithmSelector::recorded_plan(GpuTrials& trials, const FluidGpuOperands& operands,
                                             int64_t workspace) {
   const std::optional<RecordedAlgorithm> known = this->usable_record(trials.task(), workspace);

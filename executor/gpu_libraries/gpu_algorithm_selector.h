@@ -26,9 +26,9 @@ class GpuAlgorithmSelector {
   bool has_algorithm(const GpuTask& task, int64_t workspace);
   /// Memory of the operands whose contents create_plan() may overwrite.
   using OverwritableOperands = std::vector<std::span<std::byte>>;
-  /// Creates a plan for a task, ready for stream capture. Runs the task on `operands`, many times
-  /// if algorithms are timed, which overwrites the result and the workspace. Before timing, fills
-  /// `overwritable` with random data, because GPUs compute faster on zeros.
+  /// Creates a plan for a task, ready for stream capture. Runs the task on `operands`; this
+  /// overwrites the result and the workspace. To time algorithms, runs the task many times, after
+  /// filling `overwritable` with random data, because GPUs compute faster on zeros.
   ///
   /// Returns an empty plan, and records a rejection, when no algorithm of the library works. Skips
   /// algorithms that run out of memory. If any was skipped, the choice is not written to disk, and
@@ -42,8 +42,9 @@ class GpuAlgorithmSelector {
   /// rejection is recorded. A returned rejection holds for the rest of this process.
   std::optional<std::string> rejection_reason(const GpuTask& task);
   const AlgorithmRecord& record() const { return record_; }
-  /// Merges entries as AlgorithmRecord::adopt_tuning_record() does. Plans created earlier may use
-  /// other algorithms than the new entries; their revision() differs.
+  /// Merges entries as AlgorithmRecord::adopt_tuning_record() does. If existing entries change,
+  /// revision() increases, because plans created earlier may use other algorithms than the new
+  /// entries.
   bool adopt_tuning_record(const AlgorithmRecord::Entries& entries);
   /// Number of adopt_tuning_record() calls so far that changed existing entries.
   int revision() const { return revision_; }

@@ -31,7 +31,7 @@ bool same_outer(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
-constexpr int kChannelAxis = 3;  ///< counted from the last axis
+constexpr int kChannelAxis = 3;  ///< counted from the end; 1: the last axis
 
 struct Kind {
   std::string_view kernel;
@@ -101,7 +101,8 @@ void* aligned_workspace(void* planned) {
 
 }  // namespace
 
-std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const Chain& epilogue, int64_t batch) {
+std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const EpilogueOps& epilogue,
+                                         int64_t batch) {
   if (!lists_kernel(op, KernelDevice::cuda, kGpuMatmulKernel)) return std::nullopt;
   const auto task = library_task(op, epilogue, batch, 1, true);
   if (!task) return std::nullopt;
@@ -119,14 +120,14 @@ std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const Chain& epilogue
   }
   const int64_t k = transpose_a ? a.rows : a.columns;
   if (std::max({result.rows, result.columns, k}) > kMostExtent) return std::nullopt;
-  if (result.count > FLUID_GPU_MOST_PRODUCTS) return std::nullopt;
+  if (result.count > FLUID_GPU_MAX_MATMUL_BATCH) return std::nullopt;
   const bool epilogue_in_f64 = task->epilogue.bias.has_value() || task->epilogue.relu;
   if (*dtype == fluid_gpu_f64 && epilogue_in_f64) return std::nullopt;
   return FluidGpuMatmul{.operands = *dtype,
                         .result = *dtype,
                         .transpose_a = transpose_a,
                         .transpose_b = transpose_b,
-                        .adds = task->epilogue.addend,
+                        .has_addend = task->epilogue.addend,
                         .bias = task->epilogue.bias.has_value(),
                         .relu = task->epilogue.relu,
                         .m = result.rows,
@@ -146,7 +147,7 @@ std::string_view gpu_convolution_kernel(const ir::Op& op) {
   return kind != nullptr ? kind->kernel : std::string_view();
 }
 
-std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain& epilogue,
+std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const EpilogueOps& epilogue,
                                                    int64_t batch) {
   const Kind* kind = kind_of(op);
   if (kind == nullptr) return std::nullopt;
@@ -169,7 +170,7 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain
   return FluidGpuConvolution{.direction = kind->direction,
                              .dtype = *dtype,
                              .channels_last = *last,
-                             .adds = task->epilogue.addend,
+                             .has_addend = task->epilogue.addend,
                              .bias = biased,
                              .relu = task->epilogue.relu,
                              .groups = static_cast<int32_t>(op.attrs.get<int64_t>("groups")),
@@ -198,8 +199,8 @@ GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32)
   std::visit(
       [&](auto& t) {
         t.tf32 = tf32;
-        adds = t.adds != 0;
-        bias = t.bias != 0;
+        has_addend = t.has_addend != 0;
+        has_bias = t.bias != 0;
       },
       task);
   buffers = body.buffers;
@@ -211,8 +212,8 @@ FluidGpuOperands GpuLibraryCall::operands(const std::vector<void*>& addresses,
   const auto at = [&](size_t i) { return addresses[buffers[i]]; };
   return {.a = at(0),
           .b = at(1),
-          .addend = adds ? at(2) : nullptr,
-          .bias = bias ? at(2) : nullptr,
+          .addend = has_addend ? at(2) : nullptr,
+          .bias = has_bias ? at(2) : nullptr,
           .result = at(buffers.size() - 1),
           .workspace = aligned_workspace(planned)};
 }

@@ -16,14 +16,15 @@ inline constexpr std::string_view kGpuMatmulKernel = "cublaslt.matmul";
 
 /// Converts the matmul `op` and its epilogue to a cuBLASLt matmul. The epilogue is a bias, a relu,
 /// both, or an addend. Returns nullopt when cuBLASLt does not support the op.
-std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const Chain& epilogue, int64_t batch);
+std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const EpilogueOps& epilogue,
+                                         int64_t batch);
 
 /// Returns the name of the library kernel for the convolution `op`; empty if there is none.
 std::string_view gpu_convolution_kernel(const ir::Op& op);
 
 /// Converts the convolution `op` and its epilogue to a cuDNN convolution. The epilogue is a bias
 /// with an optional relu, or an addend. Returns nullopt when cuDNN does not support the op.
-std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain& epilogue,
+std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const EpilogueOps& epilogue,
                                                    int64_t batch);
 
 /// Bytes that the memory plan reserves for a workspace of `bytes` bytes, including padding to align
@@ -39,10 +40,10 @@ struct GpuLibraryCall {
   GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32);
 
   GpuTask task;
-  /// Indices, among the fused op's buffers, of the task's operand a, operand b, bias or addend if
-  /// there is one, and result.
+  /// Which buffers of the fused op hold operand a, operand b, the bias or addend if there is one,
+  /// and the result, in this order.
   std::vector<size_t> buffers;
-  bool adds = false, bias = false;
+  bool has_addend = false, has_bias = false;
   int64_t workspace = 0;  ///< maximum workspace in bytes
 
   /// Returns the operands of the task. `addresses`: the addresses of the fused op's buffers.

@@ -24,13 +24,13 @@ class GpuRandomData {
 /// A buffer on which the algorithms for a task are tried.
 struct TrialBuffer {
   std::span<std::byte> memory;
-  /// Whether trials must not change its content, such as that of a variable.
+  /// Whether trials must not change the content, for example because it is a variable.
   bool preserve = false;
 };
 
-/// Moves each buffer with `preserve` to memory in `spare` that overlaps no other buffer, if there
-/// is room. A moved buffer has undefined content, and `preserve` false. The contents of `spare` may
-/// be overwritten.
+/// Moves each buffer whose `preserve` is set to memory in `spare` that overlaps no other buffer, if
+/// there is room. After the move, the content of the buffer is undefined and its `preserve` is
+/// false. The contents of `spare` may be overwritten.
 void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
 
 }  // namespace fluid

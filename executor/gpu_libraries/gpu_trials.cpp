@@ -30,10 +30,10 @@ GpuPlan GpuTrials::create_plan(const FluidGpuAlgorithm& algorithm) {
 
 std::optional<GpuTrials::Trial> GpuTrials::try_algorithm(const FluidGpuAlgorithm& algorithm,
                                                          const FluidGpuOperands& operands) {
-  Trial trial{.gpu_plan = create_plan(algorithm), .once = {}};
+  Trial trial{.gpu_plan = create_plan(algorithm), .graph = {}};
   const bool able = trial.gpu_plan && try_call([&] {
                       gpu_.gpu.execute_plan(gpu_.stream, trial.gpu_plan, operands);
-                      trial.once = capture_calls(trial.gpu_plan, operands, 1);
+                      trial.graph = capture_calls(trial.gpu_plan, operands, 1);
                     });
   if (!able) return std::nullopt;
   gpu_.gpu.synchronize(gpu_.stream);
@@ -52,7 +52,7 @@ bool GpuTrials::try_call(const std::function<void()>& call) {
   return false;
 }
 
-/// If the GPU itself failed, throws, because synchronize() then throws too.
+/// Throws if the GPU itself failed, because synchronize() then throws.
 void GpuTrials::record_failure(FluidGpuResult result, const std::string& why) {
   const bool lacks_memory = result == fluid_gpu_out_of_memory;
   if (failure_message_.empty() || (lacks_memory && !ran_out_of_memory_)) failure_message_ = why;
@@ -74,7 +74,7 @@ std::optional<float> GpuTrials::measure_milliseconds(const Trial& trial,
                                                      const FluidGpuOperands& operands) {
   float ms = 0;
   const bool timed = try_call([&] {
-    ms = measure_milliseconds(trial.once);
+    ms = measure_milliseconds(trial.graph);
     if (ms > kLongMs) return;
     ms = measure_milliseconds(capture_calls(trial.gpu_plan, operands, kCallsPerTiming)) /
          kCallsPerTiming;

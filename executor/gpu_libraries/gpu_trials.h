@@ -12,14 +12,14 @@ namespace fluid {
 
 inline constexpr int kMaxAlgorithms = 8;  ///< maximum number of algorithms tried per task
 
-/// Runs and times the library's algorithms for a task, and keeps the failures of algorithms. Throws
-/// when the GPU itself fails.
+/// Runs and times the library's algorithms for a task, and records their failures. Throws when the
+/// GPU itself fails.
 class GpuTrials {
  public:
   /// An algorithm that has run the task without failure.
   struct Trial {
     GpuPlan gpu_plan;  ///< plan for the algorithm, ready for stream capture
-    GpuGraph once;     ///< CUDA graph that runs the task once
+    GpuGraph graph;    ///< CUDA graph that runs the task once
   };
 
   GpuTrials(const OpenGpu& gpu, const GpuTask& task) : gpu_(gpu), task_(task) {}
@@ -52,9 +52,9 @@ class GpuTrials {
   GpuGraph capture_calls(const GpuPlan& gpu_plan, const FluidGpuOperands& operands,
                          int calls) const;
   float measure_milliseconds(const GpuGraph& calls) const;
-  /// Runs `call`. Returns false, and keeps the failure, if `call` throws an error of the library.
+  /// Runs `call`. If `call` throws an error of the library, records the failure and returns false.
   bool try_call(const std::function<void()>& call);
-  /// Keeps a failure, then waits for queued work.
+  /// Records a failure, then waits for queued work.
   void record_failure(FluidGpuResult result, const std::string& why);
 
   const OpenGpu& gpu_;

@@ -39,10 +39,10 @@ double copied_bytes(const FluidGpuConvolution& c) {
   return prefers_nhwc ? 4 * Elements(c, kWideLanes).all() : 0;
 }
 
-/// Workspace bytes of f32 partial sums in half-precision gradients. cuDNN splits each sum into
-/// partial sums (split-K) when small tensors would leave SMs idle. For filter gradients it uses at
-/// most 52 partial sums, and bytes for more than one 128 x 128 tile per SM of an RTX 5090 (170 SMs)
-/// enable no further algorithm. Input gradients need at most 2 MiB.
+/// Workspace bytes for f32 partial sums in half-precision gradients. When small tensors would leave
+/// SMs idle, cuDNN splits each sum into partial sums (split-K). For filter gradients, cuDNN uses at
+/// most 52 partial sums. A workspace of more than one 128 x 128 tile per SM of an RTX 5090 (170
+/// SMs) enables no further algorithm. Input gradients need at most 2 MiB.
 double split_k_bytes(const FluidGpuConvolution& c) {
   constexpr double kMaxSplitK = 52, kTiles = 170.0 * 128 * 128 * sizeof(float);
   const Elements padded(c, kHalfLanes);
@@ -51,17 +51,17 @@ double split_k_bytes(const FluidGpuConvolution& c) {
   return std::min(kMaxSplitK * 4 * padded.filters, kTiles);
 }
 
-/// Workspace bytes beyond the `copied` bytes of converted tensors: for partial sums, and for
-/// algorithms that need more, such as those with larger split-K factors.
+/// Workspace bytes in addition to the `copied` bytes of converted tensors. They hold partial sums,
+/// and suffice for algorithms that need more, such as those with larger split-K factors.
 double extra_bytes(const FluidGpuConvolution& c, double copied) {
   const double parts = split_k_bytes(c);
   if (c.direction != fluid_gpu_filter_gradient || copied == 0) return kMiB + parts;
   return std::max({2 * kMiB, size_of(c.dtype) * Elements(c, 1).all() / 2, parts});
 }
 
-/// Workspace bytes of a matmul: twice the bytes that the matmul reads and writes, because
-/// cuBLASLt's algorithms cannot be queried without a GPU. At most 32 MiB, as NVIDIA recommends for
-/// Hopper and Blackwell (cuBLAS Library: cublasSetWorkspace).
+/// Workspace bytes of a matmul. Estimated as twice the bytes that the matmul reads and writes,
+/// because cuBLASLt's algorithms cannot be queried without a GPU. At most 32 MiB, as NVIDIA
+/// recommends for Hopper and Blackwell (cuBLAS Library: cublasSetWorkspace).
 double extra_bytes(const FluidGpuMatmul& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);

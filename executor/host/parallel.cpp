@@ -28,9 +28,9 @@ void run_on_team(int threads, Body body) {
                 static_cast<unsigned>(threads), 0);
 }
 
-/// Starts `threads` OpenMP threads, which sleep until the process ends. Returns false, without
-/// starting any, unless the system can start `threads` + `spare` more threads: libgomp ends the
-/// process when it cannot start a thread.
+/// Starts `threads` OpenMP threads, which sleep until the process ends. If the system cannot start
+/// `threads` + `spare` more threads, starts none and returns false. The check is necessary, because
+/// libgomp ends the process when it cannot start a thread.
 bool start_sleeping_team(int threads, int spare) {
   const auto started = std::make_shared<std::latch>(1);
   try {
@@ -56,7 +56,7 @@ struct BlockRange {
 }  // namespace
 
 void limit_spinning(int threads) {
-  // Size of the smallest pool for which enough threads sleep already.
+  // Smallest pool size of all earlier calls. A smaller pool needs more sleeping threads.
   static std::atomic<int> smallest_pool = 1 << 20;
   if (threads < 2 || threads >= smallest_pool.load(std::memory_order_relaxed)) return;
   static std::mutex mutex;
@@ -85,7 +85,8 @@ void start_pool(int threads) {
   thread_local int started = 1;
   if (threads <= started) return;
   // A parallel region with fewer threads ends the surplus threads of the pool. The next region may
-  // start as many new threads before the old threads have exited.
+  // start the same number of new threads before the old threads have exited. So the system must
+  // allow for twice the threads of the pool.
   check_thread_limit(2 * (static_cast<size_t>(threads) - 1),
                      "a pool of " + std::to_string(threads) + " threads");
   mark_fork_unsafe();

@@ -35,8 +35,8 @@ TargetDescription describe_host(int threads) {
   }
   d.bf16 = __builtin_cpu_supports("avx512bf16");
 #endif
-  // Assume two multiply-adds per cycle and f32 vector lane, at 1.8 GHz, a typical clock rate under
-  // full vector load.
+  // Assume two multiply-adds per cycle in each f32 lane of a vector. Assume a clock rate of 1.8
+  // GHz, which is typical under full vector load.
   d.gflops_f32 = d.vector_bits / 32 * 4 * 1.8;
   if (const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE); l2 > 0) d.l2_bytes = l2;
   return d;

@@ -37,8 +37,8 @@ struct ChildProcess {
 };
 
 /// Starts a child process with /dev/null as its stdin. Puts the child into its own process group,
-/// so that Ctrl-C in the terminal does not reach the child. The kernel kills the child when this
-/// process exits. Throws DeviceError if a system call fails.
+/// so that Ctrl-C in the terminal does not reach the child. The operating system kills the child
+/// when this process exits. Throws DeviceError if a system call fails.
 ChildProcess start_child(const CommandLine& command);
 
 /// argv[0] of a child process before exec(). start_child() first starts fluidrun itself, because
@@ -50,7 +50,7 @@ inline constexpr const char* kChildName = "fluidrun-child";
 bool is_train_command(char** argv);
 
 /// main() of a process whose argv[0] is kChildName. Calls exec() for the program in `argv`. Returns
-/// an exit code, and only on failure.
+/// only on failure, with an exit code.
 int exec_program(char** argv);
 
 }  // namespace fluid

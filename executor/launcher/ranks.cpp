@@ -35,8 +35,8 @@ std::optional<siginfo_t> exit_info_of(pid_t pid) {
   return info;
 }
 
-/// The signal to send to the ranks for a stop signal. SIGHUP becomes SIGTERM, because programs may
-/// ignore SIGHUP.
+/// The signal to send to the ranks when this process receives a stop signal. SIGHUP becomes
+/// SIGTERM, because programs may ignore SIGHUP.
 int forwarded_signal(int stop_signal) { return stop_signal == SIGHUP ? SIGTERM : stop_signal; }
 
 /// Whether the exit code says that a rank lost its peer. A failed device gives the same exit code.
@@ -84,7 +84,7 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
   while (!all_finished()) {
     wait_for_events(signals);
     while (const std::optional<int> signal = signals.pop()) handle_signal(*signal);
-    reap();
+    reap_exited_ranks();
     for (Rank& rank : ranks_) rank.output.forward(rank.pid < 0);
     if (kill_deadline_ && Clock::now() >= *kill_deadline_) {
       signal_all(SIGKILL);
@@ -98,7 +98,7 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
 /// The last lines of the failed rank. If a signal killed the failed rank, adds the lines of the
 /// first rank that lost its peer, because these name the step. If the failed rank lost its peer,
 /// adds the lines of all ranks that lost their peer, because one of them names the cause. Skips
-/// equal texts, and ranks that print to the terminal.
+/// duplicate texts, and ranks that print to the terminal.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
   std::set<std::string> shown = {""};
@@ -163,7 +163,7 @@ std::string Ranks::terminal_error() const {
   return "";
 }
 
-void Ranks::reap() {
+void Ranks::reap_exited_ranks() {
   for (Rank& rank : ranks_) {
     const std::optional<siginfo_t> exit_info = rank.pid < 0 ? std::nullopt : exit_info_of(rank.pid);
     if (!exit_info) continue;
@@ -186,16 +186,16 @@ void Ranks::reap() {
   if (failed_ == nullptr || failure_) return;
   if (!cause_deadline_) cause_deadline_ = Clock::now() + kRootCauseWait;
   if (!root_cause_may_be_running(failed_exit_) || Clock::now() >= *cause_deadline_)
-    handle_failure();
+    report_failure_and_stop_ranks();
 }
 
-/// Whether the failed rank lost its peer, and the rank that caused this may still be running.
+/// Whether the failed rank lost its peer and the rank at fault may still be running.
 bool Ranks::root_cause_may_be_running(const siginfo_t& exit_info) const {
   return lost_peer(exit_info) &&
          std::ranges::any_of(ranks_, [](const Rank& r) { return r.pid > 0; });
 }
 
-void Ranks::handle_failure() {
+void Ranks::report_failure_and_stop_ranks() {
   cause_deadline_.reset();
   failure_ = RankFailure{.rank = failed_->rank,
                          .killed = failed_exit_.si_code != CLD_EXITED,

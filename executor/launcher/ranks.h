@@ -13,7 +13,8 @@
 
 namespace fluid {
 
-/// The command line and the output of a rank. `log`, `heading` and `on_terminal`: see RankOutput.
+/// The command line and the output settings of a rank. `log`, `heading` and `on_terminal`: see
+/// RankOutput.
 struct RankOptions {
   int64_t rank = 0;
   CommandLine command;
@@ -22,7 +23,7 @@ struct RankOptions {
   bool on_terminal = false;
 };
 
-/// The last lines of a rank's output, unless the rank prints to the terminal.
+/// The last lines of output of a rank that does not print to the terminal.
 struct LastLines {
   int64_t rank = 0;
   std::string log;   ///< path of the log file; empty: no log
@@ -50,9 +51,9 @@ class Ranks {
   Ranks(const Ranks&) = delete;
 
   /// Waits until all ranks have exited and their output is copied. Returns the first failure, if
-  /// any. The first stop signal is forwarded to all ranks, which may finish; a second stop signal
-  /// kills the ranks. After a failure, stops the other ranks, and kills those that still run a few
-  /// seconds later. Prints signals and failures to stderr.
+  /// any. Forwards the first stop signal to all ranks and lets them finish; kills the ranks at the
+  /// second stop signal. After a failure, stops the other ranks, and kills those that still run a
+  /// few seconds later. Prints signals and failures to stderr.
   std::optional<RankFailure> run(SignalQueue& signals);
   bool received_stop_signal() const { return stop_signal_ != 0; }
   /// Exit code of the launch if no rank failed: 0, or 128 + the signal that stopped the ranks.
@@ -79,12 +80,11 @@ class Ranks {
   bool all_finished() const;
   void wait_for_events(const SignalQueue& signals) const;
   void handle_signal(int signal);
-  /// Reaps the ranks that have exited.
-  void reap();
+  void reap_exited_ranks();
   bool stopped_on_request(const siginfo_t& exit_info) const;
   bool root_cause_may_be_running(const siginfo_t& exit_info) const;
   /// Records the failure in `failure_`, prints it, and stops the other ranks.
-  void handle_failure();
+  void report_failure_and_stop_ranks();
   std::vector<LastLines> last_lines() const;
   void signal_all(int signal);
 
@@ -96,7 +96,7 @@ class Ranks {
   const Rank* failed_ = nullptr;
   siginfo_t failed_exit_ = {};             ///< exit information of failed_
   const Rank* first_lost_peer_ = nullptr;  ///< the first rank that exited because it lost its peer
-  /// Time until which run() waits for the exit of the rank that caused the failure of failed_.
+  /// Deadline for the exit of the rank at fault, in case the failed rank only lost its peer.
   std::optional<std::chrono::steady_clock::time_point> cause_deadline_;
   /// Time at which run() kills the ranks that still run.
   std::optional<std::chrono::steady_clock::time_point> kill_deadline_;

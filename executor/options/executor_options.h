@@ -21,17 +21,18 @@ struct PrecisionOptions {
   std::optional<DType> dtype = {};
   std::optional<AmpOptions> amp = {};  ///< mixed-precision settings; absent: no mixed precision
   /// Chooses between f32, O1 and O2 by timing training steps of ExecutorOptions::batch samples on
-  /// rank 0. Mixed precision is `amp`, or bf16 when `amp` is absent. All ranks use rank 0's choice.
+  /// rank 0. O1 and O2 use the settings in `amp`, or bf16 if `amp` is absent. All ranks use rank
+  /// 0's choice.
   bool choose_amp = false;
   std::optional<Precision> chosen_amp = {};  ///< choice of an earlier run, used instead of timing
 };
 
 /// Data-parallel training: each process trains on its shard of every batch.
 struct DistributedOptions {
-  /// With several ranks run() is a collective and returns the outputs of the global batch. All
+  /// With several ranks, run() is a collective and returns the outputs of the global batch. All
   /// ranks start with rank 0's parameters.
   World world = {};
-  /// Runs the collectives in a world of one process: to test NCCL on one GPU.
+  /// Runs the collectives even in a world of one process, for example to test NCCL on one GPU.
   bool force_collectives = false;
   /// Timeout of a collective: how long a rank waits for the others before it fails. On GPUs it is
   /// the timeout of a whole step.
@@ -41,9 +42,9 @@ struct DistributedOptions {
   std::chrono::milliseconds rendezvous_timeout{300'000};
   Buckets buckets = {};  ///< sizes and dtype of the gradient buckets for all-reduce
   bool sync_bn = false;  ///< batch_norm uses the statistics of the global batch
-  /// 1 turns on ZeRO-1: each rank keeps and updates its shard of the optimizer state, and the
-  /// updated parameters are all-gathered. Then parameter("fc0.w.m") returns this rank's shard as a
-  /// vector.
+  /// ZeRO stage, 0 or 1. In stage 1, each rank keeps and updates its shard of the optimizer state,
+  /// and the updated parameters are all-gathered. parameter("fc0.w.m") then returns this rank's
+  /// shard as a vector.
   int zero = 0;
 };
 
@@ -52,20 +53,20 @@ struct GpuOptions {
   /// Matrix products and convolutions in f32 may round their operands to TF32, as PyTorch's
   /// allow_tf32 does.
   bool tf32 = false;
-  /// Copies the feeds of a step to the GPU while the previous step runs, which needs a second feed
+  /// Copies the feeds of a step to the GPU while the previous step runs. This needs a second feed
   /// slot. Without `prefetch`, the copy waits for the previous step.
   bool prefetch = true;
   int64_t workspace = 0;  ///< bytes of the workspace of library kernels; 0: 64 MiB
-  /// Autotunes the algorithms of library kernels and stores the result in `cache_dir`. Without
-  /// `tune` or without `cache_dir` the library's first suggestion is used.
+  /// Autotunes the algorithms of library kernels and stores the result in `cache_dir`. If `tune` is
+  /// off or `cache_dir` is empty, the library's first suggestion is used.
   bool tune = true;
 };
 
 /// Options that help to find bugs.
 struct DebugOptions {
   /// Makes Executor::first_nonfinite() available, and skips the update of a step whose loss is not
-  /// finite. With a loss scale, only non-finite gradients skip the update, with or without this
-  /// option.
+  /// finite. If the loss is scaled, this option does not affect updates: an update is skipped only
+  /// if gradients are not finite.
   bool check_finite = false;
   /// Checks the memory plan: puts guard bytes between buffers and fills dead buffers with NaN. Also
   /// verifies the program after each pass.
@@ -86,11 +87,11 @@ struct ExecutorOptions {
   /// Throws UserError for a batch whose size was not prepared. By default run() compiles a step for
   /// the new size.
   bool strict_shapes = false;
-  /// Gives a program without a learning rate schedule the schedule Manual, so that
+  /// Adds the schedule Manual to a program that has no learning rate schedule, so that
   /// Executor::set_learning_rate() works.
   bool settable_lr = false;
   /// Cache folder of compiled kernels and autotuning results. If empty, autotuning results are not
-  /// cached, and kernels only if $FLUID_KERNEL_CACHE names a folder.
+  /// cached, and kernels are cached only if $FLUID_KERNEL_CACHE names a folder.
   std::string cache_dir = {};
   /// Largest size of the arena in bytes; 0: the memory of the place. When the arena grows, the old
   /// arena is freed after the variables are copied and the last output tensor in the old arena is
@@ -101,10 +102,11 @@ struct ExecutorOptions {
   GpuOptions gpu = {};
   DebugOptions debug = {};
   std::optional<ProfileOptions> profile = {};  ///< the steps that profile() records
-  std::map<std::string, std::string> tuning_record =
-      {};  ///< tuning choices of an earlier run to reuse
-  /// Locates the sample whose value a step rejects, for the error message; see
-  /// Dataset::find_location(). If absent, the message gives the index of the sample in the batch.
+  /// Tuning choices to reuse from an earlier run.
+  std::map<std::string, std::string> tuning_record = {};
+  /// Finds the sample that contains a rejected value, so that the error message can name its
+  /// location; see Dataset::find_location(). If absent, the message gives the index of the sample
+  /// in the batch.
   SampleFinder find_sample = {};
 };
 

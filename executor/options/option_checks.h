@@ -6,7 +6,7 @@ namespace fluid {
 
 inline constexpr int kMaxThreads = 4096;
 
-/// Throws UserError for an option that is out of range, and for options that exclude each other.
+/// Throws UserError for an option that is out of range, and for mutually exclusive options.
 void check_options(const ExecutorOptions& options);
 
 /// Throws UserError for invalid AmpOptions.

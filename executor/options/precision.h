@@ -13,10 +13,9 @@ namespace fluid {
 /// half-precision weights beside the f32 master weights.
 enum class Precision : uint8_t { f32, o1, o2 };
 
-/// Returns the text of a precision for checkpoints and messages: "off", "bf16", "o2 f16 with a loss
-/// scale ...".
+/// Formats a precision for checkpoints and messages: "off", "bf16", "o2 f16 with a loss scale ...".
 std::string amp_text(const std::optional<AmpOptions>& amp);
-/// Parses the text of amp_text().
+/// Parses text that amp_text() returned.
 Precision parse_precision(std::string_view amp_text);
 
 }  // namespace fluid

@@ -20,14 +20,14 @@ struct World {
 
   /// Returns the environment variables of this process.
   static Variables environment();
-  /// Returns from_variables() of the environment of this process.
+  /// Returns from_variables(environment()).
   static World from_env();
 
   /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or else
   /// Slurm's; returns a world of one if neither is set. The port is FLUID_PORT if set, else
   /// MASTER_PORT. It is MASTER_PORT + 1 when torchrun itself listens on MASTER_PORT
-  /// (TORCHELASTIC_USE_AGENT_STORE). Throws UserError for a value that is malformed, missing or
-  /// contradicts another one.
+  /// (TORCHELASTIC_USE_AGENT_STORE). Throws UserError for malformed, missing or contradictory
+  /// values.
   static World from_variables(const Variables& variables);
 };
 

@@ -21,7 +21,7 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                        .tune = options.gpu.tune,
                        .tuning_record = options.tuning_record,
                        .peers = {.world = options.distributed.world,
-                                 .control = communicator,
+                                 .host_communicator = communicator,
                                  .timeout = options.distributed.comm_timeout,
                                  .rendezvous_timeout = options.distributed.rendezvous_timeout}});
   }

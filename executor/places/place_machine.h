@@ -10,9 +10,9 @@
 
 namespace fluid {
 
-/// Creates the compilation target of `place` without opening the device, for planning. `threads`:
-/// CPU threads; 0: the executor's default. `libraries` and `cache_dir` are as in ExecutorOptions;
-/// the cache folder records which ops the libraries cannot compute. Throws UserError or DeviceError
+/// Creates the compilation target of `place` for planning. Does not open the device. `threads`: CPU
+/// threads; 0: the executor's default. `libraries` and `cache_dir` are as in ExecutorOptions; the
+/// cache folder records which ops the libraries cannot compute. Throws UserError or DeviceError
 /// when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});
@@ -24,7 +24,7 @@ std::string describe_machine(Place place, int threads);
 /// The upper limit on the size of a session's arena: set by the user, or the memory of the place.
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string text;          ///< text for messages: "the limit is 4.00 KiB"
+  std::string text;          ///< text for messages, such as "the limit is 4.00 KiB"
   bool set_by_user = false;  ///< whether the user set the limit
 };
 

@@ -9,8 +9,8 @@ namespace fluid {
 
 /// Description of one call of a compiled program, for reports.
 struct CallInfo {
-  /// Scope (layer name) of the op with the most FLOPs in the call, or of the parameter that the op
-  /// updates. The source line of the op if there is no scope.
+  /// Scope (layer name) of the op with the most FLOPs in the call. If that op has no scope: the
+  /// scope of the parameter that it updates, else its source line.
   std::string layer;
   std::string ops;  ///< names of the first few ops, such as "conv2d, add"
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
@@ -20,7 +20,8 @@ struct CallInfo {
   std::string line;
   ir::Role role = ir::Role::forward;
   double flops = 0;  ///< floating-point operations, by the cost functions of the ops
-  double bytes = 0;  ///< bytes of operands and results, each once; of a collective, the bytes sent
+  /// Bytes of operands and results, each counted once. For a collective, the bytes sent.
+  double bytes = 0;
   DType dtype = DType::f32;  ///< dtype of the matmul or convolution, if any; otherwise f32 or f64
   /// Time predicted by the cost model that chose between library and generated kernels. Covers only
   /// the matmul or convolution of the call. -1 if there was no choice.
@@ -28,8 +29,8 @@ struct CallInfo {
   bool is_collective = false;  ///< whether the call is a collective
 };
 
-/// Returns the description of the call of `op`, an op in the main graph of a final program, for
-/// `batch` samples on `target`.
+/// Describes the call that computes `op` for `batch` samples on `target`. `op` must be in the main
+/// graph of a program after all passes.
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target);
 
 /// Returns CallInfo::layer for `op`.

@@ -15,7 +15,8 @@ struct ProfiledStep {
   std::string name() const;  ///< such as "training step of 128 samples"
   Mode mode = Mode::train;
   int64_t batch = 0;
-  /// Calls, indexed by run and call. A step is one run, or one run per micro-batch.
+  /// Descriptions of the calls, indexed by run and then by call. A step has one run, or one run per
+  /// micro-batch.
   std::vector<std::vector<CallInfo>> runs;
   std::vector<StepTimes> times;
 };
@@ -25,20 +26,20 @@ struct Profile {
   std::string program;
   int64_t rank = 0;     ///< rank of this process
   int threads = 1;      ///< number of compute threads; 0 on a GPU
-  int64_t warm_up = 0;  ///< number of unrecorded first steps of each mode and batch size
+  int64_t warm_up = 0;  ///< steps of each mode and batch size that run before recording starts
   /// One entry per mode and batch size, in the order of preparation.
   std::vector<ProfiledStep> steps;
 
   bool empty() const { return steps.empty(); }
   std::string device_text() const;  ///< text such as "on 2 threads" or "on a GPU"
   /// Formats tables for each mode and batch size: the time of each call, and sums by layer, kernel
-  /// and role. Rows show the fraction of `limits` that they reach; collectives show only their
-  /// bandwidth. Times are means over the faster half of the steps.
+  /// and role. Each row shows what fraction of `limits` its calls reach. The row of the collectives
+  /// shows only their bandwidth. Times are means over the faster half of the steps.
   std::string table(const Limits& limits) const;
   /// Formats a Chrome trace (JSON, "X" events, in microseconds), which Perfetto opens. Each rank is
   /// a process of the trace. Computation and communication are two threads of the process. Traces
-  /// of processes on one machine share a clock. Calls also show the fraction of `limits` that they
-  /// reach; limits of 0 are omitted.
+  /// of processes on one machine share a clock. Each call also shows what fraction of `limits` it
+  /// reaches; no fraction is shown for a limit of 0.
   std::string trace(const Limits& limits) const;
 };
 

@@ -15,7 +15,7 @@ constexpr size_t kMaxRows = 40;  // maximum number of rows of a table
 struct Row {
   std::string key;
   double ms = 0, calls = 0, flops = 0, bytes = 0;
-  double flops_ms = 0;      ///< time of `flops` at the peak FLOP/s, in ms
+  double flops_ms = 0;      ///< time that `flops` would take at the peak FLOP/s, in ms
   double predicted_ms = 0;  ///< predicted time of the calls that have a prediction
   double measured_ms = 0;   ///< measured time of the calls that have a prediction
   bool predicted = false;

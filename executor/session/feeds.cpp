@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-// Smaller copies run on one thread, because starting a parallel region would take longer.
+// Copies of fewer elements run on one thread, because starting a parallel region would take longer.
 constexpr int64_t kSerialElements = 32768;
 
 std::string column_names(const Batch& batch) {
@@ -70,7 +70,7 @@ struct FeedCopy {
   int64_t inner;  ///< number of elements per channel in a sample
 };
 
-/// Calls `with(read)`, where `read(i)` returns element i of the source, converted to To.
+/// Calls `with(read)`, where `read(i)` returns element i of the source, converted to type `To`.
 template <class To, class F>
 void with_reader(const FeedCopy& c, F&& with) {
   auto as = [&]<class T>(T) {
@@ -97,7 +97,8 @@ void with_reader(const FeedCopy& c, F&& with) {
   }
 }
 
-/// Scales and normalises the elements [begin, end) in type T. Calls `write(i, value)` for each.
+/// Scales and normalises the elements [begin, end), computing in type `T`. Calls `write(i, value)`
+/// for each element.
 template <class T, class F>
 void convert_as(const FeedCopy& c, int64_t begin, int64_t end, F&& write) {
   with_reader<T>(c, [&](auto read) {

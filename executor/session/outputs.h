@@ -22,7 +22,7 @@ struct OutputView {
   Tensor value;  ///< view into the output slot; for a metric: sum / weight
   bool metric = false;
   /// For a metric: its numerator and denominator, to be summed over the steps of an epoch.
-  /// Otherwise nan.
+  /// Otherwise NaN.
   double sum = std::numeric_limits<double>::quiet_NaN();
   double weight = std::numeric_limits<double>::quiet_NaN();
 };
@@ -31,17 +31,17 @@ struct OutputView {
 /// reading a value waits for the step and throws the step's error. Outputs larger than 1 MiB are
 /// copied to the host when they are read.
 ///
-/// Outputs of step n stay readable until step n + 2 starts; steps of all modes count. They stay
-/// readable when a step of another size is prepared. Reading the outputs later throws UserError.
-/// Tensors are views with the same lifetime; `.copy()` owns its data. The executor must outlive
-/// this object.
+/// Outputs of step n stay readable until step n + 2 starts, even if the steps have different modes.
+/// Reading an output after that throws UserError. Preparing a step of another size keeps the
+/// outputs readable. Tensors are views with the same lifetime; `.copy()` owns its data. The
+/// executor must outlive this object.
 class OutputViews {
  public:
   /// References the outputs of step number `step_number` in output slot `slot`.
   OutputViews(StepsInFlight& steps, const PreparedStep& step, size_t slot, uint64_t step_number)
       : steps_(&steps), step_(&step), slot_(slot), step_number_(step_number) {}
 
-  /// Throws UserError, with the most similar name, if there is no such output.
+  /// Throws UserError if there is no such output. The message suggests the most similar name.
   const Tensor& operator[](std::string_view name) const { return find(name).value; }
   const OutputView& find(std::string_view name) const;
   bool has(std::string_view name) const;
@@ -56,7 +56,7 @@ class OutputViews {
       if (o.metric || o.value.numel() == 1) visit(o);
     }
   }
-  /// Waits until the step is complete. Throws its error.
+  /// Waits until the step is complete. Throws the error of the step if it failed.
   void wait() const { completed_outputs(); }
 
   /// Loss scaling state after the step; nullopt when the loss is not scaled.

@@ -20,11 +20,11 @@ const ir::Output* find_output(const ir::Program& program, const std::string& nam
 
 }  // namespace
 
-Options MicroBatch::options(Options step) const {
-  step.micro_batch = kind;
+Options MicroBatch::options(Options step_options) const {
+  step_options.micro_batch = kind;
   // Shape inference needs at least one sample, although an empty micro-batch has no samples.
-  step.batch = std::max<int64_t>(samples, 1);
-  return step;
+  step_options.batch = std::max<int64_t>(samples, 1);
+  return step_options;
 }
 
 std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count) {
@@ -166,7 +166,7 @@ void PreparedStep::enable_profiling(const ProfileOptions& options) {
   std::vector<size_t> calls;
   for (const Run& run : runs_) {
     run.compiled->executable->enable_timing();
-    calls.push_back(run.compiled->executable->calls().size());
+    calls.push_back(run.compiled->executable->call_ops().size());
   }
   recorder_.emplace(options, calls);
 }

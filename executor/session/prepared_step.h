@@ -18,18 +18,19 @@
 
 namespace fluid {
 
-/// A micro-batch: `samples` consecutive samples of a batch, from sample `first` on. `kind` selects
-/// the program that runs on the micro-batch.
+/// A micro-batch: `samples` consecutive samples of a batch, starting at sample `first`. `kind`
+/// selects the program that runs on the micro-batch.
 struct MicroBatch {
   MicroBatchKind kind = MicroBatchKind::whole;
   int64_t first = 0;
   int64_t samples = 0;
-  /// Returns the compile options of the micro-batch. `step`: options of the whole step.
-  Options options(Options step) const;
+  /// Returns the compile options of the micro-batch. `step_options`: options of the whole step.
+  Options options(Options step_options) const;
 };
 
 /// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, larger ones
-/// first. Returns fewer if `count` exceeds `batch`, and one empty micro-batch for zero samples.
+/// first. If `count` exceeds `batch`, returns one micro-batch per sample. If `batch` is 0, returns
+/// one empty micro-batch.
 std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count);
 
 /// A compiled program. It runs a whole step, or one kind of micro-batch of a step.
@@ -63,8 +64,8 @@ class PreparedStep {
   const Options& options() const { return options_; }
   const std::vector<Run>& runs() const { return runs_; }
   const std::vector<Feed>& feeds() const { return runs_.front().compiled->feeds; }
-  /// Required size of a feed slot and of an output slot, in bytes. The output slot also holds the
-  /// batch's outputs that are gathered from the micro-batches.
+  /// Required size of a feed slot and of an output slot, in bytes. The output slot also has room
+  /// for the outputs of the whole batch, which are gathered from the micro-batches.
   int64_t feed_bytes() const { return feed_bytes_; }
   int64_t output_bytes() const { return output_bytes_; }
   size_t num_outputs() const { return bound_[0].size(); }
@@ -76,8 +77,8 @@ class PreparedStep {
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
   /// Marks the outputs in `slot` as not yet copied to the host. Must precede the runs of a step.
   void mark_outputs_pending(size_t slot);
-  /// Copies the outputs of run `run` that have a batch dimension to their place in the gathered
-  /// outputs.
+  /// Copies those outputs of run `run` that have a batch dimension into the gathered outputs of the
+  /// whole batch.
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
   /// Returns the outputs in `slot` after the last run, with the sums and weights of metrics filled
   /// in. Large outputs are valid only after fetch_output().
@@ -121,8 +122,8 @@ class PreparedStep {
   std::optional<StepRecorder> recorder_;
 };
 
-/// Returns the bytes needed to gather, for `batch` samples, all outputs of `program` that have a
-/// batch dimension. `program`: program of a micro-batch.
+/// Returns the size in bytes of the gathered outputs of a batch of `batch` samples. Only outputs
+/// with a batch dimension are gathered. `program`: program of a micro-batch.
 int64_t gathered_bytes(const ir::Program& program, int64_t batch);
 
 /// Returns the extents of `shape` at batch size `batch`.

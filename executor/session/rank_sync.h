@@ -17,8 +17,8 @@ namespace fluid {
 /// Collective. Broadcasts rank 0's values of `variables` to all ranks. Skips sharded variables.
 void broadcast_variables(Session& session, const std::vector<Variable>& variables);
 
-/// Collective. Returns the value of `variable`. A sharded variable is gathered on rank 0; other
-/// ranks get nullopt.
+/// Collective. Returns the value of `variable`. If the variable is sharded, gathers it on rank 0
+/// and returns nullopt on the other ranks.
 std::optional<Tensor> gather_variable(Session& session, const ProcessGroup& group,
                                       const Variable& variable);
 
@@ -37,12 +37,12 @@ class TuningSync {
   void merge_choices(const ProcessGroup& group, Session& session);
 
   /// Not collective. Writes new choices to the key-value store as proposals; the first proposal for
-  /// a key wins on every rank. Call it after preparing a step that the other ranks may not prepare.
+  /// a key wins on every rank. Call it after preparing a step that other ranks might not prepare.
   /// Does nothing before the first step.
   void propose_choices(const ProcessGroup& group, Session& session);
 
   /// Not collective. Adopts all choices that other ranks have proposed, even for steps that this
-  /// rank never prepares. Called before a checkpoint is written, so that the checkpoint holds the
+  /// rank never prepares. Call it before writing a checkpoint, so that the checkpoint holds the
   /// choices of all ranks.
   void poll_choices(const ProcessGroup& group, Session& session);
 

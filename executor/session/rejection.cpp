@@ -45,7 +45,7 @@ std::string step_text(const RejectedStep& step) {
 
 UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejected) {
   const ir::Op& fused = *status.op;
-  const Value read = fused.operands.at(static_cast<size_t>(status.argument));
+  const Value read = fused.operands.at(static_cast<size_t>(status.operand));
   const ir::Op* op = &fused;
   std::string what = fmt::format("index {}", status.index), range, sample;
   const auto& body = fused.attrs.get<GraphRef>("body").name;

@@ -12,7 +12,7 @@ namespace fluid {
 /// The feeds of a rejected step.
 struct RejectedFeeds {
   const Batch& feeds;  ///< feeds as the kernels read them: converted, scaled and normalised
-  int64_t first = 0;   ///< index in the batch of the first sample of `feeds`
+  int64_t first = 0;   ///< index of the first sample of `feeds` within the batch
   /// Whether a later step was in flight. The later step was not applied either.
   bool later_step_in_flight = false;
   const SampleFinder& find_sample;  ///< returns the location of a sample in its file; may be empty
@@ -23,7 +23,7 @@ struct RejectedFeeds {
 /// index is computed.
 UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejected);
 
-/// The numbers of a rejected step and of the call that reports its error.
+/// Identifies a rejected step and the call that reports its error.
 struct RejectedStep {
   uint64_t number = 0;
   /// Number of the step whose run() reports the error; 0 if another function reports it.
@@ -31,8 +31,8 @@ struct RejectedStep {
   uint64_t last = 0;  ///< number of the last step that was started
 };
 
-/// Prefixes the message of `error` with the position of the rejected step, unless the reporting
-/// call ran that step itself.
+/// Prefixes the message of `error` with a phrase such as "in the previous step: ", unless the
+/// reporting call ran the rejected step itself.
 UserError with_step_position(const UserError& error, const RejectedStep& step);
 
 }  // namespace fluid

@@ -17,7 +17,7 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
       in_flight_(steps_),
       values_(steps_, in_flight_) {}
 
-/// Ignore the errors of the last steps: no later call can report them.
+/// Ignores the errors of the last steps, because no later call can report them.
 Session::~Session() {
   try {
     in_flight_.wait_until_complete();
@@ -31,8 +31,8 @@ PreparedStep& Session::prepare(const Options& options) {
   return *steps_.find(options);
 }
 
-/// Retry when a library rejects an op that was assigned to the library. The retry generates code
-/// for the op.
+/// If a library rejects an op that was assigned to the library, prepares the steps again. The
+/// second attempt generates code for the op.
 void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {
@@ -68,7 +68,7 @@ PreparedStep* Session::find(Mode mode, int64_t batch, const std::set<std::string
 }
 
 void Session::initialise() {
-  if (!values_.are_created()) prepare(std::span<const Options>());
+  if (!values_.are_allocated()) prepare(std::span<const Options>());
   values_.initialise();
 }
 
@@ -121,7 +121,7 @@ Profile Session::profile() const {
   const SessionOptions& options = steps_.options();
   Profile profile{.program = recorded_program().name,
                   .rank = options.passes.rank,
-                  .threads = memory().is_host() ? device().threads() : 0,
+                  .threads = memory().is_host_accessible() ? device().threads() : 0,
                   .warm_up = options.profile ? options.profile->warm_up : 0,
                   .steps = {}};
   for (const auto& step : steps_.all()) {
@@ -131,7 +131,7 @@ Profile Session::profile() const {
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {
       std::vector<CallInfo>& calls = profiled.runs.emplace_back();
-      for (const ir::Op* op : run.compiled->executable->calls()) {
+      for (const ir::Op* op : run.compiled->executable->call_ops()) {
         calls.push_back(call_info(*op, run.micro_batch.samples, device().target()));
       }
     }

@@ -29,14 +29,14 @@ class Session {
   /// Finds or compiles a step. Also compiles a startup step for variables that are new in this
   /// step.
   ///
-  /// Grows the arena if needed and keeps variables and outputs. A device with its own memory never
-  /// holds two arenas at once. Throws before code generation if the arena would be too large:
-  /// UserError if it exceeds the user's memory limit, OutOfMemory if it exceeds the place's memory.
-  /// If a library cannot compute an op, code is generated for the op.
+  /// Grows the arena if needed; variables and outputs keep their values. A device with its own
+  /// memory never holds two arenas at once. Throws before code generation if the arena would be too
+  /// large: UserError if it exceeds the user's memory limit, OutOfMemory if it exceeds the place's
+  /// memory. If a library cannot compute an op, code is generated for the op.
   ///
   /// After a failure the session keeps its previous variables and steps, possibly in a larger
-  /// arena. If a GPU failure prevents binding the steps again, its error is thrown, and thrown
-  /// again by every later call that runs or prepares a step.
+  /// arena. A GPU error can prevent the steps from being bound again. In that case this call and
+  /// every later call that runs or prepares a step throw that error.
   PreparedStep& prepare(const Options& options);
   /// Prepares all of `steps` or none. Grows the arena at most once.
   void prepare(std::span<const Options> steps);
@@ -52,10 +52,10 @@ class Session {
   void adopt_tuning_record(const std::map<std::string, std::string>& record);
 
   /// Reruns micro-batches 0 to `last` of the last training step and calls `observer` for each
-  /// kernel; see StepsInFlight::rerun_observed(). `controls`: the control variables before that
-  /// step. Restores the state region afterwards, also after a failure, because the rerun may update
-  /// variables. If a GPU failure prevents restoring, every later call that runs or prepares a step
-  /// throws.
+  /// kernel; see StepsInFlight::rerun_observed(). `controls`: values of the control variables
+  /// before that step. Restores the state region afterwards, also after a failure, because the
+  /// rerun may update variables. If a GPU failure prevents restoring, every later call that runs or
+  /// prepares a step throws.
   void rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
                       const VariableValues::ControlValues& controls,
                       const StepsInFlight::RerunObserver& observer);

@@ -22,8 +22,8 @@ struct SessionOptions {
   int feed_slots(const Target& target) const { return prefetch ? target.feed_slots() : 1; }
 };
 
-/// Converts the user's options to those of a session on `place`. `fluidrun plan` uses the same
-/// options.
+/// Converts the user's options to session options for `place`. `fluidrun plan` uses the same
+/// function.
 SessionOptions session_options(const ExecutorOptions& options, Place place = cpu());
 
 }  // namespace fluid

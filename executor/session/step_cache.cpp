@@ -35,7 +35,7 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
-/// Returns error `why` with the consequence appended to its message: no step can run any more.
+/// Appends to the message of error `why` that no step can run any more. Returns the new error.
 std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);
@@ -116,10 +116,10 @@ Regions StepCache::required_regions(const MemoryPlan& plan) const {
 
 void StepCache::check_memory(const Regions& regions, int64_t batch) const {
   const MemoryLimit& limit = options_.memory;
-  if (regions.total() <= limit.bytes) return;
+  if (regions.total_bytes() <= limit.bytes) return;
   const std::string why = fmt::format(
       "a step of {} samples needs {}, {}; take a smaller batch, micro-batches or mixed precision",
-      batch, bytes_text(static_cast<double>(regions.total())), limit.text);
+      batch, bytes_text(static_cast<double>(regions.total_bytes())), limit.text);
   if (limit.set_by_user) throw UserError(why);
   throw OutOfMemory(why);
 }
@@ -146,9 +146,10 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
 
 /// Finds the compiled program of a micro-batch in `programs_` or `compiled`. Otherwise compiles it
 /// and appends it to `compiled`.
-CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch, const Options& step,
-                                            const ir::Program& program, Programs& compiled) {
-  const Options options = micro_batch.options(step);
+CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
+                                            const Options& step_options, const ir::Program& program,
+                                            Programs& compiled) {
+  const Options options = micro_batch.options(step_options);
   for (const auto* list : {&programs_, &compiled}) {
     for (const auto& entry : *list) {
       const Options& o = entry->options;
@@ -159,14 +160,15 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch, const
       }
     }
   }
-  compiled.push_back(compile(options, step.batch, program));
+  compiled.push_back(compile(options, step_options.batch, program));
   return compiled.back().get();
 }
 
 /// Selects the variables that the startup program has to initialise. Skips variables that have a
 /// value and variables that an existing startup step initialises.
-Startup StepCache::plan_startup(const Variables& variables, const Programs& compiled,
-                                const std::function<bool(const std::string&)>& has_value) const {
+StartupPlan StepCache::plan_startup(
+    const Variables& variables, const Programs& compiled,
+    const std::function<bool(const std::string&)>& has_value) const {
   const auto is_filled = [&](const std::string& name) {
     return has_value(name) || std::ranges::any_of(steps_, [&](const auto& step) {
              return step->options().init_variables.contains(name);
@@ -215,7 +217,7 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   };
   add_from(0);
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
-  Startup first_values = plan_startup(variables, compiled, has_value);
+  StartupPlan first_values = plan_startup(variables, compiled, has_value);
   if (!first_values.filled.empty()) {
     Options fill = options_.passes;
     fill.mode = Mode::init;
@@ -272,7 +274,8 @@ void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables
                 });
 }
 
-/// Replaces the memory by a larger one. Rebinds the steps to the old memory if that fails.
+/// Replaces the memory by a larger one. If the replacement fails, rebinds the steps to the old
+/// memory.
 void StepCache::grow_memory(const Regions& regions) {
   run_or_rebind([&] {
     for (const auto& entry : programs_) entry->executable->unbind();

@@ -36,17 +36,18 @@ class StepCache {
   StepCache(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
             const SessionOptions& options);
 
-  /// Compiles the steps of `wanted` that are missing, and a startup step for new variables. Skips
-  /// variables for which `has_value` is true. Then calls `before_binding`, grows the arena if
-  /// needed, and binds the steps. Throws as Session::prepare() does, and adds nothing in that case.
+  /// Compiles the steps of `wanted` that are missing, and a startup step for new variables. The
+  /// startup step skips variables for which `has_value` is true. Then calls `before_binding`, grows
+  /// the arena if needed, and binds the steps. Throws as Session::prepare() does, and adds nothing
+  /// in that case.
   AddedSteps add_steps(std::span<const Options> wanted,
                        const std::function<bool(const std::string&)>& has_value,
                        const std::function<void()>& before_binding);
 
   /// Returns the step for these options, or null.
   PreparedStep* find(const Options& wanted) const;
-  /// Returns the predict step with the most outputs among those whose feeds are all in `batch`, or
-  /// null.
+  /// Considers the predict steps whose feeds are all in `batch`. Returns the step with the most
+  /// outputs, or null if there is none.
   PreparedStep* find_predict(const Batch& batch) const;
   /// Returns the predict step whose feeds are exactly the columns of `batch`, or null. `all_feeds`:
   /// feeds of the program. Does not allocate.
@@ -84,12 +85,12 @@ class StepCache {
   using Steps = std::vector<std::unique_ptr<PreparedStep>>;
   std::unique_ptr<CompiledProgram> compile(const Options& options, int64_t batch,
                                            const ir::Program& program);
-  CompiledProgram* find_or_compile(const MicroBatch& micro_batch, const Options& step,
+  CompiledProgram* find_or_compile(const MicroBatch& micro_batch, const Options& step_options,
                                    const ir::Program& program, Programs& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              Programs& compiled);
-  Startup plan_startup(const Variables& variables, const Programs& compiled,
-                       const std::function<bool(const std::string&)>& has_value) const;
+  StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
+                           const std::function<bool(const std::string&)>& has_value) const;
   void check_memory(const Regions& regions, int64_t batch) const;
   Regions required_regions(const MemoryPlan& plan) const;
   Regions required_regions(const Programs& programs, const Steps& steps,

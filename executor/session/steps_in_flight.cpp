@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-// Index of element `first sample` of the variable `rng`. The elements are seed, run counter and
-// first sample.
+// Index of the first-sample element in the variable `rng`, which holds the seed, the run counter
+// and the index of the first sample.
 constexpr size_t kFirstSample = 2;
 
 }  // namespace
@@ -35,16 +35,17 @@ std::optional<int> StepsInFlight::find_feed_slot(const PreparedStep& step,
   return static_cast<int>(content - feed_slot_contents_.begin());
 }
 
-/// Returns the feed slot to overwrite next. With two slots, it is the slot that was not used last.
+/// Returns the feed slot to overwrite next. With two slots, returns the slot that the last step did
+/// not use.
 int StepsInFlight::next_feed_slot() const {
   return (slots_.feeds + 1) % steps_.memory().regions().feed_slots;
 }
 
-/// Waits for the step in flight that reads the next feed slot. A rejection message of that step may
-/// quote the content of the slot.
-void StepsInFlight::wait_for_feed_slot(uint64_t for_step) {
+/// Waits for the step in flight that reads the next feed slot. The slot must not be overwritten
+/// earlier, because a rejection message of that step may quote its content.
+void StepsInFlight::wait_for_feed_slot(uint64_t next_step) {
   const auto before = static_cast<size_t>(slots_.outputs ^ 1);
-  if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, for_step);
+  if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, next_step);
 }
 
 /// Copies the samples of a micro-batch into a feed slot, unless a slot already holds them. Marks
@@ -71,8 +72,8 @@ StepsInFlight::FeedSlotContent StepsInFlight::feed_slot_content(const PreparedSt
   return {&step, step.runs().size() == 1 ? batch.id : 0};
 }
 
-/// Writes to the device the weight of the micro-batch and the index, in the global batch, of its
-/// first sample. Random numbers are keyed by the sample index.
+/// Writes the position of a micro-batch to the device: the weight of its loss, and the index of its
+/// first sample in the global batch. Random numbers are keyed by the sample index.
 void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Batch& batch) {
   const int64_t first = batch.first + micro_batch.first;
   if (random_state_ != nullptr && written_position_.first != first) {
@@ -144,17 +145,17 @@ void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, Step
 }
 
 /// After a rejected or failed step: waits for all steps and clears the rejection flag, so that the
-/// next step can change variables. `for_step`: as in finish().
-void StepsInFlight::clear_rejection(uint64_t for_step) {
+/// next step can change variables. `next_step`: as in finish().
+void StepsInFlight::clear_rejection(uint64_t next_step) {
   if (!rejection_pending_) return;
-  wait_until_complete(for_step);
+  wait_until_complete(next_step);
   steps_.memory().clear_rejection_flag();
   rejection_pending_ = false;
 }
 
-/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. If the ranks
-/// exchange the rejection flag by a collective in the last micro-batch, the remaining micro-batches
-/// run even after a rejection, because the other ranks wait in that collective.
+/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. The ranks may
+/// exchange the rejection flag by a collective in the last micro-batch. In that case the remaining
+/// micro-batches run even after a rejection, because the other ranks wait in the collective.
 void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                                       std::optional<UserError>& rejection) {
   const PreparedStep& step = *in_flight.step;
@@ -175,14 +176,14 @@ void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batc
   }
 }
 
-/// Waits for the step in output slot `slot`, and first for any earlier step. `for_step`: number of
+/// Waits for the step in output slot `slot`, and first for any earlier step. `next_step`: number of
 /// the step that the caller is about to run, 0 if none. The number determines the wording of
 /// errors.
-void StepsInFlight::finish(size_t slot, uint64_t for_step) {
+void StepsInFlight::finish(size_t slot, uint64_t next_step) {
   InFlightStep& in_flight = in_flight_[slot];
   if (!in_flight.pending) return;
   const InFlightStep& other = in_flight_[1 - slot];
-  if (other.pending && other.number < in_flight.number) finish(1 - slot, for_step);
+  if (other.pending && other.number < in_flight.number) finish(1 - slot, next_step);
   in_flight.pending = false;
   const auto reported_by = [&](const UserError& error, uint64_t step) {
     return with_step_position(
@@ -195,7 +196,7 @@ void StepsInFlight::finish(size_t slot, uint64_t for_step) {
   } catch (const UserError& error) {
     record_failure(in_flight, std::current_exception(),
                    std::make_exception_ptr(reported_by(error, in_flight.number + 1)));
-    throw reported_by(error, for_step);
+    throw reported_by(error, next_step);
   } catch (...) {
     record_failure(in_flight, std::current_exception(), std::current_exception());
     throw;
@@ -240,9 +241,9 @@ void StepsInFlight::record_failure(InFlightStep& failed, const std::exception_pt
   }
 }
 
-void StepsInFlight::wait_until_complete(uint64_t for_step) {
-  finish(0, for_step);
-  finish(1, for_step);
+void StepsInFlight::wait_until_complete(uint64_t next_step) {
+  finish(0, next_step);
+  finish(1, next_step);
 }
 
 void StepsInFlight::wait_for_inference() {

@@ -15,11 +15,11 @@ namespace fluid {
 
 /// Starts the steps of a session and collects their results.
 ///
-/// If the place runs steps asynchronously, two steps are in flight at once, one per output slot. An
-/// error of step n is thrown by the first call that waits for step n; its message says which step
-/// failed. These calls wait: reading outputs of step n or n + 1, accessing variables, preparing a
-/// step, starting step n + 2, or overwriting the feed slot of step n. After an error in step n,
-/// step n + 1 is not applied either.
+/// If the place runs steps asynchronously, up to two steps are in flight at once, one per output
+/// slot. An error of step n is thrown by the first call that waits for step n; its message says
+/// which step failed. These calls wait: reading outputs of step n or n + 1, accessing variables,
+/// preparing a step, starting step n + 2, or overwriting the feed slot of step n. After an error in
+/// step n, step n + 1 is not applied either.
 class StepsInFlight {
  public:
   explicit StepsInFlight(StepCache& steps) : steps_(steps) {}
@@ -27,7 +27,7 @@ class StepsInFlight {
   /// Runs a prepared step on checked feeds, possibly asynchronously. Throws UserError if a kernel
   /// rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
-  /// Waits for all steps in flight. Throws their errors.
+  /// Waits for all steps in flight. Throws the error of a failed step.
   void wait_until_complete() { wait_until_complete(0); }
   /// Waits for all eval and predict steps in flight. Must precede a training step. Otherwise a
   /// rejected inference step could set the rejection flag of this rank alone, and only this rank
@@ -87,15 +87,15 @@ class StepsInFlight {
   static FeedSlotContent feed_slot_content(const PreparedStep& step, const Batch& batch);
   std::optional<int> find_feed_slot(const PreparedStep& step, const Batch& batch) const;
   int next_feed_slot() const;
-  void wait_for_feed_slot(uint64_t for_step);
+  void wait_for_feed_slot(uint64_t next_step);
   void write_batch_position(const MicroBatch& micro_batch, const Batch& batch);
   std::optional<StepStatus> start_micro_batch(const PreparedStep& step, size_t number,
                                               const Batch& batch, RunTimes* times);
   void start_step(InFlightStep& in_flight, const Batch& batch, StepTimes* times);
-  void clear_rejection(uint64_t for_step);
+  void clear_rejection(uint64_t next_step);
   bool is_synchronous(const PreparedStep& step) const;
-  void finish(size_t slot, uint64_t for_step);
-  void wait_until_complete(uint64_t for_step);
+  void finish(size_t slot, uint64_t next_step);
+  void wait_until_complete(uint64_t next_step);
   InFlightStep& completed_step(size_t slot, uint64_t number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& rejection);

@@ -10,7 +10,7 @@
 namespace fluid {
 
 void VariableValues::set_value(const std::string& name, const Tensor& value) {
-  if (!created_) {
+  if (!allocated_) {
     deferred_values_.insert_or_assign(name, value);
   } else {
     initialise();
@@ -18,8 +18,8 @@ void VariableValues::set_value(const std::string& name, const Tensor& value) {
   }
 }
 
-/// With several ranks, ignore values that were set before the first step: perhaps only rank 0 has
-/// loaded them, but all ranks must compile the same startup step.
+/// With several ranks, ignores values that were set before the first step. Perhaps only rank 0 has
+/// loaded such values, but all ranks must compile the same startup step.
 bool VariableValues::has_value(const std::string& name) const {
   return initialised_names_.contains(name) ||
          (deferred_values_.contains(name) && !steps_.options().passes.uses_collectives());
@@ -34,7 +34,7 @@ void VariableValues::register_variables(AddedSteps added) {
     needs_seed_ = !initialised_names_.contains(std::string(kRandomState)) &&
                   steps_.variables().find(kRandomState) != nullptr;
   }
-  created_ = true;
+  allocated_ = true;
   prepare_for_step();
 }
 
@@ -97,7 +97,7 @@ Tensor VariableValues::value(const Variable& variable) {
   in_flight_.wait_until_complete();
   std::byte* at = steps_.address_of(variable);
   const std::vector<int64_t> shape = extents(variable.type.shape, 1);
-  if (steps_.memory().is_host()) return Tensor::view(variable.type.dtype, shape, at);
+  if (steps_.memory().is_host_accessible()) return Tensor::view(variable.type.dtype, shape, at);
   Tensor copied(variable.type.dtype, shape);
   steps_.memory().read(copied.data(), at, copied.bytes());
   return copied;

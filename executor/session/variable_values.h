@@ -26,15 +26,15 @@ class VariableValues {
       : steps_(steps), in_flight_(in_flight) {}
 
   /// Sets a recorded variable to `value`, converted as by assign(). The caller has checked the
-  /// shape. Before the first step is prepared, stores `value` as the initial value, so no
-  /// initialiser is compiled; `value` must own its memory.
+  /// shape. Before the first step is prepared, keeps `value` as the initial value, so that no
+  /// initialiser is compiled. In this case `value` must own its memory.
   void set_value(const std::string& name, const Tensor& value);
-  /// Whether the variable has an initial value. Then no startup step has to compute one.
+  /// Whether the variable already has a value, so that no startup step has to initialise it.
   bool has_value(const std::string& name) const;
   /// Registers the new variables of added steps.
   void register_variables(AddedSteps added);
   /// Whether the session has allocated its variables.
-  bool are_created() const { return created_; }
+  bool are_allocated() const { return allocated_; }
   /// Initialises new variables with the values passed to set_value(), or with their initialisers.
   /// May be called again after a failure.
   void initialise();
@@ -42,7 +42,7 @@ class VariableValues {
   /// necessary.
   void prepare_for_step();
 
-  /// Returns the initialised variables, sorted by name, without half-precision weights.
+  /// Returns the initialised variables except half-precision weights, sorted by name.
   std::vector<Variable> initialised_variables() const;
   /// Returns the value of a variable. On the CPU the tensor is a view, valid until the next step.
   Tensor value(const Variable& variable);
@@ -51,8 +51,8 @@ class VariableValues {
   void assign(const Variable& variable, const Tensor& value);
   /// Copies `bytes` bytes from host address `from` to address `to` in the state region.
   void write(std::byte* to, const void* from, int64_t bytes);
-  /// Recomputes half-precision weights from their parameters: all half-precision weights, or only
-  /// the one of `parameter`.
+  /// Recomputes the half-precision weight of `parameter` from the parameter. If `parameter` is
+  /// empty, recomputes all half-precision weights.
   void refresh_half_weights(std::string_view parameter = {});
   /// Collective. Broadcasts `variable` from rank 0.
   void broadcast(const Variable& variable);
@@ -72,7 +72,7 @@ class VariableValues {
   std::set<std::string> initialised_names_;   ///< names of initialised variables
   /// Variable name -> value passed to set_value() before the variables were allocated.
   std::map<std::string, Tensor> deferred_values_;
-  bool created_ = false, initialised_ = false;
+  bool allocated_ = false, initialised_ = false;
   bool needs_seed_ = false;  ///< whether the random state must still be seeded
   /// Whether some half-precision weights differ from their parameters.
   bool half_weights_are_stale_ = false;

@@ -14,8 +14,8 @@ namespace fluid {
 class BestEpoch {
  public:
   /// `loss`: name of the output that training minimizes; empty if the loss is not an output. Throws
-  /// UserError for the options best, patience and save_best without validation data, and for a
-  /// `best` that names no scalar output.
+  /// UserError if best, patience or save_best is set but there is no validation data. Also throws
+  /// if `best` names no scalar output.
   BestEpoch(const FitOptions& options, const Program& program, const std::string& loss);
 
   /// Records the scalar outputs on the validation data after epoch `epoch`. Returns whether the
@@ -31,7 +31,7 @@ class BestEpoch {
   std::string criterion() const;
 
   const std::optional<TrainingState::BestValue>& best() const { return best_; }
-  void resume(const std::optional<TrainingState::BestValue>& best) { best_ = best; }
+  void set_best(const std::optional<TrainingState::BestValue>& best) { best_ = best; }
 
  private:
   std::string output_;  ///< name of the monitored output; empty: none

@@ -30,7 +30,7 @@ class Checkpointing {
   /// Collective. Broadcasts the resumed training state from rank 0.
   void broadcast_state(ProcessGroup& group);
   /// The resumed training state, valid after broadcast_state(); null for a new run.
-  const TrainingState* resumed() const { return state_ ? &*state_ : nullptr; }
+  const TrainingState* resumed_state() const { return state_ ? &*state_ : nullptr; }
   /// The path of the resumed checkpoint on rank 0; "" on other ranks and for a new run.
   std::string resumed_path() const { return resumed_ ? resumed_->path : ""; }
   /// The value of option `name` in the snapshot of the resumed checkpoint; nullopt for a new run,
@@ -48,16 +48,16 @@ class Checkpointing {
                                    const std::map<std::string, std::string>& options,
                                    int64_t epochs);
 
-  /// Whether this rank requests a checkpoint after `steps` training steps: a checkpoint is due by
-  /// every_steps or every_minutes, or `requested` is true.
+  /// Whether this rank requests a checkpoint after `steps` training steps. It does if a checkpoint
+  /// is due according to every_steps or every_minutes, or if `requested` is true.
   bool rank_requests_checkpoint(int64_t steps, bool requested) const;
   /// Marks a checkpoint as due until save() writes it. All ranks must call it after the same step.
   void set_due() { due_ = enabled_; }
   bool due() const { return due_; }
   bool due_at_epoch_end() const { return enabled_ && (saves_each_epoch_ || due_); }
   /// Collective. Writes a checkpoint, unless the last one is of the same step and epoch. When
-  /// writing fails, rank 0 calls `on_failure` and then throws the error. `best`: marks the
-  /// checkpoint as that of the best epoch.
+  /// writing fails, rank 0 calls `on_failure` and then throws the error. `best`: whether to mark
+  /// the checkpoint as that of the best epoch.
   void save(Executor& executor, const TrainingState& state, bool best,
             const std::function<void(const UserError&)>& on_failure);
 
@@ -69,7 +69,7 @@ class Checkpointing {
   bool saves_each_epoch_;
   bool is_rank_0_;
   std::unique_ptr<CheckpointDirectory>
-      directory_;  ///< null without checkpoints, and on ranks other than 0
+      directory_;  ///< null if checkpoints are off, and on ranks other than 0
   /// the checkpoint that the run resumes; absent for a new run, and on ranks other than 0
   std::optional<Checkpoint> resumed_;
   /// training state of the resumed checkpoint, on all ranks; absent for a new run

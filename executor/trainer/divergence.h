@@ -28,8 +28,8 @@ class DivergenceCheck {
   std::string find_nonfinite_op(const Batch& batch, const OutputViews& outputs, int64_t step,
                                 bool skipped);
 
-  /// The loss scale and the number of skipped steps after the last step that was passed to
-  /// was_skipped(); absent when the loss is not scaled.
+  /// The loss scale and the number of skipped steps, as of the last call of was_skipped(); absent
+  /// when the loss is not scaled.
   const std::optional<LossScaling>& scaling() const { return scaling_; }
 
  private:

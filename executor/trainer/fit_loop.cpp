@@ -34,18 +34,19 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       lr_(lr),
       output_names_(output_names(program)),
       best_(options, program, loss),
-      saves_(paths_on_rank_0(options, world_), [this](const std::string& text) { notice(text); }) {
+      saves_(paths_on_rank_0(options, world_),
+             [this](const std::string& text) { send_notice(text); }) {
   if (executor_.uses_plateau_schedule() && loss_.empty()) {
     throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
   }
   const bool first = progress_.steps == 0 && progress_.epochs == 0;
   if (first) {
-    for (const std::string& text : checkpointing_.notices()) notice(text);
+    for (const std::string& text : checkpointing_.notices()) send_notice(text);
     restore_progress();
   }
   prepare_steps();
   if (first) restore_checkpoint();
-  if (progress_.best_criterion == best_.criterion()) best_.resume(progress_.best);
+  if (progress_.best_criterion == best_.criterion()) best_.set_best(progress_.best);
   last_read_step_ = progress_.steps;
   const auto& amp = executor_.amp();
   divergence_.emplace(executor_, amp ? amp->loss_scale : LossScale(), loss_, lr_);
@@ -53,7 +54,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
 }
 
 void FitLoop::restore_progress() {
-  const TrainingState* from = checkpointing_.resumed();
+  const TrainingState* from = checkpointing_.resumed_state();
   if (from == nullptr) return;
   progress_.steps = from->steps;
   progress_.epochs = from->epochs;
@@ -78,10 +79,10 @@ void FitLoop::prepare_steps() {
 }
 
 void FitLoop::restore_checkpoint() {
-  if (checkpointing_.resumed() == nullptr) return;
+  if (checkpointing_.resumed_state() == nullptr) return;
   for (const std::string& text :
        checkpointing_.restore(executor_, result_options(), options_.epochs)) {
-    notice(text);
+    send_notice(text);
   }
 }
 
@@ -115,8 +116,8 @@ History FitLoop::run() {
 void FitLoop::run_epochs() {
   if (options_.on_begin) options_.on_begin({.steps = progress_.steps, .epochs = progress_.epochs});
   if (progress_.epochs >= options_.epochs || should_stop()) {
-    notice(fmt::format("nothing to train: {} epochs and {} steps are done", progress_.epochs,
-                       progress_.steps));
+    send_notice(fmt::format("nothing to train: {} epochs and {} steps are done", progress_.epochs,
+                            progress_.steps));
   }
   while (progress_.epochs < options_.epochs && !should_stop() &&
          !best_.patience_exhausted(progress_.epochs)) {
@@ -212,7 +213,7 @@ void FitLoop::report_nonfinite_op(const PendingStep& step, bool skipped) {
   if (!executor_.checks_finite()) return;
   const std::string where =
       divergence_->find_nonfinite_op(*step.batch, step.outputs, step.number, skipped);
-  if (skipped) notice(fmt::format("step {} skipped: {}", step.number, where));
+  if (skipped) send_notice(fmt::format("step {} skipped: {}", step.number, where));
 }
 
 bool FitLoop::all_reduce_requests() {
@@ -231,8 +232,8 @@ void FitLoop::reduce_on_plateau(const EpochEvent& epoch) {
   const NamedScalars& values = validates ? epoch.validation : epoch.training;
   const auto loss = std::ranges::find(values, loss_, &std::pair<std::string, double>::first);
   if (loss == values.end() || !executor_.reduce_on_plateau(loss->second)) return;
-  notice(fmt::format("{}{} has reached a plateau: the learning rate falls after epoch {}",
-                     validates ? "val_" : "", loss_, epoch.epoch));
+  send_notice(fmt::format("{}{} has reached a plateau: the learning rate falls after epoch {}",
+                          validates ? "val_" : "", loss_, epoch.epoch));
 }
 
 void FitLoop::finish_epoch(const EpochEvent& epoch) {
@@ -262,30 +263,30 @@ void FitLoop::finish_training() {
   SignalHandlers::set_training_started();
   if (checkpointing_.enabled()) save_checkpoint();
   if (is_rank_0()) {
-    if (stopping_) notice(fmt::format("stopped after step {}", progress_.steps));
+    if (stopping_) send_notice(fmt::format("stopped after step {}", progress_.steps));
     if (const auto& scaling = divergence_->scaling()) {
-      notice(fmt::format("loss scale {:g}; {} of {} steps skipped", scaling->scale,
-                         scaling->skipped, progress_.steps));
+      send_notice(fmt::format("loss scale {:g}; {} of {} steps skipped", scaling->scale,
+                              scaling->skipped, progress_.steps));
     }
     saves_.save(executor_);
     report_best_epoch();
   }
   if (options_.on_end) options_.on_end();
-  if (is_rank_0()) saves_.throw_failures(executor_);
+  if (is_rank_0()) saves_.throw_if_failed(executor_);
 }
 
 void FitLoop::report_best_epoch() {
   if (best_.patience_exhausted(progress_.epochs)) {
-    notice(fmt::format("stopped after epoch {}: {} without a better one", progress_.epochs,
-                       *options_.patience));
+    send_notice(fmt::format("stopped after epoch {}: {} without a better one", progress_.epochs,
+                            *options_.patience));
   }
-  if (best_.best()) notice("best: " + best_.description());
+  if (best_.best()) send_notice("best: " + best_.description());
   if (!saves_.has_best_path()) return;
-  notice(best_.best() ? saves_.best_save_message()
-                      : "no epoch came to its end: not saved " + saves_.best_path());
+  send_notice(best_.best() ? saves_.best_save_message()
+                           : "no epoch came to its end: not saved " + saves_.best_path());
 }
 
-void FitLoop::notice(const std::string& text) const {
+void FitLoop::send_notice(const std::string& text) const {
   if (is_rank_0() && options_.notice) options_.notice(text);
 }
 

@@ -24,7 +24,7 @@ namespace fluid {
 struct TrainingProgress {
   int64_t steps = 0;             ///< training steps started
   int64_t epochs = 0;            ///< epochs completed
-  int64_t samples_in_epoch = 0;  ///< samples of the current epoch that steps have used
+  int64_t samples_in_epoch = 0;  ///< samples of the current epoch that were trained on
   RunningMeans means = {};       ///< running means of scalar outputs in the current epoch
   std::optional<TrainingState::BestValue> best = {};
   std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`
@@ -48,7 +48,7 @@ class FitLoop {
   History run();
 
  private:
-  /// A training step that has started, and whose outputs have not been read yet.
+  /// A training step that has started but whose outputs have not been read yet.
   struct PendingStep {
     int64_t epoch = 0, number = 0, step_in_epoch = 0, samples = 0;
     OutputViews outputs;
@@ -75,7 +75,7 @@ class FitLoop {
   void save_checkpoint(bool is_best = false);
   void finish_training();
   void report_best_epoch();
-  void notice(const std::string& text) const;
+  void send_notice(const std::string& text) const;
 
   bool is_rank_0() const { return world_.rank == 0; }
   /// Whether the outputs of a step are read after the next step has started, so that a GPU does not
@@ -101,7 +101,8 @@ class FitLoop {
   ParameterSaver saves_;
   std::optional<DivergenceCheck> divergence_;
   std::optional<PendingStep> pending_step_;
-  /// restarted when a step's outputs have been read, and when a step starts while none is pending
+  /// restarted each time the outputs of a step are read, and each time a step starts while none is
+  /// pending
   Stopwatch step_timer_;
   int64_t last_read_step_ = 0;  ///< number of the last step whose outputs were read
   bool stopping_ = false;       ///< a rank received a stop signal or called Trainer::stop()

@@ -27,9 +27,10 @@ struct StepEvent {
   int64_t step_in_epoch = 0;  ///< step number, counted from 1 in each epoch
   int64_t samples = 0;        ///< number of samples in the global batch
   double learning_rate = 0;
-  std::optional<LossScaling> loss_scaling;  ///< after this step; absent: loss is not scaled
-  bool skipped = false;                     ///< no update was made, because gradients overflowed
-  double ms = 0;  ///< milliseconds since the previous StepEvent, or since this step started
+  /// The loss scaling state after this step; absent if the loss is not scaled.
+  std::optional<LossScaling> loss_scaling;
+  bool skipped = false;  ///< whether the update was skipped because gradients overflowed
+  double ms = 0;         ///< milliseconds since the previous StepEvent, or since this step started
   const OutputViews& outputs;
   const RunningMeans& means;  ///< means of the scalar outputs over the epoch so far
 };
@@ -41,14 +42,14 @@ struct EpochEvent {
   int64_t steps = 0;        ///< training steps so far, over all epochs
   NamedScalars training;    ///< means of scalar outputs over the training samples
   NamedScalars validation;  ///< means of scalar outputs over the validation samples
-  bool complete = true;     ///< false: training stopped within the epoch
-  bool best = false;        ///< this is the best epoch so far
-  double ms_per_step = 0;   ///< mean milliseconds per training step, without validation
+  bool complete = true;     ///< false: training stopped before the end of the epoch
+  bool best = false;        ///< whether this is the best epoch so far
+  double ms_per_step = 0;   ///< mean milliseconds per training step, excluding validation
   double seconds = 0;       ///< duration of the epoch, including validation
   int rank = 0;             ///< rank of this process
 };
 
-/// On rank 0, prints an epoch as a line on stdout: "epoch 3/20  loss 0.1234  val_loss 0.2345 best".
+/// On rank 0, prints one line to stdout: "epoch 3/20  loss 0.1234  val_loss 0.2345 best".
 void print_epoch(const EpochEvent& epoch);
 
 /// Writes `text` and a newline to stderr.
@@ -56,8 +57,8 @@ void print_notice(const std::string& text);
 
 /// Options of Trainer::fit(). They must be equal on all ranks.
 struct FitOptions {
-  int64_t epochs = 1;  ///< epochs to train in total, including those before a resume
-  /// Maximum number of training steps in total, including those before a resume; 0: no limit.
+  int64_t epochs = 1;  ///< total number of epochs, including those before a resume
+  /// Maximum total number of training steps, including those before a resume; 0: no limit.
   int64_t max_steps = 0;
   /// Reader of the validation data, which is evaluated after each epoch; null: no validation. The
   /// reader must outlive fit().

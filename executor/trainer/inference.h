@@ -29,18 +29,18 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data);
 /// the SampleFinder; null readers are skipped.
 SampleFinder make_sample_finder(std::vector<const Reader*> readers);
 
-/// Collective. Returns the scalar outputs over the remaining batches of the epoch of `data`, in
-/// inference mode. All ranks use the running statistics of rank 0, because rank 0 saves them.
-/// `outputs`: names of the program's outputs.
+/// Collective. Returns the scalar outputs over the remaining batches of the current epoch of
+/// `data`, in inference mode. All ranks use the running statistics of rank 0, because rank 0 saves
+/// them. `outputs`: names of the program's outputs.
 NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
 
-/// Runs predict() on the remaining batches of the epoch of `data`, in order. Passes each batch and
-/// its outputs to `on_batch`, and stops when `on_batch` returns false.
+/// Runs predict() on the remaining batches of the current epoch of `data`, in order. Passes each
+/// batch and its outputs to `on_batch`, and stops when `on_batch` returns false.
 void predict(Executor& executor, Reader& data,
              const std::function<bool(const Batch&, const OutputViews&)>& on_batch);
 
-/// Runs predict() on the remaining batches of the epoch of `data`, and returns the concatenated
-/// rows of `outputs`: a column per output.
+/// Runs predict() on the remaining batches of the current epoch of `data`. Returns a dataset with
+/// one column for each of `outputs`. A column concatenates the rows of all batches.
 Dataset predict_rows(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
 
 }  // namespace fluid

@@ -52,9 +52,9 @@ std::string ParameterSaver::best_save_message() const {
   return (best_failure_.empty() ? "saved " : "not saved ") + written_best_;
 }
 
-void ParameterSaver::throw_failures(Executor& executor) const {
+void ParameterSaver::throw_if_failed(Executor& executor) const {
   std::vector<std::string> faults;
-  // If there is a Paths::save, save() has just searched the final parameters for non-finite values.
+  // If Paths::save is set, save() has just searched the final parameters for non-finite values.
   const bool saved = !paths_.save.empty() && nonfinite_;
   const auto names = saved ? *nonfinite_ : executor.nonfinite_parameters();
   if (!names.empty()) {

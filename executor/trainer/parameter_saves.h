@@ -11,7 +11,7 @@ namespace fluid {
 
 /// Writes the parameter files of Trainer::fit() on rank 0: the final parameters and those of the
 /// best epoch. During training, a file that cannot be written is reported by `notice`, once per
-/// file. At the end, save() and throw_failures() throw UserError.
+/// file. At the end, save() and throw_if_failed() throw UserError.
 class ParameterSaver {
  public:
   struct Paths {
@@ -36,7 +36,7 @@ class ParameterSaver {
 
   /// Throws UserError when final parameters are not finite, or the last save_best() failed.
   /// Call it at the end of training.
-  void throw_failures(Executor& executor) const;
+  void throw_if_failed(Executor& executor) const;
 
  private:
   std::string save_marking_nonfinite(Executor& executor, const std::string& path);

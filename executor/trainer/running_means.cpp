@@ -66,7 +66,7 @@ std::string format_scalar(double value) {
   return plain ? fmt::format("{:.4f}", value) : fmt::format("{:.3e}", value);
 }
 
-NamedScalars scalars(const OutputViews& outputs) {
+NamedScalars scalar_outputs(const OutputViews& outputs) {
   NamedScalars values;
   outputs.for_each_scalar(
       [&](const OutputView& o) { values.emplace_back(o.name, o.value.item()); });

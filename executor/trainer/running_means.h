@@ -16,8 +16,8 @@ class ProcessGroup;
 /// Scalar outputs as (name, value) pairs.
 using NamedScalars = std::vector<std::pair<std::string, double>>;
 
-/// Means of the scalar outputs of a program over several steps. For a metric, adds up its sums and
-/// weights, so its mean over all samples is exact. The value of another scalar is weighted by the
+/// Means of the scalar outputs of a program over several steps. The sums and weights of a metric
+/// are accumulated, so its mean over all samples is exact. Any other scalar is weighted by the
 /// number of samples in the step. The result is exact for a scalar that is a mean over samples; for
 /// a sum over samples it depends on the batch size. Outputs with more than one element are ignored.
 class RunningMeans {
@@ -26,7 +26,7 @@ class RunningMeans {
 
   /// Adds the scalar outputs of a step with `samples` samples.
   void add(const OutputViews& outputs, int64_t samples);
-  /// Like add(), but reads the outputs in the next call of add_deferred() or flush(). The caller
+  /// Like add(), but the outputs are read by the next call of add_deferred() or flush(). The caller
   /// can thus start the next step before the host waits for this step.
   void add_deferred(const OutputViews& outputs, int64_t samples);
   void flush();
@@ -50,10 +50,10 @@ class RunningMeans {
 /// either sign gives "nan".
 std::string format_scalar(double value);
 
-/// Returns `value`, but a NaN without its sign bit.
+/// Returns `value`. If it is NaN, its sign bit is cleared.
 double clear_nan_sign(double value);
 
 /// Returns the values of the scalar outputs of one step.
-NamedScalars scalars(const OutputViews& outputs);
+NamedScalars scalar_outputs(const OutputViews& outputs);
 
 }  // namespace fluid

@@ -123,7 +123,7 @@ void Trainer::load(const std::string& path, ParamsLayout layout) {
   if (group.started()) impl_->executor.broadcast();
 }
 
-bool Trainer::resumes() const { return impl_->checkpointing.resumed() != nullptr; }
+bool Trainer::resumes() const { return impl_->checkpointing.resumed_state() != nullptr; }
 
 std::string Trainer::resumed_path() const { return impl_->checkpointing.resumed_path(); }
 

@@ -41,7 +41,7 @@ class Trainer {
   void stop();
 
   /// Returns the scalar outputs over one epoch of `data`, in inference mode. Metrics are exact;
-  /// other scalars are means over the batches, weighted by samples.
+  /// other scalars are means over the batches, weighted by the number of samples in each batch.
   NamedScalars evaluate(Reader& data);
   /// Returns the outputs for the samples of one epoch of `data`, in order, in inference mode: a
   /// column per output. Omits outputs without a batch dimension, and outputs that need a feed that

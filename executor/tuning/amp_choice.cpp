@@ -28,7 +28,7 @@ namespace fluid {
 namespace {
 
 constexpr double kMargin = 0.95;
-constexpr double kTimingBudgetMs = 500;  // time limit of the timed steps of each precision
+constexpr double kTimingBudgetMs = 500;  // time budget in ms for the timed steps of one precision
 constexpr std::string_view kPrecisionNames[] = {"f32", "o1", "o2"};  // indexed by Precision
 
 using Precisions = std::vector<Precision>;
@@ -77,11 +77,11 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   session.initialise();
   const Batch batch = trial_batch(program, options.batch);
   const auto run = [&] { session.run(step, batch).wait(); };
-  return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total()};
+  return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total_bytes()};
 }
 
-/// Measures a step. Returns nullopt if it does not fit in memory, with the error in `why_not`.
-/// Throws other errors.
+/// Measures a step. If the step does not fit in memory, returns nullopt and sets `why_not` to the
+/// error. Throws other errors.
 std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
                                         const ExecutorOptions& options,
                                         std::exception_ptr& why_not) {
@@ -95,16 +95,16 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
   return std::nullopt;
 }
 
-/// The cache key, a text of everything that affects the measurements.
+/// The cache key: a hash of a text that contains everything that affects the measurements.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
   const AmpOptions amp = o.precision.amp.value_or(AmpOptions());
-  return "k" + ObjectCache::key_of(fmt::format(
+  return "k" + ObjectCache::hash_digits(fmt::format(
                    "amp {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
                    o.memory_limit, o.gpu.prefetch, fluid::name_of(amp.dtype),
                    fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.debug.libraries,
-                   o.debug.fuse, o.gpu.tf32, o.gpu.workspace, emit::code_version(),
+                   o.debug.fuse, o.gpu.tf32, o.gpu.workspace, emit::code_generator_version(),
                    library_version(), describe_machine(place, o.threads), ir::print(*recorded)));
 }
 
@@ -174,7 +174,7 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   if (fit == 0) std::rethrow_exception(why_not);
   choice.precision = choose_precision(choice.costs);
   if (fit == choice.costs.size()) {
-    cache_of(given).put(key_of(program, place, given), record_of(choice));
+    cache_of(given).store(key_of(program, place, given), record_of(choice));
   }
   return choice;
 }

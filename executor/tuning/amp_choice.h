@@ -49,8 +49,8 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
 std::optional<AmpChoice> cached_amp_choice(const Program& program, Place place,
                                            const ExecutorOptions& options);
 
-/// Returns `base`, or default options, with the AmpLevel of `choice`. Returns nullopt if the choice
-/// is f32.
+/// Returns `base` with the AmpLevel of `choice`, or default options with this level if `base` is
+/// absent. Returns nullopt if the choice is f32.
 std::optional<AmpOptions> amp_options_of(const AmpChoice& choice,
                                          const std::optional<AmpOptions>& base);
 

@@ -17,10 +17,11 @@ namespace {
 
 constexpr double kTrialBudgetMs = 1000;
 
-/// Numbers the collectives of a step, and determines how many collectives each call waits for.
+/// Assigns numbers to the collectives of a step, and determines how many collectives each call
+/// waits for.
 class CollectiveTracker {
  public:
-  /// Returns the TimedCall of `op`, without the time. Must be called for all ops in execution
+  /// Returns the TimedCall of `op`, with its time unset. Must be called for all ops in execution
   /// order.
   TimedCall call_of(const ir::Op& op) {
     TimedCall call;
@@ -30,7 +31,7 @@ class CollectiveTracker {
         call.awaited_collectives = std::max(call.awaited_collectives, number->second);
     }
     if (is_collective(op)) {
-      call.sent = traffic_of_collective(op);
+      call.started_collective = traffic_of_collective(op);
       collective_numbers_[&op] = ++count_;
     }
     return call;
@@ -41,7 +42,7 @@ class CollectiveTracker {
   std::map<const ir::Op*, size_t> collective_numbers_;
 };
 
-/// Returns the median of `times` without the warm-up steps.
+/// Returns the median of `times`, ignoring the warm-up steps.
 double median_after_warm_up(std::span<const double> times) {
   return median(times.subspan(kWarmUpSteps));
 }
@@ -53,7 +54,7 @@ class CallClock {
     for (const PreparedStep::Run& run : step_.runs()) {
       run.compiled->executable->set_observer([this](const ir::Op& op, void* const*, bool done) {
         if (done) {
-          end(op);
+          end_call(op);
         } else {
           begin_ = Stopwatch();
         }
@@ -68,7 +69,7 @@ class CallClock {
   CallClock(const CallClock&) = delete;
 
   /// Ends a run. `ms`: its total time.
-  void close_run(double ms) {
+  void end_run(double ms) {
     for (size_t i = 0; i < num_calls_; ++i) ms -= times_[i].back();
     outside_calls_.push_back(ms);
     num_calls_ = 0;
@@ -86,7 +87,7 @@ class CallClock {
   }
 
  private:
-  void end(const ir::Op& op) {
+  void end_call(const ir::Op& op) {
     const double ms = begin_.ms();
     if (num_calls_ == ops_.size()) {
       ops_.push_back(&op);
@@ -126,10 +127,10 @@ class TrialStep {
   void run() {
     const Stopwatch watch;
     session_.run(step_, input_).wait();
-    clock_.close_run(watch.ms());
+    clock_.end_run(watch.ms());
   }
   MeasuredStep result() { return clock_.result(); }
-  int64_t bytes() const { return session_.memory().regions().total(); }
+  int64_t bytes() const { return session_.memory().regions().total_bytes(); }
 
  private:
   PreparedStep& prepared(Options options, int64_t batch) {

@@ -12,24 +12,25 @@ double collective_ms(const CollectiveTraffic& traffic, const Link& link) {
   return traffic.rounds * (world - 1) * (link.latency_ms + part);
 }
 
-Timeline timeline(std::span<const TimedCall> calls, const Link& link) {
+Timeline simulate_timeline(std::span<const TimedCall> calls, const Link& link) {
   Timeline t;
-  // When the compute thread and the communication thread become idle, in ms.
-  double now = 0, sent = 0;
+  // Times in ms at which the compute thread and the communication thread become idle.
+  double now = 0, communication_idle = 0;
   for (const TimedCall& call : calls) {
     check(call.awaited_collectives <= t.collectives.size(), "a call waits for a later collective");
     if (call.awaited_collectives > 0)
       now = std::max(now, t.collectives[call.awaited_collectives - 1].end);
-    if (call.sent) {
-      const double ms = collective_ms(*call.sent, link), begin = std::max(now, sent);
-      sent = begin + ms;
-      t.collectives.push_back({.ready = now, .begin = begin, .end = sent});
+    if (call.started_collective) {
+      const double ms = collective_ms(*call.started_collective, link),
+                   begin = std::max(now, communication_idle);
+      communication_idle = begin + ms;
+      t.collectives.push_back({.ready = now, .begin = begin, .end = communication_idle});
       t.communicating += ms;
     }
     now += call.ms;
     t.computing += call.ms;
   }
-  t.step = std::max(now, sent);
+  t.step = std::max(now, communication_idle);
   return t;
 }
 

@@ -29,8 +29,9 @@ double collective_ms(const CollectiveTraffic& traffic, const Link& link);
 
 /// A call of a compiled program, with its measured time.
 struct TimedCall {
-  double ms = 0;                               ///< time that the call takes on the compute thread
-  std::optional<CollectiveTraffic> sent = {};  ///< the collective that the call starts, if any
+  double ms = 0;  ///< time that the call takes on the compute thread
+  /// The collective that the call starts, if any.
+  std::optional<CollectiveTraffic> started_collective = {};
   /// Number of collectives to wait for: the first `awaited_collectives` of the step must complete
   /// before the call.
   size_t awaited_collectives = 0;
@@ -38,7 +39,7 @@ struct TimedCall {
 
 /// Times of a collective, in ms since the start of the step.
 struct CollectiveTimes {
-  double ready = 0;  ///< when the input of the collective is computed
+  double ready = 0;  ///< when the input of the collective is ready
   double begin = 0;  ///< when the collective starts: once all earlier collectives are complete
   double end = 0;
 };
@@ -51,14 +52,16 @@ struct Timeline {
   std::vector<CollectiveTimes> collectives;
 
   /// Returns the part of the communication time that does not overlap with computation.
-  double exposed() const { return step - computing; }
-  /// Returns the fraction of the communication time that overlaps with computation; 1 without
-  /// collectives.
-  double overlap() const { return communicating > 0 ? 1 - exposed() / communicating : 1; }
+  double exposed_ms() const { return step - computing; }
+  /// Returns the fraction of the communication time that overlaps with computation; 1 if there are
+  /// no collectives.
+  double overlap_fraction() const {
+    return communicating > 0 ? 1 - exposed_ms() / communicating : 1;
+  }
 };
 
 /// Simulates a step that runs `calls` in order on one thread and collectives one at a time on a
 /// second thread. The step ends when both threads are idle.
-Timeline timeline(std::span<const TimedCall> calls, const Link& link);
+Timeline simulate_timeline(std::span<const TimedCall> calls, const Link& link);
 
 }  // namespace fluid

@@ -1,6 +1,7 @@
-// Data-parallel training of a digit classifier. Run it as a single process, with `fluidrun launch
-// --nproc 2 -- ddp_mnist --data digits`, or with torchrun or Slurm. If the number of ranks divides
-// 96, the global batch is 96 samples and the losses do not depend on the number of ranks.
+// Data-parallel training of a digit classifier. Run it as a single process, or with `fluidrun
+// launch --nproc 2 -- ddp_mnist --data digits`, torchrun or Slurm. If 96 is a multiple of the
+// number of ranks, the global batch has 96 samples and the losses do not depend on the number of
+// ranks.
 
 #include "frontend/examples/classifier.h"
 

@@ -1,5 +1,5 @@
-// Fits y = w x + b with Adam and full batches. The compiler fuses a training step into a single
-// pass over the data.
+// Fits y = w x + b with Adam, on the whole dataset in every step. The compiler fuses a training
+// step into a single pass over the data.
 
 #include <cstdio>
 
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
 
     fl::Reader data(fl::open_data(options.data).dataset, {.batch = 0});
     fl::Trainer trainer(net, fl::cpu());
-    // A batch is the whole dataset, so an epoch is one step.
+    // Each batch holds the whole dataset, so an epoch is one step.
     const fl::History history =
         trainer.fit(data, {.epochs = options.epochs_or(500), .max_steps = options.steps});
     const double loss_now = history.epochs.back().training.front().second;

@@ -4,8 +4,8 @@
 
 #include "frontend/fluid.h"
 
-/// A convolution without bias and with "same" padding, followed by batch normalisation. Weights are
-/// initialised by their fan-out, as in He et al., "Delving deep into rectifiers", ICCV 2015.
+/// A convolution without bias and with "same" padding, followed by batch normalisation. Weights use
+/// Kaiming-normal initialisation by fan-out: He et al., "Delving deep into rectifiers", ICCV 2015.
 inline fluid::Value conv_bn(fluid::Value x, int64_t filters, int64_t kernel, int64_t stride,
                             fluid::Act act) {
   const double deviation = std::sqrt(2 / static_cast<double>(filters * kernel * kernel));

@@ -8,9 +8,9 @@
 
 namespace fluid {
 
-/// Parses CSV text record by record (RFC 4180). A field in double quotes may hold
-/// commas, line breaks, and "" for a quote. Lines end with LF or CRLF. As extensions, it skips a
-/// byte order mark and empty lines, and ignores spaces and tabs around a field.
+/// Parses CSV text record by record (RFC 4180). A field in double quotes may hold commas, line
+/// breaks, and quotes, each written as "". Lines end with LF or CRLF. As extensions, the parser
+/// skips a byte order mark and empty lines, and ignores spaces and tabs around a field.
 class CsvParser {
  public:
   /// `text` must outlive the parser. `source_name` names the text in messages. Throws UserError for
@@ -39,7 +39,7 @@ class CsvParser {
   size_t at_ = 0;
   int64_t line_ = 1, record_line_ = 1;
   std::vector<std::string_view> fields_;
-  std::deque<std::string> unescaped_;  ///< fields in which "" was replaced by one quote
+  std::deque<std::string> unescaped_;  ///< fields with "" already replaced by one quote
 };
 
 /// Formats `text` as a CSV field, in quotes if necessary.

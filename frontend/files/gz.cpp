@@ -29,7 +29,7 @@ struct GzCloser {
 }
 
 /// Estimates the size of the decompressed contents of file `path`. A gzip file stores this size in
-/// its last 4 bytes (RFC 1952, 2.3.1). For another file, returns the file size.
+/// its last 4 bytes (RFC 1952, 2.3.1). For any other file, returns the file size.
 size_t estimated_size(const std::string& path) {
   std::error_code not_a_file;
   const uintmax_t size = std::filesystem::file_size(path, not_a_file);
@@ -53,7 +53,7 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
   gzbuffer(file.get(), kBuffer);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
-  // Reserves one extra byte, so that gzread() detects the end without growing the buffer.
+  // One extra byte, so that gzread() detects the end of the file without growing the buffer.
   text.reserve(std::min(most, estimated_size(path) + 1));
   size_t used = 0;
   for (;;) {

@@ -24,8 +24,8 @@ struct TensorFile {
 /// Reads and validates a safetensors file. The header must be one JSON object of at most 100 MB
 /// without duplicate keys. The tensors must cover the bytes after the header without gaps or
 /// overlaps, and their sizes must match their shapes. Throws UserError naming the file and the
-/// error otherwise, for an unsupported dtype, and when Fluid's checksum does not match. The
-/// returned metadata omits the checksum. Large tensors are memory-mapped (see FileBytes).
+/// error for an invalid file, an unsupported dtype, or a wrong Fluid checksum. The returned
+/// metadata omits the checksum. Large tensors are memory-mapped (see FileBytes).
 TensorFile read_safetensors(const std::string& path);
 /// Parses the bytes of a safetensors file, like read_safetensors(). `source_name` names the source
 /// in messages.
@@ -33,9 +33,9 @@ TensorFile parse_safetensors(const ByteSource& bytes, const std::string& source_
 TensorFile parse_safetensors(std::string_view bytes, const std::string& source_name);
 
 /// Writes a safetensors file atomically. Tensors are sorted by decreasing element size, then by
-/// name, so that all are aligned. Adds the metadata entry "fluid.checksum", the XXH3 hash of the
-/// tensors' bytes in decimal. Throws UserError for a duplicate name, a name that is not UTF-8, or
-/// "__metadata__".
+/// name, so that every tensor is aligned to its element size. Adds the metadata entry
+/// "fluid.checksum", the XXH3 hash of the tensors' bytes in decimal. Throws UserError for a
+/// duplicate name, a name that is not UTF-8, or the name "__metadata__".
 void write_safetensors(const std::string& path,
                        const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::map<std::string, std::string> metadata = {});

@@ -26,9 +26,9 @@ struct TensorHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses the JSON header of a safetensors file. Throws UserError "<source_name>: ..." for anything
-/// that the format forbids: duplicate or unknown keys, missing keys, and numbers that are not
-/// unsigned integers.
+/// Parses the JSON header of a safetensors file. Throws UserError "<source_name>: ..." if the
+/// header violates the format: duplicate, unknown or missing keys, or numbers that are not unsigned
+/// integers.
 TensorHeader parse_tensor_header(std::string_view json, const std::string& source_name);
 
 /// Returns the name of a dtype in safetensors files, such as "F32".

@@ -15,8 +15,8 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kCifarSide = 32, kImage = 3 * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
-/// Returns the paths of the files of a split, by file name without ".gz". A plain file takes
-/// precedence over a gzipped one.
+/// Returns a map from the file names of a split, without ".gz", to the paths of the files. A plain
+/// file takes precedence over a gzipped one.
 std::map<std::string, std::string> find_files(const std::string& directory, bool test) {
   std::error_code error;
   const std::filesystem::directory_iterator entries(directory, error);

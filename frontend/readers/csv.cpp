@@ -42,8 +42,8 @@ size_t column_named(const std::string& name, const std::vector<std::string>& nam
   return static_cast<size_t>(found - names.begin());
 }
 
-/// Returns the indices of the columns whose names the value of option `option` lists. Throws
-/// UserError if a listed column is the label.
+/// Returns the indices of the columns that option `option` ("columns" or "drop") lists by name.
+/// Throws UserError if a listed column is the label.
 std::vector<size_t> columns_in(const std::string& option, const std::vector<std::string>& names,
                                std::optional<size_t> label, const DataArgs& args) {
   std::vector<size_t> columns;

@@ -21,14 +21,16 @@ struct Dataset {
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< finds a column; null: no such column
-  int64_t bytes() const;              ///< size of the columns, `rows` and `lines` in bytes
+  int64_t bytes() const;              ///< total size in bytes of `columns`, `rows` and `lines`
   int64_t row(int64_t sample) const;  ///< index of `sample` in `source`
   /// Names a sample in messages: "line 7 of 't.csv'", or "sample 6 of 'digits'" for a source
   /// without lines.
   std::string location(int64_t sample) const;
-  /// Returns location() of the first sample whose integer column `name` contains `value`, or "".
+  /// Returns location() of the first sample whose integer column `name` contains `value`. Returns
+  /// "" if there is no such sample.
   std::string find_location(const std::string& name, int64_t value) const;
-  /// Returns the number of samples that are also in `other`, with the same source and row.
+  /// Returns the number of samples that are also in `other`. Two samples are the same if they have
+  /// the same source and row.
   int64_t common_rows(const Dataset& other) const;
   /// Returns a copy of the first `n` samples, or of all if there are fewer.
   Dataset first(int64_t n) const;

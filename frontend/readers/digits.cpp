@@ -27,14 +27,14 @@ constexpr double kMaxShear = 0.4;
 constexpr double kMaxShift = 2.25;  // largest offset of the digit from the centre, in pixels
 constexpr double kEdgeWidth = 1.1;  // width of the anti-aliased edge of a stroke, in pixels
 constexpr size_t kMaxThreads = 8;
-constexpr size_t kSamplesPerTask = 256;  // number of samples per task of a thread
+constexpr size_t kSamplesPerTask = 256;  // number of samples that a thread claims at a time
 
 struct Segment {
   Point a, b;
 };
 
-/// Evaluates the Catmull-Rom spline (1974) with the control points a, b, c, d at `t`: from b at
-/// t = 0 to c at t = 1.
+/// Evaluates a Catmull-Rom spline (1974) at parameter `t`. The control points are a, b, c and d.
+/// The spline runs from b at t = 0 to c at t = 1.
 double catmull_rom(double a, double b, double c, double d, double t) {
   return b + t / 2 * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
 }

@@ -22,8 +22,8 @@ class DataArgs {
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;
   bool get_flag(const std::string& name, bool fallback) const;  ///< value must be 0 or 1
-  /// Returns the value of an option. Throws UserError, with the most similar allowed value, if it
-  /// is not one of `allowed`.
+  /// Returns the value of an option. If the value is not in `allowed`, throws UserError that
+  /// suggests the most similar allowed value.
   std::string get_choice(const std::string& name, const std::string& fallback,
                          const std::vector<std::string>& allowed) const;
   /// Throws a UserError that names the SPEC.

@@ -13,7 +13,7 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kMnistSide = 28;
 
-/// Returns the path of an MNIST file, under any of the names with which MNIST is distributed.
+/// Returns the path of an MNIST file. Tries all names under which MNIST is distributed.
 std::string find_file(const std::string& directory, const std::string& stem, int rank) {
   for (const char* separator : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {

@@ -183,7 +183,7 @@ class Reader::Impl {
   }
 
   /// Returns a batch with this rank's shard of a global batch of `whole` samples. The columns of
-  /// the batch are views into buffer `slot` that begin at its sample `from`.
+  /// the batch are views into buffer `slot`, from sample `from` of the buffer on.
   Batch batch_view(size_t slot, int64_t whole, int64_t from) {
     const RankShard shard = shard_of(whole);
     Batch batch;
@@ -251,12 +251,12 @@ class Reader::Impl {
 
   ReaderOptions options_;
   int64_t batch_ = 0;           // number of samples in a full global batch
-  int64_t last_batch_ = 0;      // number of samples in an epoch's last batch; 0 if it is full
+  int64_t last_batch_ = 0;      // size of the last batch of an epoch; 0 if it is full
   int64_t seek_epoch_ = 0;      // the epoch of the position that seek() set
-  int64_t seek_remainder_ = 0;  // number of samples in the last batch of seek_epoch_; 0 if full
+  int64_t seek_remainder_ = 0;  // size of the last batch of seek_epoch_; 0 if it is full
   int64_t epoch_ = 0;
-  int64_t position_in_epoch_ = 0;  // number of samples in epoch_ before the next batch
-  bool single_batch_ = false;      // the only batch is the unshuffled dataset, which is not copied
+  int64_t position_in_epoch_ = 0;  // index within epoch_ of the next batch's first sample
+  bool single_batch_ = false;      // one unshuffled batch is the whole dataset; no copy is made
 
   std::vector<Tensor> slots_[kSlots];
   Batch full_[kSlots], last_[kSlots], seek_last_[kSlots];

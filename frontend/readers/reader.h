@@ -41,8 +41,8 @@ RankShard shard_of(int64_t samples, int rank, int world);
 ///     for (const Batch& batch : reader) exe.run(batch);   // one epoch
 class Reader {
  public:
-  /// Throws UserError when the dataset is empty or its columns differ in length, for invalid
-  /// options, and with `drop_last` when there is no full batch.
+  /// Throws UserError for an empty dataset, columns of different lengths or invalid options. Also
+  /// throws UserError if `drop_last` would leave no batch.
   Reader(Dataset data, ReaderOptions options);
   ~Reader();
   Reader(Reader&&) noexcept;
@@ -56,8 +56,8 @@ class Reader {
   /// Returns the size in bytes of the prefetch buffers, which the first next() allocates.
   int64_t buffer_bytes() const;
 
-  /// Returns the next batch of the epoch, or null at the end of the epoch; the call after null
-  /// starts a new epoch. The batch is valid until the next call.
+  /// Returns the next batch of the epoch, or null at the end of the epoch. The call after that
+  /// starts the next epoch. The batch is valid until the next call.
   const Batch* next();
   /// Returns the number of samples that all ranks have read, over all epochs.
   int64_t position() const;

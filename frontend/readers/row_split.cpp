@@ -21,8 +21,8 @@ double fraction_in(const std::string& text, const DataArgs& args) {
   return fraction;
 }
 
-/// Returns a mask of the rows that are held out: `held` of `rows` rows, chosen by a Fisher-Yates
-/// shuffle.
+/// Returns a mask of the rows that are held out: `held` of the `rows` rows. A Fisher-Yates shuffle
+/// selects them.
 std::vector<bool> held_out_mask(int64_t rows, int64_t held, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -39,7 +39,7 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
                   did_you_mean_kind(name, spec, names));
 }
 
-/// Returns the names of the options of `kind`, without the options common to all kinds.
+/// Returns the names of the options of `kind`, except the options common to all kinds.
 std::vector<std::string> options_of(const DataKind& kind) {
   std::vector<std::string> options = kind.options;
   if (!kind.splits_rows) return options;
@@ -64,8 +64,8 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
   return options;
 }
 
-/// Renames columns by the options <column>=<feed>. Throws UserError for an option that names no
-/// column.
+/// Applies the options <column>=<feed>, which rename columns. Throws UserError for an option that
+/// names no column.
 void rename_columns(Dataset& data, std::map<std::string, std::string> renames, const DataKind& kind,
                     const DataArgs& args) {
   std::vector<std::string> known = options_of(kind);

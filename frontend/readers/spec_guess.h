@@ -5,8 +5,8 @@
 namespace fluid {
 
 /// Guesses the data SPEC for a path without a kind, from the file extension or the contents of the
-/// directory. "rows.csv" gives "csv:rows.csv?label=COLUMN", a directory `d` with MNIST files gives
-/// "mnist:d". Returns "" if there is no guess.
+/// directory. For example, "rows.csv" gives "csv:rows.csv?label=COLUMN", and a directory `d` with
+/// MNIST files gives "mnist:d". Returns "" if there is no guess.
 std::string guess_spec(const std::string& path);
 
 }  // namespace fluid

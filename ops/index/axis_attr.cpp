@@ -8,14 +8,14 @@ AttrDef axis_attr(const std::string& doc, int64_t fallback) {
   return {"axis", fallback, doc + ", not the batch dimension; negative: counted from the end"};
 }
 
-int64_t axis_within(const InferCtx& c, const Shape& shape) {
+int64_t nonnegative_axis(const InferCtx& c, const Shape& shape) {
   const int64_t axis = normalized_axis(c, c.attr<int64_t>("axis"), shape.size());
   c.require(!shape[static_cast<size_t>(axis)].batch,
             "axis " + std::to_string(axis) + " of " + c.in(0).str() + " is the batch dimension");
   return axis;
 }
 
-int64_t axis_within(const Attrs& attrs, const Shape& shape) {
+int64_t nonnegative_axis(const Attrs& attrs, const Shape& shape) {
   const int64_t axis = attrs.get<int64_t>("axis");
   return axis < 0 ? axis + shape.rank() : axis;
 }

@@ -7,7 +7,8 @@ namespace fluid {
 namespace {
 
 kir::Kernel cumsum_kernel(const LoopsCtx& c) {
-  const AxisView view = view_along(c.out_type().shape, axis_within(c.attrs(), c.out_type().shape));
+  const AxisView view =
+      view_along(c.out_type().shape, nonnegative_axis(c.attrs(), c.out_type().shape));
   const bool reverse = c.attr<bool>("reverse"), exclusive = c.attr<bool>("exclusive");
   const Expr inner = c.extent(view.inner), extent = Expr::index(view.extent);
   KernelWriter k(c);
@@ -40,7 +41,7 @@ OpDef cumsum_op() {
       .infer =
           [](const InferCtx& c) {
             require_numeric(c, 0);
-            axis_within(c, c.in(0).shape);
+            nonnegative_axis(c, c.in(0).shape);
             return std::vector{c.in(0)};
           },
       .grad = GradFn([](const GradCtx& c) {

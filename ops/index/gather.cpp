@@ -8,7 +8,7 @@ namespace {
 
 std::vector<Type> infer_gather(const InferCtx& c) {
   const Type &x = c.in(0), &index = c.in(1);
-  const auto axis = axis_within(c, x.shape);
+  const auto axis = nonnegative_axis(c, x.shape);
   c.require(is_integer(index.dtype), "the index must be an integer tensor, not " + index.str());
   c.require(!x.shape[static_cast<size_t>(axis)].is(0),
             "axis " + std::to_string(axis) + " of " + x.str() + " is empty");
@@ -21,7 +21,7 @@ std::vector<Type> infer_gather(const InferCtx& c) {
 }
 
 std::vector<Expr> gather_body(const LowerCtx& c) {
-  const auto axis = static_cast<size_t>(axis_within(c.attrs(), c.in_type(0).shape));
+  const auto axis = static_cast<size_t>(nonnegative_axis(c.attrs(), c.in_type(0).shape));
   const size_t rank = c.in_type(0).shape.size(), index_rank = c.in_type(1).shape.size();
   const std::vector<Expr> out = c.out_vars();
   const auto first = out.begin() + static_cast<ptrdiff_t>(axis);

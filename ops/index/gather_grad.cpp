@@ -6,12 +6,12 @@
 namespace fluid {
 namespace {
 
-// Minimum length of a slice for which lanes process its elements.
+// Slices of dy with at least this many elements are processed in a vector loop.
 constexpr int64_t kMinLaneSlice = 4;
 
 std::vector<Type> infer_gather_grad(const InferCtx& c) {
   const Type& input = c.attr<Type>("input");
-  const int64_t axis = axis_within(c, input.shape);
+  const int64_t axis = nonnegative_axis(c, input.shape);
   Shape expected(input.shape.begin(), input.shape.begin() + axis);
   expected.insert(expected.end(), c.in(1).shape.begin(), c.in(1).shape.end());
   expected.insert(expected.end(), input.shape.begin() + axis + 1, input.shape.end());
@@ -21,11 +21,11 @@ std::vector<Type> infer_gather_grad(const InferCtx& c) {
   return {input};
 }
 
-/// Each block owns some rows of the result: it reads all indices and adds the slices of dy whose
-/// index is one of its rows, in the order of the indices.
+/// Each block owns a range of rows of the result. It reads all indices in order. For each index in
+/// its range, it adds the corresponding slice of dy to the row.
 kir::Kernel gather_grad_kernel(const LoopsCtx& c) {
   const Type& type = c.out_type();
-  const AxisView view = view_along(type.shape, axis_within(c.attrs(), type.shape));
+  const AxisView view = view_along(type.shape, nonnegative_axis(c.attrs(), type.shape));
   const Expr outer = c.extent(view.outer), inner = c.extent(view.inner);
   const Expr rows = Expr::index(view.extent), count = c.extent(c.in_type(1).shape.numel());
   const int64_t ranges = std::min(view.extent, preferred_blocks(c.device()));

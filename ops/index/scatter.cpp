@@ -12,12 +12,13 @@ std::vector<Type> infer_scatter(const InferCtx& c) {
   const std::string& reduce = c.attr<std::string>("reduce");
   c.require(is_scatter_reduction(reduce),
             R"(reduce must be "none", "add", "mul", "max" or "min", not ")" + reduce + "\"");
-  require_lines(c, c.in(0), c.in(1), c.in(2), axis_within(c, c.in(0).shape));
+  require_scatter_shapes(c, c.in(0), c.in(1), c.in(2), nonnegative_axis(c, c.in(0).shape));
   return {c.in(0)};
 }
 
-/// "none": x's gradient is 0 where an update replaced the element. "max" and "min" share the
-/// gradient of equal values as PyTorch's scatter_reduce does not promise to, so they have none.
+/// "none": the gradient of x is 0 at each element that an update replaced. "mul", "max" and "min"
+/// have no gradient: PyTorch's scatter_reduce does not specify how equal maxima or minima share the
+/// gradient.
 Values scatter_grad(const GradCtx& c) {
   const std::string& reduce = c.attr<std::string>("reduce");
   const Value dy = c.dout(0), index = c.in(1);
@@ -61,7 +62,7 @@ OpDef scatter_op() {
                                                    c.attr<std::string>("reduce"));
                      },
                      [](const LowerCtx& c) {
-                       const auto axis = axis_within(c.attrs(), c.out_type().shape);
+                       const auto axis = nonnegative_axis(c.attrs(), c.out_type().shape);
                        return std::map<int64_t, size_t>{{0, static_cast<size_t>(axis)}};
                      }},
       .kernels = {},

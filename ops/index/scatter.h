@@ -4,24 +4,25 @@
 
 namespace fluid {
 
-/// The kernel of scatter and scatter_add along `axis` of result 0, whose rows are lines along the
-/// axis. Sets the result to `initial` (zeros if null) and then combines, for each line and in
-/// ascending order of t, result[index[t]] with updates[t]. Half precision is combined in f32. With
-/// `initial`, an index out of range sets the error word of operand 0; without it, the op is a
-/// gradient whose index has been checked before.
+/// Operand numbers of scatter_lines_kernel().
 struct ScatterOperands {
   std::optional<size_t> initial;
   size_t index = 0, updates = 0;
 };
+/// Returns the kernel of scatter and scatter_add. It processes the lines of the result along
+/// attribute "axis". The kernel sets a line to `initial`, or to zeros if there is no `initial`.
+/// Then it combines result[index[t]] with updates[t], in ascending order of t. Half precision is
+/// combined in f32. With `initial`, an out-of-range index sets the error word of operand 0. Without
+/// `initial`, the op is a gradient, and the forward op has checked the index.
 kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& operands,
                                  const std::string& reduce);
 
-/// The shapes of index and updates agree with x's along all dimensions but `axis`. Throws UserError
-/// (by c.fail()) otherwise.
-void require_lines(const InferCtx& c, const Type& x, const Type& index, const Type& updates,
-                   int64_t axis);
+/// Throws UserError (by c.fail()) unless `updates` has x's dtype, and the shapes of `index` and
+/// `updates` equal x's except along `axis`.
+void require_scatter_shapes(const InferCtx& c, const Type& x, const Type& index,
+                            const Type& updates, int64_t axis);
 
-/// The values of attribute "reduce".
+/// Whether `reduce` is a valid value of attribute "reduce".
 bool is_scatter_reduction(const std::string& reduce);
 
 }  // namespace fluid

@@ -19,7 +19,7 @@ OpDef scatter_add_op() {
           [](const InferCtx& c) {
             require_float(c, 0);
             const Type& to = c.attr<Type>("to");
-            require_lines(c, to, c.in(1), c.in(0), axis_within(c, to.shape));
+            require_scatter_shapes(c, to, c.in(1), c.in(0), nonnegative_axis(c, to.shape));
             return std::vector{to};
           },
       .grad = GradFn([](const GradCtx& c) {

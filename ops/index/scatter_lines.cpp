@@ -26,8 +26,8 @@ bool is_scatter_reduction(const std::string& reduce) {
   return std::ranges::find(kAll, reduce) != kAll.end();
 }
 
-void require_lines(const InferCtx& c, const Type& x, const Type& index, const Type& updates,
-                   int64_t axis) {
+void require_scatter_shapes(const InferCtx& c, const Type& x, const Type& index,
+                            const Type& updates, int64_t axis) {
   require_index_along(c, x, index, axis);
   c.require(updates.dtype == x.dtype && updates.shape == index.shape,
             "expects updates " + Type{x.dtype, index.shape, {}}.str() + ", one per index, got " +
@@ -37,7 +37,7 @@ void require_lines(const InferCtx& c, const Type& x, const Type& index, const Ty
 kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& operands,
                                  const std::string& reduce) {
   const Type& type = c.out_type();
-  const int64_t axis = axis_within(c.attrs(), type.shape);
+  const int64_t axis = nonnegative_axis(c.attrs(), type.shape);
   const AxisView to = view_along(type.shape, axis);
   const int64_t count = c.in_type(operands.index).shape[static_cast<size_t>(axis)].size;
   const Expr inner = c.extent(to.inner), extent = Expr::index(to.extent);

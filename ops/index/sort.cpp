@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether `a` comes before `b`: in ascending order NaN comes last, in descending order first, as
-/// in PyTorch.
+/// Whether `a` comes before `b` in the sorted order. NaN comes last in ascending order and first in
+/// descending order, as in PyTorch.
 Expr precedes(const Expr& a, const Expr& b, bool descending) {
   if (descending) return precedes(b, a, false);
   const Expr less = scalar::compare(ScalarOp::lt, a, b);
@@ -17,14 +17,14 @@ Expr precedes(const Expr& a, const Expr& b, bool descending) {
   return scalar::logical_or(less, scalar::logical_and(b_is_nan, scalar::logical_not(a_is_nan)));
 }
 
-/// Elements of a line and their indices along the axis.
+/// The elements of all lines, and their original indices along the axis.
 struct Keys {
   KernelWriter::Array value, index;
 };
 
-/// Merges sorted runs of `width` elements of the line that starts at offset `line` pairwise. Each
-/// element finds its place in the merged run by binary search in the other run. Equal elements keep
-/// their order.
+/// Merges each pair of neighbouring sorted runs in the line that starts at offset `line`. A run has
+/// `width` elements. A binary search in the other run gives the position of each element in the
+/// merged run. Equal elements keep their order.
 void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& line, int64_t extent,
                 int64_t width, bool descending) {
   k.vector(Expr::index(0), Expr::index(extent), [&](const Expr& t) {
@@ -35,7 +35,7 @@ void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& l
     const Expr other = k.let(scalar::select(is_left, middle, first));
     const Expr others = k.let(scalar::select(is_left, end, middle) - other);
     const Expr x = k.let(k.load(from.value, line + t));
-    const auto before = k.accumulators(i64);  // how many elements of the other run precede x
+    const auto before = k.accumulators(i64);  // number of elements of the other run before x
     for (int64_t step = width; step > 0; step /= 2) {
       const Expr next = k.let(k.read(before) + Expr::index(step));
       const Expr exists = scalar::compare(ScalarOp::le, next, others);
@@ -53,7 +53,7 @@ void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& l
 
 kir::Kernel sort_kernel(const LoopsCtx& c) {
   const Type& type = c.in_type(0);
-  const AxisView view = view_along(type.shape, axis_within(c.attrs(), type.shape));
+  const AxisView view = view_along(type.shape, nonnegative_axis(c.attrs(), type.shape));
   const Expr inner = c.extent(view.inner), extent = Expr::index(view.extent);
   const bool descending = c.attr<bool>("descending");
   KernelWriter k(c);
@@ -96,7 +96,7 @@ OpDef sort_op() {
       .infer =
           [](const InferCtx& c) {
             require_numeric(c, 0);
-            const int64_t axis = axis_within(c, c.in(0).shape);
+            const int64_t axis = nonnegative_axis(c, c.in(0).shape);
             c.require(c.in(0).shape[static_cast<size_t>(axis)].size <= INT32_MAX,
                       "cannot sort more than 2^31 - 1 elements");
             return std::vector{c.in(0), Type{i64, c.in(0).shape, {}}};
@@ -110,8 +110,8 @@ OpDef sort_op() {
       .amp = {Amp::kFollow},
       .cost =
           [](const CostCtx& c) {
-            double steps = 0;  // of the binary searches
-            const int64_t axis = axis_within(c.attrs, c.in[0].shape);
+            double steps = 0;  // binary search steps per element
+            const int64_t axis = nonnegative_axis(c.attrs, c.in[0].shape);
             const int64_t extent = c.in[0].shape[static_cast<size_t>(axis)].size;
             for (int64_t width = 1, search = 1; width < extent; width *= 2) {
               steps += static_cast<double>(search++);

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<Type> infer_take_along_axis(const InferCtx& c) {
   const Type &x = c.in(0), &index = c.in(1);
-  const int64_t axis = axis_within(c, x.shape);
+  const int64_t axis = nonnegative_axis(c, x.shape);
   c.require(!x.shape[static_cast<size_t>(axis)].is(0),
             "axis " + std::to_string(axis) + " of " + x.str() + " is empty");
   require_index_along(c, x, index, axis);
@@ -17,9 +17,9 @@ std::vector<Type> infer_take_along_axis(const InferCtx& c) {
 
 Values take_along_axis_grad(const GradCtx& c) {
   const Value x = c.in(0), index = c.in(1), dy = c.dout(0);
-  const int64_t axis = axis_within(c.attrs(), x.shape());
+  const int64_t axis = nonnegative_axis(c.attrs(), x.shape());
   const bool one_index = index.shape()[static_cast<size_t>(axis)].is(1);
-  if (one_index && axis + 1 == x.shape().rank()) {  // a map, which fuses
+  if (one_index && axis + 1 == x.shape().rank()) {  // one_hot is a map, which fuses
     const Shape rows(index.shape().begin(), index.shape().end() - 1);
     return {one_hot(reshape(index, rows), {.to = x.type()}) * dy, {}};
   }
@@ -52,7 +52,7 @@ OpDef take_along_axis_op() {
       .in_place = {},
       .lower = Map{[](const LowerCtx& c) {
         std::vector<Expr> at = c.out_vars();
-        const auto axis = static_cast<size_t>(axis_within(c.attrs(), c.in_type(0).shape));
+        const auto axis = static_cast<size_t>(nonnegative_axis(c.attrs(), c.in_type(0).shape));
         at[axis] = scalar::cast(c.in(1), i64);
         return std::vector{c.read_checked(0, at)};
       }},

@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Moves the last axis of `v` to place `axis`.
+/// Moves the last axis of `v` to position `axis`.
 Value with_last_axis_at(Value v, int64_t axis) {
   const int64_t last = v.shape().rank() - 1;
   if (axis == last) return v;
@@ -51,11 +51,11 @@ Shape require_class_rows(const InferCtx& c) {
   return reduced_shape(x.shape, axis, false);
 }
 
-void require_class_indices(const InferCtx& c, const Shape& rows, const std::string& also) {
+void require_class_indices(const InferCtx& c, const Shape& rows, const std::string& alternatives) {
   const Type &x = c.in(0), &label = c.in(1);
   c.require(is_integer(label.dtype) && label.shape == rows, "expects integer labels " + rows.str() +
-                                                                also + " for rows " + x.str() +
-                                                                ", got " + label.str());
+                                                                alternatives + " for rows " +
+                                                                x.str() + ", got " + label.str());
   const auto& ignored = c.attr<std::vector<int64_t>>("ignore_index");
   const bool fits =
       label.dtype != DType::u8 || ignored.empty() || (ignored[0] >= 0 && ignored[0] <= 255);
@@ -69,7 +69,7 @@ ClassRows::ClassRows(const ir::Op& op)
       rows_(reduced_shape(x_.shape(), axis_, false)),
       ignored_(op.attrs.get<std::vector<int64_t>>("ignore_index")) {}
 
-Value ClassRows::per_row(Value v) const {
+Value ClassRows::unsqueeze_class_axis(Value v) const {
   return reshape(v, reduced_shape(x_.shape(), axis_, true));
 }
 
@@ -93,10 +93,11 @@ Value ClassRows::is_ignored() const {
   return equal(label(), scalar_like(label(), static_cast<double>(ignored_[0])));
 }
 
-Value ClassRows::at_label(Value v) const {
+Value ClassRows::gather_label(Value v) const {
   const Value in_range =
       ignores() ? where(is_ignored(), scalar_like(label(), 0), label()) : label();
-  return take_along_axis(v, per_row(in_range), {.axis = op_.attrs.get<int64_t>("axis")});
+  return take_along_axis(v, unsqueeze_class_axis(in_range),
+                         {.axis = op_.attrs.get<int64_t>("axis")});
 }
 
 Value ClassRows::one_hot_labels() const {
@@ -108,19 +109,20 @@ Value ClassRows::one_hot_labels() const {
 
 Value ClassRows::row_weights() const {
   if (weighted()) {
-    return counted(without_classes(at_label(broadcast_to(class_weights(), x_.shape()))));
+    return zero_ignored_rows(
+        squeeze_class_axis(gather_label(broadcast_to(class_weights(), x_.shape()))));
   }
   if (!ignores()) return {};
   return where(is_ignored(), scalar_like(x_, 0), scalar_like(x_, 1));
 }
 
-Value ClassRows::counted(Value v) const {
+Value ClassRows::zero_ignored_rows(Value v) const {
   return ignores() ? where(is_ignored(), scalar_like(v, 0), v) : v;
 }
 
 Value ClassRows::total_weight() const { return sum(row_weights()); }
 
-Value ClassRows::reduced(Value loss) const {
+Value ClassRows::apply_reduction(Value loss) const {
   const DType dtype = op_.operands[0].dtype();
   const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
   if (mean && divides_by_weights()) return cast(sum(loss) / total_weight(), dtype);
@@ -129,14 +131,15 @@ Value ClassRows::reduced(Value loss) const {
 
 Value ClassRows::gradient_of_rows(Value dloss) const {
   const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
-  if (mean && divides_by_weights()) return counted(in_compute_dtype(dloss) / total_weight());
-  return counted(gradient_of_elements(dloss, rows_, op_.attrs));
+  if (mean && divides_by_weights())
+    return zero_ignored_rows(in_compute_dtype(dloss) / total_weight());
+  return zero_ignored_rows(gradient_of_elements(dloss, rows_, op_.attrs));
 }
 
 Value ClassRows::gradient_of_divisor(Value dloss, Value loss) const {
   const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
   if (!mean) return {};
-  return counted(-(in_compute_dtype(dloss) * in_compute_dtype(loss) / total_weight()));
+  return zero_ignored_rows(-(in_compute_dtype(dloss) * in_compute_dtype(loss) / total_weight()));
 }
 
 }  // namespace fluid

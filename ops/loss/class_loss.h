@@ -4,24 +4,26 @@
 
 namespace fluid {
 
-// Losses of rows of class scores against one class index per row: nll_loss, softmax_cross_entropy.
-// Attribute `axis` is the axis of the classes. The weight of a row is the weight of its class: 1
-// without class weights, 0 where the label is `ignore_index`. Operand 2 holds the class weights.
+// Losses that compare rows of class scores with one class index per row: nll_loss,
+// softmax_cross_entropy. Attribute `axis` is the class axis. Operand 2 holds the class weights. The
+// weight of a row is the weight of its class, or 1 if there are no class weights. Rows whose label
+// is `ignore_index` have weight 0.
 
-/// Attributes `axis`, `ignore_index` and `reduction`.
+/// Definitions of attributes `axis`, `ignore_index` and `reduction`.
 std::vector<AttrDef> class_loss_attrs();
-/// The operand of class weights.
+/// Definition of the operand that holds the class weights.
 PortDef class_weight_port();
 
-/// Returns the shape of the rows: the shape of operand 0 without the classes. Throws UserError
-/// unless operand 0 is a float tensor with 1 or more classes along attribute `axis`, and the class
-/// weights, if given, are [C] and have its dtype.
+/// Returns the shape of the rows: the shape of operand 0 without the class axis. Throws UserError
+/// unless operand 0 is a float tensor with 1 or more classes along attribute `axis`. Also throws
+/// UserError unless the class weights, if present, have shape [C] and operand 0's dtype.
 Shape require_class_rows(const InferCtx& c);
-/// Throws UserError unless operand 1 holds one integer class index for each of `rows`. `also` names
-/// other operands that the op accepts.
-void require_class_indices(const InferCtx& c, const Shape& rows, const std::string& also = "");
+/// Throws UserError unless operand 1 holds one integer class index per row. `rows` is the shape of
+/// the rows. `alternatives` is text for the message that names other valid types of operand 1.
+void require_class_indices(const InferCtx& c, const Shape& rows,
+                           const std::string& alternatives = "");
 
-/// The rows of a loss, in the compute dtype.
+/// The rows of class scores of a loss op, in the compute dtype.
 class ClassRows {
  public:
   ClassRows(const ExpandCtx& c) : ClassRows(c.op()) {}  // NOLINT: implicit conversion
@@ -31,37 +33,39 @@ class ClassRows {
   const Shape& rows() const { return rows_; }
   int64_t classes() const { return x_.shape()[static_cast<size_t>(axis_)].size; }
   bool weighted() const { return op_.operands.size() > 2; }
-  /// Whether a mean divides by the sum of the weights of the rows, not by their number.
+  /// Whether reduction "mean" divides by the sum of the row weights instead of the number of rows.
   bool divides_by_weights() const { return weighted() || ignores(); }
 
   /// Reshapes `v`, which has one value per row, so that it broadcasts with x.
-  Value per_row(Value v) const;
-  /// Returns the sum of `v`, of x's shape, over the classes: one value per row.
+  Value unsqueeze_class_axis(Value v) const;
+  /// Returns the sum of `v` over the classes: one value per row. `v` has x's shape.
   Value class_sum(Value v) const;
-  /// The class weights, in a shape that broadcasts with x; null if not given.
+  /// Returns the class weights in a shape that broadcasts with x. Null if there are no class
+  /// weights.
   Value class_weights() const;
-  /// Gradient of the class weights, from the gradients of the weights in each element of x.
+  /// Returns the gradient of the class weights. `elements` holds, for each element of x, the
+  /// gradient with respect to its class weight.
   Value gradient_of_weights(Value elements) const;
 
-  /// Returns the element of `v`, of x's shape, at the label of each row, with extent 1 along the
-  /// classes. A label out of range raises an error, except `ignore_index`.
-  Value at_label(Value v) const;
-  /// Reshapes `v`, which has extent 1 along the classes, to one value per row.
-  Value without_classes(Value v) const { return reshape(v, rows_); }
-  /// Returns 1 at the label of each row and 0 elsewhere, in x's shape.
+  /// Returns the element of `v` at the label of each row. `v` has x's shape; the result has extent
+  /// 1 along the class axis. An out-of-range label raises an error, unless it is `ignore_index`.
+  Value gather_label(Value v) const;
+  /// Removes the class axis of `v`, which has extent 1. The result has one value per row.
+  Value squeeze_class_axis(Value v) const { return reshape(v, rows_); }
+  /// Returns the one-hot encoding of the labels, in x's shape.
   Value one_hot_labels() const;
-  /// Returns the weight of each row; null if all are 1.
+  /// Returns the weight of each row. Null if all weights are 1.
   Value row_weights() const;
-  /// Returns `v`, one value per row, with 0 for the rows that `ignore_index` excludes.
-  Value counted(Value v) const;
+  /// Returns `v` with 0 for the rows whose label is `ignore_index`. `v` has one value per row.
+  Value zero_ignored_rows(Value v) const;
 
-  /// Applies attribute `reduction` to the loss of each row, which includes its weight.
-  Value reduced(Value loss) const;
-  /// Gradient of the rows' losses, for gradient `dloss` of the reduced loss: one value per row, or
-  /// a scalar. Excluded rows get 0.
+  /// Applies attribute `reduction` to `loss`, the weighted loss of each row.
+  Value apply_reduction(Value loss) const;
+  /// Returns the gradient of the loss of each row, given the gradient `dloss` of the reduced loss.
+  /// The result is one value per row, or a scalar. Rows whose label is `ignore_index` get 0.
   Value gradient_of_rows(Value dloss) const;
-  /// Part of the gradient of the weight of each row that comes from the divisor of a weighted mean
-  /// `loss`; null if there is none.
+  /// A weighted mean `loss` divides by the sum of the row weights. Returns the gradient with
+  /// respect to each row weight through this divisor. Null if `reduction` is not "mean".
   Value gradient_of_divisor(Value dloss, Value loss) const;
 
  private:

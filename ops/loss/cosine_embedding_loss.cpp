@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Added to the squared norms, as in PyTorch.
+/// Constant added to the squared norms, as in PyTorch.
 constexpr double kEps = 1e-12;
 
 std::vector<Type> infer_cosine_embedding(const InferCtx& c) {
@@ -18,13 +18,14 @@ std::vector<Type> infer_cosine_embedding(const InferCtx& c) {
   return {reduced_loss_type(c, {a.dtype, rows, {}})};
 }
 
-/// Cosine similarity of the rows of a and b; row values have extent 1 along the last axis.
+/// Terms of the cosine similarity of each row of a and b. A term with one value per row has extent
+/// 1 along the last axis.
 struct Cosine {
   Value a, b;                  ///< in the compute dtype
   Value squares_a, squares_b;  ///< squared norms plus kEps
   Value norms;                 ///< product of the norms
   Value cosine;
-  Value alike, unlike;  ///< whether the target is 1 or -1
+  Value alike, unlike;  ///< target == 1, target == -1
   Value excess;         ///< cosine - margin
 };
 

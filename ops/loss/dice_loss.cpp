@@ -5,7 +5,8 @@
 namespace fluid {
 namespace {
 
-/// Parts of the Dice coefficient of each sample [N, 1, ...]: numerator / denominator.
+/// Terms of the Dice coefficient (numerator / denominator) of each sample. Numerator and
+/// denominator have shape [N, 1, ...].
 struct Dice {
   Value x, target;  ///< in the compute dtype
   Value numerator, denominator;

@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Smallest base of the power in the derivative. The exponent may be negative.
+/// Lower bound of the base of the power in the derivative, whose exponent may be negative.
 constexpr double kLeastBase = 1e-30;
 
 /// Terms of the focal loss of logits `x`.
@@ -12,7 +12,7 @@ struct Focal {
   Value p;              ///< sigmoid(x)
   Value q;              ///< 1 - sigmoid(-x): the probability of class 0
   Value miss;           ///< probability of the wrong class
-  Value cross_entropy;  ///< of sigmoid(x) and the target
+  Value cross_entropy;  ///< cross-entropy of sigmoid(x) and the target
   double gamma;
   double alpha;
 };

@@ -15,7 +15,7 @@ OpDef mse_loss_op() {
           },
       .flops = 2,
   });
-  def.version = 2;  // 1 had no attribute `reduction`
+  def.version = 2;  // version 1 had no attribute `reduction`
   return def;
 }
 

@@ -13,9 +13,9 @@ std::vector<Type> infer_nll_loss(const InferCtx& c) {
 
 Values expand_nll_loss(const ExpandCtx& c) {
   const ClassRows rows = c;
-  const Value loss = -rows.without_classes(rows.at_label(rows.x()));
+  const Value loss = -rows.squeeze_class_axis(rows.gather_label(rows.x()));
   const Value weights = rows.row_weights();
-  return {rows.reduced(weights ? rows.counted(loss * weights) : loss)};
+  return {rows.apply_reduction(weights ? rows.zero_ignored_rows(loss * weights) : loss)};
 }
 
 Values nll_loss_grad(const GradCtx& c) {
@@ -23,13 +23,13 @@ Values nll_loss_grad(const GradCtx& c) {
   const Value d = rows.gradient_of_rows(c.dout(0));
   const Value hot = rows.one_hot_labels();
   const auto of_elements = [&](Value of_rows) {
-    return rows.per_row(broadcast_to(of_rows, rows.rows()));
+    return rows.unsqueeze_class_axis(broadcast_to(of_rows, rows.rows()));
   };
   const Value weight = rows.class_weights();
   const Value dx = -(weight ? hot * weight : hot) * of_elements(d);
   Values gradients = {cast(dx, c.in(0).dtype()), {}};
   if (!weight) return gradients;
-  Value per_row = -(d * rows.without_classes(rows.at_label(rows.x())));
+  Value per_row = -(d * rows.squeeze_class_axis(rows.gather_label(rows.x())));
   if (const Value part = rows.gradient_of_divisor(c.dout(0), c.out(0))) per_row = per_row + part;
   gradients.push_back(rows.gradient_of_weights(hot * of_elements(per_row)));
   return gradients;

@@ -30,32 +30,32 @@ class CrossEntropy {
 
   const ClassRows& rows() const { return rows_; }
 
-  /// Returns the loss of each row, for class indices: its weight times -log(softmax(x)[label]),
-  /// smoothed.
+  /// Returns the loss of each row for a target of class indices: the row's weight times
+  /// -log(softmax(x)[label]), with label smoothing.
   Value loss_of_indices() const {
     const Value x = rows_.x();
     const Value largest = max(x, {.axes = axis(), .keep_dims = true});
     const Value total = sum(exp(x - largest), {.axes = axis(), .keep_dims = true});
-    const Value own = rows_.at_label(x);
-    Value loss = rows_.without_classes(log(total) - (own - largest));
-    if (const Value weights = rows_.row_weights()) loss = rows_.counted(loss * weights);
+    const Value own = rows_.gather_label(x);
+    Value loss = rows_.squeeze_class_axis(log(total) - (own - largest));
+    if (const Value weights = rows_.row_weights()) loss = rows_.zero_ignored_rows(loss * weights);
     if (smoothing_ == 0) return loss;
     const Value uniform = rows_.class_sum(weighted(losses()));
-    return (1 - smoothing_) * loss + rows_.counted(uniform * uniform_share());
+    return (1 - smoothing_) * loss + rows_.zero_ignored_rows(uniform * uniform_share());
   }
 
-  /// Returns the loss of each row, for probabilities.
+  /// Returns the loss of each row for a target of probabilities.
   Value loss_of_probabilities() const {
     return rows_.class_sum(weighted(probabilities() * losses()));
   }
 
-  /// Returns the gradient of each element of x: d * (softmax(x) * sum(k) - k), where k is the
-  /// factor of -log(softmax(x)) in the loss, and `d` the gradient of the row's loss.
+  /// Returns the gradient of each element of x: d * (softmax(x) * sum(k) - k). `k` is the factor of
+  /// -log(softmax(x)) in the loss. `d` is the gradient of the row's loss.
   Value dx(Value d) const {
     const Value k = weighted(probabilities());
     Value p = softmax(rows_.x(), {.axis = axis()});
     const bool sums_to_one = !has_soft_labels(op_) && !rows_.weighted();
-    if (!sums_to_one) p = p * rows_.per_row(rows_.class_sum(k));
+    if (!sums_to_one) p = p * rows_.unsqueeze_class_axis(rows_.class_sum(k));
     const Value error = p - k;
     return error * of_elements(d);
   }
@@ -68,15 +68,17 @@ class CrossEntropy {
     return weights ? v * weights : v;
   }
 
-  /// Returns the smoothed probabilities of the target.
+  /// Returns the target probabilities after label smoothing.
   Value probabilities() const {
     const Value given =
         has_soft_labels(op_) ? cast(op_.operands[1], rows_.x().dtype()) : rows_.one_hot_labels();
     return smoothing_ == 0 ? given : (1 - smoothing_) * given + uniform_share();
   }
 
-  /// Reshapes `v`, one value per row or a scalar, so that it broadcasts with x.
-  Value of_elements(Value v) const { return rows_.per_row(broadcast_to(v, rows_.rows())); }
+  /// Reshapes `v`, which has one value per row or is a scalar, so that it broadcasts with x.
+  Value of_elements(Value v) const {
+    return rows_.unsqueeze_class_axis(broadcast_to(v, rows_.rows()));
+  }
 
   double smoothing() const { return smoothing_; }
 
@@ -92,7 +94,7 @@ class CrossEntropy {
 
 Values expand_cross_entropy(const ExpandCtx& c) {
   const CrossEntropy entropy(c);
-  if (!has_soft_labels(c.op())) return {entropy.rows().reduced(entropy.loss_of_indices())};
+  if (!has_soft_labels(c.op())) return {entropy.rows().apply_reduction(entropy.loss_of_indices())};
   return {reduced_loss(entropy.loss_of_probabilities(), c.attrs(), c.in(0).dtype())};
 }
 
@@ -143,7 +145,7 @@ OpDef softmax_cross_entropy_op() {
       .in_place = {},
       .lower = Expand{expand_cross_entropy},
       .kernels = {},
-      .version = 2,  // 1 had no attributes and no weight
+      .version = 2,  // version 1 had no attributes and no operand `weight`
   };
 }
 

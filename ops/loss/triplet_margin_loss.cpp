@@ -19,7 +19,8 @@ std::vector<Type> infer_triplet_margin(const InferCtx& c) {
   return {reduced_loss_type(c, {a.dtype, Shape(a.shape.begin(), a.shape.end() - 1), {}})};
 }
 
-/// Lp norm of each row of a - b + eps, with extent 1 along the last axis.
+/// Distance of each row of a and b: the Lp norm of a - b + eps. The norm has extent 1 along the
+/// last axis.
 struct Distance {
   Value difference;
   Value norm;
@@ -40,10 +41,10 @@ Distance distance(Value a, Value b, const Attrs& attrs) {
 }
 
 struct Triplet {
-  Distance positive;  ///< of anchor and positive
-  Distance negative;  ///< of anchor and negative
-  Distance swapped;   ///< of positive and negative; used if `swap`
-  Value excess;       ///< the loss before the maximum with 0
+  Distance positive;  ///< d(anchor, positive)
+  Distance negative;  ///< d(anchor, negative)
+  Distance swapped;   ///< d(positive, negative), if attribute `swap` is set
+  Value excess;       ///< the loss is max(0, excess)
 };
 
 template <class Ctx>
@@ -70,7 +71,7 @@ Values triplet_margin_grad(const GradCtx& c) {
   const Value elements = broadcast_to(gradient_of_elements(c.dout(0), rows, c.attrs()), rows);
   const Value d = where(less(t.excess, zero), zero, reshape(elements, t.excess.shape()));
   const Value near = d * t.positive.slope(c.attrs());
-  Value far = d * t.negative.slope(c.attrs());  // gradient of the distance to the negative
+  Value far = d * t.negative.slope(c.attrs());  // gradient through d(anchor, negative)
   Value danchor = near - far, dpositive = -near, dnegative = far;
   if (c.attr<bool>("swap")) {
     const Value a = t.negative.norm, b = t.swapped.norm;

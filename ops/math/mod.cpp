@@ -11,8 +11,8 @@ Expr mod_of_floats(const Expr& a, const Expr& b) {
   const Expr zero = Expr::constant(dtype, 0);
   const Expr infinity = Expr::constant(dtype, std::numeric_limits<double>::infinity());
   const Expr infinite = scalar::compare(ScalarOp::eq, scalar::unary(ScalarOp::abs, b), infinity);
-  // The multiply-add is an fma, which makes the remainder exact. An infinite b leaves a finite a
-  // as it is, and a - a makes an infinite a NaN.
+  // The multiply-add is an fma, which makes the remainder exact. If b is infinite, the remainder of
+  // a finite a is a itself. For an infinite a, a - a is NaN and makes the remainder NaN.
   const Expr exact = a - scalar::unary(ScalarOp::floor, a / b) * b;
   const Expr rest = scalar::select(infinite, a + (a - a), exact);
   // The sign differs from b's where b is infinite, and where a / b was rounded up to an integer.

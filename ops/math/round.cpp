@@ -6,7 +6,8 @@ namespace {
 Expr round_half_to_even(const Expr& x) {
   const DType dtype = x.dtype();
   const Expr below = scalar::unary(ScalarOp::floor, x);
-  // An infinite x gives NaN here, and every comparison with it is false: the result is `below`.
+  // An infinite x gives a NaN fraction. All comparisons with NaN are false, so the result is
+  // `below`.
   const Expr fraction = x - below;
   const Expr half = Expr::constant(dtype, 0.5);
   const Expr is_odd =

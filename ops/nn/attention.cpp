@@ -5,7 +5,8 @@
 namespace fluid {
 namespace {
 
-/// k transposed to [B, G, D, S] has its keys last.
+/// Returns the extents of attention. k is transposed to [B, G, D, S], so its last dimension holds
+/// the keys.
 AttentionShape shape_of(const Type& q, const Type& transposed_key, const Type& v) {
   AttentionShape shape = attention_shape(q, transposed_key, v);
   shape.keys = transposed_key.shape[3].size;
@@ -19,11 +20,11 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   AttentionTiles tiles(k, c, shape, c.arity() > 3 ? std::optional<size_t>(3) : std::nullopt);
   const DType dtype = tiles.dtype();
   const auto q = k.operand(0), key = k.operand(1), value = k.operand(2);
-  const auto key_tiles = tiles.scratch(depth * AttentionTiles::kKeys);  // [D, keys of the tile]
+  const auto key_tiles = tiles.scratch(depth * AttentionTiles::kKeys);  // [D, keys]
   const auto scores =
       tiles.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys);      // [queries, keys]
   const auto sums = tiles.scratch(AttentionTiles::kQueries * value_depth);  // [queries, E]
-  const auto rows = tiles.scratch(3 * AttentionTiles::kQueries);  // maximum, total, correction
+  const auto rows = tiles.scratch(3 * AttentionTiles::kQueries);  // per query: max, sum, correction
   const Expr queries = Expr::index(shape.queries), keys = Expr::index(shape.keys);
   const auto number = [&](double v) { return Expr::constant(dtype, v); };
   const auto for_each_query = [&](const KernelWriter::LoopBody& body) {
@@ -43,7 +44,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
           return row_tile + Expr::index(which * AttentionTiles::kQueries) + i;
         };
         const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
-        const auto clamped = [&](const Expr& i) {  // rows after the last query repeat it
+        const auto clamped = [&](const Expr& i) {  // rows past the end repeat the last query
           return scalar::min(first + i, queries - Expr::index(1));
         };
         k.vector(Expr::index(0), Expr::index(AttentionTiles::kQueries * value_depth),
@@ -52,7 +53,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
           k.store(rows, row(0, i), number(-std::numeric_limits<double>::infinity()));
           k.store(rows, row(1, i), number(0));
         });
-        const Expr end = tiles.key_tiles_before(first + Expr::index(AttentionTiles::kQueries));
+        const Expr end = tiles.visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
         k.loop(Expr::index(0), end, [&](const Expr& tile) {
           const Expr first_key = k.let(tile * Expr::index(AttentionTiles::kKeys));
           const Expr count =
@@ -63,7 +64,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
                       k.load(key, (group * Expr::index(depth) + d) * keys + first_key + j));
             });
           });
-          tiles.product(
+          tiles.matrix_product(
               AttentionTiles::kQueries, count, Expr::index(depth),
               [&](const Expr& i, const Expr& d) {
                 return k.load(q, (head * queries + clamped(i)) * Expr::index(depth) + d);
@@ -84,7 +85,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
                      [&](const Expr& j) { k.accumulate(largest, k.load(scores, score(j))); });
             const Expr old = k.let(k.load(rows, row(0, i)));
             const Expr maximum = k.let(scalar::max(old, k.total(largest)));
-            // A query that has seen no key yet has the maximum -inf.
+            // The maximum is -inf if all keys so far are masked for this query.
             const Expr sees = scalar::compare(ScalarOp::ne, maximum,
                                               number(-std::numeric_limits<double>::infinity()));
             const Expr shift = k.let(scalar::select(sees, maximum, number(0)));
@@ -100,7 +101,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
             k.store(rows, row(1, i), sum);
             k.store(rows, row(2, i), correction);
           });
-          tiles.product(
+          tiles.matrix_product(
               AttentionTiles::kQueries, Expr::index(value_depth), count,
               [&](const Expr& i, const Expr& j) {
                 return k.load(scores, score_tile + i * Expr::index(AttentionTiles::kKeys) + j);
@@ -164,7 +165,7 @@ OpDef attention_op() {
             const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
             return std::vector{Type{q.dtype, y, {}}, attention_statistics(q)};
           },
-      .grad = NoGrad{},  // scaled_dot_product_attention has it
+      .grad = NoGrad{},  // scaled_dot_product_attention has the gradient
       .effects = Pure{},
       .amp = {Amp::kHalf},
       .cost =

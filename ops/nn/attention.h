@@ -1,7 +1,7 @@
 #pragma once
 
-// Tiled attention (Dao et al., "FlashAttention", 2022): the scores of a tile of queries and a tile
-// of keys exist at a time, so memory is linear in the number of queries and keys.
+// Tiled attention (Dao et al., "FlashAttention", 2022). A block computes the scores of one tile of
+// queries and one tile of keys at a time. So memory is linear in the number of queries and keys.
 
 #include "ops/kernel_writer.h"
 
@@ -16,7 +16,7 @@ struct AttentionShape {
 };
 
 AttentionShape attention_shape(const Type& q, const Type& k, const Type& v);
-/// Throws UserError (by c.fail()) unless q, k and v fit together.
+/// Throws UserError (by c.fail()) unless q, k and v have the same float dtype and matching shapes.
 void require_attention(const InferCtx& c, const Type& q, const Type& k, const Type& v);
 /// Throws UserError (by c.fail()) unless `mask` broadcasts to [B, H, T, S], and is bool or has q's
 /// dtype.
@@ -24,11 +24,12 @@ void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, 
 
 /// Definitions of attributes "causal" and "scale".
 std::vector<AttrDef> attention_attrs();
-/// The factor of the products: attribute "scale" unless it is 0, else 1 / sqrt(depth).
+/// Returns the factor of the scores q k^T: attribute "scale", or 1 / sqrt(depth) if the attribute
+/// is 0.
 double attention_scale(const Attrs& attrs, int64_t depth);
 
-/// Cost of a kernel that computes `by_depth` products of depth D and `by_value_depth` of depth E
-/// for each pair of a query and a key that it sees.
+/// Cost of an attention kernel. For each pair of a query and a key that the query may attend to,
+/// the kernel computes `by_depth` products of depth D and `by_value_depth` products of depth E.
 Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
                     int by_value_depth);
 
@@ -45,34 +46,35 @@ class AttentionTiles {
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
   using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
 
-  /// `transposed_key` and `mask` are operand numbers; `mask` may be absent.
+  /// `mask` is the operand number of the mask, or absent.
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
                  std::optional<size_t> mask);
 
-  /// Writes blocks that process tiles of `extent` rows of all `heads` (B * H or B * G) in turn.
-  /// Calls body(block, head, first row).
+  /// Writes blocks that process tiles of rows. There are `heads` heads (B * H or B * G) of `extent`
+  /// rows. Each block processes several tiles in turn, and calls body(block, head, first row) for
+  /// each.
   void for_each_tile(
       const Expr& heads, int64_t extent, int64_t rows_per_tile,
       const std::function<void(const Expr& block, const Expr& head, const Expr& first)>& body);
 
   /// Number of blocks; scratch memory is indexed by block.
   int64_t block_count() const { return blocks_; }
-  /// Adds a scratch buffer with `elements` elements a block, in the compute dtype.
+  /// Adds a scratch buffer with `elements` elements per block, in the compute dtype.
   KernelWriter::Array scratch(int64_t elements);
   DType dtype() const { return dtype_; }
 
-  /// For each row in [0, rows) and each lane in [0, lanes): finish(row, lane, sum over k in
-  /// [0, depth) of a(row, k) * b(k, lane)). `rows` is a multiple of kRows; a() does not depend on
-  /// the lane.
-  void product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
-               const Element& b, const Sum& finish);
+  /// Computes a matrix product. For each row in [0, rows) and each lane in [0, lanes), calls
+  /// finish(row, lane, sum), where sum is the sum of a(row, k) * b(k, lane) over k in [0, depth).
+  /// `rows` is a multiple of kRows. a() does not depend on the lane.
+  void matrix_product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
+                      const Element& b, const Sum& finish);
 
-  /// The score of a query and a key from their product: scaled and masked. -inf where the query
-  /// does not see the key.
+  /// Returns the score of a query and a key, given their dot product: scaled, masked, and -inf
+  /// where the query may not attend to the key.
   Expr score(const Expr& product, const Expr& head, const Expr& query, const Expr& key) const;
 
-  /// Index of the first key tile that no query before `end` sees.
-  Expr key_tiles_before(const Expr& end) const;
+  /// Returns the number of leading key tiles to which queries before `end_query` attend.
+  Expr visible_key_tiles(const Expr& end_query) const;
   bool is_causal() const { return causal_; }
 
  private:

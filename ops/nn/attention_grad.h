@@ -4,17 +4,17 @@
 
 namespace fluid {
 
-/// Operand numbers of the gradients of attention.
+/// Operand numbers of the gradient ops of attention.
 struct AttentionGradOperands {
   static constexpr int kQuery = 0, kKeyTransposed = 1, kValueTransposed = 2, kOutputGradient = 3,
                        kLogsumexp = 4, kDelta = 5;
-  static constexpr int kKeyValueMask = 6;         ///< of attention_grad_key_value; optional
-  static constexpr int kKey = 6, kQueryMask = 7;  ///< of attention_grad_query; the mask is optional
+  static constexpr int kKeyValueMask = 6;         ///< attention_grad_key_value: optional mask
+  static constexpr int kKey = 6, kQueryMask = 7;  ///< attention_grad_query; the mask is optional
 };
-/// The operands of attention_grad_key_value.
+/// Definitions of the operands of attention_grad_key_value.
 std::vector<PortDef> attention_grad_inputs();
-/// Throws UserError (by c.fail()) unless these operands fit together. `mask`: number of the
-/// optional mask.
+/// Throws UserError (by c.fail()) unless the operands have matching types. `mask` is the operand
+/// number of the optional mask.
 void require_attention_grad(const InferCtx& c, size_t mask);
 
 /// The probabilities of a tile of queries and a tile of keys, and the gradients of its scores:
@@ -25,13 +25,14 @@ class AttentionGradTiles {
                      std::optional<size_t> mask);
   AttentionTiles& tiles() { return tiles_; }
 
-  /// Starts the tiles of a block.
-  void begin(const Expr& block);
+  /// Computes the offsets of the block's tiles in scratch memory.
+  void compute_tile_offsets(const Expr& block);
   /// Loads the transposed keys and values of a tile of `count` keys.
   void load_keys(const Expr& group, const Expr& first_key, const Expr& count);
-  /// Computes both matrices for the queries from `first_query` on and the loaded keys. Rows after
-  /// the last query are 0.
-  void compute(const Expr& head, const Expr& first_query, const Expr& first_key, const Expr& count);
+  /// Computes the probabilities and the gradients of the scores, for the tile of queries from
+  /// `first_query` on and the loaded keys. Rows after the last query are 0.
+  void compute_score_tile(const Expr& head, const Expr& first_query, const Expr& first_key,
+                          const Expr& count);
   Expr probability(const Expr& query, const Expr& key) const;
   Expr score_gradient(const Expr& query, const Expr& key) const;
 
@@ -44,7 +45,7 @@ class AttentionGradTiles {
   Expr key_tile_, value_tile_, score_tile_;
 };
 
-/// Extents of attention from the operands of its gradients.
+/// Returns the extents of attention, given the operands of a gradient op of attention.
 AttentionShape attention_grad_shape(const std::vector<Type>& operands);
 
 }  // namespace fluid

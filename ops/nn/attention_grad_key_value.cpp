@@ -5,8 +5,8 @@ namespace {
 
 using Operands = AttentionGradOperands;
 
-/// Each block adds up the gradients of tiles of keys over all query tiles, and over all query heads
-/// of their group.
+/// Each block computes the gradients of some tiles of keys and values. It sums over all query tiles
+/// and over all query heads of the group.
 kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
@@ -24,11 +24,12 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   };
   Sums key_sums{tiles.scratch(AttentionTiles::kKeys * shape.depth), shape.depth, {}};
   Sums value_sums{tiles.scratch(AttentionTiles::kKeys * shape.value_depth), shape.value_depth, {}};
-  // Adds a(query, key)^T b(query, d) for the queries from `first` on.
+  // Adds a^T b to `sums`, where a is [query, key] and b, operand number `operand`, is [query, d].
+  // The product sums over `count` queries from `first` on.
   const auto add = [&](const Sums& sums, const AttentionTiles::Element& a, size_t operand,
                        const Expr& head, const Expr& first, const Expr& count) {
     const Expr depth = Expr::index(sums.depth);
-    tiles.product(
+    tiles.matrix_product(
         AttentionTiles::kKeys, depth, count, [&](const Expr& j, const Expr& i) { return a(i, j); },
         [&](const Expr& i, const Expr& d) {
           return k.load(k.operand(operand), (head * queries + first + i) * depth + d);
@@ -41,7 +42,7 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   tiles.for_each_tile(
       groups, shape.keys, AttentionTiles::kKeys,
       [&](const Expr& block, const Expr& group, const Expr& first_key) {
-        grad.begin(block);
+        grad.compute_tile_offsets(block);
         for (Sums* sums : {&key_sums, &value_sums}) {
           sums->tile = k.let(block * Expr::index(AttentionTiles::kKeys * sums->depth));
           k.vector(Expr::index(0), Expr::index(AttentionTiles::kKeys * sums->depth),
@@ -63,7 +64,7 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
             const Expr first = k.let(tile * Expr::index(AttentionTiles::kQueries));
             const Expr count =
                 k.let(scalar::min(Expr::index(AttentionTiles::kQueries), queries - first));
-            grad.compute(head, first, first_key, key_count);
+            grad.compute_score_tile(head, first, first_key, key_count);
             add(
                 value_sums, [&](const Expr& i, const Expr& j) { return grad.probability(i, j); },
                 Operands::kOutputGradient, head, first, count);

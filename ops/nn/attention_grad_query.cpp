@@ -5,7 +5,7 @@ namespace {
 
 using Operands = AttentionGradOperands;
 
-/// Each block adds up the gradients of tiles of queries over all key tiles.
+/// Each block computes the gradients of some tiles of queries. It sums over all key tiles.
 kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
@@ -21,20 +21,20 @@ kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   tiles.for_each_tile(
       heads, shape.queries, AttentionTiles::kQueries,
       [&](const Expr& block, const Expr& head, const Expr& first) {
-        grad.begin(block);
+        grad.compute_tile_offsets(block);
         const Expr sum_tile = k.let(block * Expr::index(AttentionTiles::kQueries * shape.depth));
         const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
         k.vector(
             Expr::index(0), Expr::index(AttentionTiles::kQueries * shape.depth),
             [&](const Expr& i) { k.store(sums, sum_tile + i, Expr::constant(tiles.dtype(), 0)); });
-        const Expr end = tiles.key_tiles_before(first + Expr::index(AttentionTiles::kQueries));
+        const Expr end = tiles.visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
         k.loop(Expr::index(0), end, [&](const Expr& tile) {
           const Expr first_key = k.let(tile * Expr::index(AttentionTiles::kKeys));
           const Expr count =
               k.let(scalar::min(Expr::index(AttentionTiles::kKeys), keys - first_key));
           grad.load_keys(group, first_key, count);
-          grad.compute(head, first, first_key, count);
-          tiles.product(
+          grad.compute_score_tile(head, first, first_key, count);
+          tiles.matrix_product(
               AttentionTiles::kQueries, depth, count,
               [&](const Expr& i, const Expr& j) { return grad.score_gradient(i, j); },
               [&](const Expr& j, const Expr& d) {

@@ -57,7 +57,7 @@ AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
       probabilities_(tiles_.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys)),
       gradients_(tiles_.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys)) {}
 
-void AttentionGradTiles::begin(const Expr& block) {
+void AttentionGradTiles::compute_tile_offsets(const Expr& block) {
   key_tile_ = k_.let(block * Expr::index(shape_.depth * AttentionTiles::kKeys));
   value_tile_ = k_.let(block * Expr::index(shape_.value_depth * AttentionTiles::kKeys));
   score_tile_ = k_.let(block * Expr::index(AttentionTiles::kQueries * AttentionTiles::kKeys));
@@ -79,8 +79,8 @@ void AttentionGradTiles::load_keys(const Expr& group, const Expr& first_key, con
   copy(Operands::kValueTransposed, shape_.value_depth, value_tiles_, value_tile_);
 }
 
-void AttentionGradTiles::compute(const Expr& head, const Expr& first_query, const Expr& first_key,
-                                 const Expr& count) {
+void AttentionGradTiles::compute_score_tile(const Expr& head, const Expr& first_query,
+                                            const Expr& first_key, const Expr& count) {
   const Expr last = Expr::index(shape_.queries - 1);
   const auto query = [&](const Expr& i) { return scalar::min(first_query + i, last); };
   const auto statistic = [&](size_t operand, const Expr& i) {
@@ -97,7 +97,7 @@ void AttentionGradTiles::compute(const Expr& head, const Expr& first_query, cons
       return k_.load(array, tile + d * Expr::index(AttentionTiles::kKeys) + j);
     };
   };
-  tiles_.product(
+  tiles_.matrix_product(
       AttentionTiles::kQueries, count, Expr::index(shape_.depth),
       row_of(Operands::kQuery, shape_.depth), column_of(key_tiles_, key_tile_),
       [&](const Expr& i, const Expr& j, const Expr& sum) {
@@ -107,14 +107,14 @@ void AttentionGradTiles::compute(const Expr& head, const Expr& first_query, cons
         k_.store(probabilities_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
                  scalar::select(exists, p, Expr::constant(tiles_.dtype(), 0)));
       });
-  tiles_.product(AttentionTiles::kQueries, count, Expr::index(shape_.value_depth),
-                 row_of(Operands::kOutputGradient, shape_.value_depth),
-                 column_of(value_tiles_, value_tile_),
-                 [&](const Expr& i, const Expr& j, const Expr& sum) {
-                   const Expr difference = sum - statistic(Operands::kDelta, i);
-                   k_.store(gradients_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
-                            probability(i, j) * difference * scale_);
-                 });
+  tiles_.matrix_product(
+      AttentionTiles::kQueries, count, Expr::index(shape_.value_depth),
+      row_of(Operands::kOutputGradient, shape_.value_depth), column_of(value_tiles_, value_tile_),
+      [&](const Expr& i, const Expr& j, const Expr& sum) {
+        const Expr difference = sum - statistic(Operands::kDelta, i);
+        k_.store(gradients_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
+                 probability(i, j) * difference * scale_);
+      });
 }
 
 Expr AttentionGradTiles::probability(const Expr& query, const Expr& key) const {

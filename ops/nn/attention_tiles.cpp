@@ -66,7 +66,7 @@ double attention_scale(const Attrs& attrs, int64_t depth) {
 
 Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
                     int by_value_depth) {
-  constexpr double kSoftmax = 20;  // operations per score besides the products
+  constexpr double kSoftmax = 20;  // flops per score besides the products
   const auto number = [](int64_t n) { return static_cast<double>(n); };
   const int64_t tiles = (shape.queries + AttentionTiles::kQueries - 1) / AttentionTiles::kQueries;
   double scores = number(shape.batch.size * shape.heads) *
@@ -101,7 +101,8 @@ void AttentionTiles::for_each_tile(
   const int64_t tiles_per_head = (extent + rows_per_tile - 1) / rows_per_tile;
   const Expr tiles = heads * Expr::index(tiles_per_head);
   k_.blocks(scalar::min(tiles, Expr::index(blocks_)), [&](const Expr& block) {
-    // Every blocks_-th tile, so that all blocks get tiles of each length under a causal mask.
+    // A block processes every blocks_-th tile. Under a causal mask the work per tile varies, and
+    // this order balances the work of the blocks.
     k_.loop(Expr::index(0), ceil_div(tiles - block, blocks_), [&](const Expr& turn) {
       const Expr tile = k_.let(block + turn * Expr::index(blocks_));
       body(block, k_.let(scalar::floordiv(tile, Expr::index(tiles_per_head))),
@@ -110,8 +111,8 @@ void AttentionTiles::for_each_tile(
   });
 }
 
-void AttentionTiles::product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
-                             const Element& b, const Sum& finish) {
+void AttentionTiles::matrix_product(int64_t rows, const Expr& lanes, const Expr& depth,
+                                    const Element& a, const Element& b, const Sum& finish) {
   k_.loop(Expr::index(0), Expr::index(rows / kRows), [&](const Expr& group) {
     const Expr first = group * Expr::index(kRows);
     k_.vector(Expr::index(0), lanes, [&](const Expr& lane) {
@@ -150,9 +151,9 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
   return scalar::select(scalar::compare(ScalarOp::le, key, query), score, hidden);
 }
 
-Expr AttentionTiles::key_tiles_before(const Expr& end) const {
+Expr AttentionTiles::visible_key_tiles(const Expr& end_query) const {
   const Expr keys = Expr::index(shape_.keys);
-  return ceil_div(causal_ ? scalar::min(keys, end) : keys, kKeys);
+  return ceil_div(causal_ ? scalar::min(keys, end_query) : keys, kKeys);
 }
 
 }  // namespace fluid

@@ -4,7 +4,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the axes of x [N, C, ...] that the statistics of a channel reduce: all axes but 1.
+/// Returns the axes of x [N, C, ...] over which the statistics of a channel are computed: all axes
+/// except 1.
 std::vector<int64_t> channel_axes(const Shape& x) {
   std::vector<int64_t> axes = {0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);

@@ -23,7 +23,7 @@ Attrs conv2d_attrs_with(const Attrs& attrs, const std::string& name, const Type&
 
 /// Grouped convolution: returns the index of the `i`-th input channel in the group of output
 /// channel `other`: other / other_size * size + i. A group has `other_size` output channels and
-/// `size` input channels. Input and output may also be swapped.
+/// `size` input channels. The roles of input and output channels may be exchanged.
 Expr channel_in_group(const Expr& other, int64_t other_size, const Expr& i, int64_t size,
                       int64_t groups);
 

@@ -13,7 +13,7 @@ std::vector<Type> infer_lp_normalize(const InferCtx& c) {
   return types;
 }
 
-/// Returns the norm of `x` along attribute `axis`, which keeps extent 1.
+/// Returns the norm of `x` along attribute `axis`. The result has extent 1 along this axis.
 Value norm_of(Value x, const Attrs& attrs) {
   const SumAttrs along{.axes = attrs.get<int64_t>("axis"), .keep_dims = true};
   return attrs.get<int64_t>("p") == 1 ? sum(abs(x), along) : sqrt(sum(square(x), along));
@@ -34,7 +34,7 @@ Values lp_normalize_grad(const GradCtx& c) {
   const Value eps = scalar_like(x, c.attr<double>("eps"));
   const Value divisor = maximum(norm, eps);
   const Value y = x / divisor;
-  const Value slope = c.attr<int64_t>("p") == 1 ? sign_of(x) : y;  // of the norm, where norm >= eps
+  const Value slope = c.attr<int64_t>("p") == 1 ? sign_of(x) : y;  // d norm / dx if norm >= eps
   const Value pull = sum(dy * y, {.axes = c.attr<int64_t>("axis"), .keep_dims = true});
   const Value dx = (dy - slope * where(less(norm, eps), zero, pull)) / divisor;
   return {cast(dx, c.in(0).dtype())};

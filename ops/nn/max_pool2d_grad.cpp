@@ -5,10 +5,9 @@ namespace {
 
 Expr is(const Expr& a, const Expr& b) { return scalar::compare(ScalarOp::eq, a, b); }
 
-/// Condition along one axis that `tap`, which reads `element`, is the first tap of its window that
-/// is not in the padding. Needed when all elements of a window are minus infinity: max_pool2d then
-/// records tap 0, which may lie in the padding, and the gradient goes to the first tap inside the
-/// input.
+/// Along one axis: whether `tap`, which reads `element`, is the first tap of its window inside the
+/// input. This is needed when all elements of a window are -inf. max_pool2d then records tap 0,
+/// which may lie in the padding. The gradient goes to the first tap inside the input.
 Expr first_inside(const WindowAxis& axis, const Expr& element, const Expr& tap) {
   return scalar::logical_or(is(tap, Expr::index(0)),
                             scalar::compare(ScalarOp::lt, element, Expr::index(axis.dilation)));

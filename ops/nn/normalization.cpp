@@ -30,7 +30,7 @@ Value scaled_and_shifted(const ExpandCtx& c, const NormalizedView& view, Value x
   return reshape(cast(y, c.out_type(0).dtype), c.out_type(0).shape);
 }
 
-/// Gradient of a normalisation of one sample or row.
+/// Computes the gradients of a normalisation over NormalizedView::axes.
 class NormalizeGrad {
  public:
   NormalizeGrad(const GradCtx& c, const NormalizedView& view, Value centred, size_t rstd)
@@ -40,8 +40,8 @@ class NormalizeGrad {
     if (drstd_) drstd_ = reshape(drstd_, statistics_shape(view));
   }
 
-  /// Returns the gradients of x, scale and bias. `mean` is the number of the result that is the
-  /// mean; 0: the normalisation subtracts no mean.
+  /// Returns the gradients of x, scale and bias. `mean` is the result number of the mean, or 0 if
+  /// the normalisation does not subtract the mean.
   Values gradients(size_t mean) {
     Values result(c_.arity());
     Value dx;
@@ -63,7 +63,7 @@ class NormalizeGrad {
  private:
   Value mean_of(Value v) const { return mean(v, {.axes = view_.axes, .keep_dims = true}); }
 
-  /// Number of elements that share their statistics, as a scalar.
+  /// Returns the number of elements that share their statistics, as a scalar.
   Value count() const {
     Type of{wide_, {}, {}};
     for (const int64_t axis : view_.axes) {
@@ -72,7 +72,7 @@ class NormalizeGrad {
     return internal::numel(*c_.op().graph(), {.of = of});
   }
 
-  /// Returns gradient `v` with the type of operand `operand`.
+  /// Casts and reshapes gradient `v` to the type of operand number `operand`.
   Value given(Value v, size_t operand) const {
     return reshape(cast(v, c_.in(operand).dtype()), c_.in(operand).shape());
   }

@@ -22,14 +22,15 @@ NormalizedView grouped_view(const Shape& x, int64_t groups);
 /// Throws UserError unless operand 0 is a float tensor whose dimensions from attribute `axis` on
 /// exist and do not depend on the batch size. Returns these dimensions.
 Shape require_trailing(const InferCtx& c);
-/// Throws UserError unless operand 0 is a float [N, C, ...] of rank `min_rank` or more, of which
-/// only N may be the batch.
+/// Throws UserError unless operand 0 is a float tensor [N, C, ...] of rank `min_rank` or more. Only
+/// N may depend on the batch size.
 void require_channels(const InferCtx& c, int64_t min_rank);
-/// Throws UserError unless the operands after x have shape `scale` (`role` says what it is) and x's
-/// dtype or the dtype of the statistics, and attribute `eps` is not negative.
+/// Throws UserError unless each operand after x has shape `scale`, and x's dtype or the dtype of
+/// the statistics. `role` describes these operands in the message. Also throws UserError if
+/// attribute `eps` is negative.
 void require_scale(const InferCtx& c, const Shape& scale, const std::string& role);
 
-/// Attribute `eps` and the operands and results of a normalisation that subtracts the mean.
+/// Definitions of attribute `eps`, and of the operands and results of normalisation ops.
 AttrDef eps_attr();
 std::vector<PortDef> scale_and_bias(const std::string& shape);
 PortDef mean_result(const std::string& shape);

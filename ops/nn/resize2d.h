@@ -21,7 +21,7 @@ struct ResizeAxis {
   /// Other outputs in this range have weight 0 or are out of range.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
-  /// Interpolation weight of element `element` in output `output`.
+  /// Interpolation weight with which output `output` reads element `element`.
   Expr weight(const Expr& output, const Expr& element, DType dtype) const;
 
  private:

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMask = 3;  // number of the optional operand
+constexpr size_t kMask = 3;  // operand number of the optional mask
 
 Value swap_last(Value x) { return transpose(x, {.perm = {0, 1, 3, 2}}); }
 
@@ -16,7 +16,9 @@ Values attention_gradients(const GradCtx& c) {
   if (!dy) return Values(c.arity());
   const DType wide = logsumexp.dtype();
   Value delta = sum(cast(dy, wide) * cast(y, wide), {.axes = -1});
-  if (c.dout(1)) delta = delta - c.dout(1);  // a score's gradient of logsumexp is its probability
+  // The derivative of logsumexp with respect to a score is the probability p, so its gradient adds
+  // p * c.dout(1) to the gradient p * (dy v^T - delta) of the score.
+  if (c.dout(1)) delta = delta - c.dout(1);
   const Value keys = swap_last(k), values = swap_last(v);
   Values operands = {q, keys, values, dy, logsumexp, delta};
   if (c.arity() > kMask) operands.push_back(c.in(kMask));

@@ -71,9 +71,9 @@ struct Adaptive2d {
 /// Returns the windows of an adaptive pooling from shape `input` to shape `output`, both [N, C, H,
 /// W].
 Adaptive2d adaptive_windows(const Shape& input, const Shape& output);
-/// Element of operand 0 [N, C, H, W] in the window of the current result element, at the offset
-/// that the two reduction variables give. Elements outside the window are `otherwise`: windows
-/// differ in size. `map`, if not null, is applied to the elements inside.
+/// Returns the element of operand 0 [N, C, H, W] at an offset in the window of the current result
+/// element. The two reduction variables give the offset. Windows differ in size: outside of the
+/// window, returns `otherwise`. Inside, applies `map` to the element if `map` is not null.
 Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
                              const std::function<Expr(const Expr&)>& map = nullptr);
 /// Type inference of an adaptive pooling or resize of `input` [N, C, H, W]. Attribute `output` is
@@ -84,10 +84,10 @@ Type infer_adaptive(const InferCtx& c, const Type& input);
 /// forward result, matches this type.
 Type infer_adaptive_grad(const InferCtx& c);
 
-/// Returns the logical and of two conditions. A null condition is always true.
+/// Returns the logical and of two conditions. A null condition means true.
 Expr and_conditions(const Expr& a, const Expr& b);
-/// Returns `value` where `condition` holds, and constant `otherwise` elsewhere. A null condition is
-/// always true.
+/// Returns `value` where `condition` holds, and constant `otherwise` elsewhere. A null condition
+/// means true.
 Expr select_if(const Expr& condition, const Expr& value, double otherwise);
 
 /// Throws UserError unless `type` is a float tensor [N, C, H, W] whose C, H and W do not depend on
@@ -99,8 +99,8 @@ void require_window_attrs(const InferCtx& c);
 /// Returns the result shape [N, channels, OH, OW] of a convolution or pooling with window `w` on an
 /// input of shape `in` [N, C, H, W].
 Shape window_output_shape(const InferCtx& c, const Shape& in, const Window2d& w, Dim channels);
-/// Throws UserError when the padding is as large as the window. Some windows would then lie in the
-/// padding completely.
+/// Throws UserError when the padding is as large as the window, because some windows would then lie
+/// entirely in the padding.
 void require_padding_below_window(const InferCtx& c, const Window2d& w);
 /// Returns the integer dtype that stores argmax indices in a window of `size` elements.
 DType argmax_dtype(int64_t size);

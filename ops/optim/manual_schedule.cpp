@@ -5,7 +5,7 @@ namespace fluid {
 
 OpDef manual_schedule_op() {
   return schedule_op({
-      .name = std::string(kManual),
+      .name = std::string(kManualSchedule),
       .doc = "lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.",
       .settings = {},
       .operands = {{"lr_factor", "float scalar: factor of lr"}},

@@ -13,14 +13,14 @@ namespace fluid {
 /// kFactor.
 inline constexpr std::string_view kPlateau = "plateau";
 /// Name of the schedule whose learning rate Executor::set_learning_rate() sets.
-inline constexpr std::string_view kManual = "manual";
+inline constexpr std::string_view kManualSchedule = "manual";
 /// Indices into the state variable kPlateau. kFactor: factor of the initial learning rate.
 /// kNoMetricYet: 1 before the first epoch's metric. kBest: the best metric. kBadEpochs: 1 + number
 /// of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs.
 enum PlateauElement { kFactor, kNoMetricYet, kBest, kBadEpochs, kCooldown, kPlateauElements };
 
 /// Settings of schedule "plateau", which works like PyTorch's ReduceLROnPlateau with mode "min" and
-/// threshold mode "rel". The learning rate is not reduced by less than 1e-8.
+/// threshold mode "rel". A reduction of the learning rate by 1e-8 or less is skipped.
 struct PlateauRule {
   double lr = 0;
   double factor = 0;

@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// Prefix of the names of the schedule's settings among the attributes of a `train` op.
+/// Prefix of the attributes of a `train` op that are settings of the schedule.
 inline constexpr std::string_view kSchedulePrefix = "schedule_";
 
 /// Definition of a learning rate schedule. `check` validates the settings other than `lr`. `rate`
@@ -26,11 +26,11 @@ OpDef schedule_op(ScheduleDef schedule);
 
 /// Returns the op of schedule `name`, or null for an unknown name.
 const OpDef* find_schedule(const std::string& name);
-/// Returns the names of all schedules, without "_schedule".
+/// Returns the names of all schedules, without the suffix "_schedule".
 std::vector<std::string> schedule_names();
 
-/// Returns `lr` and the schedule settings among the attributes of a `train` op. The names of the
-/// settings are without kSchedulePrefix.
+/// Returns `lr` and the schedule settings among the attributes of a `train` op. Removes
+/// kSchedulePrefix from the names of the settings.
 Attrs schedule_settings(const Attrs& train_attrs);
 
 }  // namespace fluid

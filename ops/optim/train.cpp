@@ -37,7 +37,8 @@ void check_schedule(const InferCtx& c) {
 }
 
 /// Checks the lengths of attributes `waits`, `cuts` and `bucket`, and the range of `rank`. `cuts`
-/// holds one entry per rank and the number of elements, for each parameter in turn.
+/// concatenates the shard bounds of all parameters: the first element of each rank's shard, then
+/// the number of elements of the parameter.
 void check_parameters(const InferCtx& c, size_t parameters) {
   const auto waits = c.attrs().get_or("waits", std::vector<int64_t>()).size();
   const auto cuts = c.attrs().get_or("cuts", std::vector<int64_t>()).size();

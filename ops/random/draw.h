@@ -17,10 +17,10 @@ Expr uniform_from_bits(const Expr& bits, DType dtype);
 Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>& index);
 
 /// Returns random bits for the element at `index` of a tensor of `shape`, for ops of the training
-/// step. Operand number `rng` is i64[3] = {seed, run counter, first sample of this batch in the
-/// global batch}. The bits depend on the seed, the run counter, attribute `stream`, the number of
-/// the sample in the global batch, and the index within the sample. They do not depend on how the
-/// global batch is split into micro-batches and ranks.
+/// step. Operand number `rng` is i64[3]: the seed, the run counter, and the index of the batch's
+/// first sample in the global batch. The bits depend on the seed, the run counter, attribute
+/// `stream`, the index of the sample in the global batch, and the index within the sample. They do
+/// not depend on how the global batch is split into micro-batches and ranks.
 Expr step_random_bits(const LowerCtx& c, size_t rng, const Shape& shape,
                       const std::vector<Expr>& index);
 

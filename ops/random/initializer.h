@@ -6,9 +6,9 @@
 
 namespace fluid {
 
-/// Name of a bool attribute of a `state` op: no later step reads the value of the state.
+/// Name of a bool attribute of a `state` op. It marks a state whose value no later step reads.
 /// Checkpoints omit the state.
-inline constexpr const char* kScratch = "scratch";
+inline constexpr const char* kScratchAttribute = "scratch";
 /// Names of the attributes of a `state` op that holds one rank's shard of a tensor. kFullShape: the
 /// shape of the full tensor. kShardBounds: the index of the first element of each rank's shard,
 /// then the number of elements of the tensor.
@@ -41,7 +41,7 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
 /// Whether the initialiser that `attrs` selects is "zeros".
 bool is_zero_initialized(const Attrs& attrs, const Loc& loc);
 
-/// Throws the UserErrors of record_initializer(), but records nothing.
+/// Throws the same UserErrors as record_initializer(), but records nothing.
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);
 

@@ -5,11 +5,12 @@
 namespace fluid {
 namespace {
 
-/// The gradient of an element is dy times the product of the other elements, which is 0 if one of
-/// them is 0. So it is dy * p / x, where p is the product of all nonzero elements and 0 is replaced
-/// by 1 in x, if no other element is 0. The cost is two more reductions over x, a product and a
-/// count, and no cumulative product. As in PyTorch's result / x, p may overflow or underflow where
-/// the product of the other elements does not. The formula is not differentiable at zeros.
+/// The gradient of an element is dy times the product of the other elements. It is computed without
+/// a cumulative product, as dy * p / n. Here p is the product of all nonzero elements, and n is the
+/// element, or 1 if the element is 0. If another element is 0, the gradient is 0. The cost is two
+/// more reductions over x: a product, and a count of zeros. As with result / x in PyTorch, p may
+/// overflow or underflow where the product of the other elements does not. The formula is not
+/// differentiable at zeros.
 Values prod_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0), one = scalar_like(x, 1);
   const Ints axes = c.attr<std::vector<int64_t>>("axes");

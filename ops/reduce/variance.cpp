@@ -48,7 +48,7 @@ Value variance_of(const ExpandCtx& c) {
   return sum(square(d.centred), along) / d.divisor;
 }
 
-Value centred_over_divisor(const GradCtx& c) {
+Value half_variance_gradient(const GradCtx& c) {
   const Deviation d = deviation(c.in(0), c.attrs());
   return d.centred / d.divisor;
 }

@@ -37,7 +37,7 @@ OpDef arange_op() {
       .cost = cost_per_element(2),
       .in_place = {},
       .lower = Map{[](const LowerCtx& c) {
-        // Floats are computed in f64, as in PyTorch: f32 cannot number more than 2^24 elements.
+        // Floats are computed in f64, as in PyTorch: f32 cannot represent every index above 2^24.
         const DType dtype = c.out_type().dtype, wide = is_float(dtype) ? DType::f64 : DType::i64;
         const Expr i = scalar::cast(c.out_var(0), wide);
         const Expr y = i * Expr::constant(wide, c.attr<double>("step")) +

@@ -21,7 +21,7 @@ std::optional<Mode> mode_of(const Attrs& attrs) {
   return std::nullopt;
 }
 
-/// Checks the padding of a dimension whose padding values are elements of x.
+/// Checks the padding of dimension `d` in modes reflect and edge, which copy elements of x.
 void require_sources(const InferCtx& c, Mode mode, size_t d) {
   const int64_t extent = c.in(0).shape[d].size;
   const int64_t most = std::max(entry(c.attrs(), "low", d), entry(c.attrs(), "high", d));
@@ -83,8 +83,8 @@ Values constant_pad_grad(const GradCtx& c) {
               : slice(c.dout(0), {.starts = starts, .stops = stops, .steps = steps, .axes = axes})};
 }
 
-/// Gradient along dimension `d`: adds the gradients of the padding to those of the elements that
-/// the padding repeats.
+/// Gradient of reflect or edge padding along dimension `d`. Adds the gradient of each padding value
+/// to the gradient of the element that it copies.
 Value repeated_pad_grad(Value dy, Mode mode, size_t d, int64_t low, int64_t high) {
   const auto axis = static_cast<int64_t>(d);
   const size_t rank = dy.shape().size();
@@ -92,7 +92,8 @@ Value repeated_pad_grad(Value dy, Mode mode, size_t d, int64_t low, int64_t high
   const auto part = [&](int64_t begin, int64_t count) {
     return slice(dy, {.starts = begin, .stops = begin + count, .axes = axis});
   };
-  // Places the gradient of `count` padding values at the elements from `begin` on.
+  // Extends `padding`, the gradient of `count` padding values, with zeros to the extent of x. The
+  // values start at element `begin`.
   const auto placed = [&](Value padding, int64_t begin, int64_t count) {
     Ints before(rank), after(rank);
     before[d] = begin;
@@ -122,8 +123,8 @@ Values pad_grad(const GradCtx& c) {
   return {dx};
 }
 
-/// Index along a dimension of the element that a result at `index` (relative to the first element)
-/// repeats.
+/// Returns the index of the element of x that is copied to `index`, along one dimension. Indices
+/// outside [0, extent) lie in the padding.
 Expr repeated_index(Mode mode, const Expr& index, int64_t extent) {
   const Expr last = Expr::index(extent - 1), zero = Expr::index(0);
   if (mode == Mode::edge) return scalar::min(scalar::max(index, zero), last);
@@ -145,7 +146,7 @@ std::vector<Expr> repeated_pad_body(const LowerCtx& c) {
 std::vector<Expr> pad_body(const LowerCtx& c) {
   if (mode_of(c.attrs()) != Mode::constant) return repeated_pad_body(c);
   std::vector<Expr> index = c.out_vars();
-  Expr between;  // condition that the index is in interior padding, between two elements of x
+  Expr between;  // whether the index lies in interior padding, between two elements of x
   for (size_t d = 0; d < index.size(); ++d) {
     index[d] = index[d] - Expr::index(entry(c.attrs(), "low", d));
     const Expr step = Expr::index(entry(c.attrs(), "interior", d) + 1);

@@ -14,8 +14,8 @@ struct Range {
   int64_t count = 0;
 };
 
-/// Returns the slice along a dimension, by NumPy's rule: positions are counted from the end if they
-/// are negative, and clamped to the positions from which the step enters or leaves the dimension.
+/// Resolves a slice of a dimension by NumPy's rule. Negative positions are counted from the end.
+/// Then positions are clamped: to [0, extent] if step > 0, and to [-1, extent - 1] if step < 0.
 Range range_of(int64_t start, int64_t stop, int64_t step, int64_t extent) {
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
   const auto clamped = [&](int64_t position) {

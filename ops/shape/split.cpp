@@ -7,7 +7,7 @@ namespace {
 
 std::vector<Type> infer_split(const InferCtx& c) {
   const Type& x = c.in(0);
-  const auto axis = static_cast<size_t>(axis_within(c, x.shape));
+  const auto axis = static_cast<size_t>(nonnegative_axis(c, x.shape));
   const auto& sizes = c.attr<std::vector<int64_t>>("sizes");
   c.require(!sizes.empty(), "attribute 'sizes' is empty");
   std::vector<Type> types;
@@ -32,7 +32,7 @@ Values split_grad(const GradCtx& c) {
     const Shape& shape = c.op().results[i].type.shape;
     parts.push_back(c.dout(i) ? c.dout(i) : broadcast_to(scalar_like(x, 0), shape));
   }
-  return {concat(parts, {.axis = axis_within(c.attrs(), x.shape())})};
+  return {concat(parts, {.axis = nonnegative_axis(c.attrs(), x.shape())})};
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ OpDef split_op() {
       .cost = [](const CostCtx&) { return Cost{}; },
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
-        const int64_t axis = axis_within(c.attrs(), c.in(0).shape());
+        const int64_t axis = nonnegative_axis(c.attrs(), c.in(0).shape());
         Values parts;
         int64_t begin = 0;
         for (const int64_t size : c.attr<std::vector<int64_t>>("sizes")) {

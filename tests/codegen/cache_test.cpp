@@ -105,13 +105,13 @@ TEST(Cache, ManyWritersLeaveWholeEntries) {
   EXPECT_EQ(files_of(dir.path()).size(), 3u);
 }
 
-std::string key(int i) { return "k" + ObjectCache::key_of(std::to_string(i)); }
+std::string key(int i) { return "k" + ObjectCache::hash_digits(std::to_string(i)); }
 
 /// Puts three entries of 1000 bytes, each an hour younger than the one before.
 void put_three(const ObjectCache& cache, const TempDir& dir) {
   const auto now = fs::file_time_type::clock::now();
   for (int i = 0; i < 3; ++i) {
-    cache.put(key(i), std::string(1000, 'x'));
+    cache.store(key(i), std::string(1000, 'x'));
     fs::last_write_time(dir.file(key(i) + ".o"), now - std::chrono::hours(3 - i));
   }
 }

@@ -14,14 +14,14 @@ TEST(Ptx, EveryScalarAssembles) {
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   std::vector<kir::Kernel> kernels;
   for (const kir::Kernel& kernel : every_scalar_kernels()) {
-    for (kir::Kernel& pass : split_at_finish(kernel)) kernels.push_back(std::move(pass));
+    for (kir::Kernel& pass : split_off_finish(kernel)) kernels.push_back(std::move(pass));
   }
   expect_assembles(assembler, std::move(kernels), gpu_architectures());
 }
 
 TEST(Ptx, CallsNothing) {
   for (const kir::Kernel& kernel : every_scalar_kernels()) {
-    const std::string text = compile_ptx(split_at_finish(kernel), "sm_90").ptx;
+    const std::string text = compile_ptx(split_off_finish(kernel), "sm_90").ptx;
     EXPECT_EQ(text.find("call"), std::string::npos) << kernel.name;
     EXPECT_NE(text.find(".entry " + kernel.name + "("), std::string::npos);
     EXPECT_NE(text.find("%ctaid.x"), std::string::npos);

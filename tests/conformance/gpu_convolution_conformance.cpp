@@ -36,7 +36,7 @@ TEST_P(GpuConvolutionConformance, WhatFollowsIsApplied) {
 
 TEST_P(GpuConvolutionConformance, GraphsAddToWhatIsThere) {
   FluidGpuConvolution c = convolution_of(fluid_gpu_filter_gradient, fluid_gpu_f32);
-  c.adds = 1;
+  c.has_addend = 1;
   const ConvolutionData data(c);
   const ConvolutionMemory memory = memory_of(c, data);
   FluidGpuOperands f = memory.factors();
@@ -66,7 +66,7 @@ TEST_P(GpuConvolutionConformance, ConvolutionsThatThereCannotBeAreMisused) {
   expect_misused([](C& w) { w.images = 0; });
   expect_misused([](C& w) { w.map_width += 1; });
   expect_misused([](C& w) { w.relu = 1; });
-  expect_misused([](C& w) { w.bias = w.adds = 1; });
+  expect_misused([](C& w) { w.bias = w.has_addend = 1; });
   expect_misused([](C& w) {
     w.direction = fluid_gpu_data_gradient;
     w.bias = 1;

@@ -46,7 +46,7 @@ TEST_P(GpuProductConformance, EveryEpilogueIsApplied) {
   }
   for (const auto number : {fluid_gpu_f64, fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
     FluidGpuMatmul p = product_of(number, true, false, 2);
-    p.adds = 1;
+    p.has_addend = 1;
     expect_right(p);
   }
 }
@@ -81,7 +81,7 @@ TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
 
 TEST_P(GpuProductConformance, TheAddendMayBeTheResult) {
   FluidGpuMatmul p = product_of(fluid_gpu_f32, true);
-  p.adds = 1;
+  p.has_addend = 1;
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   FluidGpuOperands f = memory.factors();
@@ -93,7 +93,7 @@ TEST_P(GpuProductConformance, TheAddendMayBeTheResult) {
 
 TEST_P(GpuProductConformance, AGraphMultipliesAgain) {
   FluidGpuMatmul p = product_of(fluid_gpu_f32);
-  p.adds = 1;
+  p.has_addend = 1;
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   FluidGpuOperands f = memory.factors();
@@ -143,7 +143,7 @@ TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
   expect_misused(changed([](P& w) { w.k = 0; }));
   expect_misused(changed([](P& w) { w.count = 70'000; }));
   expect_misused(changed([](P& w) { w.result = fluid_gpu_f16; }));
-  expect_misused(changed([](P& w) { w.adds = w.bias = 1; }));
+  expect_misused(changed([](P& w) { w.has_addend = w.bias = 1; }));
   expect_misused(changed([](P& w) { w.b_row_stride = 1; }));
   expect_misused(changed([](P& w) {
     w.operands = w.result = fluid_gpu_f64;
@@ -168,7 +168,7 @@ TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
   for (const FluidGpuAlgorithm& choice : gpu_->algorithms(p, kWorkspace, 8)) {
     if (choice.workspace == 0) continue;
     wrong = good;
-    wrong.workspace = static_cast<std::byte*>(good.workspace) + FLUID_GPU_PRODUCT_ALIGNMENT;
+    wrong.workspace = static_cast<std::byte*>(good.workspace) + FLUID_GPU_TENSOR_ALIGNMENT;
     EXPECT_THROW(gpu_->execute_plan(a_, gpu_->create_plan(p, choice), wrong), DeviceError);
   }
   gpu_->execute_plan(a_, gpu_plan, good);

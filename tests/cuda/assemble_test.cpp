@@ -44,7 +44,7 @@ TEST(Assemble, MakesCodeForEveryArchitecture) {
 TEST(Assemble, TakesWhatTheCodeGeneratorMakes) {
   std::vector<kir::Kernel> kernels;
   for (const kir::Kernel& kernel : testing::every_scalar_kernels()) {
-    for (kir::Kernel& pass : split_at_finish(kernel)) {
+    for (kir::Kernel& pass : split_off_finish(kernel)) {
       pass.name = "k_" + std::to_string(kernels.size());
       kernels.push_back(std::move(pass));
     }

@@ -119,7 +119,7 @@ TEST(ColumnMajorLayout, ProductsThatThereCannotBeHaveAFault) {
   };
   using P = FluidGpuMatmul;
   EXPECT_EQ(fault([](P& p) { p.bias = p.relu = 1; }), "");
-  EXPECT_EQ(fault([](P& p) { p.adds = 1; }), "");
+  EXPECT_EQ(fault([](P& p) { p.has_addend = 1; }), "");
   EXPECT_EQ(fault([](P& p) { p.operands = fluid_gpu_bf16; }), "");
   EXPECT_EQ(fault([](P& p) { p.operands = static_cast<FluidGpuDtype>(4); }),
             "its dtype is invalid");
@@ -129,7 +129,8 @@ TEST(ColumnMajorLayout, ProductsThatThereCannotBeHaveAFault) {
   EXPECT_EQ(fault([](P& p) { p.k = 0; }), "a matrix has no elements");
   EXPECT_EQ(fault([](P& p) { p.count = 0; }), "its number of matrices is out of range");
   EXPECT_EQ(fault([](P& p) { p.count = 65536; }), "its number of matrices is out of range");
-  EXPECT_EQ(fault([](P& p) { p.adds = p.bias = 1; }), "it has an addend and a bias or a relu");
+  EXPECT_EQ(fault([](P& p) { p.has_addend = p.bias = 1; }),
+            "it has an addend and a bias or a relu");
   EXPECT_EQ(fault([](P& p) {
               p.operands = p.result = fluid_gpu_f64;
               p.relu = 1;

@@ -106,7 +106,7 @@ std::string text_of(int architecture, const Layer& layer, const FluidGpuConvolut
   constexpr const char* kNumbers[] = {"f64", "f32", "f16", "bf16"};
   return std::string("sm_") + std::to_string(architecture) + " " + layer.name + ", " +
          kWords[c.direction] + " in " + kNumbers[c.dtype] + (c.tf32 != 0 ? ", TF32" : "") +
-         (c.adds != 0 ? ", added" : "") + (c.bias != 0 ? ", bias" : "") +
+         (c.has_addend != 0 ? ", added" : "") + (c.bias != 0 ? ", bias" : "") +
          (c.relu != 0 ? ", relu" : "");
 }
 
@@ -157,7 +157,7 @@ TEST_F(ConvolutionEnginesTest, ThereAreWithWhatFollows) {
       for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
         for (const FluidGpuDirection direction : kDirections) {
           FluidGpuConvolution c = convolution_of(layer, direction, number);
-          c.adds = 1;
+          c.has_addend = 1;
           expect_one(architecture, layer, c);
         }
         FluidGpuConvolution c = convolution_of(layer, fluid_gpu_forward, number);
@@ -226,8 +226,8 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const FluidGpuConvolution& c,
   machine.set_device_properties(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
   engine.finalize();
   EXPECT_EQ(engine.status(), CUDNN_STATUS_SUCCESS);
-  const auto notes = engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                             CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  const auto notes = engine.values<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                                CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
   EXPECT_TRUE(notes.has_value());
   return notes.value_or(std::vector<cudnnBackendNumericalNote_t>());
 }
@@ -378,7 +378,7 @@ TEST(ConvolutionFaults, SayWhatThereCannotBe) {
   EXPECT_EQ(fault([](C& c) { c.groups = 5; }), "its groups do not divide its channels or filters");
   EXPECT_EQ(fault([](C& c) { c.padding[0] = -1; }), "its padding is negative");
   EXPECT_EQ(fault([](C& c) { c.relu = 1; }), "it has a relu without a bias");
-  EXPECT_EQ(fault([](C& c) { c.bias = c.adds = 1; }), "it has an addend and a bias");
+  EXPECT_EQ(fault([](C& c) { c.bias = c.has_addend = 1; }), "it has an addend and a bias");
   EXPECT_EQ(fault([](C& c) {
               c.direction = fluid_gpu_data_gradient;
               c.bias = 1;

@@ -296,7 +296,7 @@ TEST_F(GpuPlace, MachineCodeIsKeptOnDisk) {
   EXPECT_EQ(third.kernels, first.kernels) << "what is damaged is made again";
   const ObjectCache cache(dir.path(), 1 << 30);
   for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
-    cache.put(entry.path().stem().string(), "whole, but the code of something else");
+    cache.store(entry.path().stem().string(), "whole, but the code of something else");
   }
   EXPECT_EQ(report(13000).first.kernels, first.kernels) << "what cannot be loaded is made again";
   EXPECT_EQ(report(13000).first.cache_hits, first.kernels) << "and kept";

@@ -79,7 +79,7 @@ class SlowCommunicator : public Communicator {
 /// What is said of a step of two processes.
 struct Figures {
   double step = 0;        ///< ms
-  double overlap = 0;     ///< as Timeline::overlap
+  double overlap = 0;     ///< as Timeline::overlap_fraction
   double efficiency = 0;  ///< what a step takes one process alone, by what it takes two
 
   bool are_near(const Figures& o) const {
@@ -107,7 +107,7 @@ Timeline timeline_of(const StepTimes& step, std::vector<TimedCall> calls, const 
   calls[0].ms = ms(step.runs[0].feeds);
   for (size_t i = 1; i < calls.size(); ++i)
     calls[i].ms = computing_ms(step.runs[0].calls.at(i - 1));
-  return timeline(calls, link);
+  return simulate_timeline(calls, link);
 }
 
 /// Training steps as one process takes them, with the other or alone.
@@ -206,15 +206,15 @@ class Rank {
   void compare(Cases& far) {
     fast_.barrier(kTimeout);
     const auto times = measure_steps(net_, {buckets_, one_bucket_, alone_});
-    const double one = timeline(times[2].calls, {}).step;
-    const Timeline instant = timeline(times[0].calls, {.bytes_per_ms = 1e12});
+    const double one = simulate_timeline(times[2].calls, {}).step;
+    const Timeline instant = simulate_timeline(times[0].calls, {.bytes_per_ms = 1e12});
     double after = instant.step - instant.collectives[0].ready;
     fast_.broadcast(&after, sizeof after, 0);
     std::erase_if(far, [&](const Case& c) {
       const Link link{
           .world = 2, .bytes_per_ms = kLargeBytes / (c.message * after), .latency_ms = kLatency};
       const std::vector<TimedCall>& calls = times[c.one_bucket ? 1 : 0].calls;
-      int64_t near = is_near(c, timeline(calls, link), one, calls, link);
+      int64_t near = is_near(c, simulate_timeline(calls, link), one, calls, link);
       fast_.broadcast(&near, sizeof near, 0);
       return near != 0;
     });
@@ -232,13 +232,14 @@ class Rank {
     });
     const double step = parallel.least_ms();
     const Figures measured{step, overlap_of(best), serial_.least_ms() / step};
-    const Figures predicted{t.step, timeline_of(best, calls, link).overlap(), one / t.step};
+    const Figures predicted{t.step, timeline_of(best, calls, link).overlap_fraction(),
+                            one / t.step};
     fmt::print(stderr,
                "{:>15}: step {:.1f} ms (predicted {:.1f}), overlap {:.2f} ({:.2f}), efficiency "
                "{:.2f} ({:.2f})\n",
                c.name, measured.step, predicted.step, measured.overlap, predicted.overlap,
                measured.efficiency, predicted.efficiency);
-    return measured.are_near(predicted) && std::abs(t.overlap() - c.overlap) < 0.25;
+    return measured.are_near(predicted) && std::abs(t.overlap_fraction() - c.overlap) < 0.25;
   }
 
   /// Steps with the other and alone take turns, so that what disturbs one disturbs both.

@@ -214,7 +214,7 @@ TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
     first.create_plan(kProduct, factors(), kWorkspace);
     const ObjectCache cache(dir_.path(), 1 << 20);
     for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
-      cache.put(entry.path().stem().string(), text);
+      cache.store(entry.path().stem().string(), text);
     }
     GpuAlgorithmSelector second = products();
     EXPECT_TRUE(queries_library(second)) << text;
@@ -425,7 +425,7 @@ TEST(GpuTaskText, SaysAllThatAProductIs) {
   p.operands = fluid_gpu_bf16;
   p.count = 3;
   p.transpose_a = 0;
-  p.transpose_b = p.adds = 1;
+  p.transpose_b = p.has_addend = 1;
   EXPECT_EQ(text_of(p), "bf16 4 x 5 of 6, 3 of them to f32, transposed b, added");
   p = kProduct;
   p.transpose_a = 0;
@@ -439,7 +439,7 @@ TEST(GpuTaskText, SaysAllThatAConvolutionIs) {
   c.tf32 = c.bias = c.relu = 1;
   EXPECT_EQ(text_of(c), "f32 2 x 4 x 7 x 9 by 6 x 3 x 3, TF32, with bias, with relu");
   c = fluid::testing::convolution_of(fluid_gpu_filter_gradient, fluid_gpu_f16, true, {.groups = 2});
-  c.adds = 1;
+  c.has_addend = 1;
   EXPECT_EQ(text_of(c),
             "filter gradient of f16 2 x 4 x 7 x 9 by 6 x 3 x 3, 2 groups, channels last, added");
 }
@@ -456,7 +456,7 @@ TEST(GpuTaskText, TellsConvolutionsApart) {
   };
   add([](C& o) { o.direction = fluid_gpu_data_gradient; });
   add([](C& o) { o.dtype = fluid_gpu_bf16; });
-  for (const auto part : {&C::tf32, &C::channels_last, &C::adds, &C::bias, &C::relu}) {
+  for (const auto part : {&C::tf32, &C::channels_last, &C::has_addend, &C::bias, &C::relu}) {
     add([&](C& o) { o.*part = 1; });
   }
   add([](C& o) { o.groups = 2; });

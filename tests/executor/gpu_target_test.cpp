@@ -54,7 +54,7 @@ class MatmulChain {
   Program net_;
   Value a_, b_, y_;
   DType dtype_;
-  Chain chain_;
+  EpilogueOps chain_;
 };
 
 TEST(GpuTarget, AcceptsProductsWithWhatFollowsThem) {
@@ -65,9 +65,9 @@ TEST(GpuTarget, AcceptsProductsWithWhatFollowsThem) {
   EXPECT_EQ(std::tuple(p.m, p.n, p.k, p.count), std::tuple(64, 16, 32, 1));
   EXPECT_EQ(std::tuple(p.a_row_stride, p.b_row_stride, p.result_row_stride),
             std::tuple(32, 16, 16));
-  EXPECT_TRUE(p.bias && p.relu && !p.adds && !p.tf32);
+  EXPECT_TRUE(p.bias && p.relu && !p.has_addend && !p.tf32);
   EXPECT_TRUE(MatmulChain(a, b).then_relu().product()->relu);
-  EXPECT_TRUE(MatmulChain(a, b).then_sum().product()->adds);
+  EXPECT_TRUE(MatmulChain(a, b).then_sum().product()->has_addend);
   EXPECT_FALSE(MatmulChain(a, b).then_sum().then_relu().product());
   EXPECT_FALSE(MatmulChain(a, b).then_bias().then_sum().product());
   EXPECT_FALSE(MatmulChain(a, b).then_relu().then_bias().product());
@@ -175,7 +175,7 @@ class Convolved {
   Program net_;
   bool last_;
   Value heads_[3];
-  Chain chain_;
+  EpilogueOps chain_;
 };
 
 TEST(GpuTarget, AcceptsConvolutionsAndTheirGradients) {
@@ -189,7 +189,7 @@ TEST(GpuTarget, AcceptsConvolutionsAndTheirGradients) {
     EXPECT_EQ(std::tuple(c.filters, c.filter_height, c.filter_width), std::tuple(32, 3, 3));
     EXPECT_EQ(std::tuple(c.map_height, c.map_width), std::tuple(6, 6));
     EXPECT_EQ(std::tuple(c.stride[1], c.dilation[1], c.padding[1]), std::tuple(2, 2, 1));
-    EXPECT_FALSE(c.channels_last || c.adds || c.bias || c.relu || c.tf32);
+    EXPECT_FALSE(c.channels_last || c.has_addend || c.bias || c.relu || c.tf32);
     ASSERT_EQ(made.candidates(which).size(), 1U);
     EXPECT_EQ(made.candidates(which)[0].kernel, kKernels[which]);
   }
@@ -209,7 +209,7 @@ TEST(GpuTarget, AcceptsWhatFollowsConvolutions) {
   EXPECT_FALSE(Convolved({}).then_relu().task()) << "there is no engine for it but by compiling";
   for (const int which : {0, 1, 2}) {
     const Convolved summed = std::move(Convolved({}).then_sum(which));
-    EXPECT_TRUE(summed.task(which)->adds);
+    EXPECT_TRUE(summed.task(which)->has_addend);
     EXPECT_TRUE(summed.candidates(which)[0].overwrites_addend);
   }
 }

@@ -17,7 +17,8 @@ namespace {
 using testing::ConvolutionCase;
 using testing::LibraryProgram;
 
-constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
+constexpr OnednnRates kRates = {
+    .flops_per_second = 200e9, .bytes_per_second = 20e9, .vector_lanes = 16};
 
 void check_candidate(LibraryProgram& p, const KernelCandidate& candidate, const Tensor& expected) {
   testing::expect_near(testing::run_candidate(p, onednn_kernel, candidate), expected,
@@ -193,8 +194,8 @@ void check_channels_last(LibraryProgram& p) {
   }
   if (image(op.results[0].type)) op.results[0].type.layout = Layout{{0, 2, 3, 1}, {}};
   const std::vector<KernelCandidate> candidates = onednn_candidates(op, {}, kRates);
-  const auto candidate =
-      std::ranges::find_if(candidates, [&](const KernelCandidate& c) { return c.fits(op, op); });
+  const auto candidate = std::ranges::find_if(
+      candidates, [&](const KernelCandidate& c) { return c.accepts_layouts(op, op); });
   ASSERT_NE(candidate, candidates.end());
   check_candidate(p, *candidate, expected);
 }

@@ -18,9 +18,10 @@ namespace {
 
 using testing::LibraryProgram;
 
-constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
+constexpr OnednnRates kRates = {
+    .flops_per_second = 200e9, .bytes_per_second = 20e9, .vector_lanes = 16};
 
-LibraryRoutine make(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+LibraryRoutine make(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                     int64_t batch) {
   return winograd_kernel(kernel, op, epilogue, batch).value();
 }
@@ -77,7 +78,7 @@ struct Forward : LibraryProgram {
 class Winograd : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    if (!winograd_supported()) GTEST_SKIP() << "the processor lacks AVX-512";
+    if (!cpu_supports_winograd()) GTEST_SKIP() << "the processor lacks AVX-512";
   }
 
   static void expect_candidates(LibraryProgram& p, size_t candidates) {

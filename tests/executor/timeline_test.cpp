@@ -22,38 +22,38 @@ TEST(Timeline, OfOneMessageGoesRoundTheRing) {
 
 TEST(Timeline, OfOneProcessIsWhatItComputes) {
   const TimedCall calls[] = {{.ms = 2}, {.ms = 3}};
-  const Timeline t = timeline(calls, {});
+  const Timeline t = simulate_timeline(calls, {});
   EXPECT_EQ(t.step, 5);
   EXPECT_EQ(t.computing, 5);
-  EXPECT_EQ(t.exposed(), 0);
-  EXPECT_EQ(t.overlap(), 1);
+  EXPECT_EQ(t.exposed_ms(), 0);
+  EXPECT_EQ(t.overlap_fraction(), 1);
   EXPECT_TRUE(t.collectives.empty());
 }
 
 TEST(Timeline, HidesAMessageBehindWhatDoesNotWaitForIt) {
   const TimedCall calls[] = {{.ms = 2},
-                             {.sent = CollectiveTraffic{.bytes = 300}},
+                             {.started_collective = CollectiveTraffic{.bytes = 300}},
                              {.ms = 4},
                              {.ms = 1, .awaited_collectives = 1}};
-  const Timeline t = timeline(calls, kTwo);
+  const Timeline t = simulate_timeline(calls, kTwo);
   ASSERT_EQ(t.collectives.size(), 1U);
   EXPECT_DOUBLE_EQ(t.collectives[0].ready, 2);
   EXPECT_DOUBLE_EQ(t.collectives[0].begin, 2);
   EXPECT_DOUBLE_EQ(t.collectives[0].end, 5);
   EXPECT_DOUBLE_EQ(t.step, 7);
   EXPECT_DOUBLE_EQ(t.communicating, 3);
-  EXPECT_DOUBLE_EQ(t.exposed(), 0);
-  EXPECT_DOUBLE_EQ(t.overlap(), 1);
+  EXPECT_DOUBLE_EQ(t.exposed_ms(), 0);
+  EXPECT_DOUBLE_EQ(t.overlap_fraction(), 1);
 }
 
 TEST(Timeline, SendsOneMessageAfterTheOther) {
   const TimedCall calls[] = {{.ms = 1},
-                             {.sent = CollectiveTraffic{.bytes = 400}},
+                             {.started_collective = CollectiveTraffic{.bytes = 400}},
                              {.ms = 1},
-                             {.sent = CollectiveTraffic{.bytes = 200}},
+                             {.started_collective = CollectiveTraffic{.bytes = 200}},
                              {.ms = 2, .awaited_collectives = 1},
                              {.ms = 1, .awaited_collectives = 2}};
-  const Timeline t = timeline(calls, kTwo);
+  const Timeline t = simulate_timeline(calls, kTwo);
   ASSERT_EQ(t.collectives.size(), 2U);
   // The first is under way from 1 to 5, so that the second, complete at 2, waits until then.
   EXPECT_DOUBLE_EQ(t.collectives[0].end, 5);
@@ -64,20 +64,20 @@ TEST(Timeline, SendsOneMessageAfterTheOther) {
   EXPECT_DOUBLE_EQ(t.step, 8);
   EXPECT_DOUBLE_EQ(t.computing, 5);
   EXPECT_DOUBLE_EQ(t.communicating, 6);
-  EXPECT_DOUBLE_EQ(t.exposed(), 3);
-  EXPECT_DOUBLE_EQ(t.overlap(), 0.5);
+  EXPECT_DOUBLE_EQ(t.exposed_ms(), 3);
+  EXPECT_DOUBLE_EQ(t.overlap_fraction(), 0.5);
 }
 
 TEST(Timeline, EndsWhenTheLastMessageIsThere) {
-  const TimedCall calls[] = {{.ms = 1}, {.sent = CollectiveTraffic{.bytes = 100}}};
-  EXPECT_DOUBLE_EQ(timeline(calls, kTwo).step, 2);
-  EXPECT_DOUBLE_EQ(timeline(calls, kTwo).overlap(), 0);
+  const TimedCall calls[] = {{.ms = 1}, {.started_collective = CollectiveTraffic{.bytes = 100}}};
+  EXPECT_DOUBLE_EQ(simulate_timeline(calls, kTwo).step, 2);
+  EXPECT_DOUBLE_EQ(simulate_timeline(calls, kTwo).overlap_fraction(), 0);
 }
 
 TEST(Timeline, KnowsOnlyMessagesThatWereSent) {
   const TimedCall calls[] = {{.ms = 1, .awaited_collectives = 1},
-                             {.sent = CollectiveTraffic{.bytes = 100}}};
-  EXPECT_THROW(timeline(calls, kTwo), InternalError);
+                             {.started_collective = CollectiveTraffic{.bytes = 100}}};
+  EXPECT_THROW(simulate_timeline(calls, kTwo), InternalError);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST_F(GpuLibraryConvolutions, OnlyTf32RoundsFactors) {
 TEST_F(GpuLibraryConvolutions, AGraphAddsInPlaceByEveryAlgorithm) {
   FluidGpuConvolution c = convolution_of(fluid_gpu_filter_gradient, fluid_gpu_f32, false,
                                          {.channels = 8, .filters = 16});
-  c.adds = 1;
+  c.has_addend = 1;
   const ConvolutionData data(c);
   for (const FluidGpuAlgorithm& choice : choices(c)) {
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);

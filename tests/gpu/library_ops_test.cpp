@@ -31,7 +31,7 @@ class GpuLibraryOps : public GpuLibraryTest {
     ASSERT_EQ(offered.size(), 1U);
     KernelCandidate candidate = offered.front();
     if (candidate.overwrites_addend) candidate.operands.push_back(candidate.results[0]);
-    const auto make = [&](std::string_view, const ir::Op&, const Chain&, int64_t) {
+    const auto make = [&](std::string_view, const ir::Op&, const EpilogueOps&, int64_t) {
       c.lay_out();
       return routine(p, candidate.workspace);
     };
@@ -64,14 +64,14 @@ class GpuLibraryOps : public GpuLibraryTest {
       gpu_->copy(stream_, there[i].data(), here[i].data(), bytes[i]);
     }
     const GpuMemory workspace = gpu_->allocate(kWorkspace);
-    const bool adds = std::visit([](const auto& t) { return t.adds != 0; }, task);
+    const bool has_addend = std::visit([](const auto& t) { return t.has_addend != 0; }, task);
     const bool bias = std::visit([](const auto& t) { return t.bias != 0; }, task);
     const size_t last = bytes.size() - 1;
     const GpuPlan gpu_plan = gpu_->create_plan(task, gpu_->algorithms(task, kWorkspace, 1).at(0));
     gpu_->execute_plan(stream_, gpu_plan,
                        {.a = there[0].data(),
                         .b = there[1].data(),
-                        .addend = adds ? there[2].data() : nullptr,
+                        .addend = has_addend ? there[2].data() : nullptr,
                         .bias = bias ? there[2].data() : nullptr,
                         .result = there[last].data(),
                         .workspace = workspace.data()});

@@ -56,7 +56,7 @@ TEST_F(GpuLibraryProducts, EveryNumberAndTranspositionIsMultiplied) {
 TEST_F(GpuLibraryProducts, EveryEpilogueIsApplied) {
   for (const FluidGpuDtype number : kNumbers) {
     FluidGpuMatmul p = product_of(number, true, false, 2, {33, 20, 40});
-    p.adds = 1;
+    p.has_addend = 1;
     expect_right(p);
     if (number == fluid_gpu_f64) continue;
     p = product_of(number, false, true, 1, {33, 20, 40});

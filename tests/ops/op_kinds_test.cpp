@@ -19,7 +19,7 @@ class OpKindsTest : public ::testing::Test {
   GroupKey key(const Values& ops, const Values& outputs) {
     std::vector<const ir::Op*> members;
     for (const Value& v : ops) members.push_back(v.op());
-    return key_of_group(members, outputs, kinds_);
+    return group_key(members, outputs, kinds_);
   }
 
   ir::Program program_{"p"};

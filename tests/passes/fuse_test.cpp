@@ -19,7 +19,9 @@ class Bare : public Target {
  public:
   std::string name() const override { return "bare"; }
   int threads() const override { return 1; }
-  std::vector<KernelCandidate> candidates(const ir::Op&, const Chain&) const override { return {}; }
+  std::vector<KernelCandidate> candidates(const ir::Op&, const EpilogueOps&) const override {
+    return {};
+  }
   double generated_seconds(const ir::Op&) const override { return 0; }
   int64_t scratch_bytes(const ir::Op&, int64_t) const override { return 0; }
 };

@@ -110,7 +110,7 @@ std::vector<double> ConvolutionData::expected(const FluidGpuConvolution& c) cons
   for (int64_t i = 0; i < count; ++i) {
     double& sum = result[static_cast<size_t>(i)];
     const int64_t pixels = c.map_height * c.map_width;
-    if (c.adds != 0) sum += addend.at(i);
+    if (c.has_addend != 0) sum += addend.at(i);
     if (c.bias != 0) sum += bias.at(c.channels_last != 0 ? i % c.filters : i / pixels % c.filters);
     if (c.relu != 0) sum = std::max(sum, 0.0);
   }

@@ -29,7 +29,7 @@ void expect_convolved(const std::vector<double>& found, const std::vector<double
 struct ConvolutionMemory : FactorMemory {
   ConvolutionMemory(const Gpu& gpu, const GpuStream& stream, const FluidGpuConvolution& convolution,
                     const ConvolutionData& data, int64_t workspace)
-      : FactorMemory(gpu, stream, data, convolution.adds != 0, workspace) {}
+      : FactorMemory(gpu, stream, data, convolution.has_addend != 0, workspace) {}
 };
 
 }  // namespace fluid::testing

@@ -13,11 +13,11 @@ Tensor small_integers(DType dtype, int64_t count, int64_t seed) {
 }
 
 FactorMemory::FactorMemory(const Gpu& gpu, const GpuStream& stream, const FactorData& data,
-                           bool adds, int64_t workspace)
+                           bool has_addend, int64_t workspace)
     : gpu_(gpu), stream_(stream), result_(data.addend.dtype()), results_(data.addend.numel()) {
   factors_ = {.a = on_gpu(data.a),
               .b = on_gpu(data.b),
-              .addend = adds ? on_gpu(data.addend) : nullptr,
+              .addend = has_addend ? on_gpu(data.addend) : nullptr,
               .bias = on_gpu(data.bias),
               .result = on_gpu(Tensor(result_, {results_}))};
   held_.push_back(gpu.allocate(workspace));

@@ -18,7 +18,7 @@ Tensor small_integers(DType dtype, int64_t count, int64_t seed);
 /// A GPU's memory of factors, with a workspace.
 class FactorMemory {
  public:
-  FactorMemory(const Gpu& gpu, const GpuStream& stream, const FactorData& data, bool adds,
+  FactorMemory(const Gpu& gpu, const GpuStream& stream, const FactorData& data, bool has_addend,
                int64_t workspace);
 
   const FluidGpuOperands& factors() const { return factors_; }

@@ -102,7 +102,7 @@ Convolutions followed_convolutions(const ConvolutionSize& size) {
       all.push_back(c);
       for (const FluidGpuDirection direction : kDirections) {
         c = convolution_of(direction, number, last, size);
-        c.adds = 1;
+        c.has_addend = 1;
         all.push_back(c);
       }
     }

@@ -270,7 +270,7 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
         of_task([](const auto&... all) { return touched_by(all...); });
     for (const HostTouched& t : touched) {
       const auto address = reinterpret_cast<uintptr_t>(t.address);
-      if (address != 0 && address % FLUID_GPU_PRODUCT_ALIGNMENT == 0) continue;
+      if (address != 0 && address % FLUID_GPU_TENSOR_ALIGNMENT == 0) continue;
       throw misused_by(stream, "an address of a product is missing or not aligned");
     }
     const auto workspace = reinterpret_cast<uintptr_t>(factors->workspace);

@@ -156,7 +156,7 @@ void for_each_place(const Tensor& tensor, const Visit& visit) {
 
 void finish(const FluidGpuConvolution& c, const FluidGpuOperands& f, const Place& p, double value) {
   const auto at = static_cast<int64_t>(result_of(c).at(p));
-  if (c.adds != 0) value += load_as_double(f.addend, c.dtype, at);
+  if (c.has_addend != 0) value += load_as_double(f.addend, c.dtype, at);
   if (c.bias != 0) value += load_as_double(f.bias, c.dtype, p[1]);
   if (c.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
   store_from_double(f.result, c.dtype, at, value);
@@ -183,7 +183,7 @@ std::string host_fault(const FluidGpuConvolution& c) {
     return "a convolution to maps of another size";
   }
   const bool plain = c.bias == 0 && c.relu == 0;
-  if (!plain && (c.adds != 0 || c.bias == 0 || c.direction != fluid_gpu_forward)) {
+  if (!plain && (c.has_addend != 0 || c.bias == 0 || c.direction != fluid_gpu_forward)) {
     return "a bias or a relu where there can be none";
   }
   return "";
@@ -207,7 +207,7 @@ std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpu
   const int64_t bytes = size_of(host_dtype(c.dtype)), result = bytes * result_of(c).count();
   std::vector<HostTouched> touched = {
       {f.a, bytes * a_of(c).count()}, {f.b, bytes * b_of(c).count()}, {f.result, result}};
-  if (c.adds != 0) touched.push_back({f.addend, result});
+  if (c.has_addend != 0) touched.push_back({f.addend, result});
   if (c.bias != 0) touched.push_back({f.bias, bytes * c.filters});
   if (in_parts(choice)) touched.push_back({f.workspace, choice.workspace});
   return touched;

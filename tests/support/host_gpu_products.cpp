@@ -35,7 +35,7 @@ double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, i
 void finish(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
             int64_t column, double value) {
   const int64_t at = matrix * p.result_matrix_stride + row * p.result_row_stride + column;
-  if (p.adds != 0) value += load_as_double(f.addend, p.result, at);
+  if (p.has_addend != 0) value += load_as_double(f.addend, p.result, at);
   if (p.bias != 0) value += load_as_double(f.bias, p.result, column);
   if (p.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
   store_from_double(f.result, p.result, at, value);
@@ -75,9 +75,9 @@ std::string host_fault(const FluidGpuMatmul& p) {
   const bool widens = is_half(p.operands) && p.result == fluid_gpu_f32;
   if (p.result != p.operands && !widens) return "a product's result is of another kind";
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a product of nothing";
-  if (p.count < 1 || p.count > FLUID_GPU_MOST_PRODUCTS) return "no products, or too many";
+  if (p.count < 1 || p.count > FLUID_GPU_MAX_MATMUL_BATCH) return "no products, or too many";
   const bool epilogue = p.bias != 0 || p.relu != 0;
-  if (epilogue && (p.adds != 0 || p.operands == fluid_gpu_f64)) {
+  if (epilogue && (p.has_addend != 0 || p.operands == fluid_gpu_f64)) {
     return "a bias or a relu where there can be none";
   }
   const bool short_rows = p.a_row_stride < (p.transpose_a != 0 ? p.m : p.k) ||
@@ -106,7 +106,7 @@ std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuAlgor
   const int64_t in = size_of(host_dtype(p.operands)), out = size_of(host_dtype(p.result));
   std::vector<HostTouched> touched = {
       {f.a, in * extents.a}, {f.b, in * extents.b}, {f.result, out * extents.result}};
-  if (p.adds != 0) touched.push_back({f.addend, out * extents.result});
+  if (p.has_addend != 0) touched.push_back({f.addend, out * extents.result});
   if (p.bias != 0) touched.push_back({f.bias, out * p.n});
   if (is_split(choice)) touched.push_back({f.workspace, choice.workspace});
   return touched;

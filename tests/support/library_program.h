@@ -18,14 +18,14 @@ struct LibraryProgram {
 
   Value feed(Shape shape);
   void then(Value v) { chain.push_back(v.op()); }
-  Chain epilogue() const { return {chain.begin() + 1, chain.end()}; }
+  EpilogueOps epilogue() const { return {chain.begin() + 1, chain.end()}; }
   /// The values that the kernel reads from outside, in its order.
   Values inputs() const;
   Value result() const { return chain.back()->result(); }
 };
 
 using MakeKernel = std::function<LibraryRoutine(std::string_view kernel, const ir::Op&,
-                                                const Chain& epilogue, int64_t batch)>;
+                                                const EpilogueOps& epilogue, int64_t batch)>;
 
 /// Runs the kernel of a candidate twice on the feeds, in the layouts that it requires. Returns the
 /// result.

@@ -12,7 +12,9 @@ class PlainTarget : public Target {
  public:
   std::string name() const override { return "plain"; }
   int threads() const override { return 1; }
-  std::vector<KernelCandidate> candidates(const ir::Op&, const Chain&) const override { return {}; }
+  std::vector<KernelCandidate> candidates(const ir::Op&, const EpilogueOps&) const override {
+    return {};
+  }
   double generated_seconds(const ir::Op& op) const override {
     return 1e-6 + 1e-9 * (*def_of(op).cost)({types(op, true), types(op, false), op.attrs}).flops;
   }
@@ -36,7 +38,8 @@ class PlainTarget : public Target {
 /// NaNs.
 class LibraryTarget : public PlainTarget {
  public:
-  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override {
+  std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                          const EpilogueOps& epilogue) const override {
     for (const LibraryKernel& kernel : *def_of(op).kernels) {
       if (kernel.device != KernelDevice::cpu) continue;
       KernelCandidate candidate;
@@ -56,14 +59,15 @@ class LibraryTarget : public PlainTarget {
 /// and whose kernels nothing keeps from running.
 class AddingTarget : public LibraryTarget {
  public:
-  std::vector<KernelCandidate> candidates(const ir::Op& op, const Chain& epilogue) const override {
+  std::vector<KernelCandidate> candidates(const ir::Op& op,
+                                          const EpilogueOps& epilogue) const override {
     std::vector<KernelCandidate> candidates = LibraryTarget::candidates(op, epilogue);
     const auto is_result = [&](const Value& v) { return v.type() == op.results[0].type; };
     const bool adds = epilogue.size() == 1 && std::ranges::all_of(epilogue[0]->operands, is_result);
     for (KernelCandidate& candidate : candidates) candidate.overwrites_addend = adds;
     return candidates;
   }
-  bool libraries_may_update() const override { return false; }
+  bool libraries_may_write_variables() const override { return false; }
 };
 
 /// As LibraryTarget, with memory so fast that kernels may run twice.

@@ -37,7 +37,7 @@ std::vector<double> ProductData::expected(const FluidGpuMatmul& p) const {
   Tensor results(DType::f64, {p.count * p.m * p.n});
   for (int64_t i = 0; i < results.numel(); ++i) {
     const int64_t matrix = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
-    double sum = (p.adds != 0 ? addend.at(i) : 0) + (p.bias != 0 ? bias.at(column) : 0);
+    double sum = (p.has_addend != 0 ? addend.at(i) : 0) + (p.bias != 0 ? bias.at(column) : 0);
     for (int64_t k = 0; k < p.k; ++k) {
       const int64_t at_a = p.transpose_a != 0 ? k * p.m + row : row * p.k + k;
       const int64_t at_b = p.transpose_b != 0 ? column * p.k + k : k * p.n + column;

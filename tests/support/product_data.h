@@ -26,7 +26,7 @@ struct ProductData : FactorData {
 struct ProductMemory : FactorMemory {
   ProductMemory(const Gpu& gpu, const GpuStream& stream, const FluidGpuMatmul& product,
                 const ProductData& data, int64_t workspace)
-      : FactorMemory(gpu, stream, data, product.adds != 0, workspace) {}
+      : FactorMemory(gpu, stream, data, product.has_addend != 0, workspace) {}
 };
 
 }  // namespace fluid::testing
