@@ -200,6 +200,10 @@ struct Store {};
 /// An op that compiler passes replace before code generation (train).
 struct Directive {};
 
+/// The gradients of operand 0 with respect to the other operands (gradients). The pass
+/// expand_gradients replaces the op by ops that compute them.
+struct Derivative {};
+
 /// A fused group of ops (fused), which the fusion pass creates.
 struct Composite {};
 
@@ -207,8 +211,8 @@ struct Composite {};
 /// i.
 struct CollectiveOp {};
 
-using Lower = std::variant<Map, Reduce, Loops, Expand, Alias, Source, Store, Directive, Composite,
-                           CollectiveOp>;
+using Lower = std::variant<Map, Reduce, Loops, Expand, Alias, Source, Store, Directive, Derivative,
+                           Composite, CollectiveOp>;
 
 struct NoGrad {};  ///< the op is not differentiable
 /// Returns one gradient per operand; null for an operand that gets none.

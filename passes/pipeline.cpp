@@ -14,6 +14,7 @@ namespace {
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(derive_inference_pass());  // first, so that other passes do not process ops that
                                          // inference does not need
+  p.push_back(expand_gradients_pass());  // before amp_cast, whose casts would hide the operands
   p.push_back(simplify_pass());          // before append_backward: erased ops need no gradient
   p.push_back(cse_pass());
   p.push_back(dce_pass());

@@ -253,6 +253,13 @@ OpTest attention_gradient_test(const std::string& op) {
     return of_query ? std::vector{all[0]} : std::vector{all[1], all[2]};
   };
   t.slack = 8;
+  if (of_query) {
+    const Type y = {f32, {2, 2, 5, 4}, {}}, row = {f32, {2, 2, 5}, {}};
+    const Type keys = {f32, {2, 2, 3, 7}, {}}, values = {f32, {2, 2, 4, 7}, {}};
+    t.bad = {{{{f32, {2, 2, 5, 3}, {}}, keys, values, y, row, row, {f32, {2, 2, 7, 4}, {}}},
+              {},
+              op + ": expects key f32[2, 2, 7, 3], got f32[2, 2, 7, 4]"}};
+  }
   return t;
 }
 

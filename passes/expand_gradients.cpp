@@ -1,0 +1,45 @@
+#include "ir/error.h"
+#include "ops/table.h"
+#include "passes/backward.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// Appends the ops that compute the results of a `gradients` op. All earlier such ops have been
+/// replaced, so that an op may differentiate through their gradients.
+Values append_gradients(ir::Graph& graph, const ir::Op& op) {
+  const Value y = op.operands.at(0);
+  const Values xs(op.operands.begin() + 1, op.operands.end());
+  Backward backward(graph, y, xs, op.role, "a gradient is taken");
+  backward.run();
+  Values gradients;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    gradients.push_back(backward.gradient(xs[i]));
+    if (gradients.back()) continue;
+    throw UserError(op.loc, op.name + ": y does not depend on xs[" + std::to_string(i) + "], " +
+                                xs[i].type().str());
+  }
+  return gradients;
+}
+
+bool run_expand_gradients(ir::Program& program, const Options&, const Target&) {
+  ir::Graph& graph = program.main();
+  return rewrite_ops(graph, [&](const ir::Op& op) {
+    const bool is_derivative = std::holds_alternative<Derivative>(*def_of(op).lower);
+    return is_derivative ? append_gradients(graph, op) : Values();
+  });
+}
+
+}  // namespace
+
+Pass expand_gradients_pass() {
+  return {.name = "expand_gradients",
+          .doc = "Replaces gradients that the program takes by the ops that compute them.",
+          .needs = {"typed"},
+          .gives = {},
+          .run = run_expand_gradients};
+}
+
+}  // namespace fluid
