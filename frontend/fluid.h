@@ -11,5 +11,7 @@
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/spec.h"
 #include "ops/functions.h"
+#include "ops/nn/global_pool.h"
+#include "ops/nn/same_padding.h"
 #include "ops/no_amp.h"
 #include "ops/operators.h"
