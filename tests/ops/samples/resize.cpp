@@ -95,23 +95,34 @@ struct Case {
 };
 
 const std::vector<Case> kCases = {
-    {{2, 3, 4, 4}, {8}},          {{1, 2, 5, 7}, {7, 3}},       {{1, 2, 3, 2}, {11, 13}},
+    {{2, 3, 4, 4}, {8}},          {{1, 2, 5, 7}, {7, 3}},       {{1, 1, 3, 2}, {7, 11}},
     {{1, 1, 7, 6}, {1}},          {{1, 2, 1, 1}, {3, 2}},       {{1, 1, 1, 1}, {1}},
     {{0, 2, 3, 3}, {2}},          {{3, 0, 2, 2}, {5}},          {{1, 1, 6, 8}, {3, 8}},
     {{5, 1, 3, 4}, {6, 2}, true}, {{1, 1, 3, 4}, {6, 2}, true}, {{0, 1, 3, 4}, {6, 2}, true},
 };
-const Attrs kModes[] = {{{"mode", std::string("nearest")}},
-                        {{"mode", std::string("bilinear")}},
-                        {{"mode", std::string("bilinear")}, {"align_corners", true}},
-                        {{"mode", std::string("bicubic")}},
-                        {{"mode", std::string("bicubic")}, {"align_corners", true}}};
+/// Cases of the modes that read many elements.
+const std::vector<Case> kSmallCases = {
+    {{1, 1, 4, 3}, {3, 7}}, {{1, 1, 5, 2}, {2, 3}}, {{1, 2, 3, 2}, {1, 2}},
+    {{1, 1, 1, 1}, {3, 1}}, {{0, 2, 3, 3}, {2}},    {{3, 1, 2, 3}, {3, 2}, true},
+};
+
+struct ModeCases {
+  Attrs attrs;
+  const std::vector<Case>& cases;
+};
+const ModeCases kModes[] = {
+    {{{"mode", std::string("nearest")}}, kCases},
+    {{{"mode", std::string("bilinear")}}, kCases},
+    {{{"mode", std::string("bilinear")}, {"align_corners", true}}, kSmallCases},
+    {{{"mode", std::string("bicubic")}}, kSmallCases},
+    {{{"mode", std::string("bicubic")}, {"align_corners", true}}, kSmallCases}};
 
 OpTest resize2d_test() {
   OpTest t;
   t.op = "resize2d";
-  for (const Case& c : kCases) {
-    for (const Attrs& mode : kModes) {
-      Sample s{{random_tensor(c.input)}, mode, {}};
+  for (const ModeCases& mode : kModes) {
+    for (const Case& c : mode.cases) {
+      Sample s{{random_tensor(c.input)}, mode.attrs, {}};
       s.attrs.set("output", c.output);
       if (c.batch) s.batch_dims = {0};
       t.samples.push_back(s);
@@ -143,8 +154,8 @@ OpTest resize2d_test() {
 OpTest resize2d_grad_test() {
   OpTest t;
   t.op = "resize2d_grad";
-  for (const Case& c : kCases) {
-    for (const Attrs& mode : kModes) {
+  for (const ModeCases& mode : kModes) {
+    for (const Case& c : mode.cases) {
       Type input{f64, Shape(c.input.begin(), c.input.end()), {}};
       Sample s{
           {random_tensor({c.input[0], c.input[1], c.output.front(), c.output.back()})}, {}, {}};
@@ -152,7 +163,7 @@ OpTest resize2d_grad_test() {
         s.batch_dims = {0};
         input.shape[0] = kBatch;
       }
-      s.attrs = mode;
+      s.attrs = mode.attrs;
       s.attrs.set("input", input);
       t.samples.push_back(s);
     }
