@@ -125,7 +125,7 @@ TEST(Onnx, OperatorVectors) {
     expect_vector(test, *use);
     ++checked;
   }
-  EXPECT_GE(checked, 290);
+  EXPECT_GE(checked, 327);
   RecordProperty("vectors", checked);
 }
 
