@@ -9,8 +9,6 @@ using List = std::vector<int64_t>;
 
 int64_t pick(const List& list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 void require_list(const InferCtx& c, std::string_view name, int dims, int64_t least,
                   bool may_be_empty) {
   if (!c.attrs().has(name)) return;
@@ -95,41 +93,6 @@ CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, si
     all.valid = and_conditions(all.valid, one.valid);
   }
   return all;
-}
-
-int64_t AdaptiveAxis::max_window_size() const {
-  int64_t widest = 0;
-  for (int64_t i = 0; i < out; ++i) {
-    widest = std::max(widest, ceil_div((i + 1) * in, out) - i * in / out);
-  }
-  return widest;
-}
-
-Expr AdaptiveAxis::begin(const Expr& window) const {
-  return scalar::floordiv(window * static_cast<double>(in), Expr::index(out));
-}
-
-Expr AdaptiveAxis::end(const Expr& window) const {
-  return scalar::floordiv(window * static_cast<double>(in) + static_cast<double>(in + out - 1),
-                          Expr::index(out));
-}
-
-Expr AdaptiveAxis::contains(const Expr& window, const Expr& i) const {
-  if (is_uniform()) return {};
-  return scalar::compare(ScalarOp::lt, begin(window) + i, end(window));
-}
-
-Adaptive2d adaptive_windows(const Shape& input, const Shape& output) {
-  return {{input[2].size, output[2].size}, {input[3].size, output[3].size}};
-}
-
-Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
-                             const std::function<Expr(const Expr&)>& map) {
-  const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0), kx = c.reduce_var(1);
-  const Expr inside = and_conditions(w.y.contains(oy, ky), w.x.contains(ox, kx));
-  const std::vector<Expr> at = {c.out_var(0), c.out_var(1), w.y.begin(oy) + ky, w.x.begin(ox) + kx};
-  const Expr x = inside ? c.read_or(0, at, otherwise) : c.read(0, at);
-  return select_if(inside, map ? map(x) : x, otherwise);
 }
 
 Type infer_adaptive(const InferCtx& c, const Type& input) {
