@@ -12,5 +12,7 @@
 #include "frontend/readers/spec.h"
 #include "frontend/transformer.h"
 #include "ops/functions.h"
+#include "ops/nn/global_pool.h"
+#include "ops/nn/same_padding.h"
 #include "ops/no_amp.h"
 #include "ops/operators.h"

@@ -1,5 +1,7 @@
 #include "frontend/layers.h"
 
+#include <type_traits>
+
 #include "frontend/layer_parameters.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
@@ -8,11 +10,72 @@
 namespace fluid {
 namespace {
 
-/// Returns the height and width of a kernel that is given as one or two numbers.
-std::array<int64_t, 2> kernel_size(const Ints& kernel, const Loc& loc) {
-  require(kernel.size() == 1 || kernel.size() == 2, loc,
-          "conv2d: kernel has " + std::to_string(kernel.size()) + " numbers, not 1 or 2");
-  return {kernel.front(), kernel.back()};
+/// Returns the kernel size of a layer along each of `dims` spatial dimensions.
+Ints kernel_size(const Ints& kernel, size_t dims, const char* op, const Loc& loc) {
+  const std::string accepted = dims == 1 ? "1" : "1 or " + std::to_string(dims);
+  require(kernel.size() == 1 || kernel.size() == dims, loc,
+          std::string(op) + ": kernel has " + std::to_string(kernel.size()) + " numbers, not " +
+              accepted);
+  Ints sizes = kernel;
+  sizes.resize(dims, kernel[0]);
+  return sizes;
+}
+
+/// Attributes of the op of a convolution layer.
+Attrs conv_layer_attrs(Value x, const Conv& layer, const Loc& loc) {
+  return {{"stride", layer.stride},
+          {"padding", layer.padding.of(x, *layer.kernel, layer.stride, layer.dilation, loc)},
+          {"dilation", layer.dilation},
+          {"groups", layer.groups}};
+}
+
+Attrs conv_layer_attrs(Value, const ConvTranspose& layer, const Loc&) {
+  return {{"stride", layer.stride},
+          {"padding", layer.padding},
+          {"output_padding", layer.output_padding},
+          {"dilation", layer.dilation},
+          {"groups", layer.groups}};
+}
+
+/// Records a layer that applies convolution `op` to x, of the given form.
+template <class Layer>
+Value convolution(Value x, const Layer& layer, const char* op, const char* form, size_t dims,
+                  const Loc& loc) {
+  constexpr bool kTransposed = std::is_same_v<Layer, ConvTranspose>;
+  ir::Graph& graph = input_graph(x, op, loc);
+  const Ints kernel = kernel_size(*layer.kernel, dims, op, loc);
+  const std::string subject = std::string(op) + ": ";
+  const int64_t filters = *layer.filters;
+  require(filters > 0, loc, subject + "filters must be positive");
+  require(x.shape().size() == dims + 2 && !x.shape()[1].batch, loc,
+          subject + "the input is " + x.type().str() + ", not " + form);
+  const int64_t channels = x.shape()[1].size;
+  require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
+          subject + std::to_string(layer.groups) + " groups do not divide " +
+              std::to_string(channels) + " input channels and " + std::to_string(filters) +
+              " filters");
+  ir::ScopedRecording as(graph,
+                         layer_recording(graph, kTransposed ? "conv_transpose" : "conv", layer.name));
+  Shape shape = kTransposed ? Shape{channels, filters / layer.groups}
+                            : Shape{filters, channels / layer.groups};
+  int64_t fan_in = shape[1].size;
+  for (const int64_t taps : kernel) {
+    shape.emplace_back(taps);
+    fan_in *= taps;
+  }
+  LayerParameters parameters(graph, op, layer, loc);
+  const Value w = parameters.get("weight", "w", Type{x.dtype(), shape, {}}, layer.weight,
+                                 layer.weight_init, default_weight());
+  Value y = record(graph, op, {x, w}, conv_layer_attrs(x, layer, loc), loc)[0];
+  if (layer.bias.present()) {
+    const Value b = parameters.get("bias", "b", Type{x.dtype(), {filters}, {}}, layer.bias.given(),
+                                   layer.bias_init, default_bias(fan_in));
+    Type per_channel{x.dtype(), {filters}, {}};
+    per_channel.shape.resize(dims + 1, Dim(1));
+    y = add(y, reshape(b, {.to = per_channel}, loc), loc);
+  }
+  parameters.check_options();
+  return activate(y, layer.act, loc);
 }
 
 /// Records ops that update the running `mean` and `var` from the batch statistics in the results of
@@ -116,35 +179,35 @@ Value activate(Value x, Act act, const Loc& loc) {
   throw InternalError("no such activation");
 }
 
+Ints Padding::of(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
+                 const Loc& loc) const {
+  if (!same_) return given_;
+  return same_padding(x, {.kernel = kernel, .stride = stride, .dilation = dilation, .same = *same_},
+                      loc);
+}
+
+Value conv1d(Value x, const Conv1d& layer, const Loc& loc) {
+  return convolution(x, layer, "conv1d", "[N, C, L]", 1, loc);
+}
+
 Value conv2d(Value x, const Conv2d& layer, const Loc& loc) {
-  ir::Graph& graph = input_graph(x, "conv2d", loc);
-  const auto [height, width] = kernel_size(*layer.kernel, loc);
-  const int64_t filters = *layer.filters;
-  require(filters > 0, loc, "conv2d: filters must be positive");
-  require(x.shape().rank() == 4 && !x.shape()[1].batch, loc,
-          "conv2d: the input is " + x.type().str() + ", not [N, C, H, W]");
-  const int64_t channels = x.shape()[1].size;
-  require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
-          "conv2d: " + std::to_string(layer.groups) + " groups do not divide " +
-              std::to_string(channels) + " input channels and " + std::to_string(filters) +
-              " filters");
-  ir::ScopedRecording as(graph, layer_recording(graph, "conv", layer.name));
-  const int64_t in = channels / layer.groups;
-  LayerParameters parameters(graph, "conv2d", layer, loc);
-  const Value w = parameters.get("weight", "w", Type{x.dtype(), {filters, in, height, width}, {}},
-                                 layer.weight, layer.weight_init, default_weight());
-  const Conv2dAttrs attrs{.stride = layer.stride,
-                          .padding = layer.padding,
-                          .dilation = layer.dilation,
-                          .groups = layer.groups};
-  Value y = conv2d(x, w, attrs, loc);
-  if (layer.bias.present()) {
-    const Value b = parameters.get("bias", "b", Type{x.dtype(), {filters}, {}}, layer.bias.given(),
-                                   layer.bias_init, default_bias(in * height * width));
-    y = add(y, reshape(b, {.to = Type{x.dtype(), {filters, 1, 1}, {}}}, loc), loc);
-  }
-  parameters.check_options();
-  return activate(y, layer.act, loc);
+  return convolution(x, layer, "conv2d", "[N, C, H, W]", 2, loc);
+}
+
+Value conv3d(Value x, const Conv3d& layer, const Loc& loc) {
+  return convolution(x, layer, "conv3d", "[N, C, D, H, W]", 3, loc);
+}
+
+Value conv1d_transpose(Value x, const ConvTranspose& layer, const Loc& loc) {
+  return convolution(x, layer, "conv1d_transpose", "[N, C, L]", 1, loc);
+}
+
+Value conv2d_transpose(Value x, const ConvTranspose& layer, const Loc& loc) {
+  return convolution(x, layer, "conv2d_transpose", "[N, C, H, W]", 2, loc);
+}
+
+Value conv3d_transpose(Value x, const ConvTranspose& layer, const Loc& loc) {
+  return convolution(x, layer, "conv3d_transpose", "[N, C, D, H, W]", 3, loc);
 }
 
 Value linear(Value x, const Linear& layer, const Loc& loc) {

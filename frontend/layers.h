@@ -1,11 +1,14 @@
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "frontend/init.h"
 #include "frontend/parameter.h"
 #include "ops/functions.h"
+#include "ops/nn/same_padding.h"
 #include "ops/required.h"
 
 namespace fluid {
@@ -48,6 +51,25 @@ class Bias {
   std::optional<Value> given_;
 };
 
+/// The padding of a convolution: one number, one per spatial dimension, all before the elements and
+/// then all after them ({top, left, bottom, right}), or Same::upper or Same::lower.
+class Padding {
+ public:
+  Padding(int value) : given_(value) {}                               // NOLINT: implicit
+  Padding(int64_t value) : given_(value) {}                           // NOLINT: implicit
+  Padding(std::initializer_list<int64_t> values) : given_(values) {}  // NOLINT: implicit
+  Padding(const std::vector<int64_t>& values) : given_(values) {}     // NOLINT: implicit
+  Padding(Same same) : same_(same) {}                                 // NOLINT: implicit
+
+  /// Returns the padding of a layer with input x as numbers.
+  Ints of(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
+          const Loc& loc) const;
+
+ private:
+  Ints given_;
+  std::optional<Same> same_;
+};
+
 /// Options of a convolution layer. This comment also applies to the other layers.
 ///
 /// Parameters are named after the layer: "conv0.w" and "conv0.b". A layer without a `name` is named
@@ -59,17 +81,17 @@ class Bias {
 ///
 /// Throws UserError when the type of a passed value does not fit, and when initialisers or
 /// ParameterOptions are set but the layer adds no parameter.
-struct Conv2d {
+struct Conv {
   Required<int64_t> filters;  ///< output channels
-  Required<Ints> kernel;      ///< kernel size: one number, or {height, width}
+  Required<Ints> kernel;      ///< kernel size: one number, or one per spatial dimension
   Ints stride = 1;
-  Ints padding = 0;
+  Padding padding = 0;
   Ints dilation = 1;
   int64_t groups = 1;
   Bias bias = true;
   Act act = Act::none;
-  /// Weight [filters, C / groups, kh, kw] supplied by the caller, with x's dtype. If absent, the
-  /// layer adds a parameter.
+  /// Weight [filters, C / groups, ...] supplied by the caller, with x's dtype. If absent, the layer
+  /// adds a parameter.
   std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};
@@ -78,10 +100,45 @@ struct Conv2d {
   bool weight_decay = true;
   std::string name = {};
 };
+using Conv1d = Conv;
+using Conv2d = Conv;
+using Conv3d = Conv;
+/// Convolution: x [N, C, L] -> [N, filters, L']. Weights are [filters, C / groups, k].
+Value conv1d(Value x, const Conv1d& layer, const Loc& loc = Loc::here());
 /// Convolution: x [N, C, H, W] -> [N, filters, H', W']. Weights are [filters, C / groups, kh, kw].
 Value conv2d(Value x, const Conv2d& layer, const Loc& loc = Loc::here());
+/// Convolution: x [N, C, D, H, W] -> [N, filters, D', H', W']. Weights are [filters, C / groups,
+/// kd, kh, kw].
+Value conv3d(Value x, const Conv3d& layer, const Loc& loc = Loc::here());
 
-/// Options of a fully connected layer. See Conv2d for parameters and initialisers.
+/// Options of a transposed convolution layer, as torch.nn.ConvTranspose2d. See Conv.
+struct ConvTranspose {
+  Required<int64_t> filters;  ///< output channels
+  Required<Ints> kernel;      ///< kernel size: one number, or one per spatial dimension
+  Ints stride = 1;
+  Ints padding = 0;
+  Ints output_padding = 0;  ///< added to the spatial extents of the result, after the elements
+  Ints dilation = 1;
+  int64_t groups = 1;
+  Bias bias = true;
+  Act act = Act::none;
+  std::optional<Value> weight = {};  ///< given weight [C, filters / groups, ...], dtype of x
+  std::optional<Init> weight_init = {};
+  std::optional<Init> bias_init = {};
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};
+};
+/// Transposed convolution: x [N, C, L] -> [N, filters, L']. Adds the parameters conv_transpose0.w
+/// [C, filters / groups, k] and conv_transpose0.b [filters].
+Value conv1d_transpose(Value x, const ConvTranspose& layer, const Loc& loc = Loc::here());
+/// Like conv1d_transpose() for x [N, C, H, W].
+Value conv2d_transpose(Value x, const ConvTranspose& layer, const Loc& loc = Loc::here());
+/// Like conv1d_transpose() for x [N, C, D, H, W].
+Value conv3d_transpose(Value x, const ConvTranspose& layer, const Loc& loc = Loc::here());
+
+/// Options of a fully connected layer. See Conv for parameters and initialisers.
 struct Linear {
   Required<int64_t> units;  ///< output features
   Bias bias = true;
@@ -109,7 +166,7 @@ Value dropout(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 /// Like dropout(), but zeroes whole channels of [N, C, H, W].
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 
-/// Options of batch normalisation. See Conv2d for parameters.
+/// Options of batch normalisation. See Conv for parameters.
 struct BatchNorm {
   double eps = 1e-5;
   double momentum = 0.1;  ///< weight of the current batch in the running statistics
@@ -130,7 +187,7 @@ struct BatchNorm {
 /// buffers bn0.running_mean and bn0.running_var [C], which are saved with the parameters.
 Value batch_norm(Value x, const BatchNorm& layer = {}, const Loc& loc = Loc::here());
 
-/// Options of layer normalisation. See Conv2d for parameters. Scale and bias are f32 if x is f16 or
+/// Options of layer normalisation. See Conv for parameters. Scale and bias are f32 if x is f16 or
 /// bf16; else they have x's dtype.
 struct LayerNorm {
   int64_t axis = -1;  ///< first normalised axis; negative: counted from the end

@@ -32,7 +32,11 @@ Value asin(Value x, const Loc& loc) { return record(graph_of({x}, "asin", loc), 
 
 Value atan(Value x, const Loc& loc) { return record(graph_of({x}, "atan", loc), "atan", {x}, {}, loc).at(0); }
 
-Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0); }
+Value avg_pool1d(Value x, const AvgPool1dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool1d", loc), "avg_pool1d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}}, loc).at(0); }
+
+Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}}, loc).at(0); }
+
+Value avg_pool3d(Value x, const AvgPool3dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool3d", loc), "avg_pool3d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}}, loc).at(0); }
 
 Value binary_cross_entropy(Value x, Value target, const BinaryCrossEntropyAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "binary_cross_entropy", loc), "binary_cross_entropy", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
@@ -52,7 +56,17 @@ Value clip(Value x, const ClipAttrs& attrs, const Loc& loc) { return record(grap
 
 Value concat(const Values& xs, const ConcatAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "concat", loc), "concat", operands, {{"axis", attrs.axis}}, loc).at(0); }
 
+Value conv1d(Value x, Value w, const Conv1dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv1d", loc), "conv1d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
+
+Value conv1d_transpose(Value x, Value w, const Conv1dTransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv1d_transpose", loc), "conv1d_transpose", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"output_padding", std::vector<int64_t>(attrs.output_padding)}}, loc).at(0); }
+
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d", loc), "conv2d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
+
+Value conv2d_transpose(Value x, Value w, const Conv2dTransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d_transpose", loc), "conv2d_transpose", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"output_padding", std::vector<int64_t>(attrs.output_padding)}}, loc).at(0); }
+
+Value conv3d(Value x, Value w, const Conv3dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv3d", loc), "conv3d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
+
+Value conv3d_transpose(Value x, Value w, const Conv3dTransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv3d_transpose", loc), "conv3d_transpose", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"output_padding", std::vector<int64_t>(attrs.output_padding)}}, loc).at(0); }
 
 Value cos(Value x, const Loc& loc) { return record(graph_of({x}, "cos", loc), "cos", {x}, {}, loc).at(0); }
 
@@ -142,6 +156,8 @@ Value logsumexp(Value x, const LogsumexpAttrs& attrs, const Loc& loc) { return r
 
 Value lp_normalize(Value x, const LpNormalizeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lp_normalize", loc), "lp_normalize", {x}, {{"axis", attrs.axis}, {"p", attrs.p}, {"eps", attrs.eps}}, loc).at(0); }
 
+Value lp_pool(Value x, const LpPoolAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lp_pool", loc), "lp_pool", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"p", attrs.p}}, loc).at(0); }
+
 Value lrn(Value x, const LrnAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lrn", loc), "lrn", {x}, {{"size", *attrs.size}, {"alpha", attrs.alpha}, {"beta", attrs.beta}, {"k", attrs.k}}, loc).at(0); }
 
 Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc) { return record(graph_of({x, mask}, "masked_fill", loc), "masked_fill", {x, mask}, {{"value", *attrs.value}}, loc).at(0); }
@@ -152,7 +168,11 @@ Value max(Value x, const MaxAttrs& attrs, const Loc& loc) { return record(graph_
 
 Values max_index(Value x, const MaxIndexAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_index", loc), "max_index", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc); }
 
-Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_pool2d", loc), "max_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}}, loc).at(0); }
+Value max_pool1d(Value x, const MaxPool1dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_pool1d", loc), "max_pool1d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}}, loc).at(0); }
+
+Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_pool2d", loc), "max_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}}, loc).at(0); }
+
+Value max_pool3d(Value x, const MaxPool3dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_pool3d", loc), "max_pool3d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}}, loc).at(0); }
 
 Value maximum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "maximum", loc), "maximum", {a, b}, {}, loc).at(0); }
 
@@ -202,7 +222,7 @@ Value relu6(Value x, const Loc& loc) { return record(graph_of({x}, "relu6", loc)
 
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
-Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "resize2d", loc), "resize2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}, {"mode", attrs.mode}}, loc).at(0); }
+Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "resize2d", loc), "resize2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}, {"mode", attrs.mode}, {"align_corners", attrs.align_corners}}, loc).at(0); }
 
 Value roll(Value x, const RollAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "roll", loc), "roll", {x}, {{"shifts", std::vector<int64_t>(*attrs.shifts)}, {"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
@@ -308,7 +328,11 @@ Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp,
 
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
 
-Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}, {"input", *attrs.input}}, loc).at(0); }
+Value avg_pool1d_grad(Value dy, const AvgPool1dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool1d_grad", loc), "avg_pool1d_grad", {dy}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}, {"input", *attrs.input}}, loc).at(0); }
+
+Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}, {"input", *attrs.input}}, loc).at(0); }
+
+Value avg_pool3d_grad(Value dy, const AvgPool3dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool3d_grad", loc), "avg_pool3d_grad", {dy}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}, {"input", *attrs.input}}, loc).at(0); }
 
 Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs, const Loc& loc) { return record(graph_of({x, gamma, beta, running_mean, running_var}, "batch_norm", loc), "batch_norm", {x, gamma, beta, running_mean, running_var}, {{"eps", attrs.eps}}, loc).at(0); }
 
@@ -317,6 +341,10 @@ Values bn_update(Value running_mean, Value running_var, Value mean, Value var, V
 Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", *attrs.filter}}, loc).at(0); }
 
 Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", *attrs.input}}, loc).at(0); }
+
+Value conv3d_grad_filter(Value x, Value dy, const Conv3dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv3d_grad_filter", loc), "conv3d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", *attrs.filter}}, loc).at(0); }
+
+Value conv3d_grad_input(Value dy, Value w, const Conv3dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv3d_grad_input", loc), "conv3d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", *attrs.input}}, loc).at(0); }
 
 Value copy(Value x, const Loc& loc) { return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0); }
 
@@ -350,7 +378,11 @@ Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs, 
 
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}}, loc).at(0); }
 
-Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"input", *attrs.input}}, loc).at(0); }
+Value max_pool1d_grad(Value dy, Value position, const MaxPool1dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool1d_grad", loc), "max_pool1d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
+
+Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
+
+Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool3d_grad", loc), "max_pool3d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
 
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"mu", attrs.mu}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
 
@@ -360,7 +392,7 @@ Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return 
 
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
-Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", *attrs.input}, {"mode", attrs.mode}}, loc).at(0); }
+Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", *attrs.input}, {"mode", attrs.mode}, {"align_corners", attrs.align_corners}}, loc).at(0); }
 
 Value rms_norm(Value x, const RmsNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rms_norm", loc), "rms_norm", {x}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 

@@ -98,15 +98,44 @@ Value asin(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value atan(Value x, const Loc& loc = Loc::here());
 
-/// Average pooling.
+/// Average pooling, as torch.nn.functional.avg_pool1d. `dilation` is as in ONNX.
+/// x: float [N, C, L].
+/// attrs.kernel: window size: one number (required).
+/// attrs.stride: stride of the window: one number; empty: the kernel.
+/// attrs.padding: padding: one number or two (before, after).
+/// attrs.dilation: spacing of the window's taps: one number.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.count_include_pad: whether the divisor includes the padding; elements beyond it never count.
+/// attrs.divisor_override: divisor of every window; 0: its number of taps.
+/// Gives y: [N, C, OL].
+struct AvgPool1dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; };
+Value avg_pool1d(Value x, const AvgPool1dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Average pooling, as torch.nn.functional.avg_pool2d. `dilation` is as in ONNX.
 /// x: float [N, C, H, W].
-/// attrs.kernel: window size: one number, or height and width (required).
-/// attrs.stride: stride of the window; empty: the window size.
-/// attrs.padding: zero padding on each side.
-/// attrs.count_include_pad: whether the divisor includes padding elements.
+/// attrs.kernel: window size: one number, or one for the height and one for the width (required).
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width; empty: the kernel.
+/// attrs.padding: padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the window's taps: one number, or one for the height and one for the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.count_include_pad: whether the divisor includes the padding; elements beyond it never count.
+/// attrs.divisor_override: divisor of every window; 0: its number of taps.
 /// Gives y: [N, C, OH, OW].
-struct AvgPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; };
+struct AvgPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; };
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Average pooling, as torch.nn.functional.avg_pool3d. `dilation` is as in ONNX.
+/// x: float [N, C, D, H, W].
+/// attrs.kernel: window size: one number, or one each for the depth, the height and the width (required).
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width; empty: the kernel.
+/// attrs.padding: padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the window's taps: one number, or one each for the depth, the height and the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.count_include_pad: whether the divisor includes the padding; elements beyond it never count.
+/// attrs.divisor_override: divisor of every window; 0: its number of taps.
+/// Gives y: [N, C, OD, OH, OW].
+struct AvgPool3dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; };
+Value avg_pool3d(Value x, const AvgPool3dAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Binary cross-entropy of probabilities: -(target * log(x) + (1 - target) * log(1 - x)). Logarithms are at least -100. binary_cross_entropy_with_logits is more accurate.
 /// x: float tensor of probabilities.
@@ -167,16 +196,74 @@ Value clip(Value x, const ClipAttrs& attrs = {}, const Loc& loc = Loc::here());
 struct ConcatAttrs { int64_t axis = 0; };
 Value concat(const Values& xs, const ConcatAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// 2-d convolution (cross-correlation) over the input channels of each group. It has no bias; use `add`.
+/// 1-d convolution (cross-correlation) over the input channels of each group, as torch.nn.functional.conv1d. It has no bias; use `add`.
+/// x: float [N, C, L].
+/// w: filter [O, C / groups, KL].
+/// attrs.stride: stride of the window: one number.
+/// attrs.padding: zero padding: one number or two (before, after).
+/// attrs.dilation: spacing of the filter's taps: one number.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// Gives y: [N, O, OL], each spatial extent (x + padding - dilation * (k - 1) - 1) / stride + 1.
+struct Conv1dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
+Value conv1d(Value x, Value w, const Conv1dAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Transposed convolution, as torch.nn.functional.conv_transpose1d: the gradient of conv1d with respect to its input. It has no bias; use `add`.
+/// x: float [N, C, L].
+/// w: filter [C, O / groups, KL].
+/// attrs.stride: stride of the window: one number.
+/// attrs.padding: zero padding: one number or two (before, after).
+/// attrs.dilation: spacing of the filter's taps: one number.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// attrs.output_padding: added to the extents of the result, after the elements: one number; below the stride or the dilation.
+/// Gives y: [N, O, OL], each spatial extent (x - 1) * stride - padding + dilation * (k - 1) + output_padding + 1.
+struct Conv1dTransposeAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Ints output_padding = {0}; };
+Value conv1d_transpose(Value x, Value w, const Conv1dTransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// 2-d convolution (cross-correlation) over the input channels of each group, as torch.nn.functional.conv2d. It has no bias; use `add`.
 /// x: float [N, C, H, W].
 /// w: filter [O, C / groups, KH, KW].
-/// attrs.stride: stride of the window: one number, or height and width.
-/// attrs.padding: zero padding: one number, height and width, or top, left, bottom, right.
-/// attrs.dilation: spacing of the filter's taps: one number, or height and width.
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width.
+/// attrs.padding: zero padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the filter's taps: one number, or one for the height and one for the width.
 /// attrs.groups: number of groups; a filter sees only the input channels of its group.
-/// Gives y: [N, O, OH, OW] with OH = (H + padding - dilation * (KH - 1) - 1) / stride + 1.
+/// Gives y: [N, O, OH, OW], each spatial extent (x + padding - dilation * (k - 1) - 1) / stride + 1.
 struct Conv2dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Transposed convolution, as torch.nn.functional.conv_transpose2d: the gradient of conv2d with respect to its input. It has no bias; use `add`.
+/// x: float [N, C, H, W].
+/// w: filter [C, O / groups, KH, KW].
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width.
+/// attrs.padding: zero padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the filter's taps: one number, or one for the height and one for the width.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// attrs.output_padding: added to the extents of the result, after the elements: one number, or one for the height and one for the width; below the stride or the dilation.
+/// Gives y: [N, O, OH, OW], each spatial extent (x - 1) * stride - padding + dilation * (k - 1) + output_padding + 1.
+struct Conv2dTransposeAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Ints output_padding = {0}; };
+Value conv2d_transpose(Value x, Value w, const Conv2dTransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// 3-d convolution (cross-correlation) over the input channels of each group, as torch.nn.functional.conv3d. It has no bias; use `add`.
+/// x: float [N, C, D, H, W].
+/// w: filter [O, C / groups, KD, KH, KW].
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width.
+/// attrs.padding: zero padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the filter's taps: one number, or one each for the depth, the height and the width.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// Gives y: [N, O, OD, OH, OW], each spatial extent (x + padding - dilation * (k - 1) - 1) / stride + 1.
+struct Conv3dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
+Value conv3d(Value x, Value w, const Conv3dAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Transposed convolution, as torch.nn.functional.conv_transpose3d: the gradient of conv3d with respect to its input. It has no bias; use `add`.
+/// x: float [N, C, D, H, W].
+/// w: filter [C, O / groups, KD, KH, KW].
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width.
+/// attrs.padding: zero padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the filter's taps: one number, or one each for the depth, the height and the width.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// attrs.output_padding: added to the extents of the result, after the elements: one number, or one each for the depth, the height and the width; below the stride or the dilation.
+/// Gives y: [N, O, OD, OH, OW], each spatial extent (x - 1) * stride - padding + dilation * (k - 1) + output_padding + 1.
+struct Conv3dTransposeAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Ints output_padding = {0}; };
+Value conv3d_transpose(Value x, Value w, const Conv3dTransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The cosine of x in radians; NaN for infinities.
 /// x: float tensor.
@@ -469,6 +556,18 @@ Value logsumexp(Value x, const LogsumexpAttrs& attrs = {}, const Loc& loc = Loc:
 struct LpNormalizeAttrs { int64_t axis = -1; int64_t p = 2; double eps = 1e-12; };
 Value lp_normalize(Value x, const LpNormalizeAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Lp norm of each window, as LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not negative, as torch.nn.functional.lp_pool1d, 2d and 3d. The gradient of a norm that is 0 is 0.
+/// x: float [N, C, ...] of 1 to 3 spatial dimensions.
+/// attrs.kernel: window size: one number, or one per spatial dimension (required).
+/// attrs.stride: stride of the window: one number, or one per spatial dimension; empty: the kernel.
+/// attrs.padding: padding: one number, one per spatial dimension, or all before, then all after.
+/// attrs.dilation: spacing of the window's taps: one number, or one per spatial dimension.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.p: exponent, between 1 and 1024.
+/// Gives y: [N, C, ...].
+struct LpPoolAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; double p = 2.0; };
+Value lp_pool(Value x, const LpPoolAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Local response normalisation (Krizhevsky, Sutskever and Hinton, 2012): x / (k + alpha * m)^beta, where m is the mean of x^2 over `size` channels, from size / 2 channels before a channel on. Channels out of range count as 0. ONNX places a window of even size one channel later.
 /// x: float [N, C, ...].
 /// attrs.size: number of channels in a window (required).
@@ -513,16 +612,41 @@ Value max(Value x, const MaxAttrs& attrs = {}, const Loc& loc = Loc::here());
 struct MaxIndexAttrs { Ints axes = {}; bool keep_dims = false; };
 Values max_index(Value x, const MaxIndexAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Max pooling. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
+/// Max pooling, as torch.nn.functional.max_pool1d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
+/// x: float [N, C, L].
+/// attrs.kernel: window size: one number (required).
+/// attrs.stride: stride of the window: one number; empty: the kernel.
+/// attrs.padding: padding: one number or two (before, after).
+/// attrs.dilation: spacing of the window's taps: one number.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// Gives y: [N, C, OL].
+/// Gives position: argmax indices, row-major within the window: u8, or i32 if a window has more than 256 taps; 0 if all its elements are minus infinity.
+struct MaxPool1dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; };
+Value max_pool1d(Value x, const MaxPool1dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Max pooling, as torch.nn.functional.max_pool2d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
 /// x: float [N, C, H, W].
-/// attrs.kernel: window size: one number, or height and width (required).
-/// attrs.stride: stride of the window; empty: the window size.
-/// attrs.padding: padding on each side.
-/// attrs.dilation: spacing of the window's taps.
+/// attrs.kernel: window size: one number, or one for the height and one for the width (required).
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width; empty: the kernel.
+/// attrs.padding: padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the window's taps: one number, or one for the height and one for the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
 /// Gives y: [N, C, OH, OW].
 /// Gives position: argmax indices, row-major within the window: u8, or i32 if a window has more than 256 taps; 0 if all its elements are minus infinity.
-struct MaxPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; };
+struct MaxPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; };
 Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Max pooling, as torch.nn.functional.max_pool3d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
+/// x: float [N, C, D, H, W].
+/// attrs.kernel: window size: one number, or one each for the depth, the height and the width (required).
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width; empty: the kernel.
+/// attrs.padding: padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the window's taps: one number, or one each for the depth, the height and the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// Gives y: [N, C, OD, OH, OW].
+/// Gives position: argmax indices, row-major within the window: u8, or i32 if a window has more than 256 taps; 0 if all its elements are minus infinity.
+struct MaxPool3dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; };
+Value max_pool3d(Value x, const MaxPool3dAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Elementwise maximum; NaN if either operand is NaN. Equal operands share the gradient evenly.
 /// a: numeric tensor.
@@ -683,12 +807,13 @@ Value relu6(Value x, const Loc& loc = Loc::here());
 struct ReshapeAttrs { Required<Type> to; };
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Resizes images. Along each axis, `mode` nearest reads element floor(i in / out); bilinear interpolates linearly at (i + 1/2) in / out - 1/2.
+/// Resizes images, as torch.nn.functional.interpolate. Along each axis, `mode` nearest reads element floor(i in / out); bilinear and bicubic (coefficient -0.75) interpolate at (i + 1/2) in / out - 1/2, or with align_corners at i (in - 1) / (out - 1).
 /// x: float [N, C, H, W].
 /// attrs.output: output size: one number, or height and width (required).
-/// attrs.mode: nearest or bilinear.
+/// attrs.mode: nearest, bilinear or bicubic.
+/// attrs.align_corners: whether the corner elements of x and y coincide; not in mode nearest.
 /// Gives y: [N, C, OH, OW].
-struct Resize2dAttrs { Required<Ints> output; std::string mode = "nearest"; };
+struct Resize2dAttrs { Required<Ints> output; std::string mode = "nearest"; bool align_corners = false; };
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Moves the elements by `shifts` places along `axes`. Elements that leave at the end enter at the beginning.

@@ -106,16 +106,47 @@ struct AttentionGradQueryAttrs { bool causal = false; double scale = 0.0; };
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Gradient of avg_pool1d with respect to its input.
+/// dy: gradient of avg_pool1d's result.
+/// attrs.kernel: window size: one number (required).
+/// attrs.stride: stride of the window: one number; empty: the kernel.
+/// attrs.padding: padding: one number or two (before, after).
+/// attrs.dilation: spacing of the window's taps: one number.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.count_include_pad: whether the divisor includes the padding; elements beyond it never count.
+/// attrs.divisor_override: divisor of every window; 0: its number of taps.
+/// attrs.input: type of avg_pool1d's input (required).
+/// Gives dx: of type `input`.
+struct AvgPool1dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; Required<Type> input; };
+Value avg_pool1d_grad(Value dy, const AvgPool1dGradAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of avg_pool2d with respect to its input.
 /// dy: gradient of avg_pool2d's result.
-/// attrs.kernel: as avg_pool2d's (required).
-/// attrs.stride: as avg_pool2d's.
-/// attrs.padding: as avg_pool2d's.
-/// attrs.count_include_pad: as avg_pool2d's.
+/// attrs.kernel: window size: one number, or one for the height and one for the width (required).
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width; empty: the kernel.
+/// attrs.padding: padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the window's taps: one number, or one for the height and one for the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.count_include_pad: whether the divisor includes the padding; elements beyond it never count.
+/// attrs.divisor_override: divisor of every window; 0: its number of taps.
 /// attrs.input: type of avg_pool2d's input (required).
 /// Gives dx: of type `input`.
-struct AvgPool2dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; Required<Type> input; };
+struct AvgPool2dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; Required<Type> input; };
 Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Gradient of avg_pool3d with respect to its input.
+/// dy: gradient of avg_pool3d's result.
+/// attrs.kernel: window size: one number, or one each for the depth, the height and the width (required).
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width; empty: the kernel.
+/// attrs.padding: padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the window's taps: one number, or one each for the depth, the height and the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.count_include_pad: whether the divisor includes the padding; elements beyond it never count.
+/// attrs.divisor_override: divisor of every window; 0: its number of taps.
+/// attrs.input: type of avg_pool3d's input (required).
+/// Gives dx: of type `input`.
+struct AvgPool3dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; Required<Type> input; };
+Value avg_pool3d_grad(Value dy, const AvgPool3dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Batch normalisation (Ioffe and Szegedy, 2015): normalises each channel over the other dimensions, multiplies by gamma and adds beta. Eval and predict use the running statistics instead of the batch statistics.
 /// x: float [N, C, ...].
@@ -145,9 +176,9 @@ Values bn_update(Value running_mean, Value running_var, Value mean, Value var, V
 /// Gradient of conv2d with respect to its filter.
 /// x: conv2d's input.
 /// dy: gradient of conv2d's result.
-/// attrs.stride: stride of the window: one number, or height and width.
-/// attrs.padding: zero padding: one number, height and width, or top, left, bottom, right.
-/// attrs.dilation: spacing of the filter's taps: one number, or height and width.
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width.
+/// attrs.padding: zero padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the filter's taps: one number, or one for the height and one for the width.
 /// attrs.groups: number of groups; a filter sees only the input channels of its group.
 /// attrs.filter: type of conv2d's filter (required).
 /// Gives dw: of type `filter`.
@@ -157,14 +188,38 @@ Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, 
 /// Gradient of conv2d with respect to its input.
 /// dy: gradient of conv2d's result.
 /// w: conv2d's filter.
-/// attrs.stride: stride of the window: one number, or height and width.
-/// attrs.padding: zero padding: one number, height and width, or top, left, bottom, right.
-/// attrs.dilation: spacing of the filter's taps: one number, or height and width.
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width.
+/// attrs.padding: zero padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the filter's taps: one number, or one for the height and one for the width.
 /// attrs.groups: number of groups; a filter sees only the input channels of its group.
 /// attrs.input: type of conv2d's input (required).
 /// Gives dx: of type `input`.
 struct Conv2dGradInputAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Required<Type> input; };
 Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Gradient of conv3d with respect to its filter.
+/// x: conv3d's input.
+/// dy: gradient of conv3d's result.
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width.
+/// attrs.padding: zero padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the filter's taps: one number, or one each for the depth, the height and the width.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// attrs.filter: type of conv3d's filter (required).
+/// Gives dw: of type `filter`.
+struct Conv3dGradFilterAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Required<Type> filter; };
+Value conv3d_grad_filter(Value x, Value dy, const Conv3dGradFilterAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Gradient of conv3d with respect to its input.
+/// dy: gradient of conv3d's result.
+/// w: conv3d's filter.
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width.
+/// attrs.padding: zero padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the filter's taps: one number, or one each for the depth, the height and the width.
+/// attrs.groups: number of groups; a filter sees only the input channels of its group.
+/// attrs.input: type of conv3d's input (required).
+/// Gives dx: of type `input`.
+struct Conv3dGradInputAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Required<Type> input; };
+Value conv3d_grad_input(Value dy, Value w, const Conv3dGradInputAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Copies x into memory of its own.
 /// x: any tensor.
@@ -263,17 +318,44 @@ Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs =
 struct ManualScheduleAttrs { Required<double> lr; };
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Gradient of max_pool1d with respect to its input.
+/// dy: gradient of max_pool1d's result.
+/// position: argmax indices, the second result of the forward op.
+/// attrs.kernel: window size: one number (required).
+/// attrs.stride: stride of the window: one number; empty: the kernel.
+/// attrs.padding: padding: one number or two (before, after).
+/// attrs.dilation: spacing of the window's taps: one number.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.input: type of max_pool1d's input (required).
+/// Gives dx: of type `input`.
+struct MaxPool1dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; Required<Type> input; };
+Value max_pool1d_grad(Value dy, Value position, const MaxPool1dGradAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of max_pool2d with respect to its input.
 /// dy: gradient of max_pool2d's result.
 /// position: argmax indices, the second result of the forward op.
-/// attrs.kernel: as max_pool2d's (required).
-/// attrs.stride: as max_pool2d's.
-/// attrs.padding: as max_pool2d's.
-/// attrs.dilation: as max_pool2d's.
+/// attrs.kernel: window size: one number, or one for the height and one for the width (required).
+/// attrs.stride: stride of the window: one number, or one for the height and one for the width; empty: the kernel.
+/// attrs.padding: padding: one number, two (height, width) or four (top, left, bottom, right).
+/// attrs.dilation: spacing of the window's taps: one number, or one for the height and one for the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
 /// attrs.input: type of max_pool2d's input (required).
 /// Gives dx: of type `input`.
-struct MaxPool2dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; Required<Type> input; };
+struct MaxPool2dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; Required<Type> input; };
 Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Gradient of max_pool3d with respect to its input.
+/// dy: gradient of max_pool3d's result.
+/// position: argmax indices, the second result of the forward op.
+/// attrs.kernel: window size: one number, or one each for the depth, the height and the width (required).
+/// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width; empty: the kernel.
+/// attrs.padding: padding: one number, three (depth, height, width) or six (all before, then all after).
+/// attrs.dilation: spacing of the window's taps: one number, or one each for the depth, the height and the width.
+/// attrs.ceil_mode: whether the number of windows is rounded up; the last window then extends beyond the padding.
+/// attrs.input: type of max_pool3d's input (required).
+/// Gives dx: of type `input`.
+struct MaxPool3dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; Required<Type> input; };
+Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// SGD with momentum, as in PyTorch without dampening: velocity = mu * velocity + grad. The step is lr * velocity, or lr * (grad + mu * velocity) with `nesterov`.
 /// param: float tensor.
@@ -320,9 +402,10 @@ Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs
 /// Gradient of resize2d with respect to its input.
 /// dy: gradient of resize2d's result.
 /// attrs.input: type of resize2d's input (required).
-/// attrs.mode: mode of resize2d.
+/// attrs.mode: nearest, bilinear or bicubic.
+/// attrs.align_corners: whether the corner elements of x and y coincide; not in mode nearest.
 /// Gives dx: of type `input`.
-struct Resize2dGradAttrs { Required<Type> input; std::string mode = "nearest"; };
+struct Resize2dGradAttrs { Required<Type> input; std::string mode = "nearest"; bool align_corners = false; };
 Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Root mean square normalisation (Zhang and Sennrich, 2019): divides x by its root mean square over the dimensions from `axis` on and multiplies by scale. eps has ONNX's default; PyTorch's default is the machine epsilon.

@@ -33,9 +33,7 @@ TensorDescs image_descs(const Type& type) {
 TensorDescs filter_descs(const Type& type, int64_t groups) {
   if (groups == 1) return TensorDescs(type);
   const Shape& s = type.shape;
-  TensorDescs descs({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
-  descs.any = descs.actual;
-  return descs;
+  return TensorDescs({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
 }
 
 /// oneDNN's parameters of the convolution y = conv(x, w) of images x with filters w. An op computes

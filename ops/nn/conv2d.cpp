@@ -1,53 +1,57 @@
-#include "ops/nn/conv2d.h"
-
-#include "ops/record.h"
+#include "ops/nn/conv.h"
 
 namespace fluid {
 
-OpDef conv2d_op() {
+OpDef conv_def(int dims, std::vector<LibraryKernel> kernels) {
+  const std::string name = "conv" + std::to_string(dims) + "d";
   return OpDef{
-      .name = "conv2d",
-      .doc =
-          "2-d convolution (cross-correlation) over the input channels of each group. It has no "
-          "bias; use `add`.",
-      .inputs = {{"x", "float [N, C, H, W]"}, {"w", "filter [O, C / groups, KH, KW]"}},
-      .attrs = conv2d_attrs(),
-      .outputs =
-          {{"y", "[N, O, OH, OW] with OH = (H + padding - dilation * (KH - 1) - 1) / stride + 1"}},
-      .infer = [](const InferCtx& c) { return std::vector{conv2d_type(c, c.in(0), c.in(1))}; },
+      .name = name,
+      .doc = std::to_string(dims) +
+             "-d convolution (cross-correlation) over the input channels of each group, as "
+             "torch.nn.functional." +
+             name + ". It has no bias; use `add`.",
+      .inputs = {{"x", "float [N, C, " + spatial_names(dims) + "]"},
+                 {"w", "filter [O, C / groups, " + spatial_names(dims, "K") + "]"}},
+      .attrs = conv_attrs(dims),
+      .outputs = {{"y", "[N, O, " + spatial_names(dims, "O") +
+                            "], each spatial extent (x + padding - dilation * (k - 1) - 1) / "
+                            "stride + 1"}},
+      .infer =
+          [dims](const InferCtx& c) { return std::vector{conv_type(c, c.in(0), c.in(1), dims)}; },
       .grad = GradFn([](const GradCtx& c) {
         const Value x = c.in(0), w = c.in(1), dy = c.dout(0);
-        ir::Graph& g = *c.op().graph();
-        const Attrs for_input = conv2d_attrs_with(c.attrs(), "input", x.type());
-        const Attrs for_filter = conv2d_attrs_with(c.attrs(), "filter", w.type());
-        return Values{record(g, "conv2d_grad_input", {dy, w}, for_input, c.op().loc)[0],
-                      record(g, "conv2d_grad_filter", {x, dy}, for_filter, c.op().loc)[0]};
+        return Values{record_conv_grad_input(dy, w, x.type(), c.attrs(), c.op().loc),
+                      record_conv_grad_filter(x, dy, w.type(), c.attrs(), c.op().loc)};
       }),
       .effects = Pure{},
       .amp = {Amp::kHalf},
-      .cost = [](const CostCtx& c) { return conv2d_cost(c.in[1], c.out[0]); },
+      .cost = [](const CostCtx& c) { return conv_cost(c.in[1], c.out[0]); },
       .in_place = {},
       .lower = Reduce{Combine::sum,
                       [](const LowerCtx& c) {
                         const Shape& w = c.in_type(1).shape;
-                        const Window2d window = window_of(c.attrs(), w[2].size, w[3].size);
-                        const int64_t groups = c.attr<int64_t>("groups");
-                        const Expr n = c.out_var(0), o = c.out_var(1);
-                        const Expr i = c.reduce_var(0), ky = c.reduce_var(1), kx = c.reduce_var(2);
+                        const WindowAxes window = conv_window(c.attrs(), w);
+                        const auto groups = c.attr<int64_t>("groups");
+                        const Expr o = c.out_var(1), i = c.reduce_var(0);
                         const Expr channel =
                             channel_in_group(o, w[0].size / groups, i, w[1].size, groups);
-                        const Expr x = c.read_or(0,
-                                                 {n, channel, window.y.element(c.out_var(2), ky),
-                                                  window.x.element(c.out_var(3), kx)},
-                                                 0);
-                        return ReduceBody{{w[1], w[2], w[3]}, x * c.read(1, {o, i, ky, kx})};
+                        const Expr x = c.read_or(0, window_element(c, window, channel, 1), 0);
+                        std::vector<Expr> tap = {o, i};
+                        for (size_t d = 0; d < window.size(); ++d) {
+                          tap.push_back(c.reduce_var(d + 1));
+                        }
+                        return ReduceBody{{w.begin() + 1, w.end()}, x * c.read(1, tap)};
                       }},
-      .kernels = {{KernelDevice::cpu, "onednn.conv2d"},
-                  {KernelDevice::cpu, "winograd.conv2d"},
-                  {KernelDevice::cpu, "winograd.conv2d_across"},
-                  {KernelDevice::cuda, "cudnn.conv2d"}},
+      .kernels = std::move(kernels),
       .version = 1,
   };
+}
+
+OpDef conv2d_op() {
+  return conv_def(2, {{KernelDevice::cpu, "onednn.conv2d"},
+                      {KernelDevice::cpu, "winograd.conv2d"},
+                      {KernelDevice::cpu, "winograd.conv2d_across"},
+                      {KernelDevice::cuda, "cudnn.conv2d"}});
 }
 
 }  // namespace fluid

@@ -1,64 +1,58 @@
 #include <limits>
 
-#include "ops/nn/window.h"
+#include "ops/nn/pool.h"
 #include "ops/record.h"
 
 namespace fluid {
 
-OpDef max_pool2d_op() {
+OpDef max_pool_def(int dims) {
+  const std::string name = "max_pool" + std::to_string(dims) + "d";
   return OpDef{
-      .name = "max_pool2d",
-      .doc =
-          "Max pooling. The first of equal maxima in row-major order wins. Padding counts as minus "
-          "infinity, and NaN as the largest value.",
-      .inputs = {{"x", "float [N, C, H, W]"}},
-      .attrs = {{"kernel", std::vector<int64_t>{}, "window size: one number, or height and width",
-                 true},
-                {"stride", std::vector<int64_t>{}, "stride of the window; empty: the window size"},
-                {"padding", std::vector<int64_t>{0}, "padding on each side"},
-                {"dilation", std::vector<int64_t>{1}, "spacing of the window's taps"}},
-      .outputs = {{.name = "y", .doc = "[N, C, OH, OW]"},
+      .name = name,
+      .doc = "Max pooling, as torch.nn.functional." + name +
+             ". The first of equal maxima in row-major order wins. Padding counts as minus "
+             "infinity, and NaN as the largest value.",
+      .inputs = {{"x", "float [N, C, " + spatial_names(dims) + "]"}},
+      .attrs = pool_attrs(dims),
+      .outputs = {{.name = "y", .doc = "[N, C, " + spatial_names(dims, "O") + "]"},
                   {.name = "position",
                    .doc = "argmax indices, row-major within the window: u8, or i32 if a window has "
                           "more than 256 taps; 0 if all its elements are minus infinity",
                    .auxiliary = true}},
       .infer =
-          [](const InferCtx& c) {
-            require_nchw(c, c.in(0));
-            require_window_attrs(c);
-            const Window2d w = window_of(c.attrs());
-            const Shape& x = c.in(0).shape;
-            const Shape y = window_output_shape(c, x, w, x[1]);
-            require_padding_below_window(c, w);
-            return std::vector{Type{c.in(0).dtype, y, {}},
-                               Type{argmax_dtype(w.y.kernel * w.x.kernel), y, {}}};
+          [dims](const InferCtx& c) {
+            const Type y = pool_type(c, c.in(0), dims);
+            const int64_t taps = taps_of(pool_windows(c.attrs(), c.in(0).shape));
+            return std::vector{y, Type{argmax_dtype(taps), y.shape, {}}};
           },
-      .grad = GradFn([](const GradCtx& c) {
+      .grad = GradFn([name](const GradCtx& c) {
         Attrs attrs = c.attrs();
         attrs.set("input", c.in(0).type());
-        return record(*c.op().graph(), "max_pool2d_grad", {c.dout(0), c.out(1)}, attrs, c.op().loc);
+        return record(*c.op().graph(), name + "_grad", {c.dout(0), c.out(1)}, attrs, c.op().loc);
       }),
       .effects = Pure{},
       .amp = {Amp::kFollow},
       .cost =
           [](const CostCtx& c) {
-            const Window2d w = window_of(c.attrs);
-            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.kernel * w.x.kernel)};
+            const WindowAxes window = pool_windows(c.attrs, c.in[0].shape);
+            return Cost{.flops = c.numel_out() * static_cast<double>(taps_of(window))};
           },
       .in_place = {},
       .lower = Reduce{Combine::argmax,
                       [](const LowerCtx& c) {
-                        const Window2d w = window_of(c.attrs());
-                        const Expr y = w.y.element(c.out_var(2), c.reduce_var(0));
-                        const Expr x = w.x.element(c.out_var(3), c.reduce_var(1));
+                        const WindowAxes window = pool_windows(c.attrs(), c.in_type(0).shape);
+                        std::vector<Dim> extents;
+                        for (const WindowAxis& axis : window) extents.emplace_back(axis.kernel);
                         constexpr double kLowest = -std::numeric_limits<double>::infinity();
                         return ReduceBody{
-                            {w.y.kernel, w.x.kernel},
-                            c.read_or(0, {c.out_var(0), c.out_var(1), y, x}, kLowest)};
+                            extents,
+                            c.read_or(0, window_element(c, window, c.out_var(1)), kLowest)};
                       }},
       .kernels = {},
       .version = 1,
   };
 }
+
+OpDef max_pool2d_op() { return max_pool_def(2); }
 
 }  // namespace fluid

@@ -3,89 +3,70 @@
 #include "ops/record.h"
 
 namespace fluid {
-
-void require_resize_mode(const InferCtx& c) {
-  const auto& mode = c.attr<std::string>("mode");
-  c.require(mode == "nearest" || mode == "bilinear",
-            "mode must be \"nearest\" or \"bilinear\", not \"" + mode + "\"");
-}
-
-Resize2d resize_of(const Attrs& attrs, const Shape& input, const Shape& output) {
-  const bool linear = attrs.get<std::string>("mode") == "bilinear";
-  return {{input[2].size, output[2].size, linear}, {input[3].size, output[3].size, linear}};
-}
-
-Expr ResizeAxis::source_numerator(const Expr& output) const {
-  const Expr place = output * Expr::index(2 * in) + Expr::index(in - out);
-  return scalar::min(scalar::max(place, Expr::index(0)), Expr::index(2 * out * (in - 1)));
-}
-
-Expr ResizeAxis::lower_element(const Expr& output) const {
-  if (linear) return scalar::floordiv(source_numerator(output), Expr::index(2 * out));
-  return scalar::floordiv(output * Expr::index(in), Expr::index(out));
-}
-
-Expr ResizeAxis::upper_element(const Expr& output) const {
-  return scalar::min(lower_element(output) + Expr::index(1), Expr::index(in - 1));
-}
-
-Expr ResizeAxis::upper_weight(const Expr& output, DType dtype) const {
-  const Expr rest = source_numerator(output) - lower_element(output) * Expr::index(2 * out);
-  return scalar::cast(rest, dtype) / static_cast<double>(2 * out);
-}
-
-int64_t ResizeAxis::max_outputs() const { return ((linear ? 2 : 1) * out + in - 1) / in; }
-
-Expr ResizeAxis::first_output(const Expr& element) const {
-  if (!linear) {
-    return scalar::floordiv(element * Expr::index(out) + Expr::index(in - 1), Expr::index(in));
-  }
-  // First output whose source coordinate is greater than e - 1: outputs before it do not read
-  // element e.
-  const Expr before = element * Expr::index(2 * out) + Expr::index(-out - in);
-  return scalar::floordiv(before, Expr::index(2 * in)) + Expr::index(1);
-}
-
-Expr ResizeAxis::weight(const Expr& output, const Expr& element, DType dtype) const {
-  if (!linear) {
-    const Expr reads = scalar::compare(ScalarOp::eq, lower_element(output), element);
-    return scalar::select(reads, Expr::constant(dtype, 1), Expr::constant(dtype, 0));
-  }
-  const Expr away = source_numerator(output) - element * Expr::index(2 * out);
-  const Expr near = Expr::index(2 * out) - scalar::max(away, -away);
-  return scalar::cast(scalar::max(near, Expr::index(0)), dtype) / static_cast<double>(2 * out);
-}
-
 namespace {
+
+std::optional<ResizeAxis::Mode> resize_mode(const Attrs& attrs) {
+  const auto& mode = attrs.get<std::string>("mode");
+  if (mode == "nearest") return ResizeAxis::Mode::nearest;
+  if (mode == "bilinear") return ResizeAxis::Mode::linear;
+  if (mode == "bicubic") return ResizeAxis::Mode::cubic;
+  return std::nullopt;
+}
 
 std::vector<Expr> resize_body(const LowerCtx& c) {
   const Resize2d r = resize_of(c.attrs(), c.in_type(0).shape, c.out_type().shape);
   const Expr oy = c.out_var(2), ox = c.out_var(3);
-  const auto read = [&](const Expr& y, const Expr& x) {
-    return c.read(0, {c.out_var(0), c.out_var(1), y, x});
-  };
-  const Expr top = r.y.lower_element(oy), left = r.x.lower_element(ox);
-  if (!r.y.linear) return {read(top, left)};
-  const Expr bottom = r.y.upper_element(oy), right = r.x.upper_element(ox);
   const DType dtype = compute_dtype(c.out_type().dtype);
-  const Expr fy = r.y.upper_weight(oy, dtype), fx = r.x.upper_weight(ox, dtype);
-  const Expr above = (1.0 - fx) * read(top, left) + fx * read(top, right);
-  const Expr below = (1.0 - fx) * read(bottom, left) + fx * read(bottom, right);
-  return {(1.0 - fy) * above + fy * below};
+  Expr y;
+  for (int64_t i = 0; i < r.y.taps(); ++i) {
+    Expr row;
+    for (int64_t j = 0; j < r.x.taps(); ++j) {
+      const Expr x =
+          c.read(0, {c.out_var(0), c.out_var(1), r.y.element(oy, i), r.x.element(ox, j)});
+      if (r.y.mode == ResizeAxis::Mode::nearest) return {x};
+      const Expr part = r.x.tap_weight(ox, j, dtype) * x;
+      row = row ? row + part : part;
+    }
+    const Expr part = r.y.tap_weight(oy, i, dtype) * row;
+    y = y ? y + part : part;
+  }
+  return {y};
 }
 
 }  // namespace
+
+void require_resize_mode(const InferCtx& c) {
+  const auto mode = resize_mode(c.attrs());
+  c.require(mode.has_value(), "mode must be \"nearest\", \"bilinear\" or \"bicubic\", not \"" +
+                                  c.attr<std::string>("mode") + "\"");
+  c.require(*mode != ResizeAxis::Mode::nearest || !c.attr<bool>("align_corners"),
+            "align_corners needs mode \"bilinear\" or \"bicubic\"");
+}
+
+Resize2d resize_of(const Attrs& attrs, const Shape& input, const Shape& output) {
+  const ResizeAxis::Mode mode = resize_mode(attrs).value();
+  const bool align = attrs.get<bool>("align_corners");
+  return {{input[2].size, output[2].size, mode, align},
+          {input[3].size, output[3].size, mode, align}};
+}
+
+std::vector<AttrDef> resize_attrs(std::vector<AttrDef> more) {
+  more.push_back({"mode", std::string("nearest"), "nearest, bilinear or bicubic"});
+  more.push_back({"align_corners", false,
+                  "whether the corner elements of x and y coincide; not in mode nearest"});
+  return more;
+}
 
 OpDef resize2d_op() {
   return OpDef{
       .name = "resize2d",
       .doc =
-          "Resizes images. Along each axis, `mode` nearest reads element floor(i in / out); "
-          "bilinear interpolates linearly at (i + 1/2) in / out - 1/2.",
+          "Resizes images, as torch.nn.functional.interpolate. Along each axis, `mode` nearest "
+          "reads element floor(i in / out); bilinear and bicubic (coefficient -0.75) interpolate "
+          "at (i + 1/2) in / out - 1/2, or with align_corners at i (in - 1) / (out - 1).",
       .inputs = {{"x", "float [N, C, H, W]"}},
-      .attrs = {{"output", std::vector<int64_t>{}, "output size: one number, or height and width",
-                 true},
-                {"mode", std::string("nearest"), "nearest or bilinear"}},
+      .attrs = resize_attrs({{"output", std::vector<int64_t>{},
+                              "output size: one number, or height and width", true}}),
       .outputs = {{"y", "[N, C, OH, OW]"}},
       .infer =
           [](const InferCtx& c) {
@@ -94,15 +75,18 @@ OpDef resize2d_op() {
           },
       .grad = GradFn([](const GradCtx& c) {
         return record(*c.op().graph(), "resize2d_grad", {c.dout(0)},
-                      {{"input", c.in(0).type()}, {"mode", c.attr<std::string>("mode")}},
+                      {{"input", c.in(0).type()},
+                       {"mode", c.attr<std::string>("mode")},
+                       {"align_corners", c.attr<bool>("align_corners")}},
                       c.op().loc);
       }),
       .effects = Pure{},
       .amp = {Amp::kFollow},
       .cost =
           [](const CostCtx& c) {
-            const bool linear = c.attrs.get<std::string>("mode") == "bilinear";
-            return Cost{.flops = c.numel_out() * (linear ? 14 : 1)};
+            const Resize2d r = resize_of(c.attrs, c.in[0].shape, c.out[0].shape);
+            const auto reads = static_cast<double>(r.y.taps() * r.x.taps());
+            return Cost{.flops = c.numel_out() * (reads == 1 ? 1 : 4 * reads)};
           },
       .in_place = {},
       .lower = Map{resize_body},

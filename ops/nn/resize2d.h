@@ -4,38 +4,54 @@
 
 namespace fluid {
 
-/// Resizing of one axis from `in` to `out` elements, as in torch.nn.functional.interpolate with
-/// mode "nearest" or "bilinear" without align_corners. Nearest: output i reads element floor(i * in
-/// / out). Linear: output i interpolates at source coordinate (i + 1/2) * in / out - 1/2, clamped
-/// to [0, in - 1]. Source coordinates are computed in exact integer arithmetic.
+/// Resizing of one axis from `in` to `out` elements, as in torch.nn.functional.interpolate. Output
+/// i has source coordinate (i + 1/2) * in / out - 1/2, or with `align_corners` i * (in - 1) / (out
+/// - 1). Source coordinates are computed in exact integer arithmetic.
+/// - nearest: output i reads element floor(i * in / out).
+/// - linear: interpolates between the two elements around the source coordinate, which is clamped
+/// to
+///   [0, in - 1].
+/// - cubic: interpolates between four elements by the kernel of Keys, 1981, with coefficient -0.75.
+///   The first and the last element repeat beyond the borders.
 struct ResizeAxis {
+  enum class Mode : uint8_t { nearest, linear, cubic };
   int64_t in = 1, out = 1;
-  bool linear = false;
+  Mode mode = Mode::nearest;
+  bool align_corners = false;
 
-  Expr lower_element(const Expr& output) const;  ///< element at or below the source coordinate
-  Expr upper_element(const Expr& output) const;  ///< lower_element() + 1, at most in - 1
-  /// Interpolation weight of upper_element(output), in [0, 1).
-  Expr upper_weight(const Expr& output, DType dtype) const;
+  int64_t taps() const;  ///< elements that an output reads: 1, 2 or 4
+  /// Index of the element that tap `tap` of output `output` reads, in [0, in).
+  Expr element(const Expr& output, int64_t tap) const;
+  /// Weight of tap `tap` of output `output`.
+  Expr tap_weight(const Expr& output, int64_t tap, DType dtype) const;
 
   /// The outputs that read element e lie in [first_output(e), first_output(e) + max_outputs()).
   /// Other outputs in this range have weight 0 or are out of range.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
-  /// Interpolation weight with which output `output` reads element `element`.
+  /// Sum of the weights of the taps of output `output` that read element `element`.
   Expr weight(const Expr& output, const Expr& element, DType dtype) const;
 
  private:
-  /// Linear mode: source coordinate of output `output`, multiplied by 2 * out.
+  /// Source coordinate of output i: (i * scale + offset) / divisor.
+  struct Line {
+    int64_t scale, offset, divisor;
+  };
+  Line source() const;
+  /// Source coordinate of output `output`, multiplied by source().divisor.
   Expr source_numerator(const Expr& output) const;
+  /// Index of the element at or below the source coordinate; it may be out of range in mode cubic.
+  Expr lower_element(const Expr& output) const;
 };
 
 struct Resize2d {
   ResizeAxis y, x;
 };
 /// Returns the resizing of axes H and W from shape `input` to shape `output`, both [N, C, H, W].
-/// Attribute `mode` selects nearest or linear interpolation.
 Resize2d resize_of(const Attrs& attrs, const Shape& input, const Shape& output);
-/// Throws UserError unless attribute `mode` is "nearest" or "bilinear".
+/// Definitions of attributes `mode` and `align_corners`.
+std::vector<AttrDef> resize_attrs(std::vector<AttrDef> more);
+/// Throws UserError unless attributes `mode` and `align_corners` fit.
 void require_resize_mode(const InferCtx& c);
 
 }  // namespace fluid

@@ -8,8 +8,7 @@ OpDef resize2d_grad_op() {
       .name = "resize2d_grad",
       .doc = "Gradient of resize2d with respect to its input.",
       .inputs = {{"dy", "gradient of resize2d's result"}},
-      .attrs = {{"input", Type{}, "type of resize2d's input", true},
-                {"mode", std::string("nearest"), "mode of resize2d"}},
+      .attrs = resize_attrs({{"input", Type{}, "type of resize2d's input", true}}),
       .outputs = {{"dx", "of type `input`"}},
       .infer =
           [](const InferCtx& c) {
@@ -20,7 +19,8 @@ OpDef resize2d_grad_op() {
         const Shape& y = c.in(0).shape();
         return record(*c.op().graph(), "resize2d", {c.dout(0)},
                       {{"output", std::vector<int64_t>{y[2].size, y[3].size}},
-                       {"mode", c.attr<std::string>("mode")}},
+                       {"mode", c.attr<std::string>("mode")},
+                       {"align_corners", c.attr<bool>("align_corners")}},
                       c.op().loc);
       }),
       .effects = Pure{},
@@ -28,8 +28,8 @@ OpDef resize2d_grad_op() {
       .cost =
           [](const CostCtx& c) {
             const Resize2d r = resize_of(c.attrs, c.out[0].shape, c.in[0].shape);
-            return Cost{.flops = 3 * c.numel_out() *
-                                 static_cast<double>(r.y.max_outputs() * r.x.max_outputs())};
+            const auto outputs = static_cast<double>(r.y.max_outputs() * r.x.max_outputs());
+            return Cost{.flops = 3 * c.numel_out() * outputs * static_cast<double>(r.y.taps())};
           },
       .in_place = {},
       .lower = Reduce{Combine::sum,
@@ -43,7 +43,7 @@ OpDef resize2d_grad_op() {
                         const Expr weight = r.y.weight(oy, y, dtype) * r.x.weight(ox, x, dtype);
                         const Expr dy = c.read_or(0, {c.out_var(0), c.out_var(1), oy, ox}, 0);
                         const Expr reads =
-                            scalar::compare(ScalarOp::gt, weight, Expr::constant(dtype, 0));
+                            scalar::compare(ScalarOp::ne, weight, Expr::constant(dtype, 0));
                         return ReduceBody{{r.y.max_outputs(), r.x.max_outputs()},
                                           select_if(reads, weight * dy, 0)};
                       }},

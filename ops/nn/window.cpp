@@ -9,116 +9,95 @@ using List = std::vector<int64_t>;
 
 int64_t pick(const List& list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-void require_pair(const InferCtx& c, std::string_view name, int64_t least, bool may_be_empty) {
+void require_list(const InferCtx& c, std::string_view name, int dims, int64_t least,
+                  bool may_be_empty) {
   if (!c.attrs().has(name)) return;
   const auto& list = c.attr<List>(name);
   const std::string quoted = "attribute '" + std::string(name) + "'";
-  c.require(list.size() == 1 || list.size() == 2 || (may_be_empty && list.empty()),
-            quoted + " takes one number, or one for the height and one for the width, not " +
-                std::to_string(list.size()));
+  c.require(
+      list.size() == 1 || list.size() == static_cast<size_t>(dims) ||
+          (may_be_empty && list.empty()),
+      quoted + " takes one " + one_per_dimension(dims) + ", not " + std::to_string(list.size()));
   c.require(
       std::ranges::all_of(list, [&](int64_t n) { return n >= least && n <= kMaxWindow; }),
       quoted + " must lie between " + std::to_string(least) + " and " + std::to_string(kMaxWindow));
 }
 
+/// Returns "2 x 3".
+std::string extents_text(const List& extents) {
+  std::string text;
+  for (const int64_t n : extents) text += (text.empty() ? "" : " x ") + std::to_string(n);
+  return text;
+}
+
 }  // namespace
 
-int64_t WindowAxis::windows(int64_t in) const {
-  const int64_t room = in + before + after - effective_kernel();
-  return room < 0 ? 0 : room / stride + 1;
-}
-
-Expr WindowAxis::element(const Expr& window, const Expr& tap) const {
-  return window * static_cast<double>(stride) + tap * static_cast<double>(dilation) -
-         static_cast<double>(before);
-}
-
-Expr WindowAxis::taps_inside(const Expr& window, int64_t in) const {
-  const Expr begin = element(window, Expr::index(0));
-  return scalar::min(begin + static_cast<double>(kernel), Expr::index(in)) -
-         scalar::max(begin, Expr::index(0));
-}
-
-int64_t WindowAxis::max_covering_windows() const {
-  return dilation == 1 ? ceil_div(kernel, stride) : kernel;
-}
-
-WindowAxis::CoveringWindow WindowAxis::covering_window(const Expr& element,
-                                                       const Expr& candidate) const {
-  const Expr position = element + static_cast<double>(before);
-  const Expr step = Expr::index(stride);
-  if (dilation == 1) {
-    const Expr window = scalar::floordiv(position, step) - candidate;
-    const Expr tap = scalar::mod(position, step) + candidate * static_cast<double>(stride);
-    const bool exact = max_covering_windows() * stride == kernel;
-    return {window, tap, exact ? Expr() : scalar::compare(ScalarOp::lt, tap, Expr::index(kernel))};
+WindowAxes window_axes(const Attrs& attrs, const List& kernel) {
+  const auto& strides = attrs.get<List>("stride");
+  const List stride = strides.empty() ? kernel : strides;
+  const auto& padding = attrs.get<List>("padding");
+  const auto dilation = attrs.get_or<List>("dilation", {1});
+  const bool has_after = padding.size() == 2 * kernel.size();
+  WindowAxes axes;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const int64_t before = pick(padding, i);
+    const int64_t after = has_after ? padding[i + kernel.size()] : before;
+    axes.push_back({kernel[i], pick(stride, i), pick(dilation, i), before, after});
   }
-  const Expr first = position - candidate * static_cast<double>(dilation);
-  const Expr valid = stride == 1
-                         ? Expr()
-                         : scalar::compare(ScalarOp::eq, scalar::mod(first, step), Expr::index(0));
-  return {scalar::floordiv(first, step), candidate, valid};
+  return axes;
+}
+
+WindowAxes pool_windows(const Attrs& attrs, const Shape& input) {
+  const auto& given = attrs.get<List>("kernel");
+  List kernel;
+  for (size_t i = 0; i + 2 < input.size(); ++i) kernel.push_back(pick(given, i));
+  WindowAxes axes = window_axes(attrs, kernel);
+  if (!attrs.get<bool>("ceil_mode")) return axes;
+  for (size_t i = 0; i < axes.size(); ++i) axes[i].round_up(input[i + 2].size);
+  return axes;
 }
 
 Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x) {
-  const List kernel = {kernel_y, kernel_x};
-  const auto& strides = attrs.get<List>("stride");
-  const List stride = strides.empty() ? kernel : strides;
-  const auto padding = attrs.get<List>("padding");
-  const auto dilation = attrs.get_or<List>("dilation", {1});
-  auto axis = [&](size_t i) {
-    const int64_t before = pick(padding, i);
-    const int64_t after = padding.size() == 4 ? padding[i + 2] : before;
-    return WindowAxis{kernel[i], pick(stride, i), pick(dilation, i), before, after};
-  };
-  return {axis(0), axis(1)};
+  const WindowAxes axes = window_axes(attrs, {kernel_y, kernel_x});
+  return {axes[0], axes[1]};
 }
 
-Window2d window_of(const Attrs& attrs) {
-  const auto& kernel = attrs.get<List>("kernel");
-  return window_of(attrs, pick(kernel, 0), pick(kernel, 1));
+int64_t taps_of(const WindowAxes& window) {
+  int64_t taps = 1;
+  for (const WindowAxis& axis : window) taps *= axis.kernel;
+  return taps;
 }
 
-int64_t AdaptiveAxis::max_window_size() const {
-  int64_t widest = 0;
-  for (int64_t i = 0; i < out; ++i) {
-    widest = std::max(widest, ceil_div((i + 1) * in, out) - i * in / out);
+int64_t covering_windows_of(const WindowAxes& window) {
+  int64_t windows = 1;
+  for (const WindowAxis& axis : window) windows *= axis.max_covering_windows();
+  return windows;
+}
+
+std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
+                                 size_t first) {
+  std::vector<Expr> index = {c.out_var(0), channel};
+  for (size_t i = 0; i < window.size(); ++i) {
+    index.push_back(window[i].element(c.out_var(i + 2), c.reduce_var(first + i)));
   }
-  return widest;
+  return index;
 }
 
-Expr AdaptiveAxis::begin(const Expr& window) const {
-  return scalar::floordiv(window * static_cast<double>(in), Expr::index(out));
-}
-
-Expr AdaptiveAxis::end(const Expr& window) const {
-  return scalar::floordiv(window * static_cast<double>(in) + static_cast<double>(in + out - 1),
-                          Expr::index(out));
-}
-
-Expr AdaptiveAxis::contains(const Expr& window, const Expr& i) const {
-  if (is_uniform()) return {};
-  return scalar::compare(ScalarOp::lt, begin(window) + i, end(window));
-}
-
-Adaptive2d adaptive_windows(const Shape& input, const Shape& output) {
-  return {{input[2].size, output[2].size}, {input[3].size, output[3].size}};
-}
-
-Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
-                             const std::function<Expr(const Expr&)>& map) {
-  const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0), kx = c.reduce_var(1);
-  const Expr inside = and_conditions(w.y.contains(oy, ky), w.x.contains(ox, kx));
-  const std::vector<Expr> at = {c.out_var(0), c.out_var(1), w.y.begin(oy) + ky, w.x.begin(ox) + kx};
-  const Expr x = inside ? c.read_or(0, at, otherwise) : c.read(0, at);
-  return select_if(inside, map ? map(x) : x, otherwise);
+CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, size_t first) {
+  CoveringWindows all;
+  for (size_t i = 0; i < window.size(); ++i) {
+    const auto one = window[i].covering_window(c.out_var(i + 2), c.reduce_var(first + i));
+    all.extents.emplace_back(window[i].max_covering_windows());
+    all.window.push_back(one.window);
+    all.tap.push_back(one.tap);
+    all.valid = and_conditions(all.valid, one.valid);
+  }
+  return all;
 }
 
 Type infer_adaptive(const InferCtx& c, const Type& input) {
   require_nchw(c, input);
-  require_pair(c, "output", 1, false);
+  require_list(c, "output", 2, 1, false);
   const auto& output = c.attr<List>("output");
   const Shape& x = input.shape;
   c.require(x[2].size > 0 && x[3].size > 0, "the images of " + input.str() + " hold no element");
@@ -147,40 +126,66 @@ Expr select_if(const Expr& condition, const Expr& value, double otherwise) {
   return scalar::select(condition, value, Expr::constant(value.dtype(), otherwise));
 }
 
-void require_nchw(const InferCtx& c, const Type& type) {
-  const Shape& s = type.shape;
-  c.require(is_float(type.dtype) && s.rank() == 4 &&
-                std::none_of(s.begin() + 1, s.end(), [](const Dim& d) { return d.batch; }),
-            "expects a float tensor [N, C, H, W], got " + type.str());
+std::string spatial_names(int dims, const std::string& prefix) {
+  if (dims == 1) return prefix + "L";
+  return (dims == 3 ? prefix + "D, " : "") + prefix + "H, " + prefix + "W";
 }
 
-void require_window_attrs(const InferCtx& c) {
-  require_pair(c, "kernel", 1, false);
-  require_pair(c, "stride", 1, c.attrs().has("kernel"));
-  require_pair(c, "dilation", 1, false);
+std::string one_per_dimension(int dims) {
+  if (dims == 0) return "number, or one per spatial dimension";
+  if (dims == 1) return "number";
+  if (dims == 2) return "number, or one for the height and one for the width";
+  return "number, or one each for the depth, the height and the width";
+}
+
+std::string accepted_padding(int dims) {
+  if (dims == 0) return "one number, one per spatial dimension, or all before, then all after";
+  if (dims == 1) return "one number or two (before, after)";
+  if (dims == 2) return "one number, two (height, width) or four (top, left, bottom, right)";
+  return "one number, three (depth, height, width) or six (all before, then all after)";
+}
+
+void require_images(const InferCtx& c, const Type& type, int dims) {
+  const Shape& s = type.shape;
+  c.require(is_float(type.dtype) && s.size() == static_cast<size_t>(dims) + 2 &&
+                std::none_of(s.begin() + 1, s.end(), [](const Dim& d) { return d.batch; }),
+            "expects a float tensor [N, C, " + spatial_names(dims) + "], got " + type.str());
+}
+
+void require_nchw(const InferCtx& c, const Type& type) { require_images(c, type, 2); }
+
+void require_window_attrs(const InferCtx& c, int dims) {
+  require_list(c, "kernel", dims, 1, false);
+  require_list(c, "stride", dims, 1, c.attrs().has("kernel"));
+  require_list(c, "dilation", dims, 1, false);
   const auto& padding = c.attr<List>("padding");
-  c.require(padding.size() == 1 || padding.size() == 2 || padding.size() == 4,
-            "attribute 'padding' takes one number, two (height, width) or four (top, left, bottom, "
-            "right), not " +
-                std::to_string(padding.size()));
+  const auto size = static_cast<int>(padding.size());
+  c.require(
+      size == 1 || size == dims || size == 2 * dims,
+      "attribute 'padding' takes " + accepted_padding(dims) + ", not " + std::to_string(size));
   c.require(std::ranges::all_of(padding, [](int64_t n) { return n >= 0 && n <= kMaxWindow; }),
             "attribute 'padding' must lie between 0 and " + std::to_string(kMaxWindow));
 }
 
-Shape window_output_shape(const InferCtx& c, const Shape& in, const Window2d& w, Dim channels) {
-  const int64_t height = w.y.windows(in[2].size), width = w.x.windows(in[3].size);
-  c.require(height > 0 && width > 0,
-            "a window that reaches over " + std::to_string(w.y.effective_kernel()) + " x " +
-                std::to_string(w.x.effective_kernel()) +
-                " elements does not fit into the padded input " + in.str());
-  return {in[0], channels, height, width};
+Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels) {
+  Shape out = {in[0], channels};
+  List reach;
+  bool fits = true;
+  for (size_t i = 0; i < w.size(); ++i) {
+    out.push_back(w[i].windows(in[i + 2].size));
+    reach.push_back(w[i].effective_kernel());
+    fits = fits && out.back().size > 0;
+  }
+  c.require(fits, "a window that reaches over " + extents_text(reach) +
+                      " elements does not fit into the padded input " + in.str());
+  return out;
 }
 
-void require_padding_below_window(const InferCtx& c, const Window2d& w) {
-  auto fits = [](const WindowAxis& a) {
+void require_padding_below_window(const InferCtx& c, const WindowAxes& w) {
+  const auto fits = [](const WindowAxis& a) {
     return std::max(a.before, a.after) < a.effective_kernel();
   };
-  c.require(fits(w.y) && fits(w.x),
+  c.require(std::ranges::all_of(w, fits),
             "the padding must be smaller than the window, or some windows hold no element");
 }
 

@@ -15,18 +15,23 @@ inline constexpr int64_t kMaxWindow = 1 << 15;
 struct WindowAxis {
   int64_t kernel = 1, stride = 1, dilation = 1;
   int64_t before = 0, after = 0;  ///< padding before the first and after the last element
+  int64_t excess = 0;  ///< elements beyond the padding that the last window of ceil_mode covers
 
   int64_t effective_kernel() const { return dilation * (kernel - 1) + 1; }
   /// Number of windows along an axis of `in` elements plus padding; 0 if the axis is shorter than a
   /// window.
   int64_t windows(int64_t in) const;
+  /// Adds the last window of PyTorch's ceil_mode, which extends beyond the padding but begins
+  /// before its end: sets `excess`.
+  void round_up(int64_t in);
   /// Returns the index of the element that tap `tap` of window `window` reads. The index may lie in
   /// the padding.
   Expr element(const Expr& window, const Expr& tap) const;
 
-  /// Returns the number of taps of window `window` that lie inside the `in` elements. Requires
-  /// dilation 1.
+  /// Returns the number of taps of window `window` that lie inside the `in` elements, at least 1.
   Expr taps_inside(const Expr& window, int64_t in) const;
+  /// Like taps_inside(), but also counts the taps in the padding. `excess` does not count.
+  Expr taps_in_padded(const Expr& window, int64_t in) const;
 
   /// A window that may contain a given element. Each element has max_covering_windows() candidates.
   struct CoveringWindow {
@@ -36,18 +41,44 @@ struct WindowAxis {
   };
   int64_t max_covering_windows() const;
   CoveringWindow covering_window(const Expr& element, const Expr& candidate) const;
+
+ private:
+  Expr taps_between(const Expr& window, int64_t low, int64_t high) const;
 };
+
+/// The windows of an op with D spatial dimensions: one axis per dimension, outermost first.
+using WindowAxes = std::vector<WindowAxis>;
+
+/// Builds the window of a pooling or convolution from attributes `stride`, `padding` (1, D or 2 D
+/// values: all before, then all after) and, if present, `dilation`. `kernel` has D values. An empty
+/// `stride` means the kernel size.
+WindowAxes window_axes(const Attrs& attrs, const std::vector<int64_t>& kernel);
+/// The window of a pooling of `input` [N, C, ...]: like window_axes(), with the kernel size from
+/// attribute `kernel`. Attribute `ceil_mode` rounds the number of windows up.
+WindowAxes pool_windows(const Attrs& attrs, const Shape& input);
 
 struct Window2d {
   WindowAxis y, x;
 };
-
-/// Builds the window of a pooling or convolution from attributes `stride`, `padding` (1, 2 or 4
-/// values: top, left, bottom, right) and, if present, `dilation`. An empty `stride` means the
-/// kernel size.
+/// window_axes() of two dimensions.
 Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x);
-/// Like the function above, with the kernel size from attribute `kernel`.
-Window2d window_of(const Attrs& attrs);
+
+/// Number of taps of a window.
+int64_t taps_of(const WindowAxes& window);
+/// Upper bound of the number of windows that contain one element.
+int64_t covering_windows_of(const WindowAxes& window);
+/// Returns the index in [N, C, ...] of the element of channel `channel` that a tap of the result
+/// element's window reads. The reduction variables from `first` on are the tap.
+std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
+                                 size_t first = 0);
+/// A window that may contain the result element. The reduction variables from `first` on number the
+/// candidates.
+struct CoveringWindows {
+  std::vector<Dim> extents;       ///< of the reduction variables
+  std::vector<Expr> window, tap;  ///< one entry per axis
+  Expr valid;                     ///< whether the window contains the element; null: always
+};
+CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, size_t first = 0);
 
 /// Windows of adaptive pooling along one axis, as in PyTorch: `out` windows of nearly equal size
 /// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). The inverse
@@ -90,18 +121,29 @@ Expr and_conditions(const Expr& a, const Expr& b);
 /// means true.
 Expr select_if(const Expr& condition, const Expr& value, double otherwise);
 
-/// Throws UserError unless `type` is a float tensor [N, C, H, W] whose C, H and W do not depend on
-/// the batch size.
+/// Returns "L", "H, W" or "D, H, W": names of `dims` spatial dimensions. Each is preceded by
+/// `prefix`.
+std::string spatial_names(int dims, const std::string& prefix = "");
+/// Returns "number" or "number, or one each for the depth, the height and the width": what a list
+/// attribute of `dims` spatial dimensions takes; 0: of any number of them.
+std::string one_per_dimension(int dims);
+/// Returns the lengths of attribute `padding` that window_axes() takes, as text.
+std::string accepted_padding(int dims);
+
+/// Throws UserError unless `type` is a float tensor [N, C, ...] of `dims` spatial dimensions, and
+/// only N may depend on the batch size.
+void require_images(const InferCtx& c, const Type& type, int dims);
+/// require_images() of two dimensions.
 void require_nchw(const InferCtx& c, const Type& type);
 /// Throws UserError unless the attributes of a window (kernel, stride, padding, dilation) have
 /// valid lengths and values.
-void require_window_attrs(const InferCtx& c);
-/// Returns the result shape [N, channels, OH, OW] of a convolution or pooling with window `w` on an
-/// input of shape `in` [N, C, H, W].
-Shape window_output_shape(const InferCtx& c, const Shape& in, const Window2d& w, Dim channels);
+void require_window_attrs(const InferCtx& c, int dims);
+/// Returns the result shape [N, channels, ...] of a convolution or pooling with window `w` on an
+/// input of shape `in` [N, C, ...].
+Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels);
 /// Throws UserError when the padding is as large as the window, because some windows would then lie
 /// entirely in the padding.
-void require_padding_below_window(const InferCtx& c, const Window2d& w);
+void require_padding_below_window(const InferCtx& c, const WindowAxes& w);
 /// Returns the integer dtype that stores argmax indices in a window of `size` elements.
 DType argmax_dtype(int64_t size);
 

@@ -218,22 +218,24 @@ void write_source(std::ostream& out) {
 }
 
 std::string lower_text(const Lower& lower) {
-  static constexpr std::array<std::string_view, 10> kNames = {"map",
-                                                              "reduction",
-                                                              "kernel of its own",
-                                                              "expands into other ops",
-                                                              "alias of its operand",
-                                                              "source",
-                                                              "store",
-                                                              "directive to the passes",
-                                                              "composite",
-                                                              "collective"};
+  static constexpr std::array<std::string_view, std::variant_size_v<Lower>> kNames = {
+      "map",
+      "reduction",
+      "kernel of its own",
+      "expands into other ops",
+      "alias of its operand",
+      "source",
+      "store",
+      "directive to the passes",
+      "gradients of operand 0",
+      "composite",
+      "collective"};
   return std::string(kNames.at(lower.index()));
 }
 
 std::string effects_text(const Effects& effects) {
-  static constexpr std::array<std::string_view, 5> kNames = {"pure", "random", "updates variables",
-                                                             "collective", "metric (sum, weight)"};
+  static constexpr std::array<std::string_view, std::variant_size_v<Effects>> kNames = {
+      "pure", "random", "updates variables", "collective", "metric (sum, weight)"};
   return std::string(kNames.at(effects.index()));
 }
 

@@ -7,7 +7,7 @@
 #include "executor/gpu_libraries/gpu_library_call.h"
 #include "frontend/program.h"
 #include "ops/functions.h"
-#include "ops/nn/conv2d.h"
+#include "ops/nn/conv.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "passes/layouts.h"
@@ -127,7 +127,7 @@ class Convolved {
     heads_[0] = laid_out(conv2d(x, w, attrs));
     const Value dy = laid_out(data("dy", heads_[0].shape(), layer.dtype));
     const auto made = [&](const char* name, const Values& operands, const char* attr, Value like) {
-      Attrs all = conv2d_attrs_of(heads_[0].op()->attrs);
+      Attrs all = conv_attrs_of(heads_[0].op()->attrs);
       all.set(attr, Type{layer.dtype, like.shape(), {}});
       return record(*x.op()->graph(), name, operands, all, Loc())[0];
     };

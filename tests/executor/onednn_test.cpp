@@ -9,6 +9,7 @@
 #include "executor/host/parallel.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
+#include "passes/layouts.h"
 #include "tests/support/library_program.h"
 
 namespace fluid::onednn_test {
@@ -77,6 +78,19 @@ TEST(Onednn, Conv2dInGroups) {
   EXPECT_GE(run_candidates(p), 1u);
 }
 
+/// oneDNN's depthwise kernels take filters in blocks of channels, and images with channels last.
+TEST(Onednn, DepthwiseConv2d) {
+  for (const bool last : {false, true}) {
+    LibraryProgram p;
+    Value x = p.feed({2, 32, 7, 5});
+    if (last) x.op()->results[0].type.layout = channels_last();
+    const Value y = conv2d(x, p.feed({32, 1, 3, 3}), {.padding = 1, .groups = 32});
+    if (last) y.op()->results[0].type.layout = channels_last();
+    p.then(y);
+    EXPECT_GE(run_candidates(p), 1u);
+  }
+}
+
 TEST(Onednn, Conv2dGradients) {
   const Type input = {f32, {2, 16, 9, 9}, {}}, filter = {f32, {32, 16, 3, 3}, {}};
   LibraryProgram for_input;
@@ -93,6 +107,7 @@ std::vector<ConvolutionCase> cases() {
   std::vector<ConvolutionCase> all = testing::convolution_cases();
   all.push_back({{1, 16, 7, 7}, {32, 16, 3, 3}, {.stride = {1, 2}, .padding = {0, 1, 2, 0}}});
   all.push_back({{1, 32, 7, 7}, {32, 16, 3, 3}, {.stride = 2, .groups = 2}});
+  all.push_back({{2, 32, 7, 5}, {32, 1, 3, 3}, {.padding = {1, 0, 0, 1}, .groups = 32}});
   return all;
 }
 

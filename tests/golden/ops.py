@@ -59,6 +59,32 @@ def convolutions():
     yield conv([2, 4, 5, 5], [6, 2, 3, 3], padding=(1, 1), groups=2)
     yield conv([1, 3, 4, 4], [3, 1, 3, 3], stride=(2, 2), padding=(1, 1), groups=3)
     yield conv([3, 5, 1, 1], [2, 5, 1, 1])
+    functions = {1: (F.conv1d, F.conv_transpose1d), 2: (F.conv2d, F.conv_transpose2d),
+                 3: (F.conv3d, F.conv_transpose3d)}
+    for x, w, attrs in (([2, 3, 7], [4, 3, 3], {}),
+                        ([1, 4, 9], [6, 2, 2], {"stride": [2], "padding": [1], "dilation": [3],
+                                                "groups": 2}),
+                        ([1, 2, 3, 2, 4], [2, 2, 2, 1, 3], {}),
+                        ([1, 4, 3, 5, 4], [2, 2, 2, 3, 2], {"stride": [1, 2, 3], "groups": 2,
+                                                            "padding": [1, 0, 2],
+                                                            "dilation": [2, 1, 1]})):
+        dims = len(x) - 2
+        yield case(f"conv{dims}d", [x, w], attrs,
+                   lambda a, b: functions[dims][0](a, b, **attrs))
+    for x, w, attrs in (([2, 3, 5], [3, 2, 3], {}),
+                        ([1, 2, 4], [2, 2, 2], {"stride": [1], "output_padding": [2],
+                                                "dilation": [3], "padding": [1]}),
+                        ([2, 2, 3, 4], [2, 3, 3, 2], {"stride": [2, 3], "padding": [1, 0],
+                                                      "output_padding": [1, 2]}),
+                        ([1, 4, 3, 2], [4, 1, 2, 3], {"groups": 2, "stride": [1, 2],
+                                                      "output_padding": [2, 1],
+                                                      "dilation": [3, 2]}),
+                        ([1, 2, 2, 1, 3], [2, 1, 1, 2, 2], {"stride": [2, 1, 2],
+                                                            "padding": [0, 0, 1],
+                                                            "output_padding": [1, 0, 1]})):
+        dims = len(x) - 2
+        yield case(f"conv{dims}d_transpose", [x, w], attrs,
+                   lambda a, b: functions[dims][1](a, b, **attrs))
 
 
 def pools():
@@ -81,6 +107,33 @@ def pools():
     yield average([1, 2, 7, 8], (3, 3), (2, 2), (1, 1))
     yield average([1, 2, 7, 8], (3, 3), (2, 2), (1, 1), include=False)
     yield average([1, 2, 8, 8], (2, 3), (3, 1), (1, 0), include=False)
+    functions = {1: (F.max_pool1d, F.avg_pool1d, F.lp_pool1d),
+                 2: (F.max_pool2d, F.avg_pool2d, F.lp_pool2d),
+                 3: (F.max_pool3d, F.avg_pool3d, F.lp_pool3d)}
+    for shape, kernel, stride, padding in (([2, 2, 7], [2], [2], [0]), ([1, 2, 9], [3], [2], [1]),
+                                           ([1, 2, 6, 5], [3, 2], [2, 3], [1, 0]),
+                                           ([1, 1, 2, 4], [3, 3], [3, 2], [1, 1]),
+                                           ([1, 2, 3, 2, 4], [2, 1, 2], [2, 1, 1], [1, 0, 0])):
+        window = {"kernel": kernel, "stride": stride, "padding": padding}
+        dims = len(kernel)
+        for ceil in (False, True):
+            yield case(f"max_pool{dims}d", [shape], {**window, "ceil_mode": ceil},
+                       lambda a: functions[dims][0](a, kernel, stride, padding, 1, ceil))
+            for include in (False, True):
+                attrs = {**window, "ceil_mode": ceil, "count_include_pad": include}
+                yield case(f"avg_pool{dims}d", [shape], attrs,
+                           lambda a: functions[dims][1](a, kernel, stride, padding, ceil, include))
+        dilated = {**window, "dilation": [2] * dims, "padding": [1] * dims, "ceil_mode": True}
+        if min(shape[2:]) > 2:
+            yield case(f"max_pool{dims}d", [shape], {**dilated, "kernel": [2] * dims},
+                       lambda a: functions[dims][0](a, 2, stride, 1, 2, True))
+        for p in (2.0, 4.0):
+            if min(shape[2:]) >= max(kernel):
+                yield case("lp_pool", [shape], {"kernel": kernel, "stride": stride, "p": p},
+                           lambda a: functions[dims][2](a, p, kernel if dims > 1 else kernel[0],
+                                                     stride))
+    yield case("avg_pool2d", [[1, 1, 4, 5]], {"kernel": [2], "divisor_override": 3},
+               lambda a: F.avg_pool2d(a, 2, divisor_override=3))
     for levels in (1009, 3):
         for shape, out in (([2, 3, 5, 5], [1, 1]), ([1, 2, 7, 8], [3, 5]), ([1, 2, 6, 8], [3, 2]),
                            ([1, 1, 3, 4], [5, 7])):
@@ -95,9 +148,12 @@ def pools():
 def resizes():
     for shape, out in (([2, 2, 4, 4], [8, 8]), ([1, 2, 5, 7], [7, 3]), ([1, 1, 3, 2], [11, 13]),
                        ([1, 2, 6, 8], [3, 2]), ([1, 1, 7, 6], [1, 1]), ([1, 1, 1, 1], [3, 2])):
-        for mode in ("nearest", "bilinear"):
+        for mode in ("nearest", "bilinear", "bicubic"):
             yield case("resize2d", [shape], {"output": out, "mode": mode},
                        lambda a: F.interpolate(a, out, mode=mode))
+        for mode in ("bilinear", "bicubic"):
+            yield case("resize2d", [shape], {"output": out, "mode": mode, "align_corners": True},
+                       lambda a: F.interpolate(a, out, mode=mode, align_corners=True))
 
 
 def norms():

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/nn/global_pool.h"
 #include "ops/operators.h"
 #include "tests/support/facts.h"
 
@@ -147,6 +148,20 @@ TEST_F(Record, PoolsWholePlanes) {
   const Value x = feed("x", {f32, {kBatch, 5, 7, 9}, {}});
   EXPECT_EQ(global_avg_pool2d(x).type().str(), "f32[?, 5, 1, 1]");
   EXPECT_EQ(global_max_pool2d(x).type().str(), "f32[?, 5, 1, 1]");
+}
+
+TEST_F(Record, PoolsAllSpatialDimensions) {
+  const Value x = feed("x", {f32, {kBatch, 5, 7}, {}});
+  const Value volume = feed("volume", {f32, {kBatch, 5, 7, 9, 2}, {}});
+  EXPECT_EQ(global_avg_pool(x).type().str(), "f32[?, 5, 1]");
+  EXPECT_EQ(global_max_pool(volume).type().str(), "f32[?, 5, 1, 1, 1]");
+  EXPECT_EQ(global_lp_pool(volume, 3).type().str(), "f32[?, 5, 1, 1, 1]");
+  EXPECT_TRUE(states(error_of([&] { global_avg_pool(Value()); }),
+                     "global_avg_pool: the input is an empty value"));
+  const Value flat = feed("flat", {f32, {kBatch, 5}, {}});
+  EXPECT_TRUE(
+      states(error_of([&] { global_lp_pool(flat); }),
+             "global_lp_pool: the input is f32[?, 5], not [N, C, ...] with spatial dimensions"));
 }
 
 TEST_F(Record, RejectsVariablesThatCannotStart) {

@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/onnx_windows.h"
+
 namespace fluid::testing {
 namespace {
 
@@ -149,46 +151,6 @@ List list_of(const Tensor& t) {
 
 Attrs to_shape(const Tensor& x, const List& shape) {
   return {{"to", Type{x.dtype(), Shape(shape.begin(), shape.end()), {}}}};
-}
-
-/// Whether it is a plain window over [N, C, H, W].
-bool is_window(const Json& attrs, const Tensor& x) {
-  return x.shape().size() == 4 && attrs.value("auto_pad", "NOTSET") == "NOTSET" &&
-         attrs.value("ceil_mode", 0) == 0 && attrs.value("storage_order", 0) == 0;
-}
-
-Attrs window_of(const Json& attrs) {
-  return {{"stride", attrs.value("strides", List{1})}, {"padding", attrs.value("pads", List{0})}};
-}
-
-Use conv(const Json& given, const std::vector<Tensor>& in) {
-  if (!is_window(given, in[0])) return std::nullopt;
-  OnnxUse use{"conv2d", {in[0], in[1]}, window_of(given), {}};
-  use.attrs.set("dilation", given.value("dilations", List{1}));
-  use.attrs.set("groups", given.value("group", int64_t{1}));
-  if (in.size() > 2) use.bias = in[2];
-  return use;
-}
-
-Use max_pool(const Json& given, const std::vector<Tensor>& in) {
-  if (!is_window(given, in[0]) || !is_float(in[0].dtype())) return std::nullopt;
-  OnnxUse use{"max_pool2d", in, window_of(given), {}};
-  use.attrs.set("kernel", given.at("kernel_shape").get<List>());
-  use.attrs.set("dilation", given.value("dilations", List{1}));
-  return use;
-}
-
-Use average_pool(const Json& given, const std::vector<Tensor>& in) {
-  if (!is_window(given, in[0]) || given.contains("dilations")) return std::nullopt;
-  OnnxUse use{"avg_pool2d", in, window_of(given), {}};
-  use.attrs.set("kernel", given.at("kernel_shape").get<List>());
-  use.attrs.set("count_include_pad", given.value("count_include_pad", 0) != 0);
-  return use;
-}
-
-Use global_pool(const std::string& op, const std::vector<Tensor>& in) {
-  if (in[0].shape().size() != 4) return std::nullopt;
-  return OnnxUse{op, in, {{"output", List{1}}}, {}};
 }
 
 bool is_given(const std::vector<Tensor>& in, size_t i) {
@@ -394,9 +356,13 @@ Use lp_normalization(const Json& given, const std::vector<Tensor>& in) {
 using Translate = std::function<Use(const Json& attrs, const std::vector<Tensor>& inputs)>;
 
 const std::map<std::string, Translate> kTranslations = {
-    {"Conv", conv},
+    {"Conv", convolution},
+    {"ConvTranspose", transposed_convolution},
     {"MaxPool", max_pool},
     {"AveragePool", average_pool},
+    {"LpPool", lp_pool},
+    {"Resize", resize},
+    {"Upsample", upsample},
     {"GlobalMaxPool",
      [](const Json&, const auto& in) { return global_pool("adaptive_max_pool2d", in); }},
     {"GlobalAveragePool",

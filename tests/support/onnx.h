@@ -21,8 +21,7 @@ struct OnnxUse {
 };
 
 /// An input that the node leaves out is an empty tensor. Absent when no op of ours does what the
-/// node asks for (no broadcasting of old, no window that is not two-dimensional, no padding that
-/// follows from the result, ...).
+/// node asks for (no broadcasting of old, no resizing by roi, ...).
 std::optional<OnnxUse> use_of(const nlohmann::json& node, const std::vector<Tensor>& inputs);
 
 }  // namespace fluid::testing

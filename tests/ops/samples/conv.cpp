@@ -1,4 +1,5 @@
-// conv2d and its gradients against plain loops that scatter every product.
+// Convolutions of 1 to 3 spatial dimensions and their gradients against plain loops that scatter
+// every product.
 
 #include "tests/support/op_harness.h"
 #include "tests/support/windows.h"
@@ -20,7 +21,16 @@ Attrs moves(Extents stride, Extents padding = {0}, Extents dilation = {1}, int64
           {"groups", groups}};
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases_1d() {
+  return {{{2, 3, 7}, {4, 3, 3}, {}},
+          {{1, 1, 1}, {1, 1, 1}, {}},
+          {{1, 2, 9}, {3, 2, 2}, moves({2}, {2, 1}, {3})},
+          {{1, 4, 5}, {6, 2, 3}, moves({1}, {1}, {1}, 2)},
+          {{0, 2, 3}, {2, 2, 2}, {}},
+          {{3, 2, 5}, {2, 2, 3}, moves({2}, {1}), true}};
+}
+
+std::vector<Case> cases_2d() {
   return {{{2, 3, 5, 4}, {4, 3, 3, 2}, {}},
           {{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
           {{1, 2, 7, 5}, {3, 2, 5, 3}, moves({1}, {2, 1})},
@@ -38,24 +48,48 @@ std::vector<Case> cases() {
           {{0, 1, 3, 3}, {2, 1, 2, 2}, {}, true}};
 }
 
+std::vector<Case> cases_3d() {
+  return {{{1, 2, 3, 2, 4}, {2, 2, 2, 1, 3}, {}},
+          {{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, {}},
+          {{1, 1, 3, 5, 2}, {2, 1, 2, 3, 2}, moves({1, 2, 3}, {1, 0, 0, 0, 2, 1})},
+          {{1, 1, 3, 4, 5}, {1, 1, 2, 2, 2}, moves({2, 1, 1}, {1, 1, 0}, {1, 3, 2})},
+          {{1, 4, 2, 1, 2}, {2, 2, 2, 1, 1}, moves({1}, {1, 0, 0}, {1}, 2)},
+          {{0, 1, 2, 2, 2}, {1, 1, 2, 2, 2}, {}},
+          {{2, 1, 2, 3, 2}, {2, 1, 2, 2, 1}, moves({1}, {0, 1, 0}), true}};
+}
+
+std::vector<Case> cases(int dims) {
+  if (dims == 1) return cases_1d();
+  return dims == 2 ? cases_2d() : cases_3d();
+}
+
+std::string conv_of(int dims) { return "conv" + std::to_string(dims) + "d"; }
+
+Windows windows_of_case(const Case& c) {
+  return windows_of(c.attrs, c.w.size() - 2, image_of(c.w));
+}
+
 Extents result_of(const Case& c) {
-  const Windows w = windows_of(c.attrs, {c.w[2], c.w[3]});
-  return {c.x[0], c.w[0], w.count(0, c.x[2]), w.count(1, c.x[3])};
+  Extents y = windows_of_case(c).counts(image_of(c.x));
+  y.insert(y.begin(), {c.x[0], c.w[0]});
+  return y;
 }
 
 /// Calls visit(position in x, in w, in y) for every product of the convolution.
 template <class F>
 void for_each_product(const Case& c, F visit) {
-  const Extents y = result_of(c);
+  const Extents image = image_of(c.x);
   const int64_t groups = c.attrs.get_or<int64_t>("groups", 1);
+  const int64_t in = numel_of(image), out = numel_of(image_of(result_of(c)));
+  const int64_t taps = numel_of(image_of(c.w));
   for (int64_t n = 0; n < c.x[0]; ++n) {
     for (int64_t o = 0; o < c.w[0]; ++o) {
       for (int64_t i = 0; i < c.w[1]; ++i) {
         const int64_t channel = o / (c.w[0] / groups) * c.w[1] + i;
-        for_each_tap(windows_of(c.attrs, {c.w[2], c.w[3]}), c.x[2], c.x[3], [&](const Tap& t) {
+        for_each_tap(windows_of_case(c), image, [&](const Tap& t) {
           if (!t.inside) return;
-          visit(offset4(c.x, n, channel, t.y, t.x), offset4(c.w, o, i, t.tap_y, t.tap_x),
-                offset4(y, n, o, t.window_y, t.window_x));
+          visit((n * c.x[1] + channel) * in + t.element, (o * c.w[1] + i) * taps + t.tap,
+                (n * c.w[0] + o) * out + t.window);
         });
       }
     }
@@ -74,10 +108,10 @@ Extents shape_of(const Type& type, int64_t batch) {
   return shape;
 }
 
-OpTest conv2d_test() {
+OpTest conv_test(int dims) {
   OpTest t;
-  t.op = "conv2d";
-  for (const Case& c : cases()) {
+  t.op = conv_of(dims);
+  for (const Case& c : cases(dims)) {
     const std::vector<int> batch = c.batch ? std::vector{0} : std::vector<int>{};
     t.samples.push_back({{random_tensor(c.x), random_tensor(c.w, -2, 2, 1)}, c.attrs, batch});
   }
@@ -89,6 +123,30 @@ OpTest conv2d_test() {
     return std::vector{y};
   };
   t.slack = 8;
+  return t;
+}
+
+OpTest conv1d_test() {
+  OpTest t = conv_test(1);
+  const Type x = {f32, {1, 2, 5}, {}}, w = {f32, {2, 2, 3}, {}};
+  t.bad = {
+      {{{f32, {2, 5}, {}}, w}, {}, "conv1d: expects a float tensor [N, C, L], got f32[2, 5]"},
+      {{x, {f32, {2, 2, 3, 1}, {}}},
+       {},
+       "conv1d: expects a filter [O, C / groups, KL] of the input's dtype, got f32[2, 2, 3, 1]"},
+      {{x, w}, moves({1, 1}), "conv1d: attribute 'stride' takes one number, not 2"},
+      {{x, w},
+       moves({1}, {0, 1, 2}),
+       "conv1d: attribute 'padding' takes one number or two (before, after), not 3"},
+      {{x, w},
+       moves({1}, {0}, {3}),
+       "conv1d: a window that reaches over 7 elements does not fit into the padded input [1, 2, "
+       "5]"}};
+  return t;
+}
+
+OpTest conv2d_test() {
+  OpTest t = conv_test(2);
   const Type x = {f32, {1, 2, 5, 5}, {}}, w = {f32, {2, 2, 3, 3}, {}};
   const std::string huge = std::to_string((1 << 15) + 1);
   t.bad = {
@@ -138,10 +196,32 @@ OpTest conv2d_test() {
   return t;
 }
 
-OpTest conv2d_grad_input_test() {
+OpTest conv3d_test() {
+  OpTest t = conv_test(3);
+  const Type x = {f32, {1, 2, 5, 5, 5}, {}}, w = {f32, {2, 2, 3, 3, 3}, {}};
+  t.bad = {
+      {{{f32, {1, 2, 5, 5}, {}}, w},
+       {},
+       "conv3d: expects a float tensor [N, C, D, H, W], got f32[1, 2, 5, 5]"},
+      {{x, {f32, {2, 2, 3, 3}, {}}},
+       {},
+       "conv3d: expects a filter [O, C / groups, KD, KH, KW] of the input's dtype, got f32[2, 2, "
+       "3, 3]"},
+      {{x, w},
+       moves({1, 1}),
+       "conv3d: attribute 'stride' takes one number, or one each for the depth, the height and the "
+       "width, not 2"},
+      {{x, w},
+       moves({1}, {0, 1}),
+       "conv3d: attribute 'padding' takes one number, three (depth, height, width) or six (all "
+       "before, then all after), not 2"}};
+  return t;
+}
+
+OpTest conv_grad_input_test(int dims) {
   OpTest t;
-  t.op = "conv2d_grad_input";
-  for (const Case& c : cases()) {
+  t.op = conv_of(dims) + "_grad_input";
+  for (const Case& c : cases(dims)) {
     const std::vector<int> batch = c.batch ? std::vector{0} : std::vector<int>{};
     Attrs attrs = c.attrs;
     attrs.set("input", type_of(c.x, c.batch));
@@ -156,16 +236,17 @@ OpTest conv2d_grad_input_test() {
     return std::vector{dx};
   };
   t.slack = 8;
+  if (dims != 2) return t;
   t.bad = {{{{f32, {1, 2, 5, 5}, {}}, {f32, {2, 2, 3, 3}, {}}},
             {{"input", Type{f32, {1, 2, 5, 5}, {}}}},
             "conv2d_grad_input: expects a gradient f32[1, 2, 3, 3], got f32[1, 2, 5, 5]"}};
   return t;
 }
 
-OpTest conv2d_grad_filter_test() {
+OpTest conv_grad_filter_test(int dims) {
   OpTest t;
-  t.op = "conv2d_grad_filter";
-  for (const Case& c : cases()) {
+  t.op = conv_of(dims) + "_grad_filter";
+  for (const Case& c : cases(dims)) {
     const std::vector<int> batch = c.batch ? std::vector{0, 0} : std::vector<int>{};
     Attrs attrs = c.attrs;
     attrs.set("filter", type_of(c.w, false));
@@ -180,15 +261,20 @@ OpTest conv2d_grad_filter_test() {
     return std::vector{dw};
   };
   t.slack = 8;
+  if (dims != 2) return t;
   t.bad = {{{{f32, {1, 2, 5, 5}, {}}, {f32, {2, 2, 3, 3}, {}}},
             {{"filter", Type{f32, {2, 2, 3, 3}, {}}}},
             "conv2d_grad_filter: expects a gradient f32[1, 2, 3, 3], got f32[2, 2, 3, 3]"}};
   return t;
 }
 
+const AddOpTest kConv1d(conv1d_test());
 const AddOpTest kConv2d(conv2d_test());
-const AddOpTest kConv2dGradInput(conv2d_grad_input_test());
-const AddOpTest kConv2dGradFilter(conv2d_grad_filter_test());
+const AddOpTest kConv2dGradInput(conv_grad_input_test(2));
+const AddOpTest kConv2dGradFilter(conv_grad_filter_test(2));
+const AddOpTest kConv3d(conv3d_test());
+const AddOpTest kConv3dGradInput(conv_grad_input_test(3));
+const AddOpTest kConv3dGradFilter(conv_grad_filter_test(3));
 
 }  // namespace
 }  // namespace fluid::testing::conv_samples

@@ -8,24 +8,16 @@
 namespace fluid::testing::pool_samples {
 namespace {
 
-/// A pool as lists: the elements of each window of one image, by their place in the window.
-struct Element {
-  int64_t window, element;  ///< row-major in the result's and the input's image
-  int64_t position;         ///< in the window
-  bool inside;
-};
+/// A pool as a list of the taps of all windows of one image.
 struct Layout {
-  int64_t height, width;  ///< of the result
-  std::vector<Element> elements;
+  Extents out;  ///< spatial extents of the result
+  std::vector<Tap> taps;
 };
 
-Layout moving(const Attrs& attrs, int64_t height, int64_t width) {
-  const Windows w = windows_of(attrs);
-  Layout layout{w.count(0, height), w.count(1, width), {}};
-  for_each_tap(w, height, width, [&](const Tap& t) {
-    layout.elements.push_back({t.window_y * layout.width + t.window_x, t.y * width + t.x,
-                               t.tap_y * w.kernel[1] + t.tap_x, t.inside});
-  });
+Layout moving(const Attrs& attrs, const Extents& image) {
+  const Windows w = windows_of(attrs, image.size());
+  Layout layout{w.counts(image), {}};
+  for_each_tap(w, image, [&](const Tap& t) { layout.taps.push_back(t); });
   return layout;
 }
 
@@ -38,14 +30,14 @@ Layout adaptive(int64_t out_height, int64_t out_width, int64_t height, int64_t w
   for (int64_t i = 0; i < out_width; ++i) {
     widest = std::max(widest, end(i, width, out_width) - begin(i, width, out_width));
   }
-  Layout layout{out_height, out_width, {}};
+  Layout layout{{out_height, out_width}, {}};
   for (int64_t i = 0; i < out_height; ++i) {
     for (int64_t j = 0; j < out_width; ++j) {
       const int64_t top = begin(i, height, out_height), left = begin(j, width, out_width);
       for (int64_t y = top; y < end(i, height, out_height); ++y) {
         for (int64_t x = left; x < end(j, width, out_width); ++x) {
-          layout.elements.push_back(
-              {i * out_width + j, y * width + x, (y - top) * widest + x - left, true});
+          layout.taps.push_back(
+              {i * out_width + j, (y - top) * widest + x - left, y * width + x, true, true});
         }
       }
     }
@@ -55,7 +47,7 @@ Layout adaptive(int64_t out_height, int64_t out_width, int64_t height, int64_t w
 
 /// The pool of an op and the shape of its input; of a gradient: of the pool that it belongs to.
 Layout layout_of(const std::string& op, const Sample& s, const Extents& input) {
-  if (!op.starts_with("adaptive")) return moving(s.attrs, input[2], input[3]);
+  if (!op.starts_with("adaptive")) return moving(s.attrs, image_of(input));
   Extents out = s.attrs.get_or<Extents>("output", {});
   if (out.size() == 1) out.push_back(out[0]);
   if (out.empty()) out = {s.inputs[0].shape()[2], s.inputs[0].shape()[3]};
@@ -71,36 +63,43 @@ Extents input_of(const Sample& s) {
   return shape;
 }
 
-/// Calls visit(position in the result, in the input, element) for every element of every window.
+/// Calls visit(position in the result, in the input, tap) for every tap of every window.
 template <class F>
 void for_each_element(const Layout& layout, const Extents& input, F visit) {
-  const int64_t size = layout.height * layout.width, image = input[2] * input[3];
+  const int64_t size = numel_of(layout.out), image = numel_of(image_of(input));
   for (int64_t i = 0; i < input[0] * input[1]; ++i) {
-    for (const Element& e : layout.elements) visit(i * size + e.window, i * image + e.element, e);
+    for (const Tap& t : layout.taps) visit(i * size + t.window, i * image + t.element, t);
   }
+}
+
+Tensor empty_result(const Extents& input, const Layout& layout) {
+  Extents shape = layout.out;
+  shape.insert(shape.begin(), {input[0], input[1]});
+  return Tensor(f64, shape);
 }
 
 /// How many elements each window of an image is divided by.
 std::vector<double> divisors(const Sample& s, const Layout& layout) {
   const bool padding = s.attrs.get_or("count_include_pad", true);
-  std::vector<double> n(static_cast<size_t>(layout.height * layout.width));
-  for (const Element& e : layout.elements) {
-    n[static_cast<size_t>(e.window)] += padding || e.inside ? 1 : 0;
+  const auto given = static_cast<double>(s.attrs.get_or<int64_t>("divisor_override", 0));
+  std::vector<double> n(static_cast<size_t>(numel_of(layout.out)), given);
+  for (const Tap& t : layout.taps) {
+    if (given == 0) n[static_cast<size_t>(t.window)] += t.inside || (padding && t.padded) ? 1 : 0;
   }
   return n;
 }
 
-double divisor(const std::vector<double>& divisors, const Element& e) {
-  return divisors[static_cast<size_t>(e.window)];
+double divisor(const std::vector<double>& divisors, const Tap& t) {
+  return divisors[static_cast<size_t>(t.window)];
 }
 
 std::vector<Tensor> averages(const std::string& op, const Sample& s) {
   const Extents input = input_of(s);
   const Layout layout = layout_of(op, s, input);
   const std::vector<double> n = divisors(s, layout);
-  Tensor y(f64, {input[0], input[1], layout.height, layout.width});
-  for_each_element(layout, input, [&](int64_t out, int64_t in, const Element& e) {
-    if (e.inside) at(y, out) += s.inputs[0].at(in) / divisor(n, e);
+  Tensor y = empty_result(input, layout);
+  for_each_element(layout, input, [&](int64_t out, int64_t in, const Tap& t) {
+    if (t.inside) at(y, out) += s.inputs[0].at(in) / divisor(n, t);
   });
   return {y};
 }
@@ -110,8 +109,8 @@ std::vector<Tensor> average_gradients(const std::string& op, const Sample& s) {
   const Layout layout = layout_of(op, s, input);
   const std::vector<double> n = divisors(s, layout);
   Tensor dx(f64, input);
-  for_each_element(layout, input, [&](int64_t out, int64_t in, const Element& e) {
-    if (e.inside) at(dx, in) += s.inputs[0].at(out) / divisor(n, e);
+  for_each_element(layout, input, [&](int64_t out, int64_t in, const Tap& t) {
+    if (t.inside) at(dx, in) += s.inputs[0].at(out) / divisor(n, t);
   });
   return {dx};
 }
@@ -119,14 +118,14 @@ std::vector<Tensor> average_gradients(const std::string& op, const Sample& s) {
 std::vector<Tensor> maxima(const std::string& op, const Sample& s) {
   const Extents input = input_of(s);
   const Layout layout = layout_of(op, s, input);
-  Tensor y(f64, {input[0], input[1], layout.height, layout.width});
+  Tensor y = empty_result(input, layout);
   Tensor position(f64, y.shape());
   for (double& v : y.as<double>()) v = -INFINITY;
-  for_each_element(layout, input, [&](int64_t out, int64_t in, const Element& e) {
-    const double x = e.inside ? s.inputs[0].at(in) : -INFINITY;
+  for_each_element(layout, input, [&](int64_t out, int64_t in, const Tap& t) {
+    const double x = t.inside ? s.inputs[0].at(in) : -INFINITY;
     if (x > at(y, out) || (std::isnan(x) && !std::isnan(at(y, out)))) {
       at(y, out) = x;
-      at(position, out) = static_cast<double>(e.position);
+      at(position, out) = static_cast<double>(t.tap);
     }
   });
   return {y, position.cast(i64)};
@@ -135,11 +134,23 @@ std::vector<Tensor> maxima(const std::string& op, const Sample& s) {
 std::vector<Tensor> maximum_gradients(const std::string& op, const Sample& s) {
   const Extents input = input_of(s);
   Tensor dx(f64, input);
-  for_each_element(layout_of(op, s, input), input, [&](int64_t out, int64_t in, const Element& e) {
-    const bool largest = s.inputs[1].at(out) == static_cast<double>(e.position);
-    if (e.inside && largest) at(dx, in) += s.inputs[0].at(out);
+  for_each_element(layout_of(op, s, input), input, [&](int64_t out, int64_t in, const Tap& t) {
+    const bool largest = s.inputs[1].at(out) == static_cast<double>(t.tap);
+    if (t.inside && largest) at(dx, in) += s.inputs[0].at(out);
   });
   return {dx};
+}
+
+std::vector<Tensor> norms(const std::string&, const Sample& s) {
+  const Extents input = s.inputs[0].shape();
+  const Layout layout = moving(s.attrs, image_of(input));
+  const double p = s.attrs.get_or("p", 2.0);
+  Tensor y = empty_result(input, layout);
+  for_each_element(layout, input, [&](int64_t out, int64_t in, const Tap& t) {
+    if (t.inside) at(y, out) += std::pow(std::abs(s.inputs[0].at(in)), p);
+  });
+  for (double& v : y.as<double>()) v = std::pow(v, 1 / p);
+  return {y};
 }
 
 using Reference = std::vector<Tensor> (*)(const std::string&, const Sample&);
@@ -179,25 +190,85 @@ std::vector<Sample> moving_samples() {
           {{random_tensor({0, 1, 3, 4})}, window({2}), {0}}};
 }
 
+/// Adds a sample with window attributes `attrs` and attribute `name`.
+void add_window(std::vector<Sample>& samples, Extents shape, Attrs attrs, const std::string& name,
+                Attr value) {
+  samples.push_back(
+      {{random_tensor(std::move(shape))}, with(std::move(attrs), name, std::move(value)), {}});
+}
+
+/// Windows that ceil_mode adds, windows that it does not add because they begin in the padding, and
+/// a window that is larger than the padded image.
+void add_ceil_mode(std::vector<Sample>& samples) {
+  add_window(samples, {1, 1, 5, 4}, window({2}, {2}), "ceil_mode", true);
+  add_window(samples, {1, 1, 6, 5}, window({3, 2}, {2, 3}, {1}), "ceil_mode", true);
+  add_window(samples, {1, 1, 2, 2}, window({3}, {3}, {1}), "ceil_mode", true);
+  add_window(samples, {1, 1, 2, 4}, window({3}, {2}, {0, 1}), "ceil_mode", true);
+}
+
 std::vector<Sample> dilated_samples() {
   std::vector<Sample> samples = moving_samples();
-  const auto add = [&](Extents shape, Attrs attrs, Extents dilation) {
-    samples.push_back({{random_tensor(std::move(shape))},
-                       with(std::move(attrs), "dilation", std::move(dilation)),
-                       {}});
-  };
-  add({1, 2, 9, 9}, window({3, 2}, {2, 1}, {1}), {2, 3});
-  add({1, 1, 7, 5}, window({2}, {3}), {3, 1});
-  add({1, 1, 17, 18}, window({17}, {1}), {1});  // positions of more than a byte
+  add_window(samples, {1, 2, 9, 9}, window({3, 2}, {2, 1}, {1}), "dilation", Extents{2, 3});
+  add_window(samples, {1, 1, 7, 5}, window({2}, {3}), "dilation", Extents{3, 1});
+  // Positions of more than a byte.
+  add_window(samples, {1, 1, 17, 18}, window({17}, {1}), "dilation", Extents{1});
+  add_ceil_mode(samples);
+  return samples;
+}
+
+std::vector<Sample> samples_1d() {
+  std::vector<Sample> samples = {{{random_tensor({2, 2, 7})}, window({2}), {}},
+                                 {{random_tensor({1, 1, 1})}, window({1}), {}},
+                                 {{random_tensor({0, 2, 3})}, window({2}), {}},
+                                 {{random_tensor({1, 2, 8})}, window({3}, {2}, {0, 2}), {}},
+                                 {{random_tensor({3, 1, 5})}, window({3}, {1}, {1}), {0}}};
+  add_window(samples, {1, 1, 7}, window({2}, {3}), "ceil_mode", true);
+  add_window(samples, {1, 1, 7}, window({3}, {1}, {2}), "dilation", Extents{2});
+  return samples;
+}
+
+std::vector<Sample> samples_3d() {
+  std::vector<Sample> samples = {
+      {{random_tensor({1, 2, 2, 4, 3})}, window({2}), {}},
+      {{random_tensor({1, 1, 1, 1, 1})}, window({1}), {}},
+      {{random_tensor({0, 1, 2, 2, 2})}, window({2}), {}},
+      {{random_tensor({1, 1, 3, 2, 5})}, window({2, 1, 3}, {1, 2, 2}, {1, 0, 0, 0, 0, 2}), {}},
+      {{random_tensor({2, 1, 2, 3, 2})}, window({2}, {1}, {1, 0, 1}), {0}}};
+  add_window(samples, {1, 1, 3, 2, 3}, window({2}, {2}), "ceil_mode", true);
+  add_window(samples, {1, 1, 3, 1, 5}, window({2, 1, 2}, {1}), "dilation", Extents{2, 1, 3});
+  return samples;
+}
+
+/// Each of the samples also without counting the padding, and one with a given divisor.
+std::vector<Sample> uncounted(std::vector<Sample> samples) {
+  for (size_t i = 0, n = samples.size(); i < n; ++i) {
+    samples.push_back(samples[i]);
+    samples.back().attrs.set("count_include_pad", false);
+  }
+  samples.push_back(samples[0]);
+  samples.back().attrs.set("divisor_override", int64_t{3});
   return samples;
 }
 
 std::vector<Sample> uncounted_samples() {
   std::vector<Sample> samples = moving_samples();
-  for (size_t i = 0, n = samples.size(); i < n; ++i) {
-    samples.push_back(samples[i]);
-    samples.back().attrs.set("count_include_pad", false);
-  }
+  add_ceil_mode(samples);
+  add_window(samples, {1, 1, 5, 4}, window({2}, {1}, {1}), "dilation", Extents{3, 2});
+  // Windows of which no tap is an element.
+  add_window(samples, {1, 1, 1, 3}, window({2}, {1}, {1}), "dilation", Extents{2});
+  return uncounted(samples);
+}
+
+std::vector<Sample> norm_samples() {
+  std::vector<Sample> samples;
+  for (const double p : {1.0, 2.0, 3.0, 2.5}) add_window(samples, {2, 1, 5}, window({2}), "p", p);
+  add_window(samples, {1, 2, 5, 4}, window({2, 3}, {2, 1}, {1}), "p", 3.0);
+  add_window(samples, {1, 1, 2, 3, 2}, window({2}, {1}), "p", 2.0);
+  add_window(samples, {1, 1, 5, 5}, window({2}), "ceil_mode", true);
+  add_window(samples, {1, 1, 5, 5}, window({2}), "dilation", Extents{2});
+  samples.push_back({{random_tensor({0, 1, 3})}, window({2}), {}});
+  samples.push_back({{random_tensor({1, 1, 1})}, window({1}), {}});
+  samples.push_back({{random_tensor({3, 1, 3})}, window({2}), {0}});
   return samples;
 }
 
@@ -221,7 +292,7 @@ std::vector<Sample> gradient_samples(const std::string& pool, const std::vector<
     const Extents input = input_of(s);
     const Layout layout = layout_of(pool, s, input);
     Sample g;
-    g.inputs = {random_tensor({input[0], input[1], layout.height, layout.width})};
+    g.inputs = {random_tensor(empty_result(input, layout).shape())};
     Type type{f64, Shape(input.begin(), input.end()), {}};
     if (!s.batch_dims.empty()) {
       g.batch_dims = {0, 0};
@@ -231,7 +302,7 @@ std::vector<Sample> gradient_samples(const std::string& pool, const std::vector<
     g.attrs.erase("output");
     if (positions) {
       int64_t largest = 0;
-      for (const Element& e : layout.elements) largest = std::max(largest, e.position);
+      for (const Tap& t : layout.taps) largest = std::max(largest, t.tap);
       g.inputs.push_back(maxima(pool, s)[1].cast(largest < 256 ? u8 : i32));
     }
     gradients.push_back(g);
@@ -265,7 +336,9 @@ OpTest max_pool2d_test() {
        "max_pool2d: expects a float tensor [N, C, H, W], got f32[4, 4]"},
       {{x},
        {},
-       "max_pool2d: needs attribute 'kernel' (window size: one number, or height and width)"},
+       "max_pool2d: needs attribute 'kernel' (window size: one number, or one for the height and "
+       "one "
+       "for the width)"},
       {{x}, window({0}), "max_pool2d: attribute 'kernel' must lie between 1 and 32768"},
       {{x},
        window({}),
@@ -289,12 +362,10 @@ OpTest max_pool2d_grad_test() {
   const Type dy = {f32, {1, 1, 2, 2}, {}}, wide = {f32, {1, 1, 4, 4}, {}};
   t.bad = {{{wide, {u8, {1, 1, 2, 2}, {}}},
             attrs,
-            "max_pool2d_grad: the gradient f32[1, 1, 4, 4] does not fit to the input "
-            "f32[1, 1, 4, 4]"},
+            "max_pool2d_grad: expects a gradient f32[1, 1, 2, 2], got f32[1, 1, 4, 4]"},
            {{dy, {i32, {1, 1, 2, 2}, {}}},
             attrs,
-            "max_pool2d_grad: the positions i32[1, 1, 2, 2] do not fit to the input "
-            "f32[1, 1, 4, 4]"}};
+            "max_pool2d_grad: expects positions u8[1, 1, 2, 2], got i32[1, 1, 2, 2]"}};
   return t;
 }
 
@@ -341,11 +412,58 @@ OpTest adaptive_max_pool2d_grad_test() {
   return t;
 }
 
+/// Pools of 1 or 3 spatial dimensions, and their gradients.
+OpTest max_pool_test(const std::string& op, const std::vector<Sample>& samples) {
+  return pool_test(op, samples, maxima);
+}
+
+OpTest max_pool_grad_test(const std::string& op, const std::vector<Sample>& samples) {
+  return pool_test(op + "_grad", gradient_samples(op, samples, true), maximum_gradients);
+}
+
+OpTest avg_pool_grad_test(const std::string& op, const std::vector<Sample>& samples) {
+  return pool_test(op + "_grad", gradient_samples(op, uncounted(samples), false),
+                   average_gradients);
+}
+
+OpTest avg_pool2d_test() {
+  OpTest t = pool_test("avg_pool2d", uncounted_samples(), averages);
+  t.bad = {{{{f32, {1, 1, 4, 4}, {}}},
+            with(window({2}), "divisor_override", int64_t{-1}),
+            "avg_pool2d: attribute 'divisor_override' must not be negative"}};
+  return t;
+}
+
+OpTest lp_pool_test() {
+  OpTest t = pool_test("lp_pool", norm_samples(), norms);
+  const Type x = {f32, {1, 1, 4, 4}, {}};
+  t.bad = {{{{f32, {4, 4}, {}}},
+            window({2}),
+            "lp_pool: expects a float tensor [N, C, ...] of 1 to 3 spatial dimensions, got "
+            "f32[4, 4]"},
+           {{x}, with(window({2}), "p", 0.5), "lp_pool: attribute 'p' must lie between 1 and 1024"},
+           {{x},
+            {},
+            "lp_pool: needs attribute 'kernel' (window size: one number, or one per spatial "
+            "dimension)"}};
+  return t;
+}
+
 const AddOpTest kMaxPool(max_pool2d_test());
 const AddOpTest kMaxPoolTies(without_gradient(pool_test("max_pool2d", tied(dilated_samples()),
                                                         maxima)));
 const AddOpTest kMaxPoolGrad(max_pool2d_grad_test());
-const AddOpTest kAvgPool(pool_test("avg_pool2d", uncounted_samples(), averages));
+const AddOpTest kMaxPool1d(max_pool_test("max_pool1d", samples_1d()));
+const AddOpTest kMaxPool1dGrad(max_pool_grad_test("max_pool1d", samples_1d()));
+const AddOpTest kMaxPool3d(max_pool_test("max_pool3d", samples_3d()));
+const AddOpTest kMaxPool3dTies(without_gradient(max_pool_test("max_pool3d", tied(samples_3d()))));
+const AddOpTest kMaxPool3dGrad(max_pool_grad_test("max_pool3d", samples_3d()));
+const AddOpTest kAvgPool1d(pool_test("avg_pool1d", uncounted(samples_1d()), averages));
+const AddOpTest kAvgPool1dGrad(avg_pool_grad_test("avg_pool1d", samples_1d()));
+const AddOpTest kAvgPool3d(pool_test("avg_pool3d", uncounted(samples_3d()), averages));
+const AddOpTest kAvgPool3dGrad(avg_pool_grad_test("avg_pool3d", samples_3d()));
+const AddOpTest kLpPool(lp_pool_test());
+const AddOpTest kAvgPool(avg_pool2d_test());
 const AddOpTest kAvgPoolGrad(avg_pool2d_grad_test());
 const AddOpTest kAdaptiveAvg(adaptive_avg_pool2d_test());
 const AddOpTest kAdaptiveAvgGrad(adaptive_avg_pool2d_grad_test());

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "ops/nn/window.h"
+
+namespace fluid {
+
+/// Type inference of a convolution of `dims` spatial dimensions and of its gradients. Returns the
+/// type of the output. Throws UserError unless input [N, C, ...] and filter [O, C / groups, ...]
+/// have the same float dtype and matching shapes.
+Type conv_type(const InferCtx& c, const Type& input, const Type& filter, int dims);
+
+/// Throws UserError unless the spatial dimensions of `filter` have between 1 and kMaxWindow taps.
+void require_taps(const InferCtx& c, const Type& filter);
+
+/// Returns the window of a convolution with a filter of this shape.
+WindowAxes conv_window(const Attrs& attrs, const Shape& filter);
+
+/// Cost of the convolution; a multiply-add counts as two flops.
+Cost conv_cost(const Type& filter, const Type& output);
+
+/// Returns the definitions of the attributes stride, padding, dilation and groups, followed by
+/// `more`.
+std::vector<AttrDef> conv_attrs(int dims, std::vector<AttrDef> more = {});
+/// Returns the attributes in `attrs` that all convolution ops share: stride, padding, dilation and
+/// groups.
+Attrs conv_attrs_of(const Attrs& attrs);
+
+/// Grouped convolution: returns the index of the `i`-th input channel in the group of output
+/// channel `other`: other / other_size * size + i. A group has `other_size` output channels and
+/// `size` input channels. The roles of input and output channels may be exchanged.
+Expr channel_in_group(const Expr& other, int64_t other_size, const Expr& i, int64_t size,
+                      int64_t groups);
+
+/// Records a convolution of x [N, C, ...] with filter w, of 1 to 3 spatial dimensions. One of 1
+/// dimension is recorded as conv2d with height 1, because conv2d has library kernels. `attrs` holds
+/// at least the attributes of conv_attrs_of().
+Value record_conv(Value x, Value w, const Attrs& attrs, const Loc& loc);
+/// Records the gradient of record_conv() with respect to its input, whose type is `input`.
+Value record_conv_grad_input(Value dy, Value w, const Type& input, const Attrs& attrs,
+                             const Loc& loc);
+/// Records the gradient of record_conv() with respect to its filter, whose type is `filter`.
+Value record_conv_grad_filter(Value x, Value dy, const Type& filter, const Attrs& attrs,
+                              const Loc& loc);
+
+/// Definitions of the convolution of 2 or 3 spatial dimensions, named "conv2d" or "conv3d", and of
+/// its gradients. `kernels` lists the library kernels.
+OpDef conv_def(int dims, std::vector<LibraryKernel> kernels);
+OpDef conv_grad_input_def(int dims, std::vector<LibraryKernel> kernels);
+OpDef conv_grad_filter_def(int dims, std::vector<LibraryKernel> kernels);
+/// Definition of the transposed convolution of 1 to 3 spatial dimensions.
+OpDef conv_transpose_def(int dims);
+
+}  // namespace fluid

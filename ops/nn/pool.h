@@ -1,0 +1,24 @@
+#pragma once
+
+#include "ops/nn/window.h"
+
+namespace fluid {
+
+/// Returns the definitions of the attributes kernel, stride, padding, dilation and ceil_mode,
+/// followed by `more`.
+std::vector<AttrDef> pool_attrs(int dims, std::vector<AttrDef> more = {});
+
+/// Returns the type of the result of a pooling of `input` [N, C, ...]. Throws UserError when the
+/// window does not fit to the input.
+Type pool_type(const InferCtx& c, const Type& input, int dims);
+/// Type inference of the gradient of a pooling. Returns the value of attribute `input`, the type of
+/// the forward input. Throws UserError unless operand 0 is a gradient of the forward result.
+Type pool_grad_type(const InferCtx& c, int dims);
+
+/// Definitions of the average and max poolings of `dims` spatial dimensions and of their gradients.
+OpDef avg_pool_def(int dims);
+OpDef avg_pool_grad_def(int dims);
+OpDef max_pool_def(int dims);
+OpDef max_pool_grad_def(int dims);
+
+}  // namespace fluid

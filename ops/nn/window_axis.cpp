@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "ops/nn/window.h"
+
+namespace fluid {
+
+int64_t WindowAxis::windows(int64_t in) const {
+  const int64_t room = in + before + after + excess - effective_kernel();
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+void WindowAxis::round_up(int64_t in) {
+  const int64_t end = in + before + after;
+  const int64_t room = end - effective_kernel() + stride - 1;
+  if (room < 0) return;
+  int64_t last = room / stride;
+  // A window that begins in the padding after the elements sees none of them.
+  if (last * stride >= in + before) --last;
+  excess = std::max(last * stride + effective_kernel() - end, int64_t{0});
+}
+
+Expr WindowAxis::element(const Expr& window, const Expr& tap) const {
+  return window * static_cast<double>(stride) + tap * static_cast<double>(dilation) -
+         static_cast<double>(before);
+}
+
+Expr WindowAxis::taps_between(const Expr& window, int64_t low, int64_t high) const {
+  const Expr begin = element(window, Expr::index(0));
+  if (dilation == 1) {
+    return scalar::min(begin + static_cast<double>(kernel), Expr::index(high)) -
+           scalar::max(begin, Expr::index(low));
+  }
+  // Tap t lies at begin + t * dilation. All taps of a window may miss the elements.
+  const Expr step = Expr::index(dilation);
+  const Expr first = -scalar::floordiv(begin - Expr::index(low), step);
+  const Expr stop = scalar::floordiv(Expr::index(high - 1) - begin, step) + Expr::index(1);
+  const Expr count = scalar::min(stop, Expr::index(kernel)) - scalar::max(first, Expr::index(0));
+  return scalar::max(count, Expr::index(1));
+}
+
+Expr WindowAxis::taps_inside(const Expr& window, int64_t in) const {
+  return taps_between(window, 0, in);
+}
+
+Expr WindowAxis::taps_in_padded(const Expr& window, int64_t in) const {
+  if (excess == 0) return Expr::index(kernel);
+  return taps_between(window, -before, in + after);
+}
+
+int64_t WindowAxis::max_covering_windows() const {
+  return dilation == 1 ? (kernel + stride - 1) / stride : kernel;
+}
+
+WindowAxis::CoveringWindow WindowAxis::covering_window(const Expr& element,
+                                                       const Expr& candidate) const {
+  const Expr position = element + static_cast<double>(before);
+  const Expr step = Expr::index(stride);
+  if (dilation == 1) {
+    const Expr window = scalar::floordiv(position, step) - candidate;
+    const Expr tap = scalar::mod(position, step) + candidate * static_cast<double>(stride);
+    const bool exact = max_covering_windows() * stride == kernel;
+    return {window, tap, exact ? Expr() : scalar::compare(ScalarOp::lt, tap, Expr::index(kernel))};
+  }
+  const Expr first = position - candidate * static_cast<double>(dilation);
+  const Expr valid = stride == 1
+                         ? Expr()
+                         : scalar::compare(ScalarOp::eq, scalar::mod(first, step), Expr::index(0));
+  return {scalar::floordiv(first, step), candidate, valid};
+}
+
+}  // namespace fluid
