@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/random.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -104,12 +105,6 @@ std::array<int64_t, 2> kernel_size(const Ints& kernel, const Loc& loc) {
   require(kernel.size() == 1 || kernel.size() == 2, loc,
           "conv2d: kernel has " + std::to_string(kernel.size()) + " numbers, not 1 or 2");
   return {kernel.front(), kernel.back()};
-}
-
-/// Returns the random number generator state, which all random ops of a program share.
-Value random_state(ir::Graph& graph, const Loc& loc) {
-  if (ir::Op* known = graph.find("state", "rng")) return known->result();
-  return record_source(graph, "state", "rng", Type{DType::i64, {3}, {}}, {}, loc);
 }
 
 /// Records ops that update the running `mean` and `var` from the batch statistics in the results of

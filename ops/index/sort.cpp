@@ -1,3 +1,5 @@
+#include "ops/index/sort.h"
+
 #include "ops/elementwise.h"
 #include "ops/index/axis_attr.h"
 #include "ops/internal_functions.h"
@@ -82,6 +84,24 @@ kir::Kernel sort_kernel(const LoopsCtx& c) {
 
 }  // namespace
 
+int64_t require_sortable(const InferCtx& c) {
+  require_numeric(c, 0);
+  const int64_t axis = axis_within(c, c.in(0).shape);
+  c.require(c.in(0).shape[static_cast<size_t>(axis)].size <= INT32_MAX,
+            "cannot sort more than 2^31 - 1 elements");
+  return axis;
+}
+
+double sort_flops(const CostCtx& c) {
+  double steps = 0;  // of the binary searches
+  const int64_t axis = axis_within(c.attrs, c.in[0].shape);
+  const int64_t extent = c.in[0].shape[static_cast<size_t>(axis)].size;
+  for (int64_t width = 1, search = 1; width < extent; width *= 2) {
+    steps += static_cast<double>(search++);
+  }
+  return c.numel_in(0) * steps;
+}
+
 OpDef sort_op() {
   return OpDef{
       .name = "sort",
@@ -95,10 +115,7 @@ OpDef sort_op() {
       .outputs = {{"value", "same type as x"}, {"index", "i64, x's shape: indices along the axis"}},
       .infer =
           [](const InferCtx& c) {
-            require_numeric(c, 0);
-            const int64_t axis = axis_within(c, c.in(0).shape);
-            c.require(c.in(0).shape[static_cast<size_t>(axis)].size <= INT32_MAX,
-                      "cannot sort more than 2^31 - 1 elements");
+            require_sortable(c);
             return std::vector{c.in(0), Type{i64, c.in(0).shape, {}}};
           },
       .grad = GradFn([](const GradCtx& c) {
@@ -108,16 +125,7 @@ OpDef sort_op() {
       }),
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost =
-          [](const CostCtx& c) {
-            double steps = 0;  // of the binary searches
-            const int64_t axis = axis_within(c.attrs, c.in[0].shape);
-            const int64_t extent = c.in[0].shape[static_cast<size_t>(axis)].size;
-            for (int64_t width = 1, search = 1; width < extent; width *= 2) {
-              steps += static_cast<double>(search++);
-            }
-            return Cost{.flops = c.numel_in(0) * steps};
-          },
+      .cost = [](const CostCtx& c) { return Cost{.flops = sort_flops(c)}; },
       .in_place = {{0, 0}},
       .lower = Loops{sort_kernel},
       .kernels = {},
