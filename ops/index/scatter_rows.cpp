@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-// Minimum length of a row for which lanes process its elements.
-constexpr int64_t kMinLaneRow = 4;
+// Minimum number of elements that lanes process.
+constexpr int64_t kMinLaneElements = 4;
 
 }  // namespace
 
@@ -21,23 +21,26 @@ void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
   const KernelWriter::Array sums =
       is_half(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
   const Expr zero = Expr::constant(compute_dtype(type.dtype), 0);
-  const bool in_lanes = s.inner.batch || s.inner.size >= kMinLaneRow;
-  const auto for_each_element = [&](const KernelWriter::LoopBody& body) {
-    in_lanes ? k.vector(Expr::index(0), inner, body) : k.loop(Expr::index(0), inner, body);
+  const auto for_each = [&](int64_t elements, const Expr& begin, const Expr& end,
+                            const KernelWriter::LoopBody& body) {
+    const bool in_lanes = s.inner.batch || elements >= kMinLaneElements;
+    in_lanes ? k.vector(begin, end, body) : k.loop(begin, end, body);
   };
+  const int64_t block_elements = rows_per_range * s.inner.size;
   k.blocks(outer * Expr::index(ranges), [&](const Expr& block) {
     const Expr o = k.let(scalar::floordiv(block, Expr::index(ranges)));
     const Expr first = k.let(
         scalar::min(scalar::mod(block, Expr::index(ranges)) * Expr::index(rows_per_range), rows));
     const Expr last = k.let(scalar::min(first + Expr::index(rows_per_range), rows));
     const Expr begin = (o * rows + first) * inner, end = (o * rows + last) * inner;
-    k.vector(begin, end, [&](const Expr& i) { k.store(sums, i, s.initial ? s.initial(i) : zero); });
+    for_each(block_elements, begin, end,
+             [&](const Expr& i) { k.store(sums, i, s.initial ? s.initial(i) : zero); });
     k.loop(Expr::index(0), count, [&](const Expr& n) {
       const Expr row = k.let(s.row(o, n));
       const Expr owned = scalar::logical_and(scalar::compare(ScalarOp::ge, row, first),
                                              scalar::compare(ScalarOp::lt, row, last));
       k.branch(owned, [&] {
-        for_each_element([&](const Expr& i) {
+        for_each(s.inner.size, Expr::index(0), inner, [&](const Expr& i) {
           const Expr at = (o * rows + row) * inner + i;
           const Expr update = s.update((o * count + n) * inner + i);
           k.store(sums, at, combine_update(s.reduce, k.load(sums, at), update));
@@ -45,7 +48,8 @@ void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
       });
     });
     if (sums.buffer == k.result().buffer) return;
-    k.vector(begin, end, [&](const Expr& i) { k.store(k.result(), i, k.load(sums, i)); });
+    for_each(block_elements, begin, end,
+             [&](const Expr& i) { k.store(k.result(), i, k.load(sums, i)); });
   });
 }
 

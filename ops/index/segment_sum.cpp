@@ -55,7 +55,10 @@ OpDef segment_sum_op() {
       .grad = GradFn(segment_sum_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0) + c.numel_out()}; },
+      .cost =
+          [](const CostCtx& c) {
+            return Cost{.flops = c.numel_out() == 0 ? 0 : c.numel_in(0) + c.numel_out()};
+          },
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
         return Values{internal::gather_grad(c.in(0), c.in(1), {.input = c.out_type(0)})};

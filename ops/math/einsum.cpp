@@ -43,22 +43,22 @@ Value operand_gradient(const GradCtx& c, const EinsumSpec& spec, size_t i) {
   }
   std::string known, available;
   for (const std::string& term : terms) available += term;
-  const Shape& shape = c.in(i).shape();
-  Shape spread;  // the operand's shape, with extent 1 where the gradient is spread
+  const auto is_known = [&](size_t d) {
+    return available.find(letters[d]) != std::string::npos && letters.find(letters[d]) == d;
+  };
   for (size_t d = 0; d < letters.size(); ++d) {
-    const bool own =
-        available.find(letters[d]) != std::string::npos && letters.find(letters[d]) == d;
-    if (own) known += letters[d];
-    spread.push_back(own ? shape[d] : Dim(1));
+    if (is_known(d)) known += letters[d];
   }
   Value g = einsum(operands, {.equation = EinsumSpec::equation(terms, known)});
-  Shape wide = spread;  // the extents of letters that broadcast
+  // An extent of g is 1 where the others broadcast, and that of the operand is where it does.
+  const Shape& shape = c.in(i).shape();
+  Shape wide(shape.size(), Dim(1)), narrow = wide;
   for (size_t d = 0, at = 0; d < letters.size(); ++d) {
-    if (at < known.size() && known[at] == letters[d] && letters.find(letters[d]) == d) {
-      wide[d] = g.shape()[at++];
-    }
+    if (!is_known(d)) continue;
+    wide[d] = g.shape()[at++];
+    narrow[d] = wide[d].is(1) ? Dim(1) : shape[d];
   }
-  g = broadcast_to(sum_to(reshape(g, wide), spread), shape);
+  g = broadcast_to(sum_to(reshape(g, wide), narrow), shape);
   for (size_t d = 0; d < letters.size(); ++d) {
     const size_t first = letters.find(letters[d]);
     if (first != d) g = masked_to_diagonal(g, first, d);

@@ -121,7 +121,7 @@ TEST(Onnx, OperatorVectors) {
     expect_vector(test, *use);
     ++checked;
   }
-  EXPECT_GE(checked, 290);
+  EXPECT_GE(checked, 326);
   RecordProperty("vectors", checked);
 }
 

@@ -147,8 +147,9 @@ OpTest topk_test() {
                              {{"k", k}, {"axis", axis}, {"largest", largest}, {"sorted", sorted}},
                              std::move(batch)});
       };
+      sample(whole_tensor({4, 13}, 0, 5).cast(f64), 5, -1, {0});
+      if (sorted == largest) continue;
       sample(special, 3, 0, {});
-      sample(whole_tensor({4, 33}, 0, 5).cast(f64), 7, -1, {0});
       sample(random_tensor({3, 5, 2}), 5, 1, {});
       sample(random_tensor({3, 1}), 1, 1, {});
       sample(random_tensor({3, 2}), 0, 1, {});

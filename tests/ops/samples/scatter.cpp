@@ -131,7 +131,7 @@ OpTest scatter_nd_test() {
   const Type x = {f32, {3, 2}, {}};
   t.bad = {{{{boolean, {3}, {}}, {i64, {1, 1}, {}}, {boolean, {1}, {}}},
             {},
-            "scatter_nd: the operand must be a numeric tensor, not bool[3]"},
+            "scatter_nd: operand 0 must be a numeric tensor, not bool[3]"},
            {{x, {i64, {4, 1}, {}}, x}, {}, "scatter_nd: expects updates f32[4, 2], got f32[3, 2]"},
            {{x, {i64, {3, 1}, {}}, x},
             {{"reduce", std::string("mean")}},
@@ -233,7 +233,7 @@ OpTest segment_sum_test() {
             "segment_sum: attribute 'segments' must not be negative"},
            {{{i64, {3, 2}, {}}, {i64, {3}, {}}},
             {{"segments", int64_t{2}}},
-            "segment_sum: the operand must be a float tensor, not i64[3, 2]"}};
+            "segment_sum: operand 0 must be a float tensor, not i64[3, 2]"}};
   return t;
 }
 
