@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
+
 #include "executor/executor.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
@@ -16,6 +19,7 @@ namespace fluid::random_test {
 namespace {
 
 constexpr int64_t kSamples = 6;
+constexpr std::array kOutputs = {"uniform", "normal", "bernoulli", "class"};
 
 /// Outputs one tensor of each distribution, beside a network that trains.
 Program drawing_net() {
@@ -37,29 +41,32 @@ std::vector<double> numbers(const Tensor& t) {
   return all;
 }
 
-/// The output `name` of `steps` training steps.
-std::vector<std::vector<double>> drawn(const std::string& name, int64_t steps,
-                                       int64_t micro_batches = 1) {
+using Draws = std::map<std::string, std::vector<double>>;
+
+/// The outputs of each of two training steps.
+std::vector<Draws> drawn(int64_t micro_batches = 1) {
   const Program net = drawing_net();
   Executor exe(net, cpu(), {.batch = kSamples, .micro_batches = micro_batches});
-  std::vector<std::vector<double>> all;
-  for (int64_t s = 0; s < steps; ++s) all.push_back(numbers(exe.run(zeros())[name]));
-  return all;
+  std::vector<Draws> steps(2);
+  for (Draws& draws : steps) {
+    const OutputViews out = exe.run(zeros());
+    for (const char* name : kOutputs) draws[name] = numbers(out[name]);
+  }
+  return steps;
 }
 
 TEST(Random, DiffersBetweenStepsAndNotBetweenRuns) {
-  for (const char* name : {"uniform", "normal", "bernoulli", "class"}) {
-    const auto first = drawn(name, 2);
-    EXPECT_NE(first[0], first[1]) << name;
-    EXPECT_EQ(first, drawn(name, 2)) << name;
-    EXPECT_EQ(first, drawn(name, 2, 3)) << name;
-  }
+  const std::vector<Draws> steps = drawn();
+  for (const char* name : kOutputs) EXPECT_NE(steps[0].at(name), steps[1].at(name)) << name;
+  EXPECT_EQ(steps, drawn());
+  EXPECT_EQ(steps, drawn(3));
 }
 
 TEST(Random, HasTheRangesAndMoments) {
-  for (const double u : drawn("uniform", 1)[0]) EXPECT_TRUE(u >= 2 && u < 3) << u;
+  const Draws draws = drawn()[0];
+  for (const double u : draws.at("uniform")) EXPECT_TRUE(u >= 2 && u < 3) << u;
   double total = 0, squares = 0;
-  const std::vector<double> normal = drawn("normal", 1)[0];
+  const std::vector<double>& normal = draws.at("normal");
   for (const double v : normal) total += v;
   const double mean = total / static_cast<double>(normal.size());
   for (const double v : normal) squares += (v - mean) * (v - mean);
