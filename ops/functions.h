@@ -834,7 +834,7 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const 
 /// index: integer, x's shape except along `axis`.
 /// updates: x's dtype, index's shape.
 /// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
-/// attrs.reduce: "none": the last update of an element counts; "add", "mul", "max", "min".
+/// attrs.reduce: "none": the last update of an element counts, and gradients require distinct indices; "add", "mul", "max", "min".
 /// Gives y: same type as x.
 struct ScatterAttrs { int64_t axis = 0; std::string reduce = "none"; };
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs = {}, const Loc& loc = Loc::here());
@@ -844,7 +844,7 @@ Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs = {
 /// index: integer tensor [batch..., positions..., K].
 /// updates: x's dtype, [batch..., positions..., slice...].
 /// attrs.batch_dims: number of leading dimensions of x and index that correspond to each other.
-/// attrs.reduce: "none": the last update of an element counts; "add", "mul", "max", "min".
+/// attrs.reduce: "none": the last update of an element counts, and gradients require distinct indices; "add", "mul", "max", "min".
 /// Gives y: same type as x.
 struct ScatterNdAttrs { int64_t batch_dims = 0; std::string reduce = "none"; };
 Value scatter_nd(Value x, Value index, Value updates, const ScatterNdAttrs& attrs = {}, const Loc& loc = Loc::here());

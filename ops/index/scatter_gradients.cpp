@@ -34,7 +34,8 @@ Values product_gradients(const GradCtx& c, const ScatterFunctions& f) {
 
 AttrDef scatter_reduce_attr() {
   return {"reduce", std::string("none"),
-          R"("none": the last update of an element counts; "add", "mul", "max", "min")"};
+          R"("none": the last update of an element counts, and gradients require distinct )"
+          R"(indices; "add", "mul", "max", "min")"};
 }
 
 void require_scatter_reduction(const InferCtx& c) {

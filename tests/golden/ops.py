@@ -465,6 +465,23 @@ def embeddings():
                    label=[[0, 2], [4, 2], [1, 4]], label_at=1)
 
 
+def rotations():
+    """PyTorch has no rotary embedding: complex numbers turn, as in the code of Llama and GPT-J."""
+    def turned(x, theta, interleaved):
+        length, width = x.shape[-2:]
+        frequency = theta ** (-2 * torch.arange(width // 2, dtype=x.dtype) / width)
+        angle = torch.arange(length, dtype=x.dtype)[:, None] * frequency
+        pairs = x.unflatten(-1, (-1, 2) if interleaved else (2, -1))
+        dim = -1 if interleaved else -2
+        z = torch.complex(*pairs.unbind(dim)) * torch.polar(torch.ones_like(angle), angle)
+        return torch.stack((z.real, z.imag), dim).flatten(-2)
+    for interleaved in (False, True):
+        for theta in (10000.0, 50.0):
+            attrs = {"theta": theta, "interleaved": interleaved}
+            yield case("rotary_embedding", [[2, 5, 6]], attrs,
+                       lambda a: turned(a, theta, interleaved))
+
+
 def contractions():
     for equation, *sizes in (("ij,jk->ik", [2, 3], [3, 4]), ("bij,bjk", [2, 3, 4], [2, 4, 2]),
                              ("bhqd,bhkd->bhqk", [2, 2, 3, 4], [2, 2, 5, 4]),
@@ -514,7 +531,7 @@ def optimizers():
 def main():
     parts = (convolutions, pools, resizes, norms, losses, class_losses, soft_labels, pair_losses,
              nonfinite, functions, products, reductions, activations, steps, shapes, indices, embeddings,
-             contractions)
+             rotations, contractions)
     lines = [json.dumps(c) for part in parts for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (
