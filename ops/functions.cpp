@@ -404,6 +404,8 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) { return reco
 
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return record(graph, "numel", {}, {{"of", *attrs.of}}, loc).at(0); }
 
+Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "partial_sort", loc), "partial_sort", {x}, {{"k", *attrs.k}, {"axis", attrs.axis}, {"descending", attrs.descending}}, loc); }
+
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
 Value random_normal(Value rng, const RandomNormalAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_normal", loc), "random_normal", {rng}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }

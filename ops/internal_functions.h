@@ -326,6 +326,16 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here())
 struct NumelAttrs { Required<Type> of; };
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
 
+/// The first k elements of sort, and their indices. Merges drop the elements beyond k, so the cost is O(n log k) comparisons for n elements.
+/// x: numeric tensor, rank >= 1.
+/// attrs.k: number of elements to keep (required).
+/// attrs.axis: axis to sort along, not the batch dimension; negative: counted from the end.
+/// attrs.descending: whether the largest value comes first.
+/// Gives value: x's dtype, extent k along `axis`.
+/// Gives index: i64, value's shape: indices along the axis.
+struct PartialSortAttrs { Required<int64_t> k; int64_t axis = -1; bool descending = false; };
+Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc::here());
+
 /// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau.
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.

@@ -24,7 +24,10 @@ OpDef argsort_op() {
       .grad = NoGrad{},
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost = [](const CostCtx& c) { return Cost{.flops = sort_flops(c)}; },
+      .cost =
+          [](const CostCtx& c) {
+            return Cost{.flops = sort_flops(c, sorted_extent(c.attrs, c.in[0].shape))};
+          },
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
         return Values{sort(c.in(0), {.axis = c.attr<int64_t>("axis"),

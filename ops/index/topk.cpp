@@ -7,26 +7,12 @@
 namespace fluid {
 namespace {
 
-std::vector<Type> infer_topk(const InferCtx& c) {
-  const int64_t axis = require_sortable(c), k = c.attr<int64_t>("k");
-  Shape shape = c.in(0).shape;
-  Dim& extent = shape[static_cast<size_t>(axis)];
-  c.require(k >= 0 && k <= extent.size, "k = " + std::to_string(k) + " is not in [0, " +
-                                            extent.str() + "], the extent of axis " +
-                                            std::to_string(axis) + " of " + c.in(0).str());
-  extent = k;
-  return {{c.in(0).dtype, shape, {}}, {i64, shape, {}}};
-}
-
 Values expand_topk(const ExpandCtx& c) {
-  const int64_t axis = c.attr<int64_t>("axis"), k = c.attr<int64_t>("k");
-  const auto first = [&](Value sorted) {
-    return slice(sorted, {.starts = 0, .stops = k, .axes = axis});
-  };
-  const Values all = sort(c.in(0), {.axis = axis, .descending = c.attr<bool>("largest")});
-  if (c.attr<bool>("sorted")) return {first(all[0]), first(all[1])};
-  const Value index = sort(first(all[1]), {.axis = axis})[0];
-  if (index.shape().numel().size == 0) return {first(all[0]), index};
+  const int64_t axis = c.attr<int64_t>("axis");
+  const Values best = internal::partial_sort(
+      c.in(0), {.k = c.attr<int64_t>("k"), .axis = axis, .descending = c.attr<bool>("largest")});
+  if (c.attr<bool>("sorted") || best[1].shape().numel().size == 0) return best;
+  const Value index = sort(best[1], {.axis = axis})[0];
   return {take_along_axis(c.in(0), index, {.axis = axis}), index};
 }
 
@@ -47,7 +33,7 @@ OpDef topk_op() {
                  "true: the best element comes first; false: elements keep the order of x"}},
       .outputs = {{"value", "x's dtype, extent k along `axis`"},
                   {"index", "i64, value's shape: indices along the axis"}},
-      .infer = infer_topk,
+      .infer = infer_partial_sort,
       .grad = GradFn([](const GradCtx& c) {
         if (!c.dout(0)) return Values{Value()};
         return Values{internal::scatter_add(
@@ -55,7 +41,8 @@ OpDef topk_op() {
       }),
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost = [](const CostCtx& c) { return Cost{.flops = sort_flops(c)}; },
+      .cost =
+          [](const CostCtx& c) { return Cost{.flops = sort_flops(c, c.attrs.get<int64_t>("k"))}; },
       .in_place = {},
       .lower = Expand{expand_topk},
       .kernels = {},

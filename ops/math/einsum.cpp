@@ -44,7 +44,7 @@ Value operand_gradient(const GradCtx& c, const EinsumSpec& spec, size_t i) {
   std::string known, available;
   for (const std::string& term : terms) available += term;
   const auto is_known = [&](size_t d) {
-    return available.find(letters[d]) != std::string::npos && letters.find(letters[d]) == d;
+    return has_letter(available, letters[d]) && letters.find(letters[d]) == d;
   };
   for (size_t d = 0; d < letters.size(); ++d) {
     if (is_known(d)) known += letters[d];
@@ -85,9 +85,9 @@ Cost einsum_cost(const CostCtx& c) {
     double products = 1;
     std::string kept;
     for (const auto& [letter, extent] : spec.extents) {
-      if (letters.find(letter) == std::string::npos) continue;
+      if (!has_letter(letters, letter)) continue;
       products *= static_cast<double>(extent.size);
-      if (spec.letters_from(i + 1).find(letter) != std::string::npos) kept += letter;
+      if (has_letter(spec.letters_from(i + 1), letter)) kept += letter;
     }
     letters = kept;
     flops += 2 * products;

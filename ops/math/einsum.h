@@ -8,6 +8,10 @@
 
 namespace fluid {
 
+inline bool has_letter(const std::string& letters, char letter) {
+  return letters.find(letter) != std::string::npos;
+}
+
 /// An equation of einsum with one letter per dimension. The dimensions of an ellipsis have letters
 /// too.
 struct EinsumSpec {

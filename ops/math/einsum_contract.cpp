@@ -7,8 +7,6 @@
 namespace fluid {
 namespace {
 
-bool contains(const std::string& s, char ch) { return s.find(ch) != std::string::npos; }
-
 /// Returns the letters of `from` for which `condition` holds, that of the batch dimension first.
 std::string letters_where(const Labeled& from, const std::function<bool(char)>& condition) {
   std::string letters;
@@ -28,27 +26,27 @@ Shape extents_of(const Labeled& x, const std::string& letters) {
   return shape;
 }
 
-Shape joined(Shape a, const Shape& b) {
+Shape joined_shape(Shape a, const Shape& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
 
 /// An operand of a matrix product: [shared..., rows, columns], or [shared..., columns, rows] if
 /// `transposed`.
-struct Matrix {
+struct EinsumMatrix {
   Value value;
   bool transposed = false;
 };
 
 /// Avoids a permutation where the operand is a transposed matrix.
-Matrix matrix_of(const Labeled& x, const std::string& shared, const std::string& rows,
-                 const std::string& columns) {
+EinsumMatrix as_matrix(const Labeled& x, const std::string& shared, const std::string& rows,
+                       const std::string& columns) {
   const bool transposed = x.labels == shared + columns + rows;
   const std::string& first = transposed ? columns : rows;
   const std::string& last = transposed ? rows : columns;
   const Labeled ordered = permuted(x, shared + first + last);
-  const Shape shape =
-      joined(extents_of(x, shared), {extents_of(x, first).numel(), extents_of(x, last).numel()});
+  const Shape shape = joined_shape(extents_of(x, shared),
+                                   {extents_of(x, first).numel(), extents_of(x, last).numel()});
   return {reshape(ordered.value, shape), transposed};
 }
 
@@ -58,11 +56,12 @@ Value outer_product(const Labeled& a, const Labeled& b, const std::string& share
   const Shape ones(columns.size(), Dim(1)), spread(rows.size(), Dim(1));
   const Value left = permuted(a, shared + rows).value;
   const Value right = permuted(b, shared + columns).value;
-  return reshape(left, joined(left.shape(), ones)) *
-         reshape(right, joined(joined(extents_of(b, shared), spread), extents_of(b, columns)));
+  return reshape(left, joined_shape(left.shape(), ones)) *
+         reshape(right,
+                 joined_shape(joined_shape(extents_of(b, shared), spread), extents_of(b, columns)));
 }
 
-bool has_batch(const Labeled& x, const std::string& letters) {
+bool letters_have_batch(const Labeled& x, const std::string& letters) {
   return extents_of(x, letters).has_batch();
 }
 
@@ -92,7 +91,7 @@ Labeled sum_unless(Labeled x, const std::string& keep) {
   Ints axes;
   std::string kept;
   for (size_t d = 0; d < x.labels.size(); ++d) {
-    if (contains(keep, x.labels[d])) {
+    if (has_letter(keep, x.labels[d])) {
       kept += x.labels[d];
     } else {
       axes.push_back(static_cast<int64_t>(d));
@@ -112,28 +111,30 @@ Labeled contract(Labeled a, Labeled b, const std::string& keep) {
   // Where one extent is 1, the sum of products is the product of sums.
   std::string alike = keep;
   for (const char ch : a.labels) {
-    if (contains(b.labels, ch) && extent_of(a, ch) == extent_of(b, ch)) alike += ch;
+    if (has_letter(b.labels, ch) && extent_of(a, ch) == extent_of(b, ch)) alike += ch;
   }
   a = sum_unless(a, alike);
   b = sum_unless(b, alike);
   const auto only_in = [](const Labeled& x, const Labeled& other) {
-    return letters_where(x, [&](char ch) { return !contains(other.labels, ch); });
+    return letters_where(x, [&](char ch) { return !has_letter(other.labels, ch); });
   };
-  if (has_batch(b, only_in(b, a))) std::swap(a, b);
+  if (letters_have_batch(b, only_in(b, a))) std::swap(a, b);
   const std::string rows = only_in(a, b), columns = only_in(b, a);
-  const auto both = [&](char ch) { return contains(b.labels, ch); };
+  const auto both = [&](char ch) { return has_letter(b.labels, ch); };
   const std::string shared =
-      letters_where(a, [&](char ch) { return both(ch) && contains(keep, ch); });
+      letters_where(a, [&](char ch) { return both(ch) && has_letter(keep, ch); });
   const std::string summed =
-      letters_where(a, [&](char ch) { return both(ch) && !contains(keep, ch); });
+      letters_where(a, [&](char ch) { return both(ch) && !has_letter(keep, ch); });
   const std::string labels = shared + rows + columns;
   if (summed.empty()) return {outer_product(a, b, shared, rows, columns), labels};
-  const Matrix left = matrix_of(a, shared, rows, summed);
-  const Matrix right = matrix_of(b, shared, summed, columns);
+  const EinsumMatrix left = as_matrix(a, shared, rows, summed);
+  const EinsumMatrix right = as_matrix(b, shared, summed, columns);
   const Value y = matmul(left.value, right.value,
                          {.transpose_a = left.transposed, .transpose_b = right.transposed});
   const Shape outer(y.shape().begin(), y.shape().end() - 2);
-  return {reshape(y, joined(outer, joined(extents_of(a, rows), extents_of(b, columns)))), labels};
+  return {
+      reshape(y, joined_shape(outer, joined_shape(extents_of(a, rows), extents_of(b, columns)))),
+      labels};
 }
 
 }  // namespace fluid

@@ -6,9 +6,7 @@
 namespace fluid {
 namespace {
 
-using Fail = std::function<void(const std::string&)>;
-
-bool contains(const std::string& s, char ch) { return s.find(ch) != std::string::npos; }
+using EinsumFail = std::function<void(const std::string&)>;
 
 constexpr std::string_view kEllipsis = "...";
 
@@ -29,7 +27,7 @@ size_t letters_of(const std::string& term) {
   return term.size() - (term.find(kEllipsis) == std::string::npos ? 0 : kEllipsis.size());
 }
 
-void require_letters(std::string term, const Fail& fail) {
+void require_letters(std::string term, const EinsumFail& fail) {
   const std::string shown = term;
   if (const size_t at = term.find(kEllipsis); at != std::string::npos) {
     term.erase(at, kEllipsis.size());
@@ -39,10 +37,10 @@ void require_letters(std::string term, const Fail& fail) {
 }
 
 /// Returns `count` letters that are not in `used`.
-std::string fresh_letters(size_t count, const std::string& used, const Fail& fail) {
+std::string fresh_letters(size_t count, const std::string& used, const EinsumFail& fail) {
   std::string fresh;
   for (char ch = 'A'; ch <= 'z' && fresh.size() < count; ++ch) {
-    if (std::isalpha(static_cast<unsigned char>(ch)) && !contains(used, ch)) fresh += ch;
+    if (std::isalpha(static_cast<unsigned char>(ch)) && !has_letter(used, ch)) fresh += ch;
   }
   if (fresh.size() < count) fail("the operands have more than 52 dimensions of different letters");
   return fresh;
@@ -66,7 +64,7 @@ std::string implicit_result(const std::vector<std::string>& terms) {
   return std::string(kEllipsis) + result;
 }
 
-void add_extents(EinsumSpec& spec, const std::vector<Shape>& shapes, const Fail& fail) {
+void add_extents(EinsumSpec& spec, const std::vector<Shape>& shapes, const EinsumFail& fail) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     for (size_t d = 0; d < shapes[i].size(); ++d) {
       const char ch = spec.operands[i][d];
@@ -102,7 +100,7 @@ std::string EinsumSpec::letters_from(size_t first) const {
 }
 
 EinsumSpec einsum_spec(const std::string& equation, const std::vector<Shape>& shapes,
-                       const Fail& fail) {
+                       const EinsumFail& fail) {
   std::string text = equation;
   std::erase(text, ' ');
   const size_t arrow = text.find("->");

@@ -135,11 +135,60 @@ OpTest argsort_test() {
   return t;
 }
 
+/// The first `k` elements of each line in sorted order, or in the order of x.
+std::vector<Tensor> first_elements(const Sample& s, bool descending, bool in_order) {
+  const Tensor& x = s.inputs[0];
+  const auto axis = s.attrs.get<int64_t>("axis"), k = s.attrs.get<int64_t>("k");
+  const Lines lines(x.shape(), axis);
+  Extents shape = x.shape();
+  shape[static_cast<size_t>(axis < 0 ? axis + std::ssize(shape) : axis)] = k;
+  const Lines taken(shape, axis);
+  Tensor value(f64, shape), index(i64, shape);
+  lines.for_each([&](int64_t o, int64_t i) {
+    std::vector<int64_t> order = sorted_positions(x, lines, o, i, descending);
+    order.resize(static_cast<size_t>(k));
+    if (!in_order) std::ranges::sort(order);
+    for (int64_t t = 0; t < k; ++t) {
+      const int64_t from = order[static_cast<size_t>(t)];
+      at(value, taken.place(o, t, i)) = x.at(lines.place(o, from, i));
+      index.as<int64_t>()[static_cast<size_t>(taken.place(o, t, i))] = from;
+    }
+  });
+  return {value, index};
+}
+
+OpTest partial_sort_test() {
+  OpTest t;
+  t.op = "partial_sort";
+  const auto sample = [&](Tensor x, int64_t k, int64_t axis, bool descending,
+                          std::vector<int> batch = {}) {
+    t.samples.push_back(
+        {{std::move(x)}, {{"k", k}, {"axis", axis}, {"descending", descending}}, std::move(batch)});
+  };
+  for (const bool descending : {false, true}) {
+    sample(Tensor::of<double>({7}, std::vector<double>{2, NAN, -1, INFINITY, 2, NAN, -INFINITY}), 3,
+           0, descending);
+    sample(whole_tensor({4, 37}, 0, 5).cast(f64), 5, -1, descending, {0});
+  }
+  sample(whole_tensor({2, 19, 3}, 0, 4).cast(f64), 7, 1, true);
+  sample(random_tensor({3, 5, 2}), 5, 1, false);
+  sample(random_tensor({2, 11}), 1, 1, true);
+  sample(random_tensor({3, 1}), 1, 1, false);
+  sample(random_tensor({3, 2}), 0, 1, true);
+  sample(random_tensor({0, 2}), 1, 1, false);
+  t.reference = [](const Sample& s) {
+    return first_elements(s, s.attrs.get<bool>("descending"), true);
+  };
+  t.gradient = false;  // ties are kinks; topk_gradient_test() has none
+  t.bad = {{{{boolean, {3}, {}}},
+            {{"k", int64_t{1}}},
+            "partial_sort: the operand must be a numeric tensor, not bool[3]"}};
+  return t;
+}
+
 OpTest topk_test() {
   OpTest t;
   t.op = "topk";
-  const Tensor special =
-      Tensor::of<double>({7}, std::vector<double>{2, NAN, -1, INFINITY, 2, NAN, -INFINITY});
   for (const bool largest : {false, true}) {
     for (const bool sorted : {false, true}) {
       const auto sample = [&](Tensor x, int64_t k, int64_t axis, std::vector<int> batch) {
@@ -149,32 +198,12 @@ OpTest topk_test() {
       };
       sample(whole_tensor({4, 13}, 0, 5).cast(f64), 5, -1, {0});
       if (sorted == largest) continue;
-      sample(special, 3, 0, {});
-      sample(random_tensor({3, 5, 2}), 5, 1, {});
-      sample(random_tensor({3, 1}), 1, 1, {});
       sample(random_tensor({3, 2}), 0, 1, {});
       sample(random_tensor({0, 2}), 1, 1, {});
     }
   }
   t.reference = [](const Sample& s) {
-    const Tensor& x = s.inputs[0];
-    const auto axis = s.attrs.get<int64_t>("axis"), k = s.attrs.get<int64_t>("k");
-    const Lines lines(x.shape(), axis);
-    Extents shape = x.shape();
-    shape[static_cast<size_t>(axis < 0 ? axis + std::ssize(shape) : axis)] = k;
-    const Lines taken(shape, axis);
-    Tensor value(f64, shape), index(i64, shape);
-    lines.for_each([&](int64_t o, int64_t i) {
-      std::vector<int64_t> order = sorted_positions(x, lines, o, i, s.attrs.get<bool>("largest"));
-      order.resize(static_cast<size_t>(k));
-      if (!s.attrs.get<bool>("sorted")) std::ranges::sort(order);
-      for (int64_t t = 0; t < k; ++t) {
-        const int64_t from = order[static_cast<size_t>(t)];
-        at(value, taken.place(o, t, i)) = x.at(lines.place(o, from, i));
-        index.as<int64_t>()[static_cast<size_t>(taken.place(o, t, i))] = from;
-      }
-    });
-    return std::vector{value, index};
+    return first_elements(s, s.attrs.get<bool>("largest"), s.attrs.get<bool>("sorted"));
   };
   t.gradient = false;  // ties are kinks; topk_gradient_test() has none
   t.bad = {{{{boolean, {3}, {}}},
@@ -212,6 +241,18 @@ OpTest stop_gradient_test() {
 const AddOpTest kCumprod(cumprod_test());
 const AddOpTest kCumprodGrad(cumprod_grad_test());
 const AddOpTest kArgsort(argsort_test());
+OpTest partial_sort_gradient_test() {
+  OpTest t = partial_sort_test();
+  t.samples = {{{random_tensor({2, 7})},
+                {{"k", int64_t{3}}, {"axis", int64_t{1}}, {"descending", true}},
+                {}}};
+  t.gradient = true;
+  t.bad = {};
+  return t;
+}
+
+const AddOpTest kPartialSort(partial_sort_test());
+const AddOpTest kPartialSortGradient(partial_sort_gradient_test());
 const AddOpTest kTopk(topk_test());
 const AddOpTest kTopkGradient(topk_gradient_test());
 const AddOpTest kStopGradient(stop_gradient_test());
