@@ -179,8 +179,8 @@ class LoopsCtx;
 struct Loops {
   std::function<kir::Kernel(const LoopsCtx&)> kernel;
   /// Returns the operands that the kernel reads or writes at data-dependent indices which
-  /// KernelWriter::check_index() checks: operand number -> dimension that the index addresses.
-  /// Null: none.
+  /// KernelWriter::check_index() checks: operand number -> dimension that the index addresses, or
+  /// the rank if it addresses several dimensions. Null: none.
   std::function<std::map<int64_t, size_t>(const LowerCtx&)> checked = nullptr;
 };
 

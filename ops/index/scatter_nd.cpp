@@ -75,8 +75,10 @@ OpDef scatter_nd_op() {
       .in_place = {{0, 0}},
       .lower = Loops{scatter_nd_kernel,
                      [](const LowerCtx& c) {
-                       const auto dims = c.attr<int64_t>("batch_dims");
-                       return std::map<int64_t, size_t>{{0, static_cast<size_t>(dims)}};
+                       const Shape& x = c.in_type(0).shape;
+                       const NdView view = nd_view(c.attrs(), x, c.in_type(1).shape);
+                       const bool one = view.indexed.size() == 1;
+                       return std::map<int64_t, size_t>{{0, one ? view.batch.size() : x.size()}};
                      }},
       .kernels = {},
       .version = 1,
