@@ -374,6 +374,10 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { r
 
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
+Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index}, {{"input", *attrs.input}}, loc).at(0); }
+
+Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index, weights}, {{"input", *attrs.input}}, loc).at(0); }
+
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "gather_grad", loc), "gather_grad", {dy, index}, {{"input", *attrs.input}, {"axis", attrs.axis}}, loc).at(0); }
 
 Value group_norm(Value x, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }

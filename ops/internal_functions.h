@@ -227,6 +227,16 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc
 struct Dropout2dAttrs { double p = 0.5; };
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Gradient of a sum of embedding_bag with respect to the table: adds the row of dy of each bag, times the weight, at the indices of the bag. An index out of range adds nothing.
+/// dy: gradient of the sums, [N, D].
+/// index: index of embedding_bag, [N, L].
+/// weights: weights of embedding_bag, [N, L].
+/// attrs.input: type of the table (required).
+/// Gives dtable: of type `input`.
+struct EmbeddingBagGradAttrs { Required<Type> input; };
+Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
+Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of gather with respect to x: adds the slices of dy at the indices, in their order. An index out of range adds nothing.
 /// dy: gradient of gather's result.
 /// index: index of gather.

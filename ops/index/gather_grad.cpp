@@ -21,17 +21,20 @@ std::vector<Type> infer_gather_grad(const InferCtx& c) {
 kir::Kernel gather_grad_kernel(const LoopsCtx& c) {
   const Shape& shape = c.out_type().shape;
   const AxisView view = view_along(shape, axis_within(c.attrs(), shape));
+  const Expr inner = c.extent(view.inner);
   KernelWriter k(c);
-  scatter_rows(k, c,
-               {.outer = view.outer,
-                .inner = view.inner,
-                .count = c.in_type(1).shape.numel(),
-                .rows = view.extent,
-                .reduce = "add",
-                .row = [&](const Expr&,
-                           const Expr& n) { return scalar::cast(k.load(k.operand(1), n), i64); },
-                .initial = nullptr,
-                .update = [&](const Expr& offset) { return k.load(k.operand(0), offset); }});
+  scatter_rows(
+      k, c,
+      {.outer = view.outer,
+       .inner = view.inner,
+       .count = c.in_type(1).shape.numel(),
+       .rows = view.extent,
+       .reduce = "add",
+       .row = [&](const Expr&,
+                  const Expr& n) { return scalar::cast(k.load(k.operand(1), n), i64); },
+       .initial = nullptr,
+       .update = [&](const Expr& position,
+                     const Expr& i) { return k.load(k.operand(0), position * inner + i); }});
   return k.kernel();
 }
 

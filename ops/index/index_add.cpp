@@ -32,21 +32,24 @@ kir::Kernel index_add_kernel(const LoopsCtx& c) {
   const Shape& shape = c.out_type().shape;
   const AxisView view = view_along(shape, axis_within(c.attrs(), shape));
   const double alpha = c.attr<double>("alpha");
+  const Expr inner = c.extent(view.inner);
   KernelWriter k(c);
   const auto row = [&](const Expr&, const Expr& n) {
     const Expr given = k.let(scalar::cast(k.load(k.operand(1), n), i64));
     return k.check_index(0, given, Expr::index(view.extent));
   };
-  scatter_rows(
-      k, c,
-      {.outer = view.outer,
-       .inner = view.inner,
-       .count = c.in_type(1).shape.numel(),
-       .rows = view.extent,
-       .reduce = "add",
-       .row = row,
-       .initial = [&](const Expr& offset) { return k.load(k.operand(0), offset); },
-       .update = [&](const Expr& offset) { return k.load(k.operand(2), offset) * alpha; }});
+  scatter_rows(k, c,
+               {.outer = view.outer,
+                .inner = view.inner,
+                .count = c.in_type(1).shape.numel(),
+                .rows = view.extent,
+                .reduce = "add",
+                .row = row,
+                .initial = [&](const Expr& offset) { return k.load(k.operand(0), offset); },
+                .update =
+                    [&](const Expr& position, const Expr& i) {
+                      return k.load(k.operand(2), position * inner + i) * alpha;
+                    }});
   return k.kernel();
 }
 

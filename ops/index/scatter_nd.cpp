@@ -29,6 +29,7 @@ Values scatter_nd_grad(const GradCtx& c) {
 kir::Kernel scatter_nd_kernel(const LoopsCtx& c) {
   const NdView view = nd_view(c.attrs(), c.in_type(0).shape, c.in_type(1).shape);
   const Expr count = c.extent(view.positions.numel()), depth = Expr::index(view.indexed.rank());
+  const Expr inner = c.extent(view.slice.numel());
   KernelWriter k(c);
   const auto row = [&](const Expr& outer, const Expr& n) {
     Expr row = Expr::index(0);
@@ -40,15 +41,17 @@ kir::Kernel scatter_nd_kernel(const LoopsCtx& c) {
     }
     return row;
   };
-  scatter_rows(k, c,
-               {.outer = view.batch.numel(),
-                .inner = view.slice.numel(),
-                .count = view.positions.numel(),
-                .rows = view.indexed.numel().size,
-                .reduce = c.attr<std::string>("reduce"),
-                .row = row,
-                .initial = [&](const Expr& offset) { return k.load(k.operand(0), offset); },
-                .update = [&](const Expr& offset) { return k.load(k.operand(2), offset); }});
+  scatter_rows(
+      k, c,
+      {.outer = view.batch.numel(),
+       .inner = view.slice.numel(),
+       .count = view.positions.numel(),
+       .rows = view.indexed.numel().size,
+       .reduce = c.attr<std::string>("reduce"),
+       .row = row,
+       .initial = [&](const Expr& offset) { return k.load(k.operand(0), offset); },
+       .update = [&](const Expr& position,
+                     const Expr& i) { return k.load(k.operand(2), position * inner + i); }});
   return k.kernel();
 }
 

@@ -42,7 +42,7 @@ void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
       k.branch(owned, [&] {
         for_each(s.inner.size, Expr::index(0), inner, [&](const Expr& i) {
           const Expr at = (o * rows + row) * inner + i;
-          const Expr update = s.update((o * count + n) * inner + i);
+          const Expr update = s.update(o * count + n, i);
           k.store(sums, at, combine_update(s.reduce, k.load(sums, at), update));
         });
       });

@@ -13,7 +13,8 @@ struct RowScatter {
   /// not in [0, rows).
   std::function<Expr(const Expr& outer, const Expr& n)> row;
   std::function<Expr(const Expr& offset)> initial;  ///< null: zeros
-  std::function<Expr(const Expr& offset)> update;
+  /// Returns element `i` of the update at `position` = outer * count + n.
+  std::function<Expr(const Expr& position, const Expr& i)> update;
 };
 
 /// Writes the body of kernel `k`, whose result 0 has type `type`. Updates of one row are combined

@@ -71,28 +71,28 @@ Values expand_embedding_bag(const ExpandCtx& c) {
   return {bags.mode == "sum" ? total : total / bags.counts()};
 }
 
-/// The gradient of a maximum goes to its first row.
+/// Gradient of the rows [N, L, D] of a maximum: it goes to the first row of the maximum.
+Value gradient_of_candidates(const Bags& bags, Value dy) {
+  const Value best = argmax(bags.candidates(), {.axis = 1, .keep_dims = true});
+  const Type positions{i64, {bags.index.shape()[1]}, {}};
+  const Value position = Bags::per_row(arange(*dy.op()->graph(), {.type = positions}));
+  const Value of_bag = unsqueeze(dy, {.axes = 1});
+  return where(equal(best, position), of_bag, scalar_like(of_bag, 0));
+}
+
 Values embedding_bag_grad(const GradCtx& c) {
   const Bags bags(c);
-  ir::Graph& graph = *c.op().graph();
-  Shape shape = bags.index.shape();
-  shape.push_back(bags.table.shape()[1]);
-  Value dy = c.dout(0);
-  if (bags.mode == "mean") dy = dy / bags.counts();
-  dy = broadcast_to(unsqueeze(dy, {.axes = 1}), shape);
-  Value slices = dy;
-  if (bags.mode == "max" && !bags.empty()) {
-    const Value best = argmax(bags.candidates(), {.axis = 1, .keep_dims = true});
-    const Value position = Bags::per_row(arange(graph, {.type = Type{i64, {shape[1]}, {}}}));
-    slices = where(equal(best, position), dy, scalar_like(dy, 0));
-  }
-  if (bags.weights) slices = slices * Bags::per_row(bags.weights);
+  const Value dy = bags.mode == "mean" ? c.dout(0) / bags.counts() : c.dout(0);
   const Value index = index_without_padding(bags.index, bags.padding);
-  Values gradients = {internal::gather_grad(slices, index, {.input = bags.table.type()}), {}};
-  if (bags.weights) {
-    gradients.push_back(sum(bags.without_padding(dy * bags.rows(), 0), {.axes = -1}));
+  const Type& table = bags.table.type();
+  if (bags.mode == "max" && !bags.empty()) {
+    return {internal::gather_grad(gradient_of_candidates(bags, dy), index, {.input = table}), {}};
   }
-  return gradients;
+  if (!bags.weights) return {internal::embedding_bag_grad(dy, index, {.input = table}), {}};
+  const Value products = unsqueeze(dy, {.axes = 1}) * bags.rows();
+  return {internal::embedding_bag_grad(dy, index, bags.weights, {.input = table}),
+          {},
+          sum(bags.without_padding(products, 0), {.axes = -1})};
 }
 
 }  // namespace

@@ -124,6 +124,49 @@ OpTest embedding_bag_test() {
   return t;
 }
 
+OpTest embedding_bag_grad_test() {
+  OpTest t;
+  t.op = "embedding_bag_grad";
+  const auto sample = [&](Tensor index, int64_t rows, int64_t width, bool weighted,
+                          std::vector<int> batch) {
+    const Extents shape = index.shape();
+    Sample s{{random_tensor({shape[0], width}), std::move(index)},
+             {{"input", Type{f64, {rows, width}, {}}}},
+             std::move(batch)};
+    if (weighted) s.inputs.push_back(random_tensor(shape, -2, 2, 1));
+    t.samples.push_back(s);
+  };
+  sample(whole_tensor({7, 3}, -1, 5), 5, 2, false, {0, 0});
+  sample(whole_tensor({5, 2}, 0, 3, i32), 3, 7, false, {});
+  sample(whole_tensor({3, 5}, -1, 4), 4, 3, true, {0, 0, 0});
+  sample(whole_tensor({2, 0}, 0, 3), 3, 2, false, {});
+  sample(whole_tensor({0, 2}, 0, 3), 3, 2, true, {});
+  t.reference = [](const Sample& s) {
+    const Tensor &dy = s.inputs[0], &index = s.inputs[1];
+    const Shape& table = s.attrs.get<Type>("input").shape;
+    const int64_t rows = table[0].size, width = table[1].size;
+    Tensor y(f64, {rows, width});
+    for (int64_t n = 0; n < index.numel(); ++n) {
+      const auto row = static_cast<int64_t>(index.at(n));
+      const int64_t bag = n / index.shape()[1];
+      for (int64_t d = 0; row >= 0 && row < rows && d < width; ++d) {
+        const double weight = s.inputs.size() > 2 ? s.inputs[2].at(n) : 1;
+        at(y, row * width + d) += weight * dy.at(bag * width + d);
+      }
+    }
+    return std::vector{y};
+  };
+  t.slack = 4;
+  const Type dy = {f32, {3, 2}, {}}, index = {i64, {3, 4}, {}};
+  const Attrs table = {{"input", Type{f32, {5, 2}, {}}}};
+  t.bad = {
+      {{dy, {i64, {3}, {}}},
+       table,
+       "embedding_bag_grad: dy f32[3, 2] and index i64[3] do not fit to the table f32[5, 2]"},
+      {{dy, index, dy}, table, "embedding_bag_grad: the weights do not fit to index i64[3, 4]"}};
+  return t;
+}
+
 /// Rotates element pairs of [..., D]; angle(row, pair) gives cosine and sine.
 Tensor rotated(const Tensor& x, int64_t dims, bool interleaved,
                const std::function<std::pair<double, double>(int64_t row, int64_t pair)>& angle) {
@@ -282,6 +325,7 @@ OpTest alibi_test() {
 const AddOpTest kEmbedding(embedding_test());
 const AddOpTest kEmbeddingPadding(embedding_padding_test());
 const AddOpTest kEmbeddingBag(embedding_bag_test());
+const AddOpTest kEmbeddingBagGrad(embedding_bag_grad_test());
 const AddOpTest kApplyRotaryEmbedding(apply_rotary_embedding_test());
 const AddOpTest kRotaryEmbedding(rotary_embedding_test());
 const AddOpTest kAlibi(alibi_test());
