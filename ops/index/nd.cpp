@@ -40,7 +40,7 @@ NdView require_nd(const InferCtx& c) {
                 std::equal(x.shape.begin(), x.shape.begin() + batch, index.shape.begin()),
             "index " + index.str() + " does not fit to " + x.str() + " with " +
                 std::to_string(batch) + " batch dimensions");
-  const NdView view = nd_view(c.attrs(), x.shape, index.shape);
+  NdView view = nd_view(c.attrs(), x.shape, index.shape);
   c.require(std::ranges::none_of(view.indexed, is_batch_dim),
             "the batch dimension of " + x.str() + " cannot be indexed");
   c.require(std::ranges::count_if(view.slices(), is_batch_dim) <= 1,

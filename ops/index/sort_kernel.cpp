@@ -11,7 +11,7 @@ namespace {
 /// in PyTorch.
 Expr precedes(const Expr& a, const Expr& b, bool descending) {
   if (descending) return precedes(b, a, false);
-  const Expr less = scalar::compare(ScalarOp::lt, a, b);
+  Expr less = scalar::compare(ScalarOp::lt, a, b);
   if (!is_float(a.dtype())) return less;
   const Expr a_is_nan = scalar::compare(ScalarOp::ne, a, a);
   const Expr b_is_nan = scalar::compare(ScalarOp::ne, b, b);
@@ -32,7 +32,9 @@ struct Runs {
     const int64_t pair = 2 * run, length = std::min(pair, keep);
     return {elements / pair * length + std::min(elements % pair, length), length};
   }
-  int64_t search_steps() const { return std::bit_width(static_cast<uint64_t>(run)); }
+  int64_t search_steps() const {
+    return static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(run)));
+  }
 };
 
 /// Merges the runs of the line that starts at offset `line` pairwise. Each element finds its place

@@ -9,7 +9,7 @@ namespace {
 
 Values expand_topk(const ExpandCtx& c) {
   const int64_t axis = c.attr<int64_t>("axis");
-  const Values best = internal::partial_sort(
+  Values best = internal::partial_sort(
       c.in(0), {.k = c.attr<int64_t>("k"), .axis = axis, .descending = c.attr<bool>("largest")});
   if (c.attr<bool>("sorted") || best[1].shape().numel().size == 0) return best;
   const Value index = sort(best[1], {.axis = axis})[0];

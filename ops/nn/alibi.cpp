@@ -14,7 +14,7 @@ Expr alibi_slope(const Expr& head, int64_t heads, DType dtype) {
     return scalar::unary(ScalarOp::exp2,
                          scalar::cast(number, dtype) * (-8.0 / static_cast<double>(of)));
   };
-  const Expr first = slope(head + Expr::index(1), base);
+  Expr first = slope(head + Expr::index(1), base);
   if (base == heads) return first;
   const Expr other = slope((head - Expr::index(base)) * 2.0 + 1.0, 2 * base);
   return scalar::select(scalar::compare(ScalarOp::lt, head, Expr::index(base)), first, other);

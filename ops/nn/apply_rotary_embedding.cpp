@@ -73,8 +73,7 @@ Expr apply_rotary_body(const LowerCtx& c) {
   const Expr own = c.read(0, at);
   at.back() = scalar::select(is_first, d + distance, d - distance);
   const Expr other = c.read(0, at);
-  const Expr y =
-      own * c.read(1, angle) + scalar::select(is_first, -other, other) * c.read(2, angle);
+  Expr y = own * c.read(1, angle) + scalar::select(is_first, -other, other) * c.read(2, angle);
   if (rotated == x.back().size) return y;
   return scalar::select(scalar::compare(ScalarOp::lt, column, Expr::index(rotated)), y, c.in(0));
 }

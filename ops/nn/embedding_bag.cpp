@@ -53,7 +53,7 @@ struct Bags {
     const Value count = sum(without_padding(per_row(one), 0), {.axes = 1});
     return maximum(count, scalar_like(count, 1));
   }
-  Value candidates() const { return without_padding(rows(), -INFINITY); }
+  Value candidates() const { return without_padding(rows(), -double{INFINITY}); }
   bool empty() const { return index.shape()[1].size == 0; }
 };
 

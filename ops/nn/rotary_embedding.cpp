@@ -93,7 +93,7 @@ OpDef rotary_embedding_op() {
       .cost =
           [](const CostCtx& c) {
             const Shape& x = c.in[0].shape;
-            const auto pairs = static_cast<double>(rotated_dims(c.attrs, x) / 2);
+            const auto pairs = static_cast<double>(rotated_dims(c.attrs, x)) / 2;
             const double rows =
                 c.in.size() > 1 ? c.numel_in(1) : static_cast<double>(x[x.size() - 2].size);
             return Cost{.flops = 4 * c.numel_out() + pairs * (12 + 21 * rows)};

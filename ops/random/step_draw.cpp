@@ -32,7 +32,6 @@ OpDef step_draw_def(const StepDraw& d) {
   std::vector<AttrDef> attrs = d.attrs;
   attrs.insert(attrs.begin(), {"type", Type{}, "type of the result", true});
   attrs.push_back(stream_attr());
-  const auto [check, draw, draws] = std::tuple(d.check, d.draw, d.draws);
   return OpDef{
       .name = d.name,
       .doc = d.doc,
@@ -40,7 +39,7 @@ OpDef step_draw_def(const StepDraw& d) {
       .attrs = attrs,
       .outputs = {{"y", "of type `type`"}},
       .infer =
-          [check](const InferCtx& c) {
+          [check = d.check](const InferCtx& c) {
             const Type& type = c.attr<Type>("type");
             c.require(is_float(type.dtype), "draws floats, not " + type.str());
             require_random_state(c, 0);
@@ -51,11 +50,11 @@ OpDef step_draw_def(const StepDraw& d) {
       .effects = Random{},
       .amp = {Amp::kFollow},
       .cost =
-          [draws](const CostCtx& c) {
+          [draws = d.draws](const CostCtx& c) {
             return Cost{.flops = kFlopsPerNumber * static_cast<double>(draws) * c.numel_out()};
           },
       .in_place = {},
-      .lower = Map{[draw, draws](const LowerCtx& c) {
+      .lower = Map{[draw = d.draw, draws = d.draws](const LowerCtx& c) {
         return std::vector{draw(c, bits_of_element(c, draws))};
       }},
       .kernels = {},

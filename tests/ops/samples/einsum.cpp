@@ -194,7 +194,7 @@ Extents for_each_tap(const Attrs& attrs, const Extents& x,
     const int64_t reach = list("dilation", a) * (kernel[a] - 1) + 1;
     count.push_back((x[a + 2] + list("padding", a) + after - reach) / list("stride", a) + 1);
   }
-  const Extents columns = {x[0], x[1] * kernel[0] * kernel[1], count[0] * count[1]};
+  Extents columns = {x[0], x[1] * kernel[0] * kernel[1], count[0] * count[1]};
   for (int64_t e = 0; e < numel_of(columns); ++e) {
     const int64_t window = e % columns[2], row = e / columns[2] % columns[1];
     const int64_t sample = e / columns[2] / columns[1];

@@ -188,7 +188,7 @@ OpTest apply_rotary_embedding_test() {
   OpTest t;
   t.op = "apply_rotary_embedding";
   for (const bool interleaved : {false, true}) {
-    const auto sample = [&](Extents x, Extents angles, std::vector<int> batch) {
+    const auto sample = [&](Extents x, const Extents& angles, std::vector<int> batch) {
       t.samples.push_back({{random_tensor(std::move(x)), random_tensor(angles, -1, 1, 1),
                             random_tensor(angles, -1, 1, 2)},
                            {{"interleaved", interleaved}},
