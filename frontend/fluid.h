@@ -8,6 +8,7 @@
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "frontend/program.h"
+#include "frontend/random.h"
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/spec.h"
 #include "frontend/transformer.h"

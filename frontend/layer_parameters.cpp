@@ -41,11 +41,6 @@ void require(bool condition, const Loc& loc, const std::string& what) {
   if (!condition) throw UserError(loc, what);
 }
 
-Value random_state(ir::Graph& graph, const Loc& loc) {
-  if (ir::Op* known = graph.find("state", "rng")) return known->result();
-  return record_source(graph, "state", "rng", Type{DType::i64, {3}, {}}, {}, loc);
-}
-
 Init default_weight() { return Init::kaiming_uniform(std::sqrt(5.0)); }
 
 Init default_bias(int64_t fan_in) {

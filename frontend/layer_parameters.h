@@ -25,9 +25,6 @@ ir::Graph& input_graph(Value x, const char* layer, const Loc& loc);
 /// Throws UserError(loc, what) unless `condition` holds.
 void require(bool condition, const Loc& loc, const std::string& what);
 
-/// Returns the random number generator state, which all random ops of a program share.
-Value random_state(ir::Graph& graph, const Loc& loc);
-
 Init default_weight();
 Init default_bias(int64_t fan_in);
 

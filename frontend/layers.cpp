@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "frontend/layer_parameters.h"
+#include "frontend/random.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -54,8 +55,8 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* form,
           subject + std::to_string(layer.groups) + " groups do not divide " +
               std::to_string(channels) + " input channels and " + std::to_string(filters) +
               " filters");
-  ir::ScopedRecording as(graph,
-                         layer_recording(graph, kTransposed ? "conv_transpose" : "conv", layer.name));
+  ir::ScopedRecording as(
+      graph, layer_recording(graph, kTransposed ? "conv_transpose" : "conv", layer.name));
   Shape shape = kTransposed ? Shape{channels, filters / layer.groups}
                             : Shape{filters, channels / layer.groups};
   int64_t fan_in = shape[1].size;

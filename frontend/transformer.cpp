@@ -90,7 +90,9 @@ Value embedding(Value index, const Embedding& layer, const Loc& loc) {
   const Value w = parameters.get("weight", "w", Type{dtype, {rows, units}, {}}, layer.weight,
                                  layer.weight_init, Init::normal(0, 1));
   parameters.check_options();
-  return gather(w, index, {.axis = 0}, loc);
+  Ints padding;
+  if (layer.padding) padding.push_back(*layer.padding);
+  return embedding(w, index, {.padding_idx = padding}, loc);
 }
 
 Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& loc) {

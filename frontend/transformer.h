@@ -11,10 +11,11 @@ namespace fluid {
 
 /// Options of an embedding. See Conv2d for parameters.
 struct Embedding {
-  Required<int64_t> rows;            ///< number of indices, such as the size of a vocabulary
-  Required<int64_t> units;           ///< features per row
-  DType dtype = f32;                 ///< of the table
-  std::optional<Value> weight = {};  ///< given table [rows, units]; `dtype` does not apply to it
+  Required<int64_t> rows;               ///< number of indices, such as the size of a vocabulary
+  Required<int64_t> units;              ///< features per row
+  DType dtype = f32;                    ///< of the table
+  std::optional<int64_t> padding = {};  ///< row that gets no gradient
+  std::optional<Value> weight = {};     ///< given table [rows, units]; `dtype` does not apply to it
   std::optional<Init> weight_init = {};  ///< by default normal with mean 0 and deviation 1
   bool trainable = true;
   double lr_scale = 1;

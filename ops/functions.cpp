@@ -18,15 +18,21 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 
 Value add(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0); }
 
+Value alibi(ir::Graph& graph, const AlibiAttrs& attrs, const Loc& loc) { return record(graph, "alibi", {}, {{"type", *attrs.type}}, loc).at(0); }
+
 Value all(Value x, const AllAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "all", loc), "all", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value any(Value x, const AnyAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "any", loc), "any", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value apply_rotary_embedding(Value x, Value cos, Value sin, const ApplyRotaryEmbeddingAttrs& attrs, const Loc& loc) { return record(graph_of({x, cos, sin}, "apply_rotary_embedding", loc), "apply_rotary_embedding", {x, cos, sin}, {{"interleaved", attrs.interleaved}}, loc).at(0); }
 
 Value arange(ir::Graph& graph, const ArangeAttrs& attrs, const Loc& loc) { return record(graph, "arange", {}, {{"type", *attrs.type}, {"start", attrs.start}, {"step", attrs.step}}, loc).at(0); }
 
 Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmax", loc), "argmax", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value argmin(Value x, const ArgminAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmin", loc), "argmin", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value argsort(Value x, const ArgsortAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argsort", loc), "argsort", {x}, {{"axis", attrs.axis}, {"descending", attrs.descending}}, loc).at(0); }
 
 Value asin(Value x, const Loc& loc) { return record(graph_of({x}, "asin", loc), "asin", {x}, {}, loc).at(0); }
 
@@ -37,6 +43,10 @@ Value avg_pool1d(Value x, const AvgPool1dAttrs& attrs, const Loc& loc) { return 
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}}, loc).at(0); }
 
 Value avg_pool3d(Value x, const AvgPool3dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool3d", loc), "avg_pool3d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}}, loc).at(0); }
+
+Value bilinear(Value a, Value b, Value w, const Loc& loc) { return record(graph_of({a, b, w}, "bilinear", loc), "bilinear", {a, b, w}, {}, loc).at(0); }
+
+Value bilinear(Value a, Value b, Value w, Value bias, const Loc& loc) { return record(graph_of({a, b, w}, "bilinear", loc), "bilinear", {a, b, w, bias}, {}, loc).at(0); }
 
 Value binary_cross_entropy(Value x, Value target, const BinaryCrossEntropyAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "binary_cross_entropy", loc), "binary_cross_entropy", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
@@ -74,13 +84,23 @@ Value cosh(Value x, const Loc& loc) { return record(graph_of({x}, "cosh", loc), 
 
 Value cosine_embedding_loss(Value a, Value b, Value target, const CosineEmbeddingLossAttrs& attrs, const Loc& loc) { return record(graph_of({a, b, target}, "cosine_embedding_loss", loc), "cosine_embedding_loss", {a, b, target}, {{"margin", attrs.margin}, {"reduction", attrs.reduction}}, loc).at(0); }
 
+Value cumprod(Value x, const CumprodAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumprod", loc), "cumprod", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
+
 Value cumsum(Value x, const CumsumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumsum", loc), "cumsum", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
 
 Value dice_loss(Value x, Value target, const DiceLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "dice_loss", loc), "dice_loss", {x, target}, {{"smooth", attrs.smooth}, {"reduction", attrs.reduction}}, loc).at(0); }
 
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
 
+Value einsum(const Values& xs, const EinsumAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "einsum", loc), "einsum", operands, {{"equation", *attrs.equation}}, loc).at(0); }
+
 Value elu(Value x, const EluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "elu", loc), "elu", {x}, {{"alpha", attrs.alpha}}, loc).at(0); }
+
+Value embedding(Value table, Value index, const EmbeddingAttrs& attrs, const Loc& loc) { return record(graph_of({table, index}, "embedding", loc), "embedding", {table, index}, {{"padding_idx", std::vector<int64_t>(attrs.padding_idx)}}, loc).at(0); }
+
+Value embedding_bag(Value table, Value index, const EmbeddingBagAttrs& attrs, const Loc& loc) { return record(graph_of({table, index}, "embedding_bag", loc), "embedding_bag", {table, index}, {{"mode", attrs.mode}, {"padding_idx", std::vector<int64_t>(attrs.padding_idx)}}, loc).at(0); }
+
+Value embedding_bag(Value table, Value index, Value weights, const EmbeddingBagAttrs& attrs, const Loc& loc) { return record(graph_of({table, index}, "embedding_bag", loc), "embedding_bag", {table, index, weights}, {{"mode", attrs.mode}, {"padding_idx", std::vector<int64_t>(attrs.padding_idx)}}, loc).at(0); }
 
 Value equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "equal", loc), "equal", {a, b}, {}, loc).at(0); }
 
@@ -102,9 +122,15 @@ Value floor(Value x, const Loc& loc) { return record(graph_of({x}, "floor", loc)
 
 Value focal_loss(Value x, Value target, const FocalLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "focal_loss", loc), "focal_loss", {x, target}, {{"alpha", attrs.alpha}, {"gamma", attrs.gamma}, {"reduction", attrs.reduction}}, loc).at(0); }
 
+Value fold(Value x, const FoldAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "fold", loc), "fold", {x}, {{"output", std::vector<int64_t>(*attrs.output)}, {"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}}, loc).at(0); }
+
 Value gather(Value x, Value index, const GatherAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "gather", loc), "gather", {x, index}, {{"axis", attrs.axis}}, loc).at(0); }
 
+Value gather_nd(Value x, Value index, const GatherNdAttrs& attrs, const Loc& loc) { return record(graph_of({x, index}, "gather_nd", loc), "gather_nd", {x, index}, {{"batch_dims", attrs.batch_dims}}, loc).at(0); }
+
 Value gelu(Value x, const GeluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "gelu", loc), "gelu", {x}, {{"approximate", attrs.approximate}}, loc).at(0); }
+
+Values gradients(Value y, const Values& xs, const Loc& loc) { Values operands = {y}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "gradients", loc), "gradients", operands, {}, loc); }
 
 Value greater(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "greater", loc), "greater", {a, b}, {}, loc).at(0); }
 
@@ -117,6 +143,8 @@ Value hard_swish(Value x, const Loc& loc) { return record(graph_of({x}, "hard_sw
 Value hinge_loss(Value x, Value target, const HingeLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "hinge_loss", loc), "hinge_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value huber_loss(Value x, Value target, const HuberLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "huber_loss", loc), "huber_loss", {x, target}, {{"delta", attrs.delta}, {"reduction", attrs.reduction}}, loc).at(0); }
+
+Value index_add(Value x, Value index, Value updates, const IndexAddAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "index_add", loc), "index_add", {x, index, updates}, {{"axis", attrs.axis}, {"alpha", attrs.alpha}}, loc).at(0); }
 
 Value is_finite(Value x, const Loc& loc) { return record(graph_of({x}, "is_finite", loc), "is_finite", {x}, {}, loc).at(0); }
 
@@ -226,6 +254,10 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return rec
 
 Value roll(Value x, const RollAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "roll", loc), "roll", {x}, {{"shifts", std::vector<int64_t>(*attrs.shifts)}, {"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
+Value rotary_embedding(Value x, const RotaryEmbeddingAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rotary_embedding", loc), "rotary_embedding", {x}, {{"theta", attrs.theta}, {"interleaved", attrs.interleaved}, {"dims", attrs.dims}}, loc).at(0); }
+
+Value rotary_embedding(Value x, Value position, const RotaryEmbeddingAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rotary_embedding", loc), "rotary_embedding", {x, position}, {{"theta", attrs.theta}, {"interleaved", attrs.interleaved}, {"dims", attrs.dims}}, loc).at(0); }
+
 Value round(Value x, const Loc& loc) { return record(graph_of({x}, "round", loc), "round", {x}, {}, loc).at(0); }
 
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
@@ -235,6 +267,10 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotPro
 Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
 
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter", loc), "scatter", {x, index, updates}, {{"axis", attrs.axis}, {"reduce", attrs.reduce}}, loc).at(0); }
+
+Value scatter_nd(Value x, Value index, Value updates, const ScatterNdAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter_nd", loc), "scatter_nd", {x, index, updates}, {{"batch_dims", attrs.batch_dims}, {"reduce", attrs.reduce}}, loc).at(0); }
+
+Value segment_sum(Value x, Value ids, const SegmentSumAttrs& attrs, const Loc& loc) { return record(graph_of({x, ids}, "segment_sum", loc), "segment_sum", {x, ids}, {{"segments", *attrs.segments}}, loc).at(0); }
 
 Value selu(Value x, const Loc& loc) { return record(graph_of({x}, "selu", loc), "selu", {x}, {}, loc).at(0); }
 
@@ -276,6 +312,8 @@ Value stack(const Values& xs, const StackAttrs& attrs, const Loc& loc) { Values 
 
 Value std(Value x, const StdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "std", loc), "std", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}, {"correction", attrs.correction}}, loc).at(0); }
 
+Value stop_gradient(Value x, const Loc& loc) { return record(graph_of({x}, "stop_gradient", loc), "stop_gradient", {x}, {}, loc).at(0); }
+
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
 
 Value sum(Value x, const SumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum", loc), "sum", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
@@ -288,6 +326,8 @@ Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), 
 
 Value tile(Value x, const TileAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "tile", loc), "tile", {x}, {{"repeats", std::vector<int64_t>(*attrs.repeats)}}, loc).at(0); }
 
+Values topk(Value x, const TopkAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "topk", loc), "topk", {x}, {{"k", *attrs.k}, {"axis", attrs.axis}, {"largest", attrs.largest}, {"sorted", attrs.sorted}}, loc); }
+
 Value transpose(Value x, const TransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "transpose", loc), "transpose", {x}, {{"perm", std::vector<int64_t>(attrs.perm)}}, loc).at(0); }
 
 Value tril(Value x, const TrilAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "tril", loc), "tril", {x}, {{"diagonal", attrs.diagonal}}, loc).at(0); }
@@ -297,6 +337,8 @@ Value triplet_margin_loss(Value anchor, Value positive, Value negative, const Tr
 Value triu(Value x, const TriuAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "triu", loc), "triu", {x}, {{"diagonal", attrs.diagonal}}, loc).at(0); }
 
 Value trunc(Value x, const Loc& loc) { return record(graph_of({x}, "trunc", loc), "trunc", {x}, {}, loc).at(0); }
+
+Value unfold(Value x, const UnfoldAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "unfold", loc), "unfold", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}}, loc).at(0); }
 
 Value unsqueeze(Value x, const UnsqueezeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "unsqueeze", loc), "unsqueeze", {x}, {{"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
@@ -336,7 +378,11 @@ Value avg_pool3d_grad(Value dy, const AvgPool3dGradAttrs& attrs, const Loc& loc)
 
 Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs, const Loc& loc) { return record(graph_of({x, gamma, beta, running_mean, running_var}, "batch_norm", loc), "batch_norm", {x, gamma, beta, running_mean, running_var}, {{"eps", attrs.eps}}, loc).at(0); }
 
+Value bernoulli(Value p, Value rng, const Loc& loc) { return record(graph_of({p, rng}, "bernoulli", loc), "bernoulli", {p, rng}, {}, loc).at(0); }
+
 Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({running_mean, running_var, mean, var, count}, "bn_update", loc), "bn_update", {running_mean, running_var, mean, var, count}, {{"momentum", attrs.momentum}}, loc); }
+
+Value categorical(Value logits, Value rng, const Loc& loc) { return record(graph_of({logits, rng}, "categorical", loc), "categorical", {logits, rng}, {}, loc).at(0); }
 
 Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", *attrs.filter}}, loc).at(0); }
 
@@ -352,9 +398,15 @@ Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc&
 
 Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "count_nonfinite", loc), "count_nonfinite", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, x}, "cumprod_grad", loc), "cumprod_grad", {dy, x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
+
 Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
+
+Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index}, {{"input", *attrs.input}}, loc).at(0); }
+
+Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index, weights}, {{"input", *attrs.input}}, loc).at(0); }
 
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "gather_grad", loc), "gather_grad", {dy, index}, {{"input", *attrs.input}, {"axis", attrs.axis}}, loc).at(0); }
 
@@ -390,7 +442,13 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) { return reco
 
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return record(graph, "numel", {}, {{"of", *attrs.of}}, loc).at(0); }
 
+Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "partial_sort", loc), "partial_sort", {x}, {{"k", *attrs.k}, {"axis", attrs.axis}, {"descending", attrs.descending}}, loc); }
+
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
+
+Value random_normal(Value rng, const RandomNormalAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_normal", loc), "random_normal", {rng}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
+
+Value random_uniform(Value rng, const RandomUniformAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_uniform", loc), "random_uniform", {rng}, {{"type", *attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
 
 Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", *attrs.input}, {"mode", attrs.mode}, {"align_corners", attrs.align_corners}}, loc).at(0); }
 

@@ -48,6 +48,12 @@ Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Lo
 /// Gives y: the broadcast shape.
 Value add(Value a, Value b, const Loc& loc = Loc::here());
 
+/// Bias of attention with linear biases (ALiBi; Press, Smith and Lewis, 2022), an additive mask: y[h, q, k] = -slope[h] * |k - (q + K - Q)|. The last query is aligned with the last key.
+/// attrs.type: type [heads, Q, K] of the result (required).
+/// Gives y: of type `type`.
+struct AlibiAttrs { Required<Type> type; };
+Value alibi(ir::Graph& graph, const AlibiAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Whether all elements along `axes` are true; true over zero elements.
 /// x: bool tensor.
 /// attrs.axes: axes to reduce; negative: counted from the end; empty: all.
@@ -63,6 +69,15 @@ Value all(Value x, const AllAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: bool.
 struct AnyAttrs { Ints axes = {}; bool keep_dims = false; };
 Value any(Value x, const AnyAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Rotates pairs (a, b) of the first R elements along the last dimension of x to (a * cos - b * sin, b * cos + a * sin), as RotaryEmbedding of ONNX. The other elements stay.
+/// x: float [..., D].
+/// cos: cosines [..., R / 2], broadcast to x; x's dtype or f32.
+/// sin: sines, same type as cos.
+/// attrs.interleaved: true: pairs are neighbours (GPT-J); false: element i is paired with i + R / 2 (Llama).
+/// Gives y: same type as x.
+struct ApplyRotaryEmbeddingAttrs { bool interleaved = false; };
+Value apply_rotary_embedding(Value x, Value cos, Value sin, const ApplyRotaryEmbeddingAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The numbers start, start + step, start + 2 * step, ...
 /// attrs.type: type [n] of the result (required).
@@ -87,6 +102,14 @@ Value argmax(Value x, const ArgmaxAttrs& attrs = {}, const Loc& loc = Loc::here(
 /// Gives index: i64.
 struct ArgminAttrs { int64_t axis = -1; bool keep_dims = false; };
 Value argmin(Value x, const ArgminAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Indices that sort x along `axis`; equal elements keep their order, and NaN counts as the largest value, as in torch.argsort with stable=True.
+/// x: numeric tensor, rank >= 1.
+/// attrs.axis: axis to sort along, not the batch dimension; negative: counted from the end.
+/// attrs.descending: whether the largest value comes first.
+/// Gives index: i64, x's shape: indices along the axis.
+struct ArgsortAttrs { int64_t axis = -1; bool descending = false; };
+Value argsort(Value x, const ArgsortAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The arcsine of x in radians; NaN outside [-1, 1]. Its gradient at -1 and 1 is infinite.
 /// x: float tensor.
@@ -136,6 +159,15 @@ Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::her
 /// Gives y: [N, C, OD, OH, OW].
 struct AvgPool3dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; };
 Value avg_pool3d(Value x, const AvgPool3dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// y[..., o] = sum of a[..., i] * w[o, i, j] * b[..., j] over i and j, plus bias[o], as torch.nn.functional.bilinear.
+/// a: float [..., I].
+/// b: same dtype, [..., J].
+/// w: same dtype, [O, I, J].
+/// bias: same dtype, [O].
+/// Gives y: [..., O].
+Value bilinear(Value a, Value b, Value w, const Loc& loc = Loc::here());
+Value bilinear(Value a, Value b, Value w, Value bias, const Loc& loc = Loc::here());
 
 /// Binary cross-entropy of probabilities: -(target * log(x) + (1 - target) * log(1 - x)). Logarithms are at least -100. binary_cross_entropy_with_logits is more accurate.
 /// x: float tensor of probabilities.
@@ -285,9 +317,18 @@ Value cosh(Value x, const Loc& loc = Loc::here());
 struct CosineEmbeddingLossAttrs { double margin = 0.0; std::string reduction = "none"; };
 Value cosine_embedding_loss(Value a, Value b, Value target, const CosineEmbeddingLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Cumulative product along `axis`, as torch.cumprod, and CumProd of ONNX. Half precision is multiplied in f32. The gradient is exact where elements are 0.
+/// x: numeric tensor, rank >= 1.
+/// attrs.axis: axis of the products, not the batch dimension; negative: counted from the end.
+/// attrs.exclusive: whether an element is left out of its own product.
+/// attrs.reverse: whether products start at the end of the axis.
+/// Gives y: same type as x.
+struct CumprodAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
+Value cumprod(Value x, const CumprodAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Cumulative sum along `axis`, as torch.cumsum, and CumSum of ONNX. Half precision is summed in f32.
 /// x: numeric tensor, rank >= 1.
-/// attrs.axis: axis to sum along, not the batch dimension; negative: counted from the end.
+/// attrs.axis: axis of the sums, not the batch dimension; negative: counted from the end.
 /// attrs.exclusive: whether an element is left out of its own sum.
 /// attrs.reverse: whether sums start at the end of the axis.
 /// Gives y: same type as x.
@@ -309,12 +350,38 @@ Value dice_loss(Value x, Value target, const DiceLossAttrs& attrs = {}, const Lo
 /// Gives y: the broadcast shape.
 Value div(Value a, Value b, const Loc& loc = Loc::here());
 
+/// Sum of products in Einstein notation, as torch.einsum: "bij,bjk->bik" is a batch of matrix products. Without "->" the result has the letters that occur once, in alphabetical order. "..." stands for leading dimensions that broadcast. A letter that an operand repeats selects its diagonal. Operands are contracted from left to right.
+/// xs: float tensors of one dtype.
+/// attrs.equation: letters of the operands and of the result (required).
+/// Gives y: dtype of the operands.
+struct EinsumAttrs { Required<std::string> equation; };
+Value einsum(const Values& xs, const EinsumAttrs& attrs, const Loc& loc = Loc::here());
+
 /// x where x is positive, else `alpha` * (exp(x) - 1) (Clevert, Unterthiner and Hochreiter, 2015).
 /// x: float tensor.
 /// attrs.alpha: negated limit of the result at minus infinity.
 /// Gives y: like x.
 struct EluAttrs { double alpha = 1.0; };
 Value elu(Value x, const EluAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Rows of a table at the indices, as torch.nn.functional.embedding. An index out of range raises an error.
+/// table: float [V, D].
+/// index: integer tensor of any shape.
+/// attrs.padding_idx: row of the table that gets no gradient; negative: counted from the end; empty: none.
+/// Gives y: table's dtype, index's shape followed by D.
+struct EmbeddingAttrs { Ints padding_idx = {}; };
+Value embedding(Value table, Value index, const EmbeddingAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Sum, mean or maximum of the rows of a table at the indices of each bag, as torch.nn.functional.embedding_bag. A bag without rows gives 0. An index out of range raises an error.
+/// table: float [V, D].
+/// index: integer [N, L]: N bags of L indices.
+/// weights: table's dtype, [N, L]: factors of the rows of a sum.
+/// attrs.mode: "sum", "mean" or "max".
+/// attrs.padding_idx: row of the table that is left out of the bags; negative: counted from the end; empty: none.
+/// Gives y: table's dtype, [N, D].
+struct EmbeddingBagAttrs { std::string mode = "mean"; Ints padding_idx = {}; };
+Value embedding_bag(Value table, Value index, const EmbeddingBagAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value embedding_bag(Value table, Value index, Value weights, const EmbeddingBagAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether a == b.
 /// a: any tensor.
@@ -378,6 +445,17 @@ Value floor(Value x, const Loc& loc = Loc::here());
 struct FocalLossAttrs { double alpha = 0.25; double gamma = 2.0; std::string reduction = "none"; };
 Value focal_loss(Value x, Value target, const FocalLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Sums of the columns of x at the places of their windows (col2im), as torch.nn.functional.fold, and Col2Im of ONNX in two dimensions.
+/// x: float [N, C * KH * KW, windows].
+/// attrs.output: height and width of the result (required).
+/// attrs.kernel: height and width of the window (required).
+/// attrs.stride: step of the window.
+/// attrs.padding: zero padding on each side: one number, (height, width), or (top, left, bottom, right).
+/// attrs.dilation: distance of the taps of the window.
+/// Gives y: x's dtype, [N, C, H, W].
+struct FoldAttrs { Required<Ints> output; Required<Ints> kernel; Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; };
+Value fold(Value x, const FoldAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Slices of x along `axis` at the indices, as Gather of ONNX and torch.index_select: y[i..., j..., k...] = x[i..., index[j...], k...]. An index out of range raises an error.
 /// x: any tensor, rank >= 1.
 /// index: integer tensor of any shape.
@@ -386,12 +464,26 @@ Value focal_loss(Value x, Value target, const FocalLossAttrs& attrs = {}, const 
 struct GatherAttrs { int64_t axis = 0; };
 Value gather(Value x, Value index, const GatherAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Slices of x at the indices, as GatherND of ONNX: y[b..., p..., s...] = x[b..., i_1, ..., i_K, s...] with i_k = index[b..., p..., k]. An index out of range raises an error.
+/// x: any tensor [batch..., indexed..., slice...].
+/// index: integer tensor [batch..., positions..., K].
+/// attrs.batch_dims: number of leading dimensions of x and index that correspond to each other.
+/// Gives y: x's dtype, [batch..., positions..., slice...].
+struct GatherNdAttrs { int64_t batch_dims = 0; };
+Value gather_nd(Value x, Value index, const GatherNdAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// x * Phi(x), where Phi is the standard normal distribution function (Hendrycks and Gimpel, 2016).
 /// x: float tensor.
 /// attrs.approximate: "tanh": uses the tanh approximation.
 /// Gives y: like x.
 struct GeluAttrs { std::string approximate = "none"; };
 Value gelu(Value x, const GeluAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The gradients of the sum of y with respect to each x, as torch.autograd.grad(y.sum(), xs, create_graph=True). They are values of the program, so a loss may depend on them (gradient penalties). y must depend on each x, and the ops between them must have gradients; if a loss depends on the result, the gradients of these ops must, too.
+/// y: float tensor.
+/// xs: float tensors.
+/// Gives dxs: types of the xs.
+Values gradients(Value y, const Values& xs, const Loc& loc = Loc::here());
 
 /// Whether a > b.
 /// a: any tensor.
@@ -434,6 +526,16 @@ Value hinge_loss(Value x, Value target, const HingeLossAttrs& attrs = {}, const 
 /// Gives loss: same type as x, or a scalar.
 struct HuberLossAttrs { double delta = 1.0; std::string reduction = "none"; };
 Value huber_loss(Value x, Value target, const HuberLossAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x with alpha * updates[i..., n, k...] added to x[i..., index[n], k...] for all n in ascending order, as torch.index_add. An index out of range raises an error.
+/// x: numeric tensor.
+/// index: integer vector.
+/// updates: x's type, but index's extent along `axis`.
+/// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
+/// attrs.alpha: factor of the updates.
+/// Gives y: same type as x.
+struct IndexAddAttrs { int64_t axis = 0; double alpha = 1.0; };
+Value index_add(Value x, Value index, Value updates, const IndexAddAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether x is neither infinite nor NaN.
 /// x: float tensor.
@@ -824,6 +926,17 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here()
 struct RollAttrs { Required<Ints> shifts; Required<Ints> axes; };
 Value roll(Value x, const RollAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Rotary position embedding (RoFormer; Su et al., 2021): rotates pair i of the elements at position t by the angle t * theta^(-2 i / R), where R is the number of rotated elements. Angles are computed in f32 or wider.
+/// x: float [..., T, D], such as queries or keys.
+/// position: integer [..., T], broadcast to x; omitted: 0, 1, ..., T - 1.
+/// attrs.theta: base of the angles.
+/// attrs.interleaved: true: pairs are neighbours (GPT-J); false: element i is paired with i + R / 2 (Llama).
+/// attrs.dims: R, the leading elements that are rotated; 0: all.
+/// Gives y: same type as x.
+struct RotaryEmbeddingAttrs { double theta = 10000.0; bool interleaved = false; int64_t dims = 0; };
+Value rotary_embedding(Value x, const RotaryEmbeddingAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value rotary_embedding(Value x, Value position, const RotaryEmbeddingAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// x rounded to the nearest integer, and halves to the even one. Its gradient is 0.
 /// x: float tensor.
 /// Gives y: like x.
@@ -852,10 +965,28 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const 
 /// index: integer, x's shape except along `axis`.
 /// updates: x's dtype, index's shape.
 /// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
-/// attrs.reduce: "none": the last update of an element counts; "add", "mul", "max", "min".
+/// attrs.reduce: "none": the last update of an element counts, and gradients require distinct indices; "add", "mul", "max", "min".
 /// Gives y: same type as x.
 struct ScatterAttrs { int64_t axis = 0; std::string reduce = "none"; };
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x with updates at the indices, as ScatterND of ONNX: y[b..., i_1, ..., i_K, s...] with i_k = index[b..., p..., k] is combined with updates[b..., p..., s...] in ascending order of p. An index out of range raises an error.
+/// x: numeric tensor [batch..., indexed..., slice...].
+/// index: integer tensor [batch..., positions..., K].
+/// updates: x's dtype, [batch..., positions..., slice...].
+/// attrs.batch_dims: number of leading dimensions of x and index that correspond to each other.
+/// attrs.reduce: "none": the last update of an element counts, and gradients require distinct indices; "add", "mul", "max", "min".
+/// Gives y: same type as x.
+struct ScatterNdAttrs { int64_t batch_dims = 0; std::string reduce = "none"; };
+Value scatter_nd(Value x, Value index, Value updates, const ScatterNdAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Sums of the slices of x that have one segment id, as unsorted_segment_sum of TensorFlow: y[s, k...] is the sum of x[i..., k...] over all i with ids[i...] = s. The ids need not be sorted. A slice whose id is out of range is dropped.
+/// x: float tensor.
+/// ids: integer tensor; its shape is the beginning of x's shape.
+/// attrs.segments: number of segments (required).
+/// Gives y: x's dtype, [segments, k...].
+struct SegmentSumAttrs { Required<int64_t> segments; };
+Value segment_sum(Value x, Value ids, const SegmentSumAttrs& attrs, const Loc& loc = Loc::here());
 
 /// 1.0507 * elu(x) with alpha = 1.6733, which keeps mean 0 and variance 1 over layers (Klambauer et al., 2017).
 /// x: float tensor.
@@ -989,6 +1120,11 @@ Value stack(const Values& xs, const StackAttrs& attrs = {}, const Loc& loc = Loc
 struct StdAttrs { Ints axes = {}; bool keep_dims = false; int64_t correction = 1; };
 Value std(Value x, const StdAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// x, without a gradient, as torch.Tensor.detach.
+/// x: any tensor.
+/// Gives y: like x.
+Value stop_gradient(Value x, const Loc& loc = Loc::here());
+
 /// a - b.
 /// a: numeric tensor.
 /// b: same dtype as a; shape broadcasts with a's.
@@ -1028,6 +1164,17 @@ Value tanh(Value x, const Loc& loc = Loc::here());
 struct TileAttrs { Required<Ints> repeats; };
 Value tile(Value x, const TileAttrs& attrs, const Loc& loc = Loc::here());
 
+/// The k largest or smallest elements along `axis` and their indices, as torch.topk and TopK of ONNX. Among equal elements those of smaller index are taken. NaN counts as the largest value.
+/// x: numeric tensor, rank >= 1.
+/// attrs.k: number of elements to take (required).
+/// attrs.axis: axis to take elements along, not the batch dimension; negative: counted from the end.
+/// attrs.largest: whether to take the largest elements, or the smallest.
+/// attrs.sorted: true: the best element comes first; false: elements keep the order of x.
+/// Gives value: x's dtype, extent k along `axis`.
+/// Gives index: i64, value's shape: indices along the axis.
+struct TopkAttrs { Required<int64_t> k; int64_t axis = -1; bool largest = true; bool sorted = true; };
+Values topk(Value x, const TopkAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Permutes the dimensions of x.
 /// x: any tensor.
 /// attrs.perm: dimension d of y is dimension perm[d] of x; empty: reversed order.
@@ -1066,6 +1213,16 @@ Value triu(Value x, const TriuAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// x: float tensor.
 /// Gives y: like x.
 Value trunc(Value x, const Loc& loc = Loc::here());
+
+/// The windows of x as columns (im2col), as torch.nn.functional.unfold: y[n, (c, ky, kx), (wy, wx)] is tap (ky, kx) of window (wy, wx) in channel c.
+/// x: float [N, C, H, W].
+/// attrs.kernel: height and width of the window (required).
+/// attrs.stride: step of the window.
+/// attrs.padding: zero padding on each side: one number, (height, width), or (top, left, bottom, right).
+/// attrs.dilation: distance of the taps of the window.
+/// Gives y: x's dtype, [N, C * KH * KW, windows].
+struct UnfoldAttrs { Required<Ints> kernel; Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; };
+Value unfold(Value x, const UnfoldAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Inserts dimensions of extent 1.
 /// x: any tensor.

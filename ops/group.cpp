@@ -307,7 +307,9 @@ std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
     for_each_node(body, [&](const Expr& e) {
       if (e.op() != ScalarOp::read || !e.node().checked) return;
       const auto from_data = std::ranges::find_if(e.args(), reads_data);
-      operands[e.node().ivalue] = static_cast<size_t>(from_data - e.args().begin());
+      const bool several = std::ranges::count_if(e.args(), reads_data) > 1;
+      operands[e.node().ivalue] =
+          several ? e.args().size() : static_cast<size_t>(from_data - e.args().begin());
     });
   }
   return operands;

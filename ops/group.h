@@ -73,8 +73,8 @@ ReductionRead reduction_of(const Expr& let);
 bool is_groupable(const ir::Op& op);
 
 /// Returns the operands that a Map or Reduce reads at data-dependent indices: operand number ->
-/// dimension that the index addresses. Such a read sets the error word when the index is out of
-/// range. Returns an empty map for other ops.
+/// dimension that the index addresses, or the rank if it addresses several dimensions. Such a read
+/// sets the error word when the index is out of range. Returns an empty map for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
 /// Cache of lowered ops, with multiply-adds contracted to fmas. Ops of one kind (see OpKinds) share

@@ -161,6 +161,12 @@ Value avg_pool3d_grad(Value dy, const AvgPool3dGradAttrs& attrs, const Loc& loc 
 struct BatchNormAttrs { double eps = 1e-05; };
 Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// 1 with probability p, else 0, drawn for each element in each step, as torch.bernoulli. The gradient is 0.
+/// p: float tensor of probabilities.
+/// rng: i64[3]: seed, run counter, index of the first sample.
+/// Gives y: same type as p.
+Value bernoulli(Value p, Value rng, const Loc& loc = Loc::here());
+
 /// Updates the running statistics of batch_norm: running = (1 - momentum) * running + momentum * batch. The variance is the unbiased one, var * count / (count - 1), as in PyTorch.
 /// running_mean: float [C].
 /// running_var: float [C].
@@ -172,6 +178,12 @@ Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value run
 /// Gives new_var: same type as running_var.
 struct BnUpdateAttrs { double momentum = 0.1; };
 Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Draws a class from softmax(logits) for each row in each step, as torch.distributions.Categorical(logits).sample().
+/// logits: float [..., C].
+/// rng: i64[3]: seed, run counter, index of the first sample.
+/// Gives class: i64 [...].
+Value categorical(Value logits, Value rng, const Loc& loc = Loc::here());
 
 /// Gradient of conv2d with respect to its filter.
 /// x: conv2d's input.
@@ -244,6 +256,16 @@ Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc&
 struct CountNonfiniteAttrs { Ints axes = {}; bool keep_dims = false; };
 Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Gradient of cumprod with respect to x.
+/// dy: gradient of cumprod's result.
+/// x: cumprod's operand.
+/// attrs.axis: axis of the products, not the batch dimension; negative: counted from the end.
+/// attrs.exclusive: whether an element is left out of its own product.
+/// attrs.reverse: whether products start at the end of the axis.
+/// Gives dx: same type as x.
+struct CumprodGradAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
+Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Sets elements to 0 with probability `p` and scales the others by 1 / (1 - p). Identity in eval and predict.
 /// x: float tensor.
 /// rng: i64[3]: seed, run counter, index of the first sample.
@@ -259,6 +281,16 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc
 /// Gives y: same type as x.
 struct Dropout2dAttrs { double p = 0.5; };
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Gradient of a sum of embedding_bag with respect to the table: adds the row of dy of each bag, times the weight, at the indices of the bag. An index out of range adds nothing.
+/// dy: gradient of the sums, [N, D].
+/// index: index of embedding_bag, [N, L].
+/// weights: weights of embedding_bag, [N, L].
+/// attrs.input: type of the table (required).
+/// Gives dtable: of type `input`.
+struct EmbeddingBagGradAttrs { Required<Type> input; };
+Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
+Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Gradient of gather with respect to x: adds the slices of dy at the indices, in their order. An index out of range adds nothing.
 /// dy: gradient of gather's result.
@@ -386,6 +418,16 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here())
 struct NumelAttrs { Required<Type> of; };
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
 
+/// The first k elements of sort, and their indices. Merges drop the elements beyond k, so the cost is O(n log k) comparisons for n elements.
+/// x: numeric tensor, rank >= 1.
+/// attrs.k: number of elements to keep (required).
+/// attrs.axis: axis to sort along, not the batch dimension; negative: counted from the end.
+/// attrs.descending: whether the largest value comes first.
+/// Gives value: x's dtype, extent k along `axis`.
+/// Gives index: i64, value's shape: indices along the axis.
+struct PartialSortAttrs { Required<int64_t> k; int64_t axis = -1; bool descending = false; };
+Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc::here());
+
 /// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau.
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
@@ -398,6 +440,24 @@ Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::her
 /// Gives rate: f64 scalar: learning rate of this update.
 struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; };
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Independent normally distributed random numbers of this step, as torch.randn. They do not depend on micro-batches and ranks.
+/// rng: i64[3]: seed, run counter, index of the first sample.
+/// attrs.type: type of the result (required).
+/// attrs.mean: mean of the distribution.
+/// attrs.std: standard deviation of the distribution.
+/// Gives y: of type `type`.
+struct RandomNormalAttrs { Required<Type> type; double mean = 0.0; double std = 1.0; };
+Value random_normal(Value rng, const RandomNormalAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Independent random numbers of this step, uniform in [low, high), as torch.rand. They do not depend on micro-batches and ranks.
+/// rng: i64[3]: seed, run counter, index of the first sample.
+/// attrs.type: type of the result (required).
+/// attrs.low: lower bound, inclusive.
+/// attrs.high: upper bound, exclusive.
+/// Gives y: of type `type`.
+struct RandomUniformAttrs { Required<Type> type; double low = 0.0; double high = 1.0; };
+Value random_uniform(Value rng, const RandomUniformAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Gradient of resize2d with respect to its input.
 /// dy: gradient of resize2d's result.

@@ -65,7 +65,9 @@ UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejecte
     }
     if (!from || !index) continue;
     op = inner.get();
-    range = fmt::format(" [0, {})", from.shape()[dim].at(rejected.feeds.size));
+    if (dim < from.shape().size()) {
+      range = fmt::format(" [0, {})", from.shape()[dim].at(rejected.feeds.size));
+    }
     const Value fed = operand_of(fused, root_of(index));
     if (!fed) continue;
     const ir::Op* root = root_of(fed).op();

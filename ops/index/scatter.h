@@ -24,5 +24,19 @@ void require_scatter_shapes(const InferCtx& c, const Type& x, const Type& index,
 
 /// Whether `reduce` is a valid value of attribute "reduce".
 bool is_scatter_reduction(const std::string& reduce);
+/// Definition of attribute "reduce". Its fallback is "none".
+AttrDef scatter_reduce_attr();
+/// Throws UserError (by c.fail()) unless attribute "reduce" is valid.
+void require_scatter_reduction(const InferCtx& c);
+/// Returns an element after the update by reduction `reduce`.
+Expr combine_update(const std::string& reduce, const Expr& old, const Expr& update);
+
+/// Returns the gradients of a scatter with operands (x, index, updates). `gather` reads a tensor
+/// like x at the indices; `scatter` scatters updates into a tensor like x by a reduction.
+struct ScatterFunctions {
+  std::function<Value(Value x)> gather;
+  std::function<Value(Value x, Value updates, const std::string& reduce)> scatter;
+};
+Values scatter_gradients(const GradCtx& c, const ScatterFunctions& f);
 
 }  // namespace fluid

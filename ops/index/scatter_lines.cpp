@@ -7,19 +7,19 @@
 namespace fluid {
 namespace {
 
-Expr combined(const std::string& reduce, const Expr& old, const Expr& update) {
+Expr clamped(const Expr& index, const Expr& extent) {
+  return scalar::max(Expr::index(0), scalar::min(index, extent - Expr::index(1)));
+}
+
+}  // namespace
+
+Expr combine_update(const std::string& reduce, const Expr& old, const Expr& update) {
   if (reduce == "add") return old + update;
   if (reduce == "mul") return old * update;
   if (reduce == "max") return scalar::max(old, update);
   if (reduce == "min") return scalar::min(old, update);
   return update;
 }
-
-Expr clamped(const Expr& index, const Expr& extent) {
-  return scalar::max(Expr::index(0), scalar::min(index, extent - Expr::index(1)));
-}
-
-}  // namespace
 
 bool is_scatter_reduction(const std::string& reduce) {
   static constexpr std::array<std::string_view, 5> kAll = {"none", "add", "mul", "max", "min"};
@@ -61,7 +61,7 @@ kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& opera
       const Expr at =
           first +
           (operands.initial ? k.check_index(0, given, extent) : clamped(given, extent)) * inner;
-      k.store(sums, at, combined(reduce, k.load(sums, at), k.load(updates, from)));
+      k.store(sums, at, combine_update(reduce, k.load(sums, at), k.load(updates, from)));
     });
     if (sums.buffer == k.result().buffer) return;
     k.loop(Expr::index(0), extent, [&](const Expr& t) {

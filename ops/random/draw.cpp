@@ -1,6 +1,7 @@
 #include "ops/random/draw.h"
 
 #include <cmath>
+#include <numbers>
 
 namespace fluid {
 
@@ -11,6 +12,14 @@ Expr stream_random_bits(const LowerCtx& c, const Expr& seed, const Expr& index) 
 
 Expr uniform_from_bits(const Expr& bits, DType dtype) {
   return scalar::cast(scalar::floordiv(bits, Expr::index(256)), dtype) * std::ldexp(1.0, -24);
+}
+
+Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dtype) {
+  // The argument of the logarithm lies in (0, 1].
+  const Expr u = uniform_from_bits(radius_bits, dtype) + std::ldexp(1.0, -24);
+  const Expr angle = uniform_from_bits(angle_bits, dtype) * (2 * std::numbers::pi);
+  return scalar::unary(ScalarOp::sqrt, scalar::unary(ScalarOp::log, u) * -2.0) *
+         scalar::unary(ScalarOp::cos, angle);
 }
 
 Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>& index) {

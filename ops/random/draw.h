@@ -13,6 +13,11 @@ Expr stream_random_bits(const LowerCtx& c, const Expr& seed, const Expr& index);
 /// and f64 give equal values.
 Expr uniform_from_bits(const Expr& bits, DType dtype);
 
+/// Converts two words of 32 random bits to a number of the standard normal distribution, by the
+/// Box-Muller transform (Box and Muller, "A note on the generation of random normal deviates",
+/// 1958).
+Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dtype);
+
 /// Returns the row-major linear index of the element at `index` in a tensor of `shape`.
 Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>& index);
 

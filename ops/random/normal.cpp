@@ -1,22 +1,7 @@
-#include <cmath>
-#include <numbers>
-
 #include "ops/random/draw.h"
 #include "ops/random/initializer.h"
 
 namespace fluid {
-namespace {
-
-// Box-Muller transform (Box and Muller, "A note on the generation of random normal deviates",
-// 1958). The argument of the logarithm lies in (0, 1].
-Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dtype) {
-  const Expr u = uniform_from_bits(radius_bits, dtype) + std::ldexp(1.0, -24);
-  const Expr angle = uniform_from_bits(angle_bits, dtype) * (2 * std::numbers::pi);
-  return scalar::unary(ScalarOp::sqrt, scalar::unary(ScalarOp::log, u) * -2.0) *
-         scalar::unary(ScalarOp::cos, angle);
-}
-
-}  // namespace
 
 OpDef normal_op() {
   return OpDef{

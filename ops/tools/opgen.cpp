@@ -70,7 +70,8 @@ std::string default_text(const AttrDef& a) {
 bool has_function(const OpDef& def) {
   return std::holds_alternative<Map>(*def.lower) || std::holds_alternative<Reduce>(*def.lower) ||
          std::holds_alternative<Loops>(*def.lower) || std::holds_alternative<Expand>(*def.lower) ||
-         std::holds_alternative<Alias>(*def.lower);
+         std::holds_alternative<Alias>(*def.lower) ||
+         std::holds_alternative<Derivative>(*def.lower);
 }
 
 /// Returns the attributes that a caller of the generated function may pass. record() sets the

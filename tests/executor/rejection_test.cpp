@@ -107,6 +107,24 @@ TEST(RejectionReason, NamesNoFeedForAComputedIndex) {
                     "take_along_axis: index 7 is out of range [0, 3); the step");
 }
 
+TEST(RejectionReason, NamesNoRangeWhereAnIndexAddressesSeveralDimensions) {
+  for (const bool scatters : {false, true}) {
+    Program net("dimensions");
+    const Value x = net.data("x", {3, 5}, f32);
+    const Value i = net.data("i", {kBatch, 2}, i64);
+    const Value updates = net.data("updates", {kBatch}, f32);
+    net.output("y", scatters ? scatter_nd(x, i, updates) : gather_nd(x, i));
+    Executor exe(net, cpu(), {.batch = 1});
+    const Batch batch{1,
+                      {{"x", Tensor(f32, {3, 5})},
+                       {"i", Tensor::of<int64_t>({1, 2}, std::vector<int64_t>{1, 7})},
+                       {"updates", Tensor(f32, {1})}},
+                      0};
+    expect_user_error([&] { exe.run(batch); },
+                      "value 7 of feed 'i' is out of range, in sample 0 of the batch");
+  }
+}
+
 TEST(RejectionReason, NeverMixesTheIndicesOfTwoFeeds) {
   constexpr int64_t kRows = 20000;
   Program net("two");

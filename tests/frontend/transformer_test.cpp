@@ -28,7 +28,7 @@ TEST(Transformer, EmbeddingGathersRows) {
   const Value y = embedding(index, {.rows = 10, .units = 4});
   EXPECT_EQ(y.type(), (Type{f32, {kBatch, 7, 4}, {}}));
   const Value w = net.parameter("w", {10, 3}, Init::zeros(), {.dtype = f64});
-  EXPECT_EQ(embedding(index, {.rows = 10, .units = 3, .weight = w}).type(),
+  EXPECT_EQ(embedding(index, {.rows = 10, .units = 3, .padding = 0, .weight = w}).type(),
             (Type{f64, {kBatch, 7, 3}, {}}));
   EXPECT_EQ(parameters_of(net), (Names{"embedding0.w f32[10, 4]", "w f64[10, 3]"}));
 }

@@ -475,6 +475,90 @@ def reductions():
             yield without_gradient(op, {"axes": [axis]}, function(truth, axis), "bool", truth)
 
 
+def indices():
+    zeros = [[0.5, 2.0, -3.0, 1.5], [0.0, 2.0, -3.0, 0.5], [1.5, 0.0, 0.0, 2.0], [0.0, 1.0, 2.0, 0.0]]
+    for axis in (0, 1):
+        x = torch.tensor(zeros, dtype=torch.float64).requires_grad_()
+        yield case("cumprod", [[4, 4]], {"axis": axis}, lambda a: torch.cumprod(a, axis), inputs=[x])
+        yield case("cumsum", [[3, 4]], {"axis": axis}, lambda a: torch.cumsum(a, axis))
+    result = case("stop_gradient", [[2, 3]], {}, lambda a: a.detach() + 0 * a)
+    assert not any(result["grads"][0])
+    yield {**result, "grads": [None]}
+    for k, axis, largest in ((2, -1, True), (3, 0, False)):
+        attrs = {"k": k, "axis": axis, "largest": largest}
+        yield case("topk", [[3, 5]], attrs, lambda a: torch.topk(a, k, axis, largest)[0])
+    ties = numbers([3, 7], 1, 3)
+    for descending in (False, True):
+        y = torch.argsort(ties, dim=-1, descending=descending, stable=True)
+        yield {"op": "argsort", "shapes": [[3, 7]], "levels": 3, "attrs": {"descending": descending},
+               "y": flat(y.double())}
+    index = [[0, 4, 2], [1, 1, 3]]
+    for reduce, torchs in (("add", "sum"), ("mul", "prod"), ("max", "amax"), ("min", "amin")):
+        yield case("scatter", [[2, 5], [2, 3]], {"axis": 1, "reduce": reduce},
+                   lambda a, u, i: a.scatter_reduce(1, i, u, torchs), label=index, label_at=1)
+    ones = [torch.ones(s, dtype=torch.float64).requires_grad_() for s in ([2, 5], [2, 3])]
+    yield case("scatter", [[2, 5], [2, 3]], {"axis": 1, "reduce": "max"},  # ties
+               lambda a, u, i: a.scatter_reduce(1, i, u, "amax"), label=index, label_at=1, inputs=ones)
+    yield case("index_add", [[4, 3], [5, 3]], {"alpha": -2.0},
+               lambda a, u, i: torch.index_add(a, 0, i, u, alpha=-2), label=[0, 3, 3, 1, 0],
+               label_at=1)
+    yield case("segment_sum", [[5, 2]], {"segments": 4},
+               lambda a, i: torch.zeros(4, 2, dtype=a.dtype).index_add(0, i, a), label=[0, 3, 3, 1, 0])
+
+
+def embeddings():
+    for padding in ([], [2], [-1]):
+        idx = padding[0] if padding else None
+        yield case("embedding", [[5, 3]], {"padding_idx": padding},
+                   lambda w, i: F.embedding(i, w, idx), label=[[0, 2], [4, 2], [1, 4]])
+        for mode in ("sum", "mean", "max"):
+            yield case("embedding_bag", [[5, 3]], {"mode": mode, "padding_idx": padding},
+                       lambda w, i: F.embedding_bag(i, w, mode=mode, padding_idx=idx),
+                       label=[[0, 2, 1], [4, 4, 2], [2, 2, 2]])
+        yield case("embedding_bag", [[5, 3], [3, 2]], {"mode": "sum", "padding_idx": padding},
+                   lambda w, s, i: F.embedding_bag(i, w, mode="sum", padding_idx=idx,
+                                                   per_sample_weights=s),
+                   label=[[0, 2], [4, 2], [1, 4]], label_at=1)
+
+
+def rotations():
+    """PyTorch has no rotary embedding: complex numbers turn, as in the code of Llama and GPT-J."""
+    def turned(x, theta, interleaved):
+        length, width = x.shape[-2:]
+        frequency = theta ** (-2 * torch.arange(width // 2, dtype=x.dtype) / width)
+        angle = torch.arange(length, dtype=x.dtype)[:, None] * frequency
+        pairs = x.unflatten(-1, (-1, 2) if interleaved else (2, -1))
+        dim = -1 if interleaved else -2
+        z = torch.complex(*pairs.unbind(dim)) * torch.polar(torch.ones_like(angle), angle)
+        return torch.stack((z.real, z.imag), dim).flatten(-2)
+    for interleaved in (False, True):
+        for theta in (10000.0, 50.0):
+            attrs = {"theta": theta, "interleaved": interleaved}
+            yield case("rotary_embedding", [[2, 5, 6]], attrs,
+                       lambda a: turned(a, theta, interleaved))
+
+
+def contractions():
+    for equation, *sizes in (("ij,jk->ik", [2, 3], [3, 4]), ("bij,bjk", [2, 3, 4], [2, 4, 2]),
+                             ("bhqd,bhkd->bhqk", [2, 2, 3, 4], [2, 2, 5, 4]),
+                             ("...ij,...jk->...ik", [2, 3, 1, 2], [3, 2, 2]),
+                             ("Ab,bC", [2, 3], [3, 2]), ("ii->i", [3, 3]), ("ii", [3, 3]),
+                             ("iij,ijk->ik", [2, 2, 3], [2, 3, 4]), ("...i->...", [2, 3, 4]),
+                             ("ij,jk,kl->il", [2, 3], [3, 4], [4, 2]), ("i,j", [3], [4])):
+        yield case("einsum", sizes, {"equation": equation}, lambda *x: torch.einsum(equation, *x))
+    yield case("bilinear", [[2, 3, 2], [2, 3, 4], [3, 2, 4], [3]], {}, F.bilinear)
+    yield case("bilinear", [[3, 2], [3, 4], [1, 2, 4]], {}, F.bilinear)
+    for shape, kernel, stride, padding, dilation in (
+            ([1, 2, 4, 5], (2, 2), (1, 1), (0, 0), (1, 1)),
+            ([2, 1, 5, 6], (3, 2), (2, 1), (1, 1), (1, 2)), ([1, 3, 5, 5], (2, 2), (3, 2), (0, 1), (2, 1))):
+        attrs = {"kernel": list(kernel), "stride": list(stride), "padding": list(padding),
+                 "dilation": list(dilation)}
+        yield case("unfold", [shape], attrs, lambda a: F.unfold(a, kernel, dilation, padding, stride))
+        columns = F.unfold(torch.zeros(shape), kernel, dilation, padding, stride).shape
+        yield case("fold", [list(columns)], {"output": shape[2:], **attrs},
+                   lambda a: F.fold(a, shape[2:], kernel, dilation, padding, stride))
+
+
 def optimizers():
     def run(op, attrs, make, lr=0.05, steps=6):
         param = torch.nn.Parameter(numbers([7], 1))
@@ -502,7 +586,8 @@ def optimizers():
 
 def main():
     parts = (convolutions, pools, resizes, norms, losses, class_losses, soft_labels, pair_losses,
-             nonfinite, functions, products, reductions, activations, steps, shapes)
+             nonfinite, functions, products, reductions, activations, steps, shapes, indices, embeddings,
+             rotations, contractions)
     lines = [json.dumps(c) for part in parts for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (

@@ -125,7 +125,7 @@ TEST(Onnx, OperatorVectors) {
     expect_vector(test, *use);
     ++checked;
   }
-  EXPECT_GE(checked, 327);
+  EXPECT_GE(checked, 363);
   RecordProperty("vectors", checked);
 }
 

@@ -353,6 +353,73 @@ Use lp_normalization(const Json& given, const std::vector<Tensor>& in) {
                  {}};
 }
 
+int64_t axis_of(const Json& given, const Tensor& x, int64_t fallback) {
+  const int64_t axis = given.value("axis", fallback);
+  return axis < 0 ? axis + static_cast<int64_t>(x.shape().size()) : axis;
+}
+
+/// ONNX counts negative indices from the end.
+Tensor from_start(const Tensor& index, const Tensor& x, int64_t axis) {
+  Tensor t = index.cast(i64);
+  for (int64_t& i : t.as<int64_t>()) i += i < 0 ? x.shape()[static_cast<size_t>(axis)] : 0;
+  return t;
+}
+
+/// Gather, GatherElements or ScatterElements.
+Use indexed(const std::string& op, const Json& given, const std::vector<Tensor>& in) {
+  const int64_t axis = axis_of(given, in[0], 0);
+  OnnxUse use{op, in, {{"axis", axis}}, {}};
+  use.operands[1] = from_start(in[1], in[0], axis);
+  if (given.contains("reduction"))
+    use.attrs.set("reduce", given.at("reduction").get<std::string>());
+  return use;
+}
+
+Use gather_nd(const Json& given, const std::vector<Tensor>& in) {
+  return OnnxUse{"gather_nd", in, {{"batch_dims", given.value("batch_dims", int64_t{0})}}, {}};
+}
+
+Use scatter_nd(const Json& given, const std::vector<Tensor>& in) {
+  return OnnxUse{"scatter_nd", in, {{"reduce", given.value("reduction", "none")}}, {}};
+}
+
+/// CumSum or CumProd.
+Use cumulative(const std::string& op, const Json& given, const std::vector<Tensor>& in) {
+  Attrs attrs = {{"axis", in[1].integer(0)}};
+  for (const char* name : {"exclusive", "reverse"}) attrs.set(name, given.value(name, 0) != 0);
+  return OnnxUse{op, {in[0]}, attrs, {}};
+}
+
+Use topk(const Json& given, const std::vector<Tensor>& in) {
+  if (in.size() != 2) return std::nullopt;
+  OnnxUse use{"topk", {in[0]}, {{"k", in[1].integer(0)}, {"axis", axis_of(given, in[0], -1)}}, {}};
+  for (const char* name : {"largest", "sorted"}) use.attrs.set(name, given.value(name, 1) != 0);
+  use.results = 2;
+  return use;
+}
+
+Use einsum(const Json& given, const std::vector<Tensor>& in) {
+  return OnnxUse{"einsum", in, {{"equation", given.at("equation").get<std::string>()}}, {}};
+}
+
+/// [N, H, T, D] with rows of the caches at the positions, or with a cache [N, T, R / 2].
+Use rotary(const Json& given, const std::vector<Tensor>& in) {
+  if (in[0].shape().size() != 4) return std::nullopt;
+  OnnxUse use{"apply_rotary_embedding", {in[0]}, {}, {}};
+  use.attrs.set("interleaved", given.value("interleaved", 0) != 0);
+  const int64_t pairs = in[1].shape().back();
+  for (const size_t cache : {1, 2}) {
+    Tensor rows(in[cache].dtype(), {in[0].shape()[0], 1, in[0].shape()[2], pairs});
+    for (int64_t i = 0; i < rows.numel(); ++i) {
+      const int64_t row = is_given(in, 3) ? in[3].integer(i / pairs) : i / pairs;
+      rows.as<float>()[static_cast<size_t>(i)] =
+          in[cache].as<float>()[static_cast<size_t>(row * pairs + i % pairs)];
+    }
+    use.operands.push_back(rows);
+  }
+  return use;
+}
+
 using Translate = std::function<Use(const Json& attrs, const std::vector<Tensor>& inputs)>;
 
 const std::map<std::string, Translate> kTranslations = {
@@ -385,6 +452,13 @@ const std::map<std::string, Translate> kTranslations = {
      [](const Json& a, const auto& in) {
        return with_floats("hard_sigmoid", a, in, {{"alpha", "alpha", 0.2}, {"beta", "beta", 0.5}});
      }},
+    {"CumProd", [](const Json& a, const auto& in) { return cumulative("cumprod", a, in); }},
+    {"CumSum", [](const Json& a, const auto& in) { return cumulative("cumsum", a, in); }},
+    {"Einsum", einsum},
+    {"Gather", [](const Json& a, const auto& in) { return indexed("gather", a, in); }},
+    {"GatherElements",
+     [](const Json& a, const auto& in) { return indexed("take_along_axis", a, in); }},
+    {"GatherND", gather_nd},
     {"IsInf", is_inf},
     {"LeakyRelu",
      [](const Json& a, const auto& in) {
@@ -393,10 +467,15 @@ const std::map<std::string, Translate> kTranslations = {
     {"Mod", mod},
     {"PRelu", prelu},
     {"Range", range},
+    {"RotaryEmbedding", rotary},
+    {"Scatter", [](const Json& a, const auto& in) { return indexed("scatter", a, in); }},
+    {"ScatterElements", [](const Json& a, const auto& in) { return indexed("scatter", a, in); }},
+    {"ScatterND", scatter_nd},
     {"Selu", selu},
     {"Squeeze", [](const Json& a, const auto& in) { return with_axes("squeeze", a, in); }},
     {"Swish", swish},
     {"Tile", tile},
+    {"TopK", topk},
     {"Trilu", trilu},
     {"Unsqueeze", [](const Json& a, const auto& in) { return with_axes("unsqueeze", a, in); }},
     {"LayerNormalization",

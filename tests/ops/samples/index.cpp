@@ -4,35 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "tests/support/op_harness.h"
+#include "tests/ops/samples/lines.h"
 
 namespace fluid::testing::index_samples {
 namespace {
-
-/// A shape around an axis: element (outer, t, inner) is at (outer * extent + t) * inner extent +
-/// inner.
-struct Lines {
-  int64_t outer = 1, extent = 1, inner = 1;
-  Lines(const Extents& shape, int64_t axis) {
-    const auto at = axis < 0 ? axis + std::ssize(shape) : axis;
-    for (int64_t d = 0; d < std::ssize(shape); ++d) {
-      (d < at ? outer : d == at ? extent : inner) *= shape[static_cast<size_t>(d)];
-    }
-  }
-  int64_t place(int64_t o, int64_t t, int64_t i) const { return (o * extent + t) * inner + i; }
-  void for_each(const std::function<void(int64_t o, int64_t i)>& visit) const {
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t i = 0; i < inner; ++i) visit(o, i);
-    }
-  }
-};
-
-/// Whole numbers in [low, high) of any integer dtype.
-Tensor indices(Extents shape, double low, double high, DType dtype = i64) {
-  Tensor t = random_tensor(std::move(shape), low, high, 7);
-  for (double& v : t.as<double>()) v = std::floor(v);
-  return t.cast(dtype);
-}
 
 Tensor like(const Tensor& x) { return Tensor(f64, x.shape()); }
 
@@ -80,7 +55,7 @@ OpTest sort_test() {
   t.op = "sort";
   Tensor special =
       Tensor::of<double>({7}, std::vector<double>{2, NAN, -1, INFINITY, 2, NAN, -INFINITY});
-  Tensor ties = indices({4, 33}, 0, 5).cast(f64);
+  Tensor ties = whole_tensor({4, 33}, 0, 5).cast(f64);
   for (const bool descending : {false, true}) {
     const Attrs order = {{"descending", descending}};
     t.samples.push_back({{special}, order, {}});
@@ -136,13 +111,13 @@ OpTest sorting_gradient_test() {
 OpTest gather_test() {
   OpTest t;
   t.op = "gather";
-  t.samples = {{{random_tensor({5, 3}), indices({4}, 0, 5)}, {}, {}},
-               {{random_tensor({5, 3}), indices({}, 0, 5, i32)}, {}, {}},
-               {{random_tensor({5, 1}), indices({7, 2}, 0, 5, u8)}, {}, {-1, 0}},
-               {{random_tensor({2, 7, 3}), indices({2, 3}, 0, 7)}, {{"axis", int64_t{1}}}, {}},
-               {{random_tensor({3, 7}), indices({5}, 0, 7)}, {{"axis", int64_t{-1}}}, {0}},
-               {{random_tensor({70, 37}), indices({130}, 0, 70)}, {}, {}},
-               {{random_tensor({5, 3}), indices({0}, 0, 5)}, {}, {}}};
+  t.samples = {{{random_tensor({5, 3}), whole_tensor({4}, 0, 5)}, {}, {}},
+               {{random_tensor({5, 3}), whole_tensor({}, 0, 5, i32)}, {}, {}},
+               {{random_tensor({5, 1}), whole_tensor({7, 2}, 0, 5, u8)}, {}, {-1, 0}},
+               {{random_tensor({2, 7, 3}), whole_tensor({2, 3}, 0, 7)}, {{"axis", int64_t{1}}}, {}},
+               {{random_tensor({3, 7}), whole_tensor({5}, 0, 7)}, {{"axis", int64_t{-1}}}, {0}},
+               {{random_tensor({70, 37}), whole_tensor({130}, 0, 70)}, {}, {}},
+               {{random_tensor({5, 3}), whole_tensor({0}, 0, 5)}, {}, {}}};
   t.reference = [](const Sample& s) {
     const Tensor &x = s.inputs[0], &index = s.inputs[1];
     const int64_t given = s.attrs.get_or<int64_t>("axis", 0);
@@ -173,7 +148,7 @@ OpTest gather_test() {
 
 OpTest gather_outside_test() {
   OpTest t = gather_test();
-  t.samples = {{{random_tensor({5, 3}), indices({11}, -3, 9)}, {}, {}}};
+  t.samples = {{{random_tensor({5, 3}), whole_tensor({11}, -3, 9)}, {}, {}}};
   t.gradient = false;  // an index out of range adds nothing to it
   t.bad = {};
   return t;
@@ -189,12 +164,12 @@ OpTest gather_grad_test() {
          {{"input", Type{f64, Shape(input.begin(), input.end()), {}}}, {"axis", axis}},
          std::move(batch)});
   };
-  sample({4, 3}, indices({4}, 0, 5), {5, 3}, 0, {});
-  sample({4, 5, 1}, indices({4, 5}, 0, 7), {7, 1}, 0, {0, 0});
-  sample({2, 6, 17}, indices({6}, 0, 3, i32), {2, 3, 17}, 1, {});
-  sample({130, 37}, indices({130}, 0, 70), {70, 37}, 0, {0, 0});
-  sample({0, 3}, indices({0}, 0, 5), {5, 3}, 0, {});
-  sample({9, 2}, indices({9}, -2, 6), {3, 2}, 0, {});
+  sample({4, 3}, whole_tensor({4}, 0, 5), {5, 3}, 0, {});
+  sample({4, 5, 1}, whole_tensor({4, 5}, 0, 7), {7, 1}, 0, {0, 0});
+  sample({2, 6, 17}, whole_tensor({6}, 0, 3, i32), {2, 3, 17}, 1, {});
+  sample({130, 37}, whole_tensor({130}, 0, 70), {70, 37}, 0, {0, 0});
+  sample({0, 3}, whole_tensor({0}, 0, 5), {5, 3}, 0, {});
+  sample({9, 2}, whole_tensor({9}, -2, 6), {3, 2}, 0, {});
   t.reference = [](const Sample& s) {
     const Type input = s.attrs.get<Type>("input");
     Extents shape;
@@ -238,12 +213,12 @@ OpTest take_along_axis_test() {
   OpTest t;
   t.op = "take_along_axis";
   t.samples = {
-      {{random_tensor({3, 5}), indices({3, 1}, 0, 5)}, {}, {}},
-      {{random_tensor({3, 5}), indices({3, 7}, 0, 5, i32)}, {}, {0, 0}},
-      {{random_tensor({4, 3, 17}), indices({4, 2, 17}, 0, 3, u8)}, {{"axis", int64_t{1}}}, {}},
-      {{random_tensor({5}), indices({4}, 0, 5)}, {}, {}},
-      {{random_tensor({3, 5}), indices({3, 0}, 0, 5)}, {}, {}},
-      {{random_tensor({71, 5}), indices({71, 2}, 0, 5)}, {}, {0, 0}}};
+      {{random_tensor({3, 5}), whole_tensor({3, 1}, 0, 5)}, {}, {}},
+      {{random_tensor({3, 5}), whole_tensor({3, 7}, 0, 5, i32)}, {}, {0, 0}},
+      {{random_tensor({4, 3, 17}), whole_tensor({4, 2, 17}, 0, 3, u8)}, {{"axis", int64_t{1}}}, {}},
+      {{random_tensor({5}), whole_tensor({4}, 0, 5)}, {}, {}},
+      {{random_tensor({3, 5}), whole_tensor({3, 0}, 0, 5)}, {}, {}},
+      {{random_tensor({71, 5}), whole_tensor({71, 2}, 0, 5)}, {}, {0, 0}}};
   t.reference = taken;
   t.bad = {{{{f32, {3, 2}, {}}, {f32, {3, 1}, {}}},
             {},
@@ -260,8 +235,8 @@ OpTest take_along_axis_test() {
 /// Indices of which some are out of range; their gradient is that of an index in range.
 OpTest take_outside_test() {
   OpTest t = take_along_axis_test();
-  t.samples = {{{random_tensor({23, 5}), indices({23, 1}, -3, 9)}, {}, {}},
-               {{random_tensor({23, 5}), indices({23, 2}, -3, 9, i32)}, {}, {0, 0}}};
+  t.samples = {{{random_tensor({23, 5}), whole_tensor({23, 1}, -3, 9)}, {}, {}},
+               {{random_tensor({23, 5}), whole_tensor({23, 2}, -3, 9, i32)}, {}, {0, 0}}};
   t.gradient = false;
   t.bad = {};
   return t;
@@ -299,10 +274,19 @@ OpTest scatter_test(const std::vector<std::string>& reductions, bool gradient) {
     };
     // Distinct indices within a line, where the last of equal ones would have no gradient.
     sample({5}, Tensor::of<int64_t>({3}, std::vector<int64_t>{4, 0, 2}), 0, {});
+    if (!gradient || reduce != "none") {
+      sample({3, 5}, whole_tensor({3, 7}, 0, 5, i32), 1, {0, 0, 0});
+      sample({3, 5}, whole_tensor({3, 0}, 0, 5), -1, {});
+    }
     if (!gradient || reduce == "add") {
-      sample({3, 5}, indices({3, 7}, 0, 5, i32), 1, {0, 0, 0});
-      sample({4, 3, 17}, indices({4, 2, 17}, 0, 3, u8), 1, {});
-      sample({3, 5}, indices({3, 0}, 0, 5), -1, {});
+      sample({4, 3, 17}, whole_tensor({4, 2, 17}, 0, 3, u8), 1, {});
+    }
+    if (reduce == "mul") {  // no, one and two factors are 0
+      t.samples.push_back({{Tensor::of<double>({4}, std::vector<double>{2, 0, 0, 3}),
+                            Tensor::of<int64_t>({4}, std::vector<int64_t>{0, 1, 2, 3}),
+                            Tensor::of<double>({4}, std::vector<double>{-1, 2, 0, 0})},
+                           {{"axis", int64_t{0}}, {"reduce", reduce}},
+                           {}});
     }
   }
   t.reference = [](const Sample& s) {
@@ -339,10 +323,10 @@ OpTest scatter_add_test() {
     t.samples.push_back(
         {{updates, std::move(index)}, {{"to", type}, {"axis", axis}}, std::move(batch)});
   };
-  sample({5}, indices({9}, 0, 5), 0, {});
-  sample({3, 5}, indices({3, 7}, 0, 5, i32), 1, {0, 0});
-  sample({4, 3, 17}, indices({4, 2, 17}, 0, 3), 1, {});
-  sample({70, 2}, indices({70, 3}, 0, 2), -1, {});
+  sample({5}, whole_tensor({9}, 0, 5), 0, {});
+  sample({3, 5}, whole_tensor({3, 7}, 0, 5, i32), 1, {0, 0});
+  sample({4, 3, 17}, whole_tensor({4, 2, 17}, 0, 3), 1, {});
+  sample({70, 2}, whole_tensor({70, 3}, 0, 2), -1, {});
   t.reference = [](const Sample& s) {
     const Lines from(s.inputs[0].shape(), s.attrs.get<int64_t>("axis"));
     Extents shape = s.inputs[0].shape();
@@ -363,7 +347,7 @@ const AddOpTest kGatherOutside(gather_outside_test());
 const AddOpTest kGatherGrad(gather_grad_test());
 const AddOpTest kTakeAlongAxis(take_along_axis_test());
 const AddOpTest kTakeOutside(take_outside_test());
-const AddOpTest kScatter(scatter_test({"none", "add"}, true));
+const AddOpTest kScatter(scatter_test({"none", "add", "mul", "max", "min"}, true));
 const AddOpTest kScatterOthers(scatter_errors_test());
 const AddOpTest kScatterAdd(scatter_add_test());
 

@@ -1,5 +1,6 @@
 // Random ops against Philox itself, whose known answers philox_test.cpp checks.
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/random/philox.h"
@@ -121,6 +122,141 @@ OpTest dropout_test(const std::string& op, bool channels) {
   return t;
 }
 
+constexpr int64_t kStepStream = 11;
+
+Tensor step_state() { return integers({3}, {kSeed, kRun, kFirst}); }
+
+/// In [0, 1): number `draw` of `draws` of element `i` of a tensor whose first sample has `first`
+/// elements before it in the whole data.
+double step_uniform(int64_t first, int64_t i, int64_t draws = 1, int64_t draw = 0) {
+  return (philox_bits(kSeed, kRun, kStepStream, (first + i) * draws + draw) >> 8) * 0x1p-24;
+}
+
+OpTest step_drawing_test(const std::string& op, const Attrs& settings,
+                         const std::function<double(int64_t first, int64_t i)>& draw) {
+  OpTest t;
+  t.op = op;
+  for (const Shape& shape : std::vector<Shape>{{3, 5}, {}, {0}, {1}, {37}, {kBatch, 3, 2}}) {
+    Attrs attrs = settings;
+    attrs.set("type", Type{f64, shape, {}});
+    attrs.set("stream", kStepStream);
+    t.samples.push_back({{step_state()}, attrs, {}});
+  }
+  t.reference = [draw](const Sample& s) {
+    const Shape& shape = s.attrs.get<Type>("type").shape;
+    const int64_t first = shape.has_batch() ? kFirst * shape.numel().size : 0;
+    Tensor y = empty_result(s);  // the batch size is 1
+    for (int64_t i = 0; i < y.numel(); ++i) at(y, i) = draw(first, i);
+    return std::vector{y};
+  };
+  t.gradient = false;  // there is none
+  t.slack = 8;
+  const Attrs vector = {{"type", Type{f32, {3}, {}}}};
+  t.bad = {{{{i64, {}, {}}},
+            vector,
+            op + ": the random state must be i64[3] = {seed, run, first sample}, got i64[]"},
+           {{{i64, {3}, {}}}, {{"type", Type{i32, {3}, {}}}}, op + ": draws floats, not i32[3]"}};
+  return t;
+}
+
+OpTest random_uniform_test() {
+  OpTest t =
+      step_drawing_test("random_uniform", {{"low", -0.5}, {"high", 1.5}},
+                        [](int64_t first, int64_t i) { return step_uniform(first, i) * 2 - 0.5; });
+  t.bad.push_back({{{i64, {3}, {}}},
+                   {{"type", Type{f32, {3}, {}}}, {"low", 1.0}, {"high", 0.0}},
+                   "random_uniform: attribute 'low' must not exceed 'high'"});
+  return t;
+}
+
+OpTest random_normal_test() {
+  OpTest t = step_drawing_test(
+      "random_normal", {{"mean", 1.0}, {"std", 0.5}}, [](int64_t first, int64_t i) {
+        const double radius = std::sqrt(-2 * std::log(step_uniform(first, i, 2, 0) + 0x1p-24));
+        return 1 + 0.5 * radius * std::cos(2 * M_PI * step_uniform(first, i, 2, 1));
+      });
+  t.bad.push_back({{{i64, {3}, {}}},
+                   {{"type", Type{f32, {3}, {}}}, {"std", -1.0}},
+                   "random_normal: attribute 'std' must not be negative"});
+  return t;
+}
+
+/// Number of elements before the first sample in the whole data; 0 without a batch dimension.
+int64_t elements_before(const Sample& s) {
+  const Tensor& x = s.inputs[0];
+  return s.batch_dims.empty() ? 0 : kFirst * (x.numel() / x.shape()[0]);
+}
+
+OpTest bernoulli_test() {
+  OpTest t;
+  t.op = "bernoulli";
+  const auto add = [&](const Tensor& p, const std::vector<int>& batch) {
+    t.samples.push_back({{p, step_state()}, {{"stream", kStepStream}}, batch});
+  };
+  add(random_tensor({4, 5}, 0, 1), {});
+  add(random_tensor({7, 3}, 0, 1), {0});
+  add(Tensor::of<double>({4}, std::vector<double>{0, 1, -1, 2}), {});
+  add(random_tensor({}, 0, 1), {});
+  add(random_tensor({0, 3}), {});
+  t.reference = [](const Sample& s) {
+    Tensor y(f64, s.inputs[0].shape());
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      at(y, i) = step_uniform(elements_before(s), i) < s.inputs[0].at(i) ? 1 : 0;
+    }
+    return std::vector{y};
+  };
+  t.gradient = false;  // there is none
+  t.bad = {{{{i64, {2}, {}}, {i64, {3}, {}}},
+            {},
+            "bernoulli: the probabilities must be a float tensor, not i64[2]"},
+           {{{f32, {2}, {}}, {i64, {2}, {}}},
+            {},
+            "bernoulli: the random state must be i64[3] = {seed, run, first sample}, got i64[2]"}};
+  return t;
+}
+
+OpTest categorical_test() {
+  OpTest t;
+  t.op = "categorical";
+  const auto add = [&](const Tensor& logits, const std::vector<int>& batch) {
+    t.samples.push_back({{logits, step_state()}, {{"stream", kStepStream}}, batch});
+  };
+  add(random_tensor({5, 3}), {});
+  add(random_tensor({37, 2, 5}), {0});
+  add(Tensor::of<double>({2, 3}, std::vector<double>{0, -INFINITY, 0, 50, 0, 0}), {});
+  add(random_tensor({7}), {});
+  add(random_tensor({2, 1}), {});
+  add(random_tensor({0, 3}), {});
+  t.reference = [](const Sample& s) {
+    const Tensor& logits = s.inputs[0];
+    const int64_t classes = logits.shape().back();
+    Tensor y(i64, Extents(logits.shape().begin(), logits.shape().end() - 1));
+    for (int64_t row = 0; row < y.numel(); ++row) {
+      double best = -INFINITY;
+      for (int64_t i = row * classes; i < (row + 1) * classes; ++i) {
+        const double u = std::max(step_uniform(elements_before(s), i), 0x1p-25);
+        const double score = logits.at(i) - std::log(-std::log(u));
+        if (score <= best) continue;
+        best = score;
+        y.as<int64_t>()[static_cast<size_t>(row)] = i % classes;
+      }
+    }
+    return std::vector{y};
+  };
+  t.bad = {
+      {{{f32, {2, 0}, {}}, {i64, {3}, {}}},
+       {},
+       "categorical: the logits must be a float tensor [..., C] with C > 0, not f32[2, 0]"},
+      {{{f32, {2, 3}, {}}, {i64, {2}, {}}},
+       {},
+       "categorical: the random state must be i64[3] = {seed, run, first sample}, got i64[2]"}};
+  return t;
+}
+
+const AddOpTest kRandomUniform(random_uniform_test());
+const AddOpTest kRandomNormal(random_normal_test());
+const AddOpTest kBernoulli(bernoulli_test());
+const AddOpTest kCategorical(categorical_test());
 const AddOpTest kUniform(uniform_test());
 const AddOpTest kNormal(normal_test());
 const AddOpTest kDropout(dropout_test("dropout", false));

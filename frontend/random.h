@@ -1,0 +1,41 @@
+#pragma once
+
+// Random numbers that differ in each training step. They depend on the seed of the executor, the
+// step, the recorded op, the index of the sample in the global batch, and the index within the
+// sample. So they do not depend on micro-batches, ranks and devices. Eval and predict steps do not
+// advance the step: they draw the same numbers until the next training step.
+
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// Returns the random number generator state of a graph, which all its random ops share.
+Value random_state(ir::Graph& graph, const Loc& loc);
+
+/// Options of random_uniform().
+struct RandomUniform {
+  double low = 0, high = 1;       ///< the numbers lie in [low, high)
+  std::optional<Type> type = {};  ///< a float type; absent: the type of `like`
+};
+/// Draws uniform numbers, as torch.rand_like. Throws UserError if the type is not a float type.
+Value random_uniform(Value like, const RandomUniform& options = {}, const Loc& loc = Loc::here());
+
+/// Options of random_normal().
+struct RandomNormal {
+  double mean = 0, std = 1;       ///< std >= 0
+  std::optional<Type> type = {};  ///< a float type; absent: the type of `like`
+};
+/// Draws normally distributed numbers, as torch.randn_like. Throws UserError if the type is not a
+/// float type.
+Value random_normal(Value like, const RandomNormal& options = {}, const Loc& loc = Loc::here());
+
+/// Returns 1 with probability p[i], else 0, for each element of the float tensor p, as
+/// torch.bernoulli. No gradient flows to p.
+Value bernoulli(Value p, const Loc& loc = Loc::here());
+
+/// Draws a class from softmax(logits[i...]) for float logits [i..., C]: i64 [i...].
+Value categorical(Value logits, const Loc& loc = Loc::here());
+
+}  // namespace fluid

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "ops/op_def.h"
+
+namespace fluid {
+
+/// Shapes of gather_nd and scatter_nd. x is [batch..., indexed..., slice...], index is [batch...,
+/// positions..., K] with K = the number of indexed dimensions, and the slices at the positions are
+/// [batch..., positions..., slice...].
+struct NdView {
+  Shape batch, indexed, slice, positions;
+  Shape slices() const;  ///< [batch..., positions..., slice...]
+};
+
+/// Definition of attribute "batch_dims".
+AttrDef batch_dims_attr();
+/// Returns the shapes for attribute "batch_dims" and operands 0 (x) and 1 (index). Throws UserError
+/// (by c.fail()) if they do not fit.
+NdView require_nd(const InferCtx& c);
+/// Like the function above, for an op that has been checked.
+NdView nd_view(const Attrs& attrs, const Shape& x, const Shape& index);
+
+}  // namespace fluid

@@ -1,0 +1,57 @@
+#include "ops/elementwise.h"
+#include "ops/index/scatter.h"
+#include "ops/operators.h"
+
+namespace fluid {
+namespace {
+
+/// Elements of x and updates that equal the result share its gradient evenly.
+Values extremum_gradients(const GradCtx& c, const ScatterFunctions& f) {
+  const Value x = c.in(0), updates = c.in(2), y = c.out(0);
+  const Value one = scalar_like(x, 1), zero = scalar_like(x, 0);
+  const Value x_hit = where(equal(x, y), one, zero);
+  const Value update_hit = where(equal(updates, f.gather(y)), one, zero);
+  const Value share = c.dout(0) / f.scatter(x_hit, update_hit, "add");
+  return {x_hit * share, {}, update_hit * f.gather(share)};
+}
+
+/// The gradient of a factor is dy times the product of the other factors, which is 0 if one of them
+/// is 0. `others` is the product of the nonzero factors, and `zeros` the number of zero factors.
+Values product_gradients(const GradCtx& c, const ScatterFunctions& f) {
+  const Value x = c.in(0), updates = c.in(2), dy = c.dout(0);
+  const Value one = scalar_like(x, 1), zero = scalar_like(x, 0);
+  const auto zeros_in = [&](Value v) { return where(equal(v, zero), one, zero); };
+  const auto nonzero = [&](Value v) { return where(equal(v, zero), one, v); };
+  const Value others = dy * f.scatter(nonzero(x), nonzero(updates), "mul");
+  const Value zeros = f.scatter(zeros_in(x), zeros_in(updates), "add");
+  const auto gradient = [&](Value v, Value others_of_v, Value zeros_of_v) {
+    return where(equal(zeros_of_v, zeros_in(v)), others_of_v / nonzero(v), zero);
+  };
+  return {gradient(x, others, zeros), {}, gradient(updates, f.gather(others), f.gather(zeros))};
+}
+
+}  // namespace
+
+AttrDef scatter_reduce_attr() {
+  return {"reduce", std::string("none"),
+          R"("none": the last update of an element counts, and gradients require distinct )"
+          R"(indices; "add", "mul", "max", "min")"};
+}
+
+void require_scatter_reduction(const InferCtx& c) {
+  const std::string& reduce = c.attr<std::string>("reduce");
+  c.require(is_scatter_reduction(reduce),
+            R"(reduce must be "none", "add", "mul", "max" or "min", not ")" + reduce + "\"");
+}
+
+Values scatter_gradients(const GradCtx& c, const ScatterFunctions& f) {
+  const std::string& reduce = c.attr<std::string>("reduce");
+  if (reduce == "max" || reduce == "min") return extremum_gradients(c, f);
+  if (reduce == "mul") return product_gradients(c, f);
+  const Value dy = c.dout(0), updates = f.gather(dy);
+  if (reduce == "add") return {dy, {}, updates};
+  const Value zeros = fill(*c.op().graph(), {.type = updates.type()}, c.op().loc);
+  return {f.scatter(dy, zeros, "none"), {}, updates};
+}
+
+}  // namespace fluid

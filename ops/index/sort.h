@@ -1,0 +1,30 @@
+#pragma once
+
+#include "ops/kernel_writer.h"
+
+namespace fluid {
+
+/// Returns attribute "axis" as a non-negative index. Throws UserError (by c.fail()) unless operand
+/// 0 is a numeric tensor that sort accepts.
+int64_t require_sortable(const InferCtx& c);
+
+/// Type inference of an op that returns the first elements of a sort along "axis", and their
+/// indices. Attribute "k" is the number of elements.
+std::vector<Type> infer_partial_sort(const InferCtx& c);
+
+/// A merge sort along `axis` that keeps the first `keep` elements. Equal elements keep their order.
+struct LineSort {
+  int64_t axis = 0, keep = 0;
+  bool descending = false;
+};
+/// Writes the kernel of an op whose results are the sorted elements of operand 0 and their indices
+/// (i64), both of extent `keep` along the axis.
+kir::Kernel sort_kernel(const LoopsCtx& c, const LineSort& sort);
+
+/// Operations of a sort of operand 0 along attribute "axis" that keeps `keep` elements.
+double sort_flops(const CostCtx& c, int64_t keep);
+
+/// Extent of operand 0 along attribute "axis".
+int64_t sorted_extent(const Attrs& attrs, const Shape& shape);
+
+}  // namespace fluid

@@ -1,0 +1,60 @@
+#include <bit>
+
+#include "ops/elementwise.h"
+
+namespace fluid {
+namespace {
+
+/// Slope of a head. For H = 2^n heads the slopes are 2^(-8 (h + 1) / H). Otherwise the first P =
+/// 2^floor(log2 H) heads have the slopes of P heads, and the others every second slope of 2 P
+/// heads.
+Expr alibi_slope(const Expr& head, int64_t heads, DType dtype) {
+  const auto base = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
+  const auto slope = [&](const Expr& number, int64_t of) {
+    return scalar::unary(ScalarOp::exp2,
+                         scalar::cast(number, dtype) * (-8.0 / static_cast<double>(of)));
+  };
+  Expr first = slope(head + Expr::index(1), base);
+  if (base == heads) return first;
+  const Expr other = slope((head - Expr::index(base)) * 2.0 + 1.0, 2 * base);
+  return scalar::select(scalar::compare(ScalarOp::lt, head, Expr::index(base)), first, other);
+}
+
+}  // namespace
+
+OpDef alibi_op() {
+  return OpDef{
+      .name = "alibi",
+      .doc =
+          "Bias of attention with linear biases (ALiBi; Press, Smith and Lewis, 2022), an additive "
+          "mask: y[h, q, k] = -slope[h] * |k - (q + K - Q)|. The last query is aligned with the "
+          "last key.",
+      .inputs = {},
+      .attrs = {{"type", Type{}, "type [heads, Q, K] of the result", true}},
+      .outputs = {{"y", "of type `type`"}},
+      .infer =
+          [](const InferCtx& c) {
+            const Type& type = c.attr<Type>("type");
+            c.require(is_float(type.dtype) && type.shape.rank() == 3 && !type.shape.has_batch(),
+                      "attribute 'type' must be a float type [heads, Q, K], not " + type.str());
+            return std::vector{type};
+          },
+      .grad = GradFn([](const GradCtx&) { return Values{}; }),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(14),
+      .in_place = {},
+      .lower = Map{[](const LowerCtx& c) {
+        const Shape& shape = c.out_type().shape;
+        const DType dtype = compute_dtype(c.out_type().dtype);
+        const Expr last = Expr::index(shape[2].size - shape[1].size);
+        const Expr distance = scalar::cast(c.out_var(2) - (c.out_var(1) + last), dtype);
+        return std::vector{-(alibi_slope(c.out_var(0), std::max<int64_t>(shape[0].size, 1), dtype) *
+                             scalar::unary(ScalarOp::abs, distance))};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

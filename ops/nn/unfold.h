@@ -1,0 +1,16 @@
+#pragma once
+
+#include "ops/nn/window.h"
+
+namespace fluid {
+
+/// Definitions of the attributes of the window: kernel, stride, padding, dilation.
+std::vector<AttrDef> unfold_attrs();
+
+/// The window of unfold: the axis of rows, then the axis of columns.
+WindowAxes unfold_window(const Attrs& attrs);
+
+/// The result of unfold for an input of shape [N, C, H, W]: [N, C * KH * KW, windows].
+Shape unfolded_shape(const InferCtx& c, const Shape& x);
+
+}  // namespace fluid
