@@ -101,6 +101,23 @@ TEST(Emission, LoadsAndStoresAtEveryStride) {
   }
 }
 
+/// Vector loops of one iteration, whose length only the optimizer finds out.
+TEST(Emission, StoresOneLaneOfAVectorLoop) {
+  constexpr int64_t kStored = 5, kElements = 16;
+  for (DType dtype : kAll) {
+    const Expr i = Expr::var(0), v = Expr::var(1);
+    const Expr end = scalar::min(i + Expr::index(1), Expr::index(kStored));
+    const kir::Kernel kernel =
+        one_block({input("x", dtype, kElements), output("y", dtype, kElements)},
+                  {loop(Kind::vector, 2, Expr::index(0), Expr::index(kElements),
+                        {store(1, Expr::var(2), load(0, dtype, Expr::var(2)))}),
+                   loop(Kind::serial, 0, Expr::index(0), Expr::index(kStored),
+                        {loop(Kind::vector, 1, i, end,
+                              {store(1, v, load(0, dtype, Expr::index(kElements - 1) - v))})})});
+    expect_as_interpreted(kernel, memory_for(kernel, 1));
+  }
+}
+
 TEST(Emission, LoadsThatSeveralLanesShare) {
   for (DType dtype : {f64, bf16, u8}) {
     for (int64_t divisor : {2, 3, 5}) {

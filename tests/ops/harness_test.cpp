@@ -25,17 +25,20 @@ TEST(Harness, MissesNoOp) {
   }
 }
 
-TEST(Harness, FindsWhatIsBroken) {
+class BrokenOps : public ::testing::TestWithParam<Break> {};
+
+TEST_P(BrokenOps, AreFound) {
   for (const OpTest& test : op_tests()) {
-    for (const Break kind :
-         {Break::gradient, Break::forward, Break::infer, Break::cost, Break::in_place}) {
-      const std::optional<OpDef> def = broken(test, kind);
-      if (!def) continue;
-      EXPECT_FALSE(check_for(kind, test, *def).empty())
-          << test.op << ": a broken " << name_of(kind) << " is not found";
-    }
+    const std::optional<OpDef> def = broken(test, GetParam());
+    if (!def) continue;
+    EXPECT_FALSE(check_for(GetParam(), test, *def).empty()) << test.op;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Harness, BrokenOps,
+                         ::testing::Values(Break::gradient, Break::forward, Break::infer,
+                                           Break::cost, Break::in_place),
+                         [](const auto& kind) { return std::string(name_of(kind.param)); });
 
 }  // namespace
 }  // namespace fluid::testing::harness_test
