@@ -26,6 +26,9 @@ function(fluid_docs)
     string(REPLACE "\n" ";" programs "${programs}")
     foreach(program ${programs})
       add_executable(${program} ${out}/${program}.cpp)
+      # The public headers are copies that the build does not know one by one.
+      set_source_files_properties(${out}/${program}.cpp PROPERTIES OBJECT_DEPENDS
+                                  ${CMAKE_BINARY_DIR}/public_headers.stamp)
       target_link_libraries(${program} PRIVATE fluid)
       set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${out})
       fluid_compile_quickly(${program})
