@@ -5,7 +5,6 @@ namespace {
 
 std::vector<Type> infer_gradients(const InferCtx& c) {
   c.require(is_float(c.in(0).dtype), "y must be a float tensor, got " + c.in(0).str());
-  c.require(c.arity() > 1, "expects a value to differentiate with respect to");
   for (size_t i = 1; i < c.arity(); ++i) {
     c.require(is_float(c.in(i).dtype), "expects float xs, got " + c.in(i).str());
   }
