@@ -180,7 +180,8 @@ struct Loops {
   std::function<kir::Kernel(const LoopsCtx&)> kernel;
   /// Returns the operands whose data-dependent indices the kernel checks with
   /// KernelWriter::check_index(). Maps the operand number to the dimension that the index
-  /// addresses, or to the rank if it addresses several dimensions. Null: there are no such operands.
+  /// addresses, or to the rank if it addresses several dimensions. Null: there are no such
+  /// operands.
   std::function<std::map<int64_t, size_t>(const LowerCtx&)> checked = nullptr;
 };
 

@@ -7,7 +7,8 @@ namespace fluid {
 namespace {
 
 kir::Kernel cumulative_kernel(const LoopsCtx& c, Combine combine) {
-  const AxisView view = view_along(c.out_type().shape, nonnegative_axis(c.attrs(), c.out_type().shape));
+  const AxisView view =
+      view_along(c.out_type().shape, nonnegative_axis(c.attrs(), c.out_type().shape));
   const bool reverse = c.attr<bool>("reverse"), exclusive = c.attr<bool>("exclusive");
   const Expr inner = c.extent(view.inner), extent = Expr::index(view.extent);
   KernelWriter k(c);

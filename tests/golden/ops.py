@@ -24,7 +24,7 @@ def numbers(shape, seed, levels=1009):
 
 def flat(tensor):
     """Numbers; JSON has none for nan and infinities, which are strings."""
-    values = [float(f"{v:.14g}") for v in tensor.detach().reshape(-1).tolist()]
+    values = [float(f"{v:.12g}") for v in tensor.detach().reshape(-1).tolist()]
     return [v if math.isfinite(v) else str(v) for v in values]
 
 
