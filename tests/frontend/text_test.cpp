@@ -56,6 +56,9 @@ TEST_F(Text, RejectsWhatDoesNotFit) {
                         "': the split has 18 bytes, but a window of length=18 needs one more than "
                         "its length");
   expect_user_error([&] { open_data("text:" + dir_.file("none")); }, "none");
+  write_file_atomically(file_, std::string(200'000, 'a'));
+  expect_user_error([&] { open_data(spec("length=90000&stride=1")); },
+                    "90000 windows of 90000 bytes are too large; use a larger stride=");
 }
 
 }  // namespace
