@@ -7,18 +7,10 @@
 
 #include "frontend/program.h"
 #include "tests/support/errors.h"
+#include "tests/support/parameters_of.h"
 
 namespace fluid::transformer_test {
 namespace {
-
-/// The parameters of `net`, as "name type".
-std::vector<std::string> parameters_of(Program& net) {
-  std::vector<std::string> list;
-  for (const auto& op : net.ir().main().ops) {
-    if (op->name == "param") list.push_back(op->symbol + " " + op->results[0].type.str());
-  }
-  return list;
-}
 
 using Names = std::vector<std::string>;
 
