@@ -46,9 +46,10 @@ class Sweep {
     std::vector<FlatSink*> sinks;
     int64_t vector = -1;  ///< vectorized variable in `outer` or `inner`; -1: none
   };
-  struct SinkAccumulator {  ///< accumulator id; `lanes`: whether it has one value per lane
-    int64_t acc = 0;
-    bool lanes = false;
+  /// The accumulator of a reduction sink.
+  struct SinkAccumulator {
+    int64_t acc = 0;     ///< id of the accumulator, see kir::Acc
+    bool lanes = false;  ///< whether the accumulator holds one value per lane
   };
 
   void make_nests();

@@ -220,7 +220,7 @@ class Chooser {
   std::set<Value> outputs_;
   std::set<const ir::Op*> chosen_ops_;  ///< ops that a chosen library kernel runs
   OpKinds kinds_;
-  std::unordered_map<int, double> generated_;  ///< op kind -> seconds of generated code
+  std::unordered_map<int, double> generated_;  ///< op kind -> estimated run time in s
   std::unordered_map<GroupKey, std::optional<KernelCandidate>, GroupKeyHash> fastest_;
 };
 

@@ -31,11 +31,11 @@ class Store {
   void set(const std::string& key, const std::string& value);
   /// Waits until `key` is set and returns its value. Throws DeviceError at the time-out.
   std::string get(const std::string& key);
-  /// Adds `n` to counter `key`, initially 0, and returns the sum. A counter and a value may have
-  /// the same key.
+  /// Adds `n` to counter `key`, initially 0, and returns the sum. Counters have keys of their own:
+  /// set() may use the same key for a value.
   int64_t add(const std::string& key, int64_t n);
-  /// Proposes `value` for `key`. Returns the first value that any rank proposed for `key`. A
-  /// proposal and a value of set() may have the same key.
+  /// Proposes `value` for `key`. Returns the first value that any rank proposed for `key`. Proposals
+  /// have keys of their own: set() may use the same key for another value.
   std::string propose(const std::string& key, const std::string& value);
   /// Returns the key and value of proposal `number`. Proposals are numbered from 0 in order of
   /// arrival. Returns nullopt if there are fewer proposals.

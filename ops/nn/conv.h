@@ -9,7 +9,7 @@ namespace fluid {
 /// have the same float dtype and matching shapes.
 Type conv_type(const InferCtx& c, const Type& input, const Type& filter, int dims);
 
-/// Throws UserError unless the spatial dimensions of `filter` have between 1 and kMaxWindow taps.
+/// Throws UserError unless each spatial dimension of `filter` has 1 to kMaxWindow taps.
 void require_taps(const InferCtx& c, const Type& filter);
 
 /// Returns the window of a convolution with a filter of this shape.

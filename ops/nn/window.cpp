@@ -53,7 +53,7 @@ WindowAxes pool_windows(const Attrs& attrs, const Shape& input) {
   for (size_t i = 0; i + 2 < input.size(); ++i) kernel.push_back(pick(given, i));
   WindowAxes axes = window_axes(attrs, kernel);
   if (!attrs.get<bool>("ceil_mode")) return axes;
-  for (size_t i = 0; i < axes.size(); ++i) axes[i].round_up(input[i + 2].size);
+  for (size_t i = 0; i < axes.size(); ++i) axes[i].apply_ceil_mode(input[i + 2].size);
   return axes;
 }
 

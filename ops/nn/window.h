@@ -21,9 +21,9 @@ struct WindowAxis {
   /// Number of windows along an axis of `in` elements plus padding; 0 if the axis is shorter than a
   /// window.
   int64_t windows(int64_t in) const;
-  /// Adds the last window of PyTorch's ceil_mode, which extends beyond the padding but begins
-  /// before its end: sets `excess`.
-  void round_up(int64_t in);
+  /// Sets `excess` so that `in` elements get the last window of PyTorch's ceil_mode. This window
+  /// begins before the end of the padding and extends beyond it.
+  void apply_ceil_mode(int64_t in);
   /// Returns the index of the element that tap `tap` of window `window` reads. The index may lie in
   /// the padding.
   Expr element(const Expr& window, const Expr& tap) const;

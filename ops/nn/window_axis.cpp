@@ -9,7 +9,7 @@ int64_t WindowAxis::windows(int64_t in) const {
   return room < 0 ? 0 : room / stride + 1;
 }
 
-void WindowAxis::round_up(int64_t in) {
+void WindowAxis::apply_ceil_mode(int64_t in) {
   const int64_t end = in + before + after;
   const int64_t room = end - effective_kernel() + stride - 1;
   if (room < 0) return;
