@@ -34,8 +34,8 @@ class Store {
   /// Adds `n` to counter `key`, initially 0, and returns the sum. Counters have keys of their own:
   /// set() may use the same key for a value.
   int64_t add(const std::string& key, int64_t n);
-  /// Proposes `value` for `key`. Returns the first value that any rank proposed for `key`. Proposals
-  /// have keys of their own: set() may use the same key for another value.
+  /// Proposes `value` for `key`. Returns the first value that any rank proposed for `key`.
+  /// Proposals have keys of their own: set() may use the same key for another value.
   std::string propose(const std::string& key, const std::string& value);
   /// Returns the key and value of proposal `number`. Proposals are numbered from 0 in order of
   /// arrival. Returns nullopt if there are fewer proposals.
