@@ -343,7 +343,9 @@ std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_expansion(cons
 
 std::vector<bool> BatchPartitionAnalysis::terms_of(const ir::Op& op) {
   std::vector<bool> terms(op.operands.size());
-  if (std::holds_alternative<Alias>(*def_of(op).lower)) return {true};
+  const Lower& lower = *def_of(op).lower;
+  if (std::holds_alternative<Alias>(lower)) return {true};
+  if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower)) return {};
   const Lowered lowered = lower_op(op);
   std::vector<BatchPartition> operands;
   for (const Value& v : op.operands) operands.push_back(known_.at(v));

@@ -171,8 +171,8 @@ class Recompute {
   // ---- Cost of recomputing
 
   /// Indices of the kernels other than `from` that read `v`. Empty if `v` must stay stored: a graph
-  /// output or an op outside of generated kernels reads it, or a reader would recompute an element
-  /// more than once.
+  /// output, a Loops op or an op outside of generated kernels reads it, or a reader would recompute
+  /// an element more than once.
   std::set<int> readers(Value v, int from) const {
     std::set<int> readers;
     const auto uses = uses_.find(v);
@@ -181,7 +181,8 @@ class Recompute {
       const auto found = position_.find(op);
       if (found == position_.end() || found->second == from) continue;
       const int at = found->second;
-      if (!is_generated(group(at)) || has_contraction(group(at)) || is_alias(*op) ||
+      if (!is_generated(group(at)) || !is_groupable(*group(at).ops.front()) ||
+          has_contraction(group(at)) || is_alias(*op) ||
           iteration_count(*op) != v.shape().numel_at(batch_)) {
         return {};
       }

@@ -1,5 +1,6 @@
 """The networks of frontend/examples in PyTorch, for goldens and benchmarks."""
 
+import torch
 import torch.nn.functional as F
 from torch import nn
 
