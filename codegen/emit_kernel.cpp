@@ -251,7 +251,10 @@ void KernelEmitter::emit_vector_loop(const kir::For& loop, llvm::Value* begin, l
   auto* done = llvm::BasicBlock::Create(context_, "done", function_);
   b_.CreateCondBr(b_.CreateICmpSLT(full_end, end), tail, done);
   b_.SetInsertPoint(tail);
-  emit_vector_iteration(loop, full_end, active_lane_mask(b_.CreateSub(end, full_end)));
+  llvm::Value* remaining = b_.CreateSub(end, full_end);
+  // A mask that the optimizer folds to one lane would be miscompiled, see emit_strided_store().
+  if (device_ == Device::cpu) remaining = hide_from_optimizer(remaining);
+  emit_vector_iteration(loop, full_end, active_lane_mask(remaining));
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
 }

@@ -113,7 +113,10 @@ Access* KernelEmitter::attach_alias_scopes(Access* access, int64_t buffer) {
 /// Returns a copy of `value` that is made by inline assembly, which the optimizer cannot analyse.
 llvm::Value* KernelEmitter::hide_from_optimizer(llvm::Value* value) {
   auto* type = llvm::FunctionType::get(b_.getInt64Ty(), {b_.getInt64Ty()}, false);
-  auto* same = b_.CreateCall(llvm::InlineAsm::get(type, "mov.b64 $0, $1;", "=l,l", false), value);
+  const bool gpu = device_ == Device::gpu;
+  auto* copy = gpu ? llvm::InlineAsm::get(type, "mov.b64 $0, $1;", "=l,l", false)
+                   : llvm::InlineAsm::get(type, "", "=r,0", false);
+  auto* same = b_.CreateCall(copy, value);
   same->setDoesNotAccessMemory();
   same->setDoesNotThrow();
   return same;

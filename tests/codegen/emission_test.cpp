@@ -118,6 +118,23 @@ TEST(Emission, StoresOneLaneOfAVectorLoop) {
   }
 }
 
+/// The same, where the length follows from the number of the block, and f32 is rounded.
+TEST(Emission, StoresOneLaneOfAVectorLoopInEachBlock) {
+  constexpr int64_t kRows = 3, kElements = 16;
+  for (DType dtype : {f32, f16, bf16}) {
+    const Expr rows = Expr::index(kRows), v = Expr::var(1);
+    const Expr first = named(ScalarOp::let, DType::i64, 1),
+               last = named(ScalarOp::let, DType::i64, 2);
+    kir::Kernel kernel =
+        one_block({input("x", f32, kElements), output("y", dtype, kElements)},
+                  {kir::Stmt{kir::Let{1, scalar::min(scalar::mod(Expr::var(1000), rows), rows)}},
+                   kir::Stmt{kir::Let{2, scalar::min(first + Expr::index(1), rows)}},
+                   loop(Kind::vector, 1, first, last, {store(1, v, load(0, f32, v))})});
+    kernel.blocks = rows;
+    expect_as_interpreted(kernel, memory_for(kernel, 1));
+  }
+}
+
 TEST(Emission, LoadsThatSeveralLanesShare) {
   for (DType dtype : {f64, bf16, u8}) {
     for (int64_t divisor : {2, 3, 5}) {
