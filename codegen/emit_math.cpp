@@ -220,8 +220,9 @@ Value* erf_of(MathOps& m, Value* x) {
   return m.select(m.lt(m.abs(x), m.constant(1)), near, m.copy_sign(far, x));
 }
 
-/// log(x) for x > 0 in f64, accurate to about 2^-65: k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2). The first
-/// three terms are computed as double-doubles (Dekker's and Knuth's error-free transformations).
+/// log(x) of an f64 x > 0, as k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2). The first three terms are summed
+/// in double-double arithmetic (Dekker's and Knuth's error-free transformations), so the error of
+/// the result is about 2^-65.
 DoubleDouble log_double_double(MathOps& m, Value* x) {
   Split a = split(m, x);
   Value* f = m.sub(a.m, m.constant(1));

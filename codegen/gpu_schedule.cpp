@@ -112,9 +112,8 @@ bool is_vectorizable(const Expr& offset, int64_t var, int64_t lanes) {
          });
 }
 
-/// Returns the number of elements in each vector that a thread processes. If all accesses in vector
-/// loops are contiguous and aligned, a vector has 16 bytes of the widest dtype; else it has one
-/// element.
+/// Returns the vector width of each thread, in elements: as many as 16 bytes hold of the widest
+/// dtype if all accesses in vector loops are contiguous and aligned, else 1.
 int64_t choose_vector_width(const kir::Kernel& kernel) {
   int64_t widest = 1;
   auto bytes = [&](int64_t buffer) {

@@ -24,7 +24,7 @@ class KernelWriter {
     int64_t buffer = -1;
     DType dtype = f32;
   };
-  /// An array of accumulators, see kir::Acc.
+  /// An array of accumulators (see kir::Acc).
   struct Accumulators {
     int64_t id = -1;
     DType dtype = f32;
