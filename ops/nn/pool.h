@@ -15,7 +15,8 @@ Type pool_type(const InferCtx& c, const Type& input, int dims);
 /// the forward input. Throws UserError unless operand 0 is a gradient of the forward result.
 Type pool_grad_type(const InferCtx& c, int dims);
 
-/// Definitions of average and max pooling over `dims` spatial dimensions, and of their gradient ops.
+/// Definitions of average and max pooling over `dims` spatial dimensions, and of their gradient
+/// ops.
 OpDef avg_pool_def(int dims);
 OpDef avg_pool_grad_def(int dims);
 OpDef max_pool_def(int dims);
