@@ -16,8 +16,8 @@ struct KernelCandidate {
   double seconds = 0;          ///< predicted run time
   int64_t workspace = 0;       ///< bytes of scratch memory
   bool propagates_nan = true;  ///< whether a NaN in an operand gives a NaN in the result
-  /// Whether the values of a sample can change the results of other samples. Finite values only
-  /// change the rounding; a value that is not finite can change every bit.
+  /// Whether the values of a sample can affect the results of other samples. If so, finite values
+  /// affect only their rounding, but an inf or NaN can change the results entirely.
   bool mixes_samples = false;
   /// Whether the result may overwrite the addend of the last epilogue op.
   bool overwrites_addend = false;

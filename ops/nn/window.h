@@ -124,8 +124,8 @@ Expr select_if(const Expr& condition, const Expr& value, double otherwise);
 /// Returns "L", "H, W" or "D, H, W": names of `dims` spatial dimensions. Each is preceded by
 /// `prefix`.
 std::string spatial_names(int dims, const std::string& prefix = "");
-/// Returns "number" or "number, or one each for the depth, the height and the width": what a list
-/// attribute of `dims` spatial dimensions takes; 0: of any number of them.
+/// Describes, for a message, the values that a list attribute takes for `dims` spatial dimensions:
+/// "number, or one each for the height and the width". 0: the number of dimensions is not known.
 std::string one_per_dimension(int dims);
 /// Returns the lengths of attribute `padding` that window_axes() takes, as text.
 std::string accepted_padding(int dims);

@@ -15,7 +15,7 @@ OpDef std_op() {
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_variance,
       .grad = GradFn([](const GradCtx& c) {
-        const Value slope = half_variance_gradient(c);
+        const Value slope = scaled_deviation(c);
         const Value y = cast(c.out(0), slope.dtype()), zero = scalar_like(y, 0);
         const Value share = where(equal(y, zero), zero, cast(c.dout(0), slope.dtype()) / y);
         return Values{

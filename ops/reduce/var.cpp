@@ -15,7 +15,7 @@ OpDef var_op() {
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_variance,
       .grad = GradFn([](const GradCtx& c) {
-        const Value slope = half_variance_gradient(c) * 2.0;
+        const Value slope = scaled_deviation(c) * 2.0;
         const Value dy = cast(c.dout(0), slope.dtype());
         return Values{cast(slope * unsqueeze_axes(dy, slope.shape(), c.attrs()), c.in(0).dtype())};
       }),

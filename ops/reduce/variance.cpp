@@ -48,7 +48,7 @@ Value variance_of(const ExpandCtx& c) {
   return sum(square(d.centred), along) / d.divisor;
 }
 
-Value half_variance_gradient(const GradCtx& c) {
+Value scaled_deviation(const GradCtx& c) {
   const Deviation d = deviation(c.in(0), c.attrs());
   return d.centred / d.divisor;
 }

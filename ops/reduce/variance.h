@@ -16,6 +16,6 @@ Value variance_of(const ExpandCtx& c);
 
 /// Returns (x - mean(x)) / max(0, n - correction) for operand 0 = x, in the compute dtype. Twice
 /// this value is the gradient of the variance.
-Value half_variance_gradient(const GradCtx& c);
+Value scaled_deviation(const GradCtx& c);
 
 }  // namespace fluid
