@@ -119,6 +119,17 @@ Values normalization_operands(Value x, const char* kind, const Layer& layer, con
   return operands;
 }
 
+/// Records a layer that applies the normalisation op `op`. `scope` begins the names of unnamed
+/// layers; `scale` is the type of its scale and bias.
+template <class Layer>
+Value normalization(Value x, const char* op, const char* scope, const Layer& layer,
+                    const Type& scale, const Attrs& attrs, const Loc& loc) {
+  ir::Graph& graph = *x.op()->graph();
+  ir::ScopedRecording as(graph, layer_recording(graph, scope, layer.name));
+  const Values operands = normalization_operands(x, op, layer, scale, loc);
+  return activate(record(graph, op, operands, attrs, loc)[0], layer.act, loc);
+}
+
 /// Returns the type of a scale that covers the dimensions of x from `axis` to the last.
 Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   const int64_t rank = x.shape().rank(), first = axis < 0 ? axis + rank : axis;
@@ -256,39 +267,30 @@ Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
 }
 
 Value layer_norm(Value x, const LayerNorm& layer, const Loc& loc) {
-  ir::Graph& graph = input_graph(x, "layer_norm", loc);
+  input_graph(x, "layer_norm", loc);
   const Type scale = trailing_scale(x, "layer_norm", layer.axis, loc);
-  ir::ScopedRecording as(graph, layer_recording(graph, "ln", layer.name));
-  const Values operands = normalization_operands(x, "layer_norm", layer, scale, loc);
-  const Attrs attrs = {{"axis", layer.axis}, {"eps", layer.eps}};
-  return activate(record(graph, "layer_norm", operands, attrs, loc)[0], layer.act, loc);
+  return normalization(x, "layer_norm", "ln", layer, scale,
+                       {{"axis", layer.axis}, {"eps", layer.eps}}, loc);
 }
 
 Value rms_norm(Value x, const RmsNorm& layer, const Loc& loc) {
-  ir::Graph& graph = input_graph(x, "rms_norm", loc);
+  input_graph(x, "rms_norm", loc);
   const Type scale = trailing_scale(x, "rms_norm", layer.axis, loc);
-  ir::ScopedRecording as(graph, layer_recording(graph, "rms", layer.name));
-  const Values operands = normalization_operands(x, "rms_norm", layer, scale, loc);
-  const Attrs attrs = {{"axis", layer.axis}, {"eps", layer.eps}};
-  return activate(record(graph, "rms_norm", operands, attrs, loc)[0], layer.act, loc);
+  return normalization(x, "rms_norm", "rms", layer, scale,
+                       {{"axis", layer.axis}, {"eps", layer.eps}}, loc);
 }
 
 Value group_norm(Value x, const GroupNorm& layer, const Loc& loc) {
-  ir::Graph& graph = input_graph(x, "group_norm", loc);
+  input_graph(x, "group_norm", loc);
   const Type scale = channel_scale(x, "group_norm", 2, "[N, C, ...]", loc);
-  ir::ScopedRecording as(graph, layer_recording(graph, "gn", layer.name));
-  const Values operands = normalization_operands(x, "group_norm", layer, scale, loc);
-  const Attrs attrs = {{"groups", *layer.groups}, {"eps", layer.eps}};
-  return activate(record(graph, "group_norm", operands, attrs, loc)[0], layer.act, loc);
+  return normalization(x, "group_norm", "gn", layer, scale,
+                       {{"groups", *layer.groups}, {"eps", layer.eps}}, loc);
 }
 
 Value instance_norm(Value x, const InstanceNorm& layer, const Loc& loc) {
-  ir::Graph& graph = input_graph(x, "instance_norm", loc);
+  input_graph(x, "instance_norm", loc);
   const Type scale = channel_scale(x, "instance_norm", 3, "[N, C, L, ...]", loc);
-  ir::ScopedRecording as(graph, layer_recording(graph, "in", layer.name));
-  const Values operands = normalization_operands(x, "instance_norm", layer, scale, loc);
-  return activate(record(graph, "instance_norm", operands, {{"eps", layer.eps}}, loc)[0], layer.act,
-                  loc);
+  return normalization(x, "instance_norm", "in", layer, scale, {{"eps", layer.eps}}, loc);
 }
 
 Value dropout(Value x, const Dropout& layer, const Loc& loc) {

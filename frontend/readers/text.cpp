@@ -16,10 +16,9 @@ std::string_view part_of(std::string_view text, bool held_out) {
   return held_out ? text.substr(train) : text.substr(0, train);
 }
 
-/// Cuts `text` into windows of `length` bytes, `stride` bytes apart. The target of a byte is the
-/// next byte.
-Dataset windows(std::string_view text, int64_t length, int64_t stride) {
-  const int64_t count = (static_cast<int64_t>(text.size()) - 1 - length) / stride + 1;
+/// Cuts `text` into `count` windows of `length` bytes, `stride` bytes apart. The target of a byte
+/// is the next byte.
+Dataset windows(std::string_view text, int64_t count, int64_t length, int64_t stride) {
   Dataset data;
   const auto column = [&](const char* name, int64_t offset) {
     Tensor bytes(DType::u8, {count, length});
@@ -51,7 +50,7 @@ Dataset load_text(const DataArgs& args) {
     args.fail("'" + args.path() + "': " + std::to_string(count) + " windows of " +
               std::to_string(length) + " bytes are too large; use a larger stride=");
   }
-  return windows(part, length, stride);
+  return windows(part, count, length, stride);
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "ops/index/gather.h"
+
 #include "ops/elementwise.h"
 #include "ops/index/axis_attr.h"
 #include "ops/internal_functions.h"
@@ -35,6 +37,11 @@ std::vector<Expr> gather_body(const LowerCtx& c) {
 
 }  // namespace
 
+Cost gather_cost(const CostCtx& c) {
+  const auto bytes = [](const Type& t) { return static_cast<double>(size_of(t.dtype)); };
+  return {.bytes = c.numel_out() * bytes(c.out[0]) * 2 + c.numel_in(1) * bytes(c.in[1])};
+}
+
 OpDef gather_op() {
   return OpDef{
       .name = "gather",
@@ -54,12 +61,7 @@ OpDef gather_op() {
       }),
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost =
-          [](const CostCtx& c) {
-            const double touched = c.numel_out() * static_cast<double>(size_of(c.out[0].dtype)) * 2;
-            return Cost{.bytes =
-                            touched + c.numel_in(1) * static_cast<double>(size_of(c.in[1].dtype))};
-          },
+      .cost = gather_cost,
       .in_place = {},
       .lower = Map{gather_body},
       .kernels = {},

@@ -1,4 +1,5 @@
 #include "ops/elementwise.h"
+#include "ops/index/gather.h"
 #include "ops/index/nd.h"
 #include "ops/operators.h"
 
@@ -51,12 +52,7 @@ OpDef gather_nd_op() {
       .grad = GradFn(gather_nd_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost =
-          [](const CostCtx& c) {
-            const double touched = c.numel_out() * static_cast<double>(size_of(c.out[0].dtype)) * 2;
-            return Cost{.bytes =
-                            touched + c.numel_in(1) * static_cast<double>(size_of(c.in[1].dtype))};
-          },
+      .cost = gather_cost,
       .in_place = {},
       .lower = Map{gather_nd_body},
       .kernels = {},

@@ -1,6 +1,5 @@
 #include "ops/index/axis_attr.h"
 #include "ops/index/sort.h"
-#include "ops/internal_functions.h"
 
 namespace fluid {
 
@@ -28,11 +27,7 @@ OpDef partial_sort_op() {
       .outputs = {{"value", "x's dtype, extent k along `axis`"},
                   {"index", "i64, value's shape: indices along the axis"}},
       .infer = infer_partial_sort,
-      .grad = GradFn([](const GradCtx& c) {
-        if (!c.dout(0)) return Values{Value()};
-        return Values{internal::scatter_add(
-            c.dout(0), c.out(1), {.to = c.in(0).type(), .axis = c.attr<int64_t>("axis")})};
-      }),
+      .grad = GradFn(sort_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
       .cost =

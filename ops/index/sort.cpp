@@ -1,7 +1,6 @@
 #include "ops/index/sort.h"
 
 #include "ops/index/axis_attr.h"
-#include "ops/internal_functions.h"
 
 namespace fluid {
 
@@ -21,11 +20,7 @@ OpDef sort_op() {
             require_sortable(c);
             return std::vector{c.in(0), Type{i64, c.in(0).shape, {}}};
           },
-      .grad = GradFn([](const GradCtx& c) {
-        if (!c.dout(0)) return Values{{}};
-        return Values{internal::scatter_add(
-            c.dout(0), c.out(1), {.to = c.in(0).type(), .axis = c.attr<int64_t>("axis")})};
-      }),
+      .grad = GradFn(sort_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
       .cost =

@@ -21,6 +21,10 @@ struct LineSort {
 /// (i64), both of extent `keep` along the axis.
 kir::Kernel sort_kernel(const LoopsCtx& c, const LineSort& sort);
 
+/// Gradient of an op whose results are sorted elements of operand 0 and their indices along
+/// attribute "axis": the gradient of a value goes to the element that it comes from.
+Values sort_grad(const GradCtx& c);
+
 /// Operations of a sort of operand 0 along attribute "axis" that keeps `keep` elements.
 double sort_flops(const CostCtx& c, int64_t keep);
 

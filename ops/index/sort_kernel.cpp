@@ -3,6 +3,7 @@
 #include "ops/elementwise.h"
 #include "ops/index/axis_attr.h"
 #include "ops/index/sort.h"
+#include "ops/internal_functions.h"
 
 namespace fluid {
 namespace {
@@ -83,6 +84,12 @@ int64_t require_sortable(const InferCtx& c) {
 
 int64_t sorted_extent(const Attrs& attrs, const Shape& shape) {
   return shape[static_cast<size_t>(nonnegative_axis(attrs, shape))].size;
+}
+
+Values sort_grad(const GradCtx& c) {
+  if (!c.dout(0)) return {Value()};
+  return {internal::scatter_add(c.dout(0), c.out(1),
+                                {.to = c.in(0).type(), .axis = c.attr<int64_t>("axis")})};
 }
 
 double sort_flops(const CostCtx& c, int64_t keep) {

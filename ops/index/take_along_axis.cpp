@@ -1,5 +1,6 @@
 #include "ops/elementwise.h"
 #include "ops/index/axis_attr.h"
+#include "ops/index/gather.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 
@@ -43,12 +44,7 @@ OpDef take_along_axis_op() {
       .grad = GradFn(take_along_axis_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost =
-          [](const CostCtx& c) {
-            const double touched = c.numel_out() * static_cast<double>(size_of(c.out[0].dtype)) * 2;
-            return Cost{.bytes =
-                            touched + c.numel_in(1) * static_cast<double>(size_of(c.in[1].dtype))};
-          },
+      .cost = gather_cost,
       .in_place = {},
       .lower = Map{[](const LowerCtx& c) {
         std::vector<Expr> at = c.out_vars();

@@ -1,6 +1,7 @@
 #include "ops/nn/embedding.h"
 
 #include "ops/elementwise.h"
+#include "ops/index/gather.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
 
@@ -60,12 +61,7 @@ OpDef embedding_op() {
       }),
       .effects = Pure{},
       .amp = {Amp::kFollow},
-      .cost =
-          [](const CostCtx& c) {
-            const double touched = c.numel_out() * static_cast<double>(size_of(c.out[0].dtype)) * 2;
-            return Cost{.bytes =
-                            touched + c.numel_in(1) * static_cast<double>(size_of(c.in[1].dtype))};
-          },
+      .cost = gather_cost,
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) { return Values{gather(c.in(0), c.in(1))}; }},
       .kernels = {},
