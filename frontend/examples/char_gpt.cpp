@@ -73,19 +73,19 @@ int main(int argc, char** argv) {
                       .schedule = fl::Cosine{.steps = 5000, .warmup = 100, .end = 1e-4}});
         if (!options.save.empty()) net.save(options.save);
         std::string text = options.own_or("--prompt", "");
+        const Sampling sampling{
+            .temperature =
+                parse_positive<double>("--temperature", options.own_or("--temperature", "0.8")),
+            .top_k = parse_positive("--top-k", options.own_or("--top-k", "40"))};
+        const int64_t bytes = parse_positive("--bytes", options.own_or("--bytes", "200"));
+        const int64_t seed = parse_positive("--seed", options.own_or("--seed", "1"));
         if (options.data.empty() && text.empty()) return;
         fl::Trainer trainer(net, fl::cpu());
         const std::string parameters = options.own_or("--load", "");
         if (!parameters.empty()) trainer.load(parameters);
         if (!options.data.empty()) train(trainer, options);
         if (text.empty()) return;
-        const Sampling sampling{
-            .temperature =
-                parse_positive<double>("--temperature", options.own_or("--temperature", "0.8")),
-            .top_k = parse_positive("--top-k", options.own_or("--top-k", "40"))};
-        generate(trainer.executor(), text,
-                 parse_positive("--bytes", options.own_or("--bytes", "200")), sampling,
-                 static_cast<uint64_t>(parse_positive("--seed", options.own_or("--seed", "1"))));
+        generate(trainer.executor(), text, bytes, sampling, static_cast<uint64_t>(seed));
         std::printf("%s\n", text.c_str());
       },
       {"--load FILE.safetensors", "--prompt TEXT", "--bytes N", "--temperature X", "--top-k N",
