@@ -168,11 +168,12 @@ macro(fluid_discover_tests target prefix)
   gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300 ${ARGN})
 endmacro()
 
-# fluid_tests(<part> [LINKS <targets>] [ALONE <filter>] [ENVIRONMENT <NAME=value>]): builds tests/<part>/*.cpp as the
-# program test_<part>. Each gtest case is a ctest case. LINKS: libraries to link instead of fluid_test_support, which
-# links all of Fluid. ALONE: cases that measure time, which ctest runs one at a time.
+# fluid_tests(<part> [LINKS <targets>] [ALONE <filter>] [SHARDED <filter>] [ENVIRONMENT <NAME=value>]): builds
+# tests/<part>/*.cpp as the program test_<part>. Each gtest case is a ctest case. LINKS: libraries to link instead of
+# fluid_test_support, which links all of Fluid. ALONE: cases that measure time, which ctest runs one at a time.
+# SHARDED: cases that ctest runs in 64 processes, because starting a process takes as long as a case.
 function(fluid_tests part)
-  cmake_parse_arguments(ARG "" "ALONE;ENVIRONMENT" "LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ALONE;SHARDED;ENVIRONMENT" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp)
   fluid_without_disabled_libraries(sources)
   if(NOT sources)
@@ -207,6 +208,14 @@ function(fluid_tests part)
     set(others TEST_FILTER -${ARG_ALONE})
     fluid_discover_tests(test_${part} ${part} TEST_FILTER ${ARG_ALONE}
                          PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000 RUN_SERIAL TRUE)
+  endif()
+  if(ARG_SHARDED)
+    set(others TEST_FILTER -${ARG_SHARDED})
+    foreach(shard RANGE 63)
+      add_test(NAME ${part}.shard_${shard} COMMAND test_${part} --gtest_brief=1 --gtest_filter=${ARG_SHARDED})
+      set_tests_properties(${part}.shard_${shard} PROPERTIES TIMEOUT 300
+                           ENVIRONMENT "GOMP_SPINCOUNT=1000;GTEST_TOTAL_SHARDS=64;GTEST_SHARD_INDEX=${shard}")
+    endforeach()
   endif()
   set(environment)  # gtest_discover_tests() does not pass lists in properties
   if(ARG_ENVIRONMENT)

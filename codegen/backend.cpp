@@ -47,9 +47,9 @@ constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
 
-/// Replaces a masked load by one scalar load per enabled lane. The mask is a constant. Works around
-/// a bug of LLVM 22.1: its NVPTX backend loads all lanes of such a load and ignores the passthrough
-/// operand, which is valid only if that operand is poison.
+/// Replaces a masked load with a constant mask by one scalar load per enabled lane. Works around a
+/// bug in LLVM 22.1: the NVPTX backend loads all lanes and drops the passthru operand. Dropping it
+/// is valid only if passthru is poison.
 void load_lane_by_lane(llvm::IntrinsicInst& call, const llvm::Constant& mask) {
   llvm::IRBuilder<> b(&call);
   // `last` is the passthrough operand. Before LLVM 22, operand 1 is the alignment.

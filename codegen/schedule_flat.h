@@ -78,7 +78,7 @@ struct KernelBuilder {
   std::vector<Dim> extents;
 };
 
-/// Returns `vars` with the entries -1 removed. Such an entry stands for a dim of extent 1.
+/// Returns `vars` without its -1 entries. A -1 entry stands for a dim of extent 1.
 Vars without_unit_dims(const Vars& vars);
 /// Return the row-major index over the loops `vars`, and the number of elements in their index
 /// space.

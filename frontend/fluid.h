@@ -11,6 +11,8 @@
 #include "frontend/random.h"
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/spec.h"
+#include "frontend/recurrent.h"
+#include "frontend/scan.h"
 #include "frontend/transformer.h"
 #include "ops/functions.h"
 #include "ops/nn/global_pool.h"

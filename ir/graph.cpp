@@ -48,6 +48,14 @@ void Graph::restore_id(Op& op, int64_t id) {
   next_id_ = std::max(next_id_ - 1, id + 1);
 }
 
+void Graph::adopt(std::vector<std::unique_ptr<Op>> adopted) {
+  for (std::unique_ptr<Op>& op : adopted) {
+    op->graph_ = this;
+    next_id_ = std::max(next_id_, op->id + 1);
+    ops.push_back(std::move(op));
+  }
+}
+
 void Graph::move_tail(size_t first, size_t destination) {
   check(destination <= first && first <= ops.size(), "move_tail: positions out of order");
   std::rotate(ops.begin() + static_cast<ptrdiff_t>(destination),

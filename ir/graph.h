@@ -123,6 +123,9 @@ class Graph {
   /// Sets the id of `op`, which must be the last appended op, to an id that was read from a text or
   /// file. Ops appended later get larger ids.
   void restore_id(Op& op, int64_t id);
+  /// Moves `ops` of another graph to the end of this graph. Keeps their ids, which no op of this
+  /// graph may have.
+  void adopt(std::vector<std::unique_ptr<Op>> ops);
   /// Moves ops [first, end) to just before position `destination`, which must be at most `first`.
   void move_tail(size_t first, size_t destination);
 

@@ -7,9 +7,9 @@
 
 namespace fluid {
 
-/// Parses all of `text` into `value`; white space and a leading '+' are errors. Returns
-/// invalid_argument when `text` is not a number of T's kind, result_out_of_range when T cannot hold
-/// it. On an error `value` is unspecified.
+/// Parses all of `text` into `value`; whitespace and a leading '+' are errors. Returns
+/// invalid_argument if `text` is not a number of T's kind, and result_out_of_range if T cannot
+/// represent the number. On error, `value` is unspecified.
 template <class T>
 std::errc read_number(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();

@@ -208,12 +208,15 @@ struct Derivative {};
 /// A fused group of ops (fused), which the fusion pass creates.
 struct Composite {};
 
+/// A recurrence (scan): runs its body graph repeatedly. See ops/scan.h.
+struct Scan {};
+
 /// A collective over all ranks (all_reduce, reduce_scatter, all_gather). Result i aliases operand
 /// i.
 struct CollectiveOp {};
 
 using Lower = std::variant<Map, Reduce, Loops, Expand, Alias, Source, Store, Directive, Derivative,
-                           Composite, CollectiveOp>;
+                           Composite, Scan, CollectiveOp>;
 
 struct NoGrad {};  ///< the op is not differentiable
 /// Returns one gradient per operand; null for an operand that gets none.

@@ -6,6 +6,7 @@
 
 #include "ops/arguments.h"
 #include "ops/op_table.h"
+#include "ops/scan.h"
 
 namespace fluid {
 
@@ -47,6 +48,7 @@ std::vector<Type> infer_types(const ir::Op& op) {
   if (std::holds_alternative<Source>(*def.lower) || std::holds_alternative<Composite>(*def.lower)) {
     return result_types(op);
   }
+  if (std::holds_alternative<Scan>(*def.lower)) return infer_scan(op);
   return (*def.infer)(
       InferCtx(op.name, without_layouts(operand_types(op.operands)), op.attrs, op.loc));
 }

@@ -21,13 +21,13 @@ const OpDef& op_named(std::string_view name, const Loc& loc = {});
 /// Returns the definition of an op of a verified graph. Throws InternalError for an unknown op.
 const OpDef& def_of(const ir::Op& op);
 
-/// Infers the result types of an op from its operands and attributes. For sources and fused ops,
-/// returns the recorded types. Throws UserError for invalid operands.
+/// Infers the result types of an op from its operands and attributes; for a scan, from its body. For
+/// sources and fused ops, returns the recorded types. Throws UserError for invalid operands.
 std::vector<Type> infer_types(const ir::Op& op);
 
 /// Checks an op that record() did not create, such as an op of a parsed file: known name, operand
 /// count, attributes, symbol, and result types equal to the inferred types. Checks the body of a
-/// fused op too. Throws UserError naming the op's location.
+/// fused op or a scan too. Throws UserError naming the op's location.
 void verify_op(const ir::Op& op);
 
 /// Returns the errors in the definitions `ops`, one per string: a missing doc, an in-place pair out

@@ -1,4 +1,5 @@
 #include "ops/arguments.h"
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 
@@ -67,6 +68,7 @@ void verify_op(const ir::Op& op) {
   check_symbol(def, op);
   if (std::holds_alternative<Source>(*def.lower)) return check_source(def, op);
   if (std::holds_alternative<Composite>(*def.lower)) return check_body(op);
+  if (std::holds_alternative<Scan>(*def.lower)) return verify_scan(op);
   const std::vector<Type> inferred = without_layouts(infer_types(op));
   const std::vector<Type> given = without_layouts(result_types(op));
   require(inferred == given, op, [&] {

@@ -122,7 +122,7 @@ class Reduction {
   const Options& options_;
   const Buckets& buckets_;
   int64_t bucket_count_ = 0;  ///< number of gradient buckets reduced so far
-  /// Order number of the last backward collective on which a bucket so far depends; -1: none.
+  /// Position of the last backward collective that any bucket built so far depends on; -1: none.
   int64_t last_backward_collective_ = -1;
   std::map<size_t, Value> cast_;
   std::vector<std::vector<int64_t>> shard_bounds_;  ///< indexed by parameter; see set_shards()

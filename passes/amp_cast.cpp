@@ -5,6 +5,7 @@
 
 #include "ops/no_amp.h"
 #include "ops/operators.h"
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/pass.h"
@@ -73,7 +74,7 @@ bool is_constant(const ir::Op& op) {
 bool is_amp_candidate(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   return source_kind(op) == SourceKind::none && !std::holds_alternative<Store>(lower) &&
-         !std::holds_alternative<Directive>(lower) && !is_constant(op);
+         !std::holds_alternative<Directive>(lower) && !is_scan(op) && !is_constant(op);
 }
 
 /// Chooses a precision for every op that reads floats. Inserts casts of the op's operands. Ops that
@@ -184,8 +185,14 @@ bool erase_marks(ir::Graph& graph) {
 
 bool run_amp_cast(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp) return false;
-  const bool casts = !cast_for_amp(program.main(), *options.amp).casts.empty();
-  return erase_marks(program.main()) || casts;
+  std::vector<ir::Graph*> graphs = scan_bodies(program.main());
+  graphs.push_back(&program.main());
+  bool changed = false;
+  for (ir::Graph* graph : graphs) {
+    const bool casts = !cast_for_amp(*graph, *options.amp).casts.empty();
+    changed |= erase_marks(*graph) || casts;
+  }
+  return changed;
 }
 
 }  // namespace

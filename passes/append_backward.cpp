@@ -28,11 +28,12 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
   const std::vector<ir::Op*> parameters = trainable_parameters(graph);
   Values xs;
   for (ir::Op* param : parameters) xs.push_back(param->result());
-  Backward backward(graph, loss, xs, ir::Role::backward, "a parameter reaches the loss");
+  Backward backward(graph, {loss}, xs, ir::Role::backward, "a parameter reaches the loss");
+  const Value seed = backward.seed_with_ones(loss);
   backward.run();
   std::vector<std::string> names;
   Values values;
-  train->operands.push_back(backward.seed());
+  train->operands.push_back(seed);
   for (ir::Op* param : parameters) {
     const Value gradient = backward.gradient(param->result());
     if (!gradient) continue;

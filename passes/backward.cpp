@@ -3,22 +3,33 @@
 #include <algorithm>
 
 #include "ops/functions.h"
+#include "ops/scan.h"
 #include "ops/table.h"
 #include "passes/rewrite.h"
+#include "passes/scan_gradient.h"
 
 namespace fluid {
 
-Backward::Backward(ir::Graph& graph, Value y, const Values& xs, ir::Role role, std::string reason)
+Backward::Backward(ir::Graph& graph, const Values& ys, const Values& xs, ir::Role role,
+                   std::string reason)
     : graph_(graph),
-      y_(y),
+      ys_(ys),
       role_(role),
       reason_(std::move(reason)),
       count_(graph.ops.size()),
       active_(xs.begin(), xs.end()) {}
 
+void Backward::seed(Value y, Value gradient) { accumulate(y, gradient, y.op()->loc); }
+
+Value Backward::seed_with_ones(Value y) {
+  ir::ScopedRecording as(graph_, {role_, y.op()->loc, y.op()->scope, ""});
+  const Value ones = fill(graph_, {.type = y.type(), .value = 1.0}, y.op()->loc);
+  seed(y, ones);
+  return ones;
+}
+
 void Backward::run() {
   find_active_values();
-  append_seed();
   for (size_t i = count_; i-- > 0;) differentiate(*graph_.ops[i]);
 }
 
@@ -28,7 +39,7 @@ Value Backward::gradient(Value x) const {
 }
 
 void Backward::find_active_values() {
-  const std::set<const ir::Op*> needed = ancestors({y_});
+  const std::set<const ir::Op*> needed = ancestors(ys_);
   for (size_t i = 0; i < count_; ++i) {
     ir::Op& op = *graph_.ops[i];
     const bool is_active = needed.contains(&op) && std::ranges::any_of(op.operands, [&](Value v) {
@@ -40,12 +51,6 @@ void Backward::find_active_values() {
   }
 }
 
-void Backward::append_seed() {
-  ir::ScopedRecording as(graph_, {role_, y_.op()->loc, y_.op()->scope, ""});
-  seed_ = fill(graph_, {.type = y_.type(), .value = 1.0}, y_.op()->loc);
-  gradients_[y_] = seed_;
-}
-
 void Backward::differentiate(ir::Op& op) {
   Values dout;
   for (size_t r = 0; r < op.results.size(); ++r) {
@@ -55,29 +60,40 @@ void Backward::differentiate(ir::Op& op) {
   const bool is_active =
       std::ranges::any_of(op.operands, [&](Value v) { return active_.contains(v); });
   if (!reached || !is_active) return;
+  ir::ScopedRecording as(graph_, {role_, op.loc, op.scope, ""});
+  const size_t first = graph_.ops.size();
+  const Values din = gradients_of_operands(op, dout);
+  copy_loc_and_no_amp(op, graph_, first);
+  for (size_t i = 0; i < din.size(); ++i) {
+    const Value of = op.operands[i];
+    if (!din[i] || !active_.contains(of)) continue;
+    check(din[i].type() == of.type(), [&] {
+      return op.name + ": the gradient of operand " + std::to_string(i) + " is " +
+             din[i].type().str() + ", not " + of.type().str();
+    });
+    accumulate(of, din[i], op.loc);
+  }
+}
+
+Values Backward::gradients_of_operands(ir::Op& op, const Values& dout) {
+  if (is_scan(op)) {
+    std::vector<bool> active;
+    for (const Value& v : op.operands) active.push_back(active_.contains(v));
+    return append_scan_gradient(op, dout, active, reason_);
+  }
   const auto* grad = std::get_if<GradFn>(&*def_of(op).grad);
   if (grad == nullptr) {
     throw UserError(op.loc, op.name + " has no gradient, but " + reason_ + " through it");
   }
-  ir::ScopedRecording as(graph_, {role_, op.loc, op.scope, ""});
-  const size_t first = graph_.ops.size();
-  const Values din = (*grad)(GradCtx(op, dout));
-  copy_loc_and_no_amp(op, graph_, first);
+  Values din = (*grad)(GradCtx(op, dout));
   check(din.size() == op.operands.size(),
         [&] { return op.name + ": the gradient has one value an operand"; });
-  for (size_t i = 0; i < din.size(); ++i) {
-    if (din[i] && active_.contains(op.operands[i])) accumulate(op, i, din[i]);
-  }
+  return din;
 }
 
-void Backward::accumulate(const ir::Op& op, size_t operand, Value gradient) {
-  const Value of = op.operands[operand];
-  check(gradient.type() == of.type(), [&] {
-    return op.name + ": the gradient of operand " + std::to_string(operand) + " is " +
-           gradient.type().str() + ", not " + of.type().str();
-  });
+void Backward::accumulate(Value of, Value gradient, const Loc& loc) {
   auto [it, first] = gradients_.try_emplace(of, gradient);
-  if (!first) it->second = add(it->second, gradient, op.loc);
+  if (!first) it->second = add(it->second, gradient, loc);
 }
 
 }  // namespace fluid

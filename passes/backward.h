@@ -7,35 +7,39 @@
 
 namespace fluid {
 
-/// Reverse-mode differentiation of a value with respect to other values of a graph. Appends the ops
+/// Reverse-mode differentiation of values with respect to other values of a graph. Appends the ops
 /// that compute the gradients.
 class Backward {
  public:
-  /// Differentiates the sum of the elements of `y`. The path from `xs` to `y` must lie within the
-  /// ops that the graph has now. Appended ops get the role `role`. `reason` completes the message
-  /// "<op> has no gradient, but ...".
-  Backward(ir::Graph& graph, Value y, const Values& xs, ir::Role role, std::string reason);
+  /// Differentiates `ys`. The paths from `xs` to `ys` must lie within the ops that the graph has
+  /// now. Appended ops get the role `role`. `reason` completes the message "<op> has no gradient,
+  /// but ...".
+  Backward(ir::Graph& graph, const Values& ys, const Values& xs, ir::Role role,
+           std::string reason);
 
-  /// Appends the gradients. Throws UserError if an op between `xs` and `y` has no gradient.
+  /// Sets the gradient of `y`, one of `ys`. If it has one already, adds `gradient`.
+  void seed(Value y, Value gradient);
+  /// Sets the gradient of `y` to ones, as for the sum of its elements. Returns the ones.
+  Value seed_with_ones(Value y);
+
+  /// Appends the gradients. Throws UserError if an op between `xs` and `ys` has no gradient.
   void run();
 
-  Value seed() const { return seed_; }  ///< the gradient of y with respect to itself: ones
-  Value gradient(Value x) const;        ///< null if y does not depend on x
+  Value gradient(Value x) const;  ///< null if no seeded y depends on x
 
  private:
   void find_active_values();
-  void append_seed();
   void differentiate(ir::Op& op);
-  void accumulate(const ir::Op& op, size_t operand, Value gradient);
+  Values gradients_of_operands(ir::Op& op, const Values& dout);
+  void accumulate(Value of, Value gradient, const Loc& loc);
 
   ir::Graph& graph_;
-  Value y_;
+  Values ys_;
   ir::Role role_;
   std::string reason_;
   size_t count_;            ///< number of ops before the appended ones
   std::set<Value> active_;  ///< values on a path from xs to y
   std::map<Value, Value> gradients_;
-  Value seed_;
 };
 
 }  // namespace fluid

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ops/arguments.h"
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 
@@ -312,12 +313,43 @@ std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_lowering(const
     if (results[0].kind == BatchPartition::terms && terms_of(op).empty()) results[0] = kOther;
   } else if (std::holds_alternative<Loops>(lower)) {
     results = partitions_of_loops(op, operands);
+  } else if (std::holds_alternative<Scan>(lower)) {
+    results = partitions_of_scan(op, operands);
   } else if (std::holds_alternative<Source>(lower)) {
     results[0] = of_source(op);
   } else if (std::holds_alternative<CollectiveOp>(lower)) {
     results.assign(results.size(), BatchPartition{});
   }
   return results;
+}
+
+/// Partitions of the body's outputs, for carries that may belong to samples from the second step on
+/// only: zeros become per_sample.
+std::vector<BatchPartition> BatchPartitionAnalysis::partitions_of_scan(
+    const ir::Op& op, std::vector<BatchPartition> arguments) {
+  const ScanParts parts = scan_parts(op);
+  const Values values = arguments_of(*parts.body, arguments.size());
+  while (true) {
+    BatchPartitionAnalysis within;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!values[i]) continue;
+      within.known_[values[i]] = arguments[i];
+      if (arguments[i].kind == BatchPartition::other) within.unsupported_ops_[values[i]] = &op;
+    }
+    std::vector<BatchPartition> outputs;
+    for (const ir::Output& o : parts.body->outputs) {
+      outputs.push_back(within.partition_of(o.value));
+      if (outputs.back().kind == BatchPartition::terms) outputs.back() = kOther;
+    }
+    bool stable = true;
+    for (size_t i = 0; i < parts.carries; ++i) {
+      outputs[i] = sum_of(arguments[i], outputs[i]);
+      if (outputs[i].kind == BatchPartition::terms) outputs[i] = kOther;
+      stable = stable && outputs[i] == arguments[i];
+      arguments[i] = outputs[i];
+    }
+    if (stable) return outputs;
+  }
 }
 
 std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_expansion(const ir::Op& op) {

@@ -51,6 +51,8 @@ class BatchPartitionAnalysis {
   std::vector<BatchPartition> result_partitions(const ir::Op& op);
   std::vector<BatchPartition> partitions_by_lowering(const ir::Op& op);
   std::vector<BatchPartition> partitions_by_expansion(const ir::Op& op);
+  std::vector<BatchPartition> partitions_of_scan(const ir::Op& op,
+                                                 std::vector<BatchPartition> arguments);
 
   std::map<Value, BatchPartition> known_;
   std::map<Value, const ir::Op*> unsupported_ops_;

@@ -1,5 +1,8 @@
 #include "passes/check_recorded.h"
 
+#include <set>
+
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/amp_cast.h"
@@ -18,9 +21,10 @@ void require(bool holds, const ir::Op& op, const std::string& what) {
 
 void check_made_by_user(const ir::Program& program, const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
+  const bool in_main = op.graph() == &program.main();
   const bool made = std::holds_alternative<Composite>(lower) ||
                     std::holds_alternative<CollectiveOp>(lower) ||
-                    source_kind(op) == SourceKind::argument ||
+                    (source_kind(op) == SourceKind::argument && in_main) ||
                     source_kind(op) == SourceKind::carried || is_carry(op);
   require(!made, op,
           "only the compiler records this op; '" + program.name + "' is partly compiled");
@@ -53,6 +57,9 @@ bool run_check_recorded(ir::Program& program, const Options& options, const Targ
   check_not_compiled(program);
   if (options.amp) check_amp_names(graph, *options.amp);
   const auto variables = variables_by_name(graph);
+  for (const ir::Graph* body : scan_bodies(graph)) {
+    for (const auto& op : body->ops) check_size(*op, options.batch);
+  }
   for (const auto& op : graph.ops) {
     check_size(*op, options.batch);
     require(!is_variable(*op) || op->symbol != kRandomState ||
@@ -70,11 +77,18 @@ bool run_check_recorded(ir::Program& program, const Options& options, const Targ
 }  // namespace
 
 void check_not_compiled(const ir::Program& program) {
-  if (program.graphs.size() > 1) {
-    throw UserError("program '" + program.name + "' is partly compiled: it has a graph '" +
-                    program.graphs[1]->name + "' besides main");
-  }
+  std::set<const ir::Graph*> recorded = {&program.main()};
   for (const auto& op : program.main().ops) check_made_by_user(program, *op);
+  for (const ir::Graph* body : scan_bodies(program.main())) {
+    if (!recorded.insert(body).second)
+      throw UserError("two scans have the body '" + body->name + "'");
+    for (const auto& op : body->ops) check_made_by_user(program, *op);
+  }
+  for (const auto& graph : program.graphs) {
+    if (recorded.contains(graph.get())) continue;
+    throw UserError("program '" + program.name + "' is partly compiled: it has a graph '" +
+                    graph->name + "' besides main");
+  }
 }
 
 Pass check_recorded_pass() {

@@ -12,7 +12,8 @@ namespace {
 Values append_gradients(ir::Graph& graph, const ir::Op& op) {
   const Value y = op.operands.at(0);
   const Values xs(op.operands.begin() + 1, op.operands.end());
-  Backward backward(graph, y, xs, op.role, "a gradient is taken");
+  Backward backward(graph, {y}, xs, op.role, "a gradient is taken");
+  backward.seed_with_ones(y);
   backward.run();
   Values gradients;
   for (size_t i = 0; i < xs.size(); ++i) {

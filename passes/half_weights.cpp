@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kSuffix = ".half";
 
 /// Replaces each cast of a parameter to half precision by a read of the parameter's half-precision
-/// state. Returns parameter name -> half-precision state.
+/// copy, a state. Returns a map from the parameter's name to the copy.
 std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   std::map<std::string, Value> copies;
   rewrite_ops(graph, [&](ir::Op& op) {

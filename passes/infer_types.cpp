@@ -1,15 +1,20 @@
 #include "ops/arguments.h"
 #include "ops/record.h"
+#include "ops/scan.h"
 #include "ops/table.h"
 #include "passes/pass.h"
 
 namespace fluid {
 namespace {
 
-bool run_infer_types(ir::Program& program, const Options&, const Target&) {
+bool infer_graph_types(ir::Graph& graph) {
   bool changed = false;
-  for (const auto& op : program.main().ops) {
+  for (const auto& op : graph.ops) {
     fill_default_attrs(*op);
+    if (is_scan(*op)) {
+      changed |= set_argument_types(*op);
+      changed |= infer_graph_types(*scan_parts(*op).body);
+    }
     const std::vector<Type> types = infer_types(*op);
     if (types == result_types(*op)) continue;
     check(types.size() == op->results.size(),
@@ -18,6 +23,10 @@ bool run_infer_types(ir::Program& program, const Options&, const Target&) {
     changed = true;
   }
   return changed;
+}
+
+bool run_infer_types(ir::Program& program, const Options&, const Target&) {
+  return infer_graph_types(program.main());
 }
 
 }  // namespace

@@ -48,6 +48,26 @@ bool copy_shared_operands(ir::Graph& graph) {
   return changed;
 }
 
+/// Whether `graph` is the body of a scan.
+bool is_body(const ir::Graph& graph) {
+  return std::ranges::any_of(
+      graph.ops, [](const auto& op) { return source_kind(*op) == SourceKind::argument; });
+}
+
+/// Inserts copies of values that are several outputs of the body of a scan. Each output of a body
+/// has its own memory: a carry, or an element of a sequence.
+bool separate_outputs(ir::Graph& body) {
+  std::set<Value> roots;
+  bool changed = false;
+  for (ir::Output& o : body.outputs) {
+    if (roots.insert(root_of(o.value)).second) continue;
+    ir::ScopedRecording as(body, {o.value.op()->role, o.value.op()->loc, o.value.op()->scope, ""});
+    o.value = internal::copy(o.value);
+    changed = true;
+  }
+  return changed;
+}
+
 bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   bool changed = false;
@@ -60,6 +80,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   for (ir::Output& o : graph.outputs) {
     own(o.value, {ir::Role::forward, o.value.op()->loc, o.value.op()->scope, ""});
   }
+  if (is_body(graph)) changed |= separate_outputs(graph);
   const size_t count = graph.ops.size();
   for (size_t i = 0; i < count; ++i) {
     ir::Op& op = *graph.ops[i];

@@ -9,6 +9,7 @@
 
 #include "ops/group.h"
 #include "ops/loops.h"
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/collective_order.h"
@@ -61,7 +62,7 @@ class Lifetimes {
 };
 
 /// Reads the ranges of the plan from attributes of the ops. Computes what the attributes do not
-/// hold: categories and names of ranges, region sizes and the memory peak.
+/// hold: the categories and names of the ranges, the region sizes, and the peak memory.
 class PlanReader {
  public:
   PlanReader(const ir::Graph& graph, const Options& options)
@@ -137,7 +138,7 @@ class PlanReader {
       if (is_carry(*op) || kind == SourceKind::carried) continue;
       if (is_store(*op)) {
         name(op->operands[0], Region::state, category_of_stored(*op), op->symbol);
-      } else if (kind == SourceKind::feed) {
+      } else if (kind == SourceKind::feed || kind == SourceKind::argument) {
         name(op->result(), Region::feeds, RangeCategory::feed, op->symbol);
       } else if (kind != SourceKind::none) {
         const bool of_parameter =
@@ -209,7 +210,11 @@ int64_t& MemoryPlan::bytes(Region region) {
 }
 
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options) {
-  return PlanReader(final_program.main(), options).run();
+  return memory_plan(final_program.main(), options);
+}
+
+MemoryPlan memory_plan(const ir::Graph& final_graph, const Options& options) {
+  return PlanReader(final_graph, options).run();
 }
 
 namespace {
@@ -218,7 +223,7 @@ namespace {
 /// for ops that are not fused.
 const ir::Graph* generated_body(const ir::Op& op) {
   const Attr* body = op.attrs.find("body");
-  if (body == nullptr || op.attrs.has("kernel")) return nullptr;
+  if (body == nullptr || op.attrs.has("kernel") || is_scan(op)) return nullptr;
   return op.graph()->program().find(std::get<GraphRef>(*body).name);
 }
 
@@ -259,6 +264,10 @@ const std::vector<InPlace>* InPlacePairs::pairs_of_body(const ir::Graph& body) {
 }
 
 bool may_reject_data(const ir::Op& op) {
+  if (is_scan(op)) {
+    return std::ranges::any_of(scan_parts(op).body->ops,
+                               [](const auto& inner) { return may_reject_data(*inner); });
+  }
   const ir::Graph* body = generated_body(op);
   return body != nullptr && std::ranges::any_of(body->ops, [](const auto& inner) {
            return !checked_operands(*inner).empty();
@@ -285,14 +294,15 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
     }
   }
   if (before_sync) return results;
-  const ir::Graph& checking = *generated_body(**last);
-  if (loops_op(checking) != nullptr) {  // stores results before all index checks
+  const ir::Graph* checking = generated_body(**last);
+  // A scan and a Loops op store results before all index checks.
+  if (checking == nullptr || loops_op(*checking) != nullptr) {
     for (size_t r = 0; r < (*last)->results.size(); ++r) {
       results.insert((*last)->result(static_cast<int>(r)));
     }
     return results;
   }
-  const Group group = analyze_fused_body(checking);
+  const Group group = analyze_fused_body(*checking);
   const bool finish_checks = std::ranges::any_of(
       group.sinks, [](const GroupSink& s) { return s.finish && reads_checked(s.body); });
   for (const GroupSink& sink : group.sinks) {

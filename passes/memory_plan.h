@@ -78,8 +78,11 @@ struct MemoryPlan {
   }
 };
 
-/// The memory plan of a compiled program, from the attributes that the plan_memory pass set.
+/// The memory plan of a compiled program or of a compiled graph (the main graph, or the body of a
+/// scan), from the attributes that the plan_memory pass set. In the body of a scan, arguments are
+/// feeds.
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options);
+MemoryPlan memory_plan(const ir::Graph& final_graph, const Options& options);
 
 /// Throws InternalError unless the plan is valid. Derives live ranges from the program,
 /// independently of the plan_memory pass. Checks that values that are live at once do not overlap,

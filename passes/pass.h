@@ -27,6 +27,10 @@ const std::vector<Pass>& all_passes();
 /// The passes that compile a recorded program, in order (pipeline.cpp).
 std::vector<Pass> pipeline(const Options& options);
 
+/// The passes that choose, fuse and order kernels, and that plan memory, in order: the end of
+/// pipeline().
+std::vector<Pass> kernel_pipeline(const Options& options);
+
 /// The passes that compile a startup_program(), in order.
 std::vector<Pass> startup_pipeline(const Options& options);
 

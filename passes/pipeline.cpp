@@ -21,6 +21,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
 
   if (options.amp)
     p.push_back(amp_cast_pass());  // before append_backward, so that gradients get casts too
+  p.push_back(hoist_pass());  // before append_backward: gradients of hoisted ops are outside, too
   // Before append_backward, which differentiates the collectives of sync_batch_stats.
   if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
   if (options.scale_partial_loss)
@@ -49,6 +50,10 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
 
 /// Appends the passes that choose, fuse and order kernels, and that plan memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
+  // Scans.
+  p.push_back(hoist_pass());          // again: from the scans that append_backward appended
+  p.push_back(compile_scans_pass());  // before schedule and plan_memory, which read its plans
+
   // Expansion into ops that kernels can compute, and removal of duplicates.
   p.push_back(expand_pass());  // before assign_layouts: only Map and Reduce ops accept any layout
   p.push_back(simplify_pass());
@@ -83,6 +88,12 @@ std::vector<Pass> pipeline(const Options& options) {
   p.push_back(set_dtype_pass());
   p.push_back(infer_types_pass());
   add_step_passes(options, p);
+  add_kernel_passes(options, p);
+  return p;
+}
+
+std::vector<Pass> kernel_pipeline(const Options& options) {
+  std::vector<Pass> p;
   add_kernel_passes(options, p);
   return p;
 }

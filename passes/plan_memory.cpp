@@ -5,6 +5,7 @@
 #include "passes/offsets.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
+#include "passes/scan_plan.h"
 
 namespace fluid {
 namespace {
@@ -71,7 +72,7 @@ class Planner {
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
       if (kind == SourceKind::none) continue;
-      const bool feed = kind == SourceKind::feed;
+      const bool feed = kind == SourceKind::feed || kind == SourceKind::argument;
       const Value v = op->result();
       if (kind == SourceKind::carried) {
         const bool in_bucket = overwritten_by_bucket_.contains(v);
@@ -291,6 +292,7 @@ class Planner {
   }
 
   int64_t workspace_of(const ir::Op& op) const {
+    if (is_scan(op)) return ScanPlan(op, options_).bytes;
     if (op.attrs.has("workspace_bytes")) return op.attrs.get<int64_t>("workspace_bytes");
     if (!std::holds_alternative<Composite>(*def_of(op).lower)) return 0;
     return target_.scratch_bytes(op, options_.batch);

@@ -22,7 +22,7 @@ bool is_pure_map(const ir::Op* op) {
 }
 
 /// Rematerialization of whole kernels: runs a kernel of elementwise ops a second time, before late
-/// readers of its result, if this lowers the memory peak. Example: backward reads the results of
+/// readers of its result, if this lowers the peak memory. Example: backward reads the results of
 /// batch_norm and relu, which can be computed again from the result of the convolution. The same
 /// holds for half-precision casts of parameters. The code is the same both times, so the results
 /// are bitwise equal.
@@ -185,7 +185,7 @@ bool run_repeat_kernels(ir::Program& program, const Options& options, const Targ
 
 Pass repeat_kernels_pass() {
   return {.name = "repeat_kernels",
-          .doc = "Runs kernels of maps a second time where this lowers the memory peak.",
+          .doc = "Runs kernels of maps a second time where this lowers the peak memory.",
           .needs = {"grouped"},
           .gives = {},
           .run = run_repeat_kernels};

@@ -320,7 +320,7 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
-/// Applies overlapped() to the orders and returns the one with the lowest memory peak. With
+/// Applies overlapped() to the orders and returns the one with the lowest peak memory. With
 /// collectives, orders count as equal if their peaks exceed the lowest peak by at most kMargin
 /// times the bytes of the collectives. The margin allows early collectives, which keep gradients
 /// alive together with activations. Of equal orders, returns the one that starts collectives
@@ -370,7 +370,7 @@ bool run_schedule(ir::Program& program, const Options& options, const Target&) {
 
 Pass schedule_pass() {
   return {.name = "schedule",
-          .doc = "Orders the ops for the lowest memory peak.",
+          .doc = "Orders the ops for the lowest peak memory.",
           .needs = {"fused"},
           .gives = {"scheduled"},
           .run = run_schedule};

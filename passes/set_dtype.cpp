@@ -1,3 +1,4 @@
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/pass.h"
@@ -41,14 +42,21 @@ bool retype_results(ir::Op& op, DType to) {
   return changed;
 }
 
-bool run_set_dtype(ir::Program& program, const Options& options, const Target&) {
-  if (!options.dtype) return false;
+bool retype_graph(ir::Graph& graph, DType to) {
   bool changed = false;
-  for (const auto& op : program.main().ops) {
-    changed |= retype_attributes(*op, *options.dtype);
-    changed |= retype_results(*op, *options.dtype);
+  for (const auto& op : graph.ops) {
+    if (is_scan(*op)) {
+      changed |= set_argument_types(*op);
+      changed |= retype_graph(*scan_parts(*op).body, to);
+    }
+    changed |= retype_attributes(*op, to);
+    changed |= retype_results(*op, to);
   }
   return changed;
+}
+
+bool run_set_dtype(ir::Program& program, const Options& options, const Target&) {
+  return options.dtype && retype_graph(program.main(), *options.dtype);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
@@ -127,6 +128,9 @@ class Checker {
 
 void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options) {
   Checker(plan, final_program.main(), options).run();
+  for (const ir::Graph* body : scan_bodies(final_program.main())) {
+    Checker(memory_plan(*body, options), *body, options).run();
+  }
 }
 
 }  // namespace fluid

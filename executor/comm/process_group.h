@@ -31,7 +31,7 @@ class ProcessGroup {
   void start();
   bool started() const { return started_; }
 
-  /// Barrier with the long time-out rendezvous_timeout, for example while rank 0 saves a
+  /// Barrier with the longer timeout `rendezvous_timeout`; used, for example, while rank 0 saves a
   /// checkpoint.
   void barrier();
   /// Calls barrier() unless start() has run.

@@ -22,7 +22,7 @@ Duration heartbeat_interval(Duration timeout);
 /// own thread until destroyed.
 class StoreServer {
  public:
-  /// Listens at the world's port. Throws UserError when the port is in use.
+  /// Listens on the world's port. Throws UserError if the port is in use.
   StoreServer(const World& world, Duration timeout);
   void set_timeout(Duration timeout) { timeout_ = timeout; }
   /// Waits up to 5 s for the connected ranks to leave. Does not wait after a failure.

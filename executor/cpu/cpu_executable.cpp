@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "executor/device/forks.h"
 #include "executor/host/parallel.h"
@@ -54,34 +56,40 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       // queue is empty.
       collective_queue_(options.mode == Mode::train ? queue : nullptr) {
   const ir::Graph& main = program.main();
-  add_kernels(main, kernels, compiler);
+  add_kernels(main, options, kernels, compiler);
   for (size_t i = 0; i < main.ops.size(); ++i) {
     if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
   }
-  set_awaited_collectives();
+  set_awaited_collectives(main);
   if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
 }
 
-CpuCall CpuExecutable::make_call(ir::Op& op, int position) const {
+namespace {
+
+CpuCall cpu_call(const StepCall& step_call) {
   CpuCall call;
-  call.op = &op;
-  call.position = position;
-  call.refs = buffers_of(plan_, op);
-  call.updates_variables = updates_variables(op, call.refs);
+  call.op = step_call.op;
+  call.position = step_call.position;
+  call.copy_bytes = step_call.copy_bytes;
+  call.refs = step_call.refs;
+  call.updates_variables = step_call.updates_variables();
   return call;
 }
 
-void CpuExecutable::add_library_call(CpuCall call) {
-  LibraryRoutine kernel = library_kernel(*call.op, batch_);
-  const int64_t offset = workspace_offset_of(plan_, *call.op, kernel.workspace);
+}  // namespace
+
+void CpuExecutable::add_library_call(const StepCall& step_call, const LibraryRoutine& kernel) {
+  CpuCall call = cpu_call(step_call);
+  const int64_t offset = step_call.workspace_offset(kernel.workspace);
   if (kernel.workspace > 0) call.refs.push_back({.offset = offset});
-  call.library = std::move(kernel.bind);
+  call.library = kernel.bind;
   calls_.push_back(std::move(call));
 }
 
-void CpuExecutable::add_generated_call(CpuCall call, const kir::Kernel& kernel) {
+void CpuExecutable::add_generated_call(const StepCall& step_call, const kir::Kernel& kernel) {
+  CpuCall call = cpu_call(step_call);
   const ScratchLayout scratch = scratch_layout(kernel, batch_);
-  const int64_t begin = workspace_offset_of(plan_, *call.op, scratch.bytes);
+  const int64_t begin = step_call.workspace_offset(scratch.bytes);
   auto offset = scratch.offsets.begin();
   for (const kir::Buffer& buffer : kernel.buffers) {
     if (buffer.role == kir::Buffer::Role::scratch) {
@@ -103,16 +111,19 @@ void CpuExecutable::add_generated_call(CpuCall call, const kir::Kernel& kernel) 
   calls_.push_back(std::move(call));
 }
 
-void CpuExecutable::add_collective_call(CpuCall call) {
+void CpuExecutable::add_collective_call(const StepCall& step_call) {
   check(collective_queue_ != nullptr, "a program with collectives has no communicator");
+  CpuCall call = cpu_call(step_call);
   call.collective = collective_role(plan_, *call.op);
   calls_.push_back(std::move(call));
 }
 
 /// Sets for each call how many collectives must complete before the call.
-void CpuExecutable::set_awaited_collectives() {
+void CpuExecutable::set_awaited_collectives(const ir::Graph& main) {
   std::vector<CallWithRole> calls;
-  for (CpuCall& call : calls_) calls.push_back({call.op, &call.collective});
+  for (CpuCall& call : calls_) {
+    calls.push_back({main.ops[static_cast<size_t>(call.position)].get(), &call.collective});
+  }
   const size_t count = complete_collective_roles(calls);
   if (count > 0) collective_queue_->reserve(count);
 }
@@ -121,29 +132,34 @@ void CpuExecutable::observe_collectives() {
   for (CpuCall& call : calls_) call.collective.depends_on_collective = false;
 }
 
-void CpuExecutable::add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler) {
+void CpuExecutable::add_kernels(const ir::Graph& main, const Options& options, KernelCache& cache,
+                                Compiler& compiler) {
+  // The steps of a scan share their kernels.
+  std::map<const ir::Op*, size_t> generated;  // op -> index into `kernels`
+  std::map<const ir::Op*, LibraryRoutine> libraries;
   std::vector<const kir::Kernel*> kernels;
-  std::vector<size_t> generated;
-  for (size_t i = 0; i < main.ops.size(); ++i) {
-    ir::Op& op = *main.ops[i];
-    if (lowers_to<Source>(op) || lowers_to<Alias>(op) || lowers_to<Store>(op)) continue;
-    if (lowers_to<CollectiveOp>(op)) {
-      add_collective_call(make_call(op, static_cast<int>(i)));
-      continue;
+  std::vector<std::pair<size_t, size_t>> uses;  // index into calls_, index into `kernels`
+  for (const StepCall& call : step_calls(main, plan_, options)) {
+    const ir::Op& op = *call.op;
+    if (call.copy_bytes > 0) {
+      calls_.push_back(cpu_call(call));
+    } else if (lowers_to<CollectiveOp>(op)) {
+      add_collective_call(call);
+    } else if (op.attrs.has("kernel")) {
+      const auto [known, added] = libraries.try_emplace(&op);
+      if (added) known->second = library_kernel(op, batch_);
+      add_library_call(call, known->second);
+    } else {
+      check(lowers_to<Composite>(op),
+            [&] { return "op '" + op.name + "' reached the executor without a kernel"; });
+      const auto [known, added] = generated.try_emplace(&op, kernels.size());
+      if (added) kernels.push_back(&cache.kernel_of(op));
+      uses.emplace_back(calls_.size(), known->second);
+      add_generated_call(call, *kernels[known->second]);
     }
-    check(lowers_to<Composite>(op),
-          [&] { return "op '" + op.name + "' reached the executor without a kernel"; });
-    CpuCall call = make_call(op, static_cast<int>(i));
-    if (op.attrs.has("kernel")) {
-      add_library_call(std::move(call));
-      continue;
-    }
-    kernels.push_back(&cache.kernel_of(op));
-    generated.push_back(calls_.size());
-    add_generated_call(std::move(call), *kernels.back());
   }
   const std::vector<CompiledKernel> compiled = compiler.compile(kernels);
-  for (size_t i = 0; i < generated.size(); ++i) calls_[generated[i]].kernel = compiled[i];
+  for (const auto& [call, kernel] : uses) calls_[call].kernel = compiled[kernel];
 }
 
 void CpuExecutable::add_store(const ir::Op& op, int position) {
@@ -264,6 +280,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
   for (size_t i = 0; i < calls_.size(); ++i) {
     const CpuCall& call = calls_[i];
     if (observer_ && call.collective.depends_on_collective) {
+      // The calls of a scan are skipped together, so the check may run for each of them.
       if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
@@ -291,7 +308,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
       call.kernel.finish(call.buffers[slots].data(), batch_, 0, 0);
     }
     clock.ends(i);
-    if (guard_) guard_->check_after_op(call.position, *call.op);
+    const bool last_of_op = i + 1 == calls_.size() || calls_[i + 1].position != call.position;
+    if (guard_ && last_of_op) guard_->check_after_op(call.position, *call.op);
     if (observer_ && !observer_(*call.op, call.buffers[slots].data(), true)) return {};
   }
   return data_check_status();

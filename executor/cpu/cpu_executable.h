@@ -11,6 +11,7 @@
 #include "executor/device/buffer_refs.h"
 #include "executor/device/collective_role.h"
 #include "executor/device/kernel_cache.h"
+#include "executor/device/step_calls.h"
 #include "executor/device/step_report.h"
 
 namespace fluid {
@@ -19,7 +20,7 @@ namespace fluid {
 /// `copy_bytes` bytes from buffer 0 to buffer 1.
 struct CpuCall {
   const ir::Op* op = nullptr;
-  int position = 0;  ///< index of the op in the main graph
+  int position = 0;  ///< index of the op in the main graph; in a scan, of the scan
   CompiledKernel kernel;
   LibraryBinder library;  ///< creates the library calls; empty unless the call is a library kernel
   int64_t copy_bytes = 0;
@@ -51,13 +52,13 @@ class CpuExecutable : public Executable {
   void observe_collectives();
 
  private:
-  void add_kernels(const ir::Graph& main, KernelCache& cache, Compiler& compiler);
+  void add_kernels(const ir::Graph& main, const Options& options, KernelCache& cache,
+                   Compiler& compiler);
   void add_store(const ir::Op& op, int position);
-  CpuCall make_call(ir::Op& op, int position) const;
-  void add_library_call(CpuCall call);
-  void add_generated_call(CpuCall call, const kir::Kernel& kernel);
-  void add_collective_call(CpuCall call);
-  void set_awaited_collectives();
+  void add_library_call(const StepCall& step_call, const LibraryRoutine& kernel);
+  void add_generated_call(const StepCall& step_call, const kir::Kernel& kernel);
+  void add_collective_call(const StepCall& step_call);
+  void set_awaited_collectives(const ir::Graph& main);
   template <class Clock>
   StepStatus run_calls(size_t slots, const Clock& clock);
   StepStatus run_timed(size_t slots, RunTimes* times);

@@ -12,33 +12,8 @@ BufferRef buffer_of(const MemoryPlan& plan, const Value& value) {
         [&] { return "'" + value.op()->name + "' has a result without memory"; });
   const Range& range = found->second;
   return {.region = range.region,
-          .offset = range.offset,
+          .offset = range.region == Region::state ? 0 : range.offset,
           .variable = range.region == Region::state ? range.name : ""};
-}
-
-std::vector<BufferRef> buffers_of(const MemoryPlan& plan, ir::Op& op) {
-  std::vector<BufferRef> buffers;
-  for (const Value& v : op.operands) buffers.push_back(buffer_of(plan, v));
-  for (size_t r = 0; r < op.results.size(); ++r) {
-    buffers.push_back(buffer_of(plan, op.result(static_cast<int>(r))));
-  }
-  return buffers;
-}
-
-bool updates_variables(const ir::Op& op, const std::vector<BufferRef>& buffers) {
-  const auto results = buffers.begin() + static_cast<std::ptrdiff_t>(op.operands.size());
-  return std::any_of(results, results + static_cast<std::ptrdiff_t>(op.results.size()),
-                     [](const BufferRef& result) { return result.region == Region::state; });
-}
-
-int64_t workspace_offset_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes) {
-  const auto planned = plan.workspaces.find(&op);
-  const int64_t given = planned != plan.workspaces.end() ? planned->second.bytes : 0;
-  check(bytes <= given, [&] {
-    return "a kernel of '" + op.name + "' needs a workspace of " + std::to_string(bytes) +
-           " bytes, but " + std::to_string(given) + " are planned";
-  });
-  return bytes > 0 ? planned->second.offset : 0;
 }
 
 std::optional<StoreCopy> store_copy(const MemoryPlan& plan, const ir::Op& store, int64_t batch) {
@@ -57,7 +32,9 @@ std::optional<StoreCopy> store_copy(const MemoryPlan& plan, const ir::Op& store,
 
 std::byte* address_of(const BufferRef& buffer, const MemoryAddresses& memory,
                       const Variables& variables, Slots slots) {
-  if (buffer.region == Region::state) return memory.state + variables.named(buffer.variable).offset;
+  if (buffer.region == Region::state) {
+    return memory.state + variables.named(buffer.variable).offset + buffer.offset;
+  }
   if (buffer.region == Region::transient) return memory.transient + buffer.offset;
   std::byte* slot = buffer.region == Region::feeds
                         ? memory.slots.feeds[static_cast<size_t>(slots.feeds)]

@@ -12,7 +12,7 @@ namespace fluid {
 /// returns the actual address once memory is bound.
 struct BufferRef {
   Region region = Region::transient;
-  int64_t offset = 0;    ///< bytes from the start of the region; unused in the state region
+  int64_t offset = 0;    ///< bytes from the start of the region or, in the state region, variable
   std::string variable;  ///< name of the variable; set only in the state region
   /// Index of the kernel's first error word if the buffer holds error words, else -1. Error words
   /// lie in no region.
@@ -22,15 +22,6 @@ struct BufferRef {
 };
 
 BufferRef buffer_of(const MemoryPlan& plan, const Value& value);
-/// Returns the buffers of the operands of `op`, followed by the buffers of the results.
-std::vector<BufferRef> buffers_of(const MemoryPlan& plan, ir::Op& op);
-/// Returns whether `op` writes a result to the state region. `buffers`: buffers_of(op).
-bool updates_variables(const ir::Op& op, const std::vector<BufferRef>& buffers);
-
-/// Returns the offset of the workspace of `op` in the transient region; 0 if `bytes` is 0. Throws
-/// InternalError when the planned workspace is smaller than `bytes`.
-int64_t workspace_offset_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes);
-
 /// A copy that a `store` op performs at run time.
 struct StoreCopy {
   BufferRef from, to;

@@ -176,13 +176,14 @@ void GpuCollectives::synchronize(const StartedCollective& started, const GpuEven
   if (aborted_) throw DeviceError(failure_);
   const FluidGpuTable& table = gpu_->gpu.table();
   const bool disabled = !failure_.empty();
-  poll(started,
-       Clock::now() + (disabled ? std::min(peers_.timeout, kRejectedStepTimeout) : peers_.timeout),
-       [&] {
-         const FluidGpuResult state = table.communicator_state(communicator_.get());
-         if (state != fluid_gpu_ok) return state;
-         return table.event_query(end.get());
-       });
+  wait_until(
+      started,
+      Clock::now() + (disabled ? std::min(peers_.timeout, kRejectedStepTimeout) : peers_.timeout),
+      [&] {
+        const FluidGpuResult state = table.communicator_state(communicator_.get());
+        if (state != fluid_gpu_ok) return state;
+        return table.event_query(end.get());
+      });
 }
 
 /// Waits on the host until the last non-blocking NCCL call is complete. `result`: the result that
@@ -190,14 +191,14 @@ void GpuCollectives::synchronize(const StartedCollective& started, const GpuEven
 void GpuCollectives::wait_until_complete(FluidGpuResult result) {
   const FluidGpuTable& table = gpu_->gpu.table();
   if (result != fluid_gpu_ok) fail(last_, table.error());
-  poll(last_, Clock::now() + peers_.rendezvous_timeout,
-       [&] { return table.communicator_state(communicator_.get()); });
+  wait_until(last_, Clock::now() + peers_.rendezvous_timeout,
+             [&] { return table.communicator_state(communicator_.get()); });
 }
 
 template <class Poll>
-void GpuCollectives::poll(const StartedCollective& started, Deadline deadline, Poll poll_once) {
+void GpuCollectives::wait_until(const StartedCollective& started, Deadline deadline, Poll poll) {
   for (int polls = 0;; ++polls) {
-    const FluidGpuResult result = poll_once();
+    const FluidGpuResult result = poll();
     if (result == fluid_gpu_ok) return;
     if (result != fluid_gpu_not_ready) fail(started, gpu_->gpu.table().error());
     if (Clock::now() > deadline) fail(started, "");

@@ -72,10 +72,10 @@ class GpuCollectives {
   void warm_up_communicator();
   void fork_from_steps(const GpuEvent& event);
   void wait_until_complete(FluidGpuResult result);
-  /// Calls `poll_once` until it returns fluid_gpu_ok. Calls fail() at the deadline, or if
-  /// `poll_once` returns an error.
+  /// Calls `poll` until it returns fluid_gpu_ok. Calls fail() at the deadline, or if `poll` returns
+  /// an error.
   template <class Poll>
-  void poll(const StartedCollective& started, Deadline deadline, Poll poll_once);
+  void wait_until(const StartedCollective& started, Deadline deadline, Poll poll);
   [[noreturn]] void fail(const StartedCollective& started, const std::string& reason);
   void abort();
 

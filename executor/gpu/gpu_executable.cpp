@@ -34,7 +34,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       gpu_(std::move(gpu)),
       selector_(selector),
       collectives_(std::move(collectives)),
-      step_list_(gpu_step_list(program, plan, options.batch, options.tf32, memo)),
+      step_list_(gpu_step_list(program, plan, options, memo)),
       feed_copier_(std::move(feeds)),
       feed_ranges_(feed_ranges_of(plan)) {
   check(collectives_ != nullptr || !has_collectives(),

@@ -15,17 +15,25 @@ bool lowers_to(const ir::Op& op) {
   return std::holds_alternative<T>(*def_of(op).lower);
 }
 
-GpuCall generated_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelCache& memo,
+GpuCall gpu_call(const StepCall& call) {
+  return {.op = call.op,
+          .position = call.position,
+          .copy_bytes = call.copy_bytes,
+          .refs = call.refs,
+          .updates_variables = call.updates_variables()};
+}
+
+GpuCall generated_call(const StepCall& step_call, int64_t batch, KernelCache& memo,
                        std::vector<std::pair<const ir::Op*, int>>& error_operands) {
+  const ir::Op& op = *step_call.op;
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
   const KernelCache::Kernels& kernels = memo.kernels_of(op);
-  GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
-  call.updates_variables = updates_variables(op, call.refs);
+  GpuCall call = gpu_call(step_call);
   for (const kir::Kernel& kernel : kernels) call.launches.push_back({kernel});
   const std::vector<kir::Buffer>& buffers = kernels.front().buffers;
   check(batch <= max_batch(buffers), "the batch exceeds the range of the kernel's indices");
   const ScratchLayout scratch = scratch_layout(kernels.front(), batch);
-  const int64_t begin = workspace_offset_of(plan, op, scratch.bytes);
+  const int64_t begin = step_call.workspace_offset(scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
   if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
     call.refs.push_back({.error_word = static_cast<int>(error_operands.size())});
@@ -37,27 +45,28 @@ GpuCall generated_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, Kernel
   return call;
 }
 
-GpuCall library_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, bool tf32) {
-  GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
-  check(!updates_variables(op, call.refs), "a library kernel would write to a variable");
-  call.library.emplace(op, batch, tf32);
-  call.refs.push_back({.offset = workspace_offset_of(plan, op, planned_workspace(op))});
+GpuCall library_call(const StepCall& step_call, int64_t batch, bool tf32) {
+  GpuCall call = gpu_call(step_call);
+  check(!call.updates_variables, "a library kernel would write to a variable");
+  call.library.emplace(*step_call.op, batch, tf32);
+  call.refs.push_back({.offset = step_call.workspace_offset(planned_workspace(*step_call.op))});
   return call;
 }
 
-GpuCall collective_call(ir::Op& op, const MemoryPlan& plan, size_t index) {
-  std::vector<BufferRef> refs = buffers_of(plan, op);
-  check(!updates_variables(op, refs), "a collective writes to variables even if data was rejected");
-  return {.op = &op,
-          .collective = collective_role(plan, op),
-          .collective_index = index,
-          .refs = std::move(refs)};
+GpuCall collective_call(const StepCall& step_call, const MemoryPlan& plan, size_t index) {
+  GpuCall call = gpu_call(step_call);
+  check(!call.updates_variables, "a collective writes to variables even if data was rejected");
+  call.collective = collective_role(plan, *step_call.op);
+  call.collective_index = index;
+  return call;
 }
 
 /// Sets, for each call, the number of collectives that the call waits for.
-void link_calls(std::vector<GpuCall>& calls) {
+void link_calls(const ir::Graph& main, std::vector<GpuCall>& calls) {
   std::vector<CallWithRole> linked;
-  for (GpuCall& call : calls) linked.push_back({call.op, &call.collective});
+  for (GpuCall& call : calls) {
+    linked.push_back({main.ops[static_cast<size_t>(call.position)].get(), &call.collective});
+  }
   complete_collective_roles(linked);
 }
 
@@ -108,29 +117,34 @@ void insert_error_sync(GpuStepList& list, size_t collectives_before) {
 
 }  // namespace
 
-GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
-                          bool tf32, KernelCache& memo) {
+GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan,
+                          const Options& options, KernelCache& memo) {
   GpuStepList list;
-  for (const auto& op : program.main().ops) {
-    if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
-    if (lowers_to<CollectiveOp>(*op)) {
-      list.calls.push_back(collective_call(*op, plan, list.collective_count++));
-    } else if (op->attrs.has("kernel")) {
-      list.calls.push_back(library_call(*op, plan, batch, tf32));
+  const ir::Graph& main = program.main();
+  const int64_t batch = options.batch;
+  for (const StepCall& call : step_calls(main, plan, options)) {
+    if (call.copy_bytes > 0) {
+      list.calls.push_back(gpu_call(call));
+    } else if (lowers_to<CollectiveOp>(*call.op)) {
+      list.calls.push_back(collective_call(call, plan, list.collective_count++));
+    } else if (call.op->attrs.has("kernel")) {
+      list.calls.push_back(library_call(call, batch, options.tf32));
     } else {
-      list.calls.push_back(generated_call(*op, plan, batch, memo, list.error_operands));
+      list.calls.push_back(generated_call(call, batch, memo, list.error_operands));
     }
   }
-  for (const auto& op : program.main().ops) {
-    if (!lowers_to<Store>(*op)) continue;
-    if (const auto copy = store_copy(plan, *op, batch)) {
-      list.calls.push_back({.op = op.get(),
+  for (size_t i = 0; i < main.ops.size(); ++i) {
+    const ir::Op& op = *main.ops[i];
+    if (!lowers_to<Store>(op)) continue;
+    if (const auto copy = store_copy(plan, op, batch)) {
+      list.calls.push_back({.op = &op,
+                            .position = static_cast<int>(i),
                             .copy_bytes = copy->bytes,
                             .refs = {copy->from, copy->to},
                             .updates_variables = copy->updates_variable});
     }
   }
-  link_calls(list.calls);
+  link_calls(main, list.calls);
   const std::optional<size_t> collectives_before = collectives_before_error_sync(program.main());
   if (collectives_before || !list.error_operands.empty()) guard_updates(list);
   if (collectives_before) insert_error_sync(list, *collectives_before);

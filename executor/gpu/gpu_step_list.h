@@ -8,6 +8,7 @@
 #include "executor/device/buffer_refs.h"
 #include "executor/device/collective_role.h"
 #include "executor/device/kernel_cache.h"
+#include "executor/device/step_calls.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu_driver/gpu.h"
 #include "executor/gpu_libraries/gpu_library_call.h"
@@ -32,7 +33,8 @@ struct GpuKernelLaunch {
 /// buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
-  std::vector<GpuKernelLaunch> launches;
+  int position = 0;  ///< index of the op in the main graph; in a scan, of the scan
+  std::vector<GpuKernelLaunch> launches = {};
   std::optional<GpuLibraryCall> library = {};
   GpuPlan gpu_plan = {};  ///< plan of the library call; set by GpuExecutable::bind()
   int revision = 0;       ///< GpuAlgorithmSelector::revision() when gpu_plan was created
@@ -40,7 +42,7 @@ struct GpuCall {
   CollectiveRole collective = {};
   /// Index of the collective in queueing order, not counting error_sync.
   size_t collective_index = 0;
-  std::vector<BufferRef> refs;
+  std::vector<BufferRef> refs = {};
   bool updates_variables = false;  ///< whether the call writes variables
 
   bool has_error_words() const { return !refs.empty() && refs.back().error_word >= 0; }
@@ -62,9 +64,8 @@ struct GpuStepList {
   size_t error_sync_before = 0;  ///< index of the call before which error_sync is queued
 };
 
-/// Builds the step list of a program on which all passes have run. `tf32`: whether f32 matmuls and
-/// convolutions may round their operands to TF32.
-GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
-                          bool tf32, KernelCache& memo);
+/// Builds the step list of a program on which all passes have run.
+GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan,
+                          const Options& options, KernelCache& memo);
 
 }  // namespace fluid

@@ -74,7 +74,7 @@ class VariableValues {
   std::map<std::string, Tensor> deferred_values_;
   bool allocated_ = false, initialised_ = false;
   bool needs_seed_ = false;  ///< whether the random state must still be seeded
-  /// Whether some half-precision weights differ from their parameters.
+  /// Whether the half-precision copy of a parameter may differ from the parameter.
   bool half_weights_are_stale_ = false;
 };
 

@@ -42,8 +42,9 @@ struct DataKind {
   std::string usage;  ///< form of a SPEC, for messages: "mnist:DIR"
   std::string doc;    ///< help text, which names the columns of the dataset
   bool needs_path = true;
-  bool full_batch = false;           ///< the default batch is the whole dataset
-  bool splits_rows = false;          ///< no splits in the data; options val and seed hold out rows
+  bool full_batch = false;  ///< the default batch is the whole dataset
+  /// The data has no predefined splits; option `val` sets how many rows are held out, `seed` which.
+  bool splits_rows = false;
   std::vector<std::string> options;  ///< options besides those common to all kinds
   std::function<Dataset(const DataArgs&)> load;  ///< reads or generates the dataset
 };

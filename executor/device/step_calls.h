@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "executor/device/buffer_refs.h"
+
+namespace fluid {
+
+/// One call of a step: an op of the main graph, an op of one step of a scan, or a copy of
+/// `copy_bytes` bytes from buffer 0 to buffer 1.
+struct StepCall {
+  ir::Op* op = nullptr;
+  int position = 0;  ///< position in the main graph of the op or, in a scan, of the scan
+  std::vector<BufferRef> refs;  ///< buffers of the operands, then of the results
+  Range workspace;              ///< planned workspace; empty if `op` has none
+  int64_t copy_bytes = 0;
+
+  /// Whether the call writes a result to the state region.
+  bool updates_variables() const;
+  /// Offset of the workspace in the transient region; 0 if `bytes` is 0. Throws InternalError when
+  /// the planned workspace is smaller than `bytes`.
+  int64_t workspace_offset(int64_t bytes) const;
+};
+
+/// The calls of a compiled graph, in execution order, without stores. A scan gives the calls of all
+/// its steps.
+std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
+                                 const Options& options);
+
+}  // namespace fluid

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "frontend/init.h"
+#include "ir/graph.h"
+#include "ops/required.h"
+
+namespace fluid {
+
+/// Options of rnn(), gru() and lstm(). All weights and biases are initialised uniformly in
+/// [-1 / sqrt(units), 1 / sqrt(units)], as in PyTorch, unless an initialiser is given.
+struct Recurrent {
+  Required<int64_t> units;     ///< size of the hidden state, H
+  int64_t layers = 1;          ///< layer n + 1 reads the output of layer n
+  bool bidirectional = false;  ///< run a second recurrence from the last element to the first
+  bool bias = true;
+  bool relu = false;  ///< only for rnn(): relu instead of tanh
+  /// Probability of zeroing an element of the output of each layer but the last, in training.
+  double dropout = 0;
+  /// Initial states [N, H]: one for each layer and direction, and for lstm() two, the hidden state
+  /// and the cell state. The directions of a layer are consecutive. Empty: zeros.
+  Values initial = {};
+  /// Lengths of the sequences, integers [N]. Elements past the length of a sequence do not change
+  /// the states, and their output is zero, as with a PackedSequence. Empty: all have length T.
+  std::optional<Value> lengths = {};
+  std::optional<Init> weight_init = {};
+  std::optional<Init> bias_init = {};
+  bool trainable = true;
+  double lr_scale = 1;
+  bool weight_decay = true;
+  std::string name = {};  ///< scope; default: rnn0, gru0, lstm0...
+};
+
+struct RecurrentResult {
+  Value output;  ///< hidden states of the last layer, [N, T, H], or [N, T, 2 H] if bidirectional
+  Values states;  ///< final states, in the order of Recurrent::initial
+};
+
+/// Elman network: h' = tanh(x w + h u + b). x: float [N, T, features]. The parameters of a layer are
+/// w [features, H], u [H, H] and b [H].
+RecurrentResult rnn(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
+
+/// Gated recurrent unit, as torch.nn.GRU: r and z are the sigmoids of x w + h u + b,
+/// n = tanh(x w_n + b_n + r * (h u_n + c)), and h' = (1 - z) n + z h. The parameters of a layer are
+/// w [features, 3 H], u [H, 3 H] and b [3 H] with the gates r, z, n, and c [H].
+RecurrentResult gru(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
+
+/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w + h u + b, g is its
+/// tanh, c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are w [features, 4 H],
+/// u [H, 4 H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's two biases.
+RecurrentResult lstm(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
+
+}  // namespace fluid
