@@ -12,8 +12,7 @@ namespace fluid::ir {
 
 // Text helpers that the printer and the parser share.
 
-/// Whether `name` is a letter or '_' followed by letters, digits, '_' and '.', at most
-/// kMaxNameLength characters.
+/// Whether `name` matches [A-Za-z_][A-Za-z0-9_.]* and has at most kMaxNameLength characters.
 bool is_identifier(std::string_view name);
 
 /// Whether `name` is an identifier but not a keyword of the grammar ("output", "graph").

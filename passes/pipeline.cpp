@@ -54,7 +54,7 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(hoist_pass());          // again: from the scans that append_backward appended
   p.push_back(compile_scans_pass());  // before schedule and plan_memory, which read its plans
 
-  // Expansion into ops that kernels can compute, and removal of duplicates.
+  // Expansion into ops that kernels can compute, then CSE and DCE.
   p.push_back(expand_pass());  // before assign_layouts: only Map and Reduce ops accept any layout
   p.push_back(simplify_pass());
   p.push_back(cse_pass());  // after expand: expansions contain equal ops (softmax and its gradient)

@@ -15,7 +15,7 @@ namespace fluid {
 
 /// Collectives among the ranks of a world. All ranks must make the same calls in the same order,
 /// from one thread at a time. If a rank dies, hangs or skips a call, the call throws a DeviceError
-/// on every other rank within the time-out. The error names the failed rank. All later calls throw
+/// on every other rank within the timeout. The error names the failed rank. All later calls throw
 /// too.
 class Communicator {
  public:
@@ -35,7 +35,7 @@ class Communicator {
   /// Copies `bytes` bytes at `data` from rank `root` to all ranks.
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
   /// Barrier. Waits up to `max_wait` for a rank that sends heartbeats, such as a rank that is still
-  /// compiling. Waits only up to the time-out for a rank that sends no heartbeats.
+  /// compiling. Waits only up to the timeout for a rank that sends no heartbeats.
   virtual void barrier(std::chrono::milliseconds max_wait) = 0;
 
   /// Registers the start of a collective that another library, such as NCCL, runs. Returns the
@@ -45,7 +45,7 @@ class Communicator {
   /// Called when collective number `number`, which another library ran, has failed or timed out.
   /// Throws a DeviceError that names the failed rank; later calls throw too. `what`: name of the
   /// collective in the message, such as "all-reduce". `cause`: error message of the library; "" for
-  /// a time-out.
+  /// a timeout.
   [[noreturn]] virtual void throw_failure(const std::string& what, int64_t number,
                                           const std::string& cause);
 
@@ -60,7 +60,7 @@ class Communicator {
     return std::nullopt;
   }
 
-  /// Sets the time-out of later calls.
+  /// Sets the timeout of later calls.
   virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
 
  private:

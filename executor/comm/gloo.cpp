@@ -49,7 +49,7 @@ class GlooStore final : public ::gloo::rendezvous::Store {
 };
 
 /// Holds the Gloo buffer of the running collective. If a peer dies just before the peer is ready to
-/// receive, Gloo's send blocks until the time-out. To abort the send, Heartbeat calls interrupt()
+/// receive, Gloo's send blocks until the timeout. To abort the send, Heartbeat calls interrupt()
 /// once the store reports the death.
 class ActiveBuffer {
  public:
@@ -111,7 +111,7 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// Sends a heartbeat now. Recomputes the interval from the store's current time-out.
+  /// Sends a heartbeat now. Recomputes the interval from the store's current timeout.
   void send_heartbeat() {
     {
       std::lock_guard lock(mutex_);

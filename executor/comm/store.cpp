@@ -17,7 +17,7 @@ Duration response_time_limit(Duration timeout) {
 }
 
 /// Additional time limit for the response to a heartbeat or barrier request. Together with
-/// response_time_limit() it amounts to the time-out, after which rank 0 counts as unreachable.
+/// response_time_limit() it amounts to the timeout, after which rank 0 counts as unreachable.
 Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace

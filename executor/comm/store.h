@@ -15,7 +15,7 @@ namespace fluid::comm {
 
 /// The rendezvous key-value store of a world, over TCP. Rank 0 runs the server. The server accepts
 /// only processes of the same job and restart, so keys of different jobs cannot collide. Every call
-/// ends within its time-out. Thread-safe; calls are serialised.
+/// ends within its timeout. Thread-safe; calls are serialised.
 class Store {
  public:
   /// Rank 0 starts the server at the world's port. Every rank connects and waits until all ranks
@@ -29,7 +29,7 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   void set(const std::string& key, const std::string& value);
-  /// Waits until `key` is set and returns its value. Throws DeviceError at the time-out.
+  /// Waits until `key` is set and returns its value. Throws DeviceError at the timeout.
   std::string get(const std::string& key);
   /// Adds `n` to counter `key`, initially 0, and returns the sum. Counters have keys of their own:
   /// set() may use the same key for a value.
@@ -42,7 +42,7 @@ class Store {
   std::optional<std::pair<std::string, std::string>> proposal(int64_t number);
 
   /// Barrier. Throws DeviceError when a rank has not arrived after `max_wait`, has died, or has
-  /// sent no heartbeat for longer than the time-out.
+  /// sent no heartbeat for longer than the timeout.
   void barrier(Duration max_wait);
 
   /// Sends a heartbeat with the number of collectives that this rank has started.
@@ -62,7 +62,7 @@ class Store {
   bool has_failure();
 
   Duration timeout() const { return timeout_; }
-  /// Sets the time-out of later calls. Thread-safe.
+  /// Sets the timeout of later calls. Thread-safe.
   void set_timeout(Duration timeout);
   /// IP address at which other ranks reach this host.
   std::string address() const { return local_address(socket_); }

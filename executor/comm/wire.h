@@ -96,7 +96,7 @@ bool send(const Socket& socket, const Message& message, Clock::time_point deadli
 std::optional<Message> receive(const Socket& socket, std::string& buffer,
                                Clock::time_point deadline);
 
-/// Returns the milliseconds until `deadline`, as a time-out for poll(): rounded up, never negative.
+/// Returns the milliseconds until `deadline`, as a timeout for poll(): rounded up, never negative.
 int poll_timeout_ms(Clock::time_point deadline);
 
 }  // namespace fluid::comm

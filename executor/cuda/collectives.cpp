@@ -23,7 +23,7 @@ struct FluidGpuCommunicator {
 namespace fluid::cuda {
 namespace {
 
-/// Time-out for finalizing and for aborting a communicator. A communicator whose abort times out is
+/// Timeout for finalizing and for aborting a communicator. A communicator whose abort times out is
 /// leaked.
 constexpr std::chrono::seconds kEndTimeout{10};
 

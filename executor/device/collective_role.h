@@ -26,7 +26,8 @@ struct CollectiveRole {
 /// Returns the element count and kind of the collective `op`.
 CollectiveRole collective_role(const MemoryPlan& plan, const ir::Op& op);
 
-/// A call of a step: its op, and the role that complete_collective_roles() completes.
+/// One of the calls that a step makes: its op, and its role, which complete_collective_roles()
+/// fills in.
 struct CallWithRole {
   const ir::Op* op = nullptr;
   CollectiveRole* role = nullptr;

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 /// Number of polls without a pause. After these, each poll is followed by a sleep of kPause.
 constexpr int kBusyPolls = 200;
 constexpr std::chrono::microseconds kPause{20};
-/// Time-out of a step that was in flight when an earlier step was rejected. It is short because
+/// Timeout of a step that was in flight when an earlier step was rejected. It is short because
 /// other ranks may never start the step.
 constexpr std::chrono::milliseconds kRejectedStepTimeout{2'000};
 

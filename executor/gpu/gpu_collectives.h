@@ -12,14 +12,14 @@
 
 namespace fluid {
 
-/// The ranks whose GPUs take part in collectives, one GPU per rank, and the time-outs of the
+/// The ranks whose GPUs take part in collectives, one GPU per rank, and the timeouts of the
 /// collectives.
 struct GpuPeers {
   World world = {};
   /// Host communicator between the ranks' processes; null if there are no other ranks.
   Communicator* host_communicator = nullptr;
-  std::chrono::milliseconds timeout{60'000};  ///< time-out of waiting for the end of a step
-  /// Time-out of the rendezvous and of starting an NCCL call.
+  std::chrono::milliseconds timeout{60'000};  ///< timeout of waiting for the end of a step
+  /// Timeout of the rendezvous and of starting an NCCL call.
   std::chrono::milliseconds rendezvous_timeout{300'000};
 };
 
@@ -30,7 +30,7 @@ struct StartedCollective {
 };
 
 /// Runs NCCL collectives on a dedicated stream. If a rank dies, hangs or omits a call, the matching
-/// call of every other rank throws a DeviceError within the time-out. The error names the rank at
+/// call of every other rank throws a DeviceError within the timeout. The error names the rank at
 /// fault. All later calls throw the same error.
 class GpuCollectives {
  public:
@@ -51,7 +51,7 @@ class GpuCollectives {
   /// Announces the start of a step that all ranks run. synchronize() or abandon() must follow.
   StartedCollective begin_step() { return begin_collective("the GPUs' step"); }
   /// Waits on the host for `end`, an event recorded on the steps' stream at the end of the step
-  /// `started`. Earlier steps must be complete, because the time-out starts with this call.
+  /// `started`. Earlier steps must be complete, because the timeout starts with this call.
   void synchronize(const StartedCollective& started, const GpuEvent& end);
   /// Waits on the host for all work queued on the steps' stream.
   void synchronize();

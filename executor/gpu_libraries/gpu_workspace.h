@@ -19,7 +19,7 @@ struct GpuLibraries {
 
 /// Workspace bytes of the copies that cuDNN makes to convert the layouts of {images, filters,
 /// feature maps}; 0 for a tensor that is not converted. Tensor-core kernels require NHWC, and
-/// numbers of channels that are multiples of 8 (TF32: 4). Other kernels require NCHW. Derived from
+/// channel counts that are multiples of 8 (TF32: 4). Other kernels require NCHW. Derived from
 /// cuDNN 9.19's plans on sm_80 to sm_120 for the convolutions of the examples.
 std::array<double, 3> layout_conversion_bytes(const FluidGpuConvolution& convolution);
 

@@ -1,5 +1,6 @@
 #include "executor/host/parallel.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "executor/device/forks.h"
+#include "executor/device/step_times.h"
 #include "executor/host/libgomp.h"
 #include "ir/error.h"
 #include "ir/threads.h"
@@ -53,6 +55,38 @@ struct BlockRange {
   int64_t batch;
 };
 
+/// Detects that other programs use the CPUs on which the threads of this process spin: the kernel
+/// then preempts the threads often. Safe to use from several threads.
+class CpuContention {
+ public:
+  /// Whether the process was preempted often at some time since the first call. Looks at most once
+  /// per kWindow, so a call costs the reading of a clock.
+  bool seen() {
+    if (seen_.load(std::memory_order_relaxed)) return true;
+    const int64_t now = clock_ns();
+    int64_t begin = window_begin_.load(std::memory_order_relaxed);
+    if (now - begin < kWindow || !window_begin_.compare_exchange_strong(begin, now)) return false;
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const int64_t before = preemptions_.exchange(usage.ru_nivcsw);
+    const double seconds = static_cast<double>(now - begin) / 1e9;
+    const auto more = static_cast<double>(usage.ru_nivcsw - before);
+    const bool many = begin != 0 && more > kPreemptionsPerSecond * seconds;
+    if (many && many_before_.load()) seen_ = true;  // not for a short burst
+    many_before_ = many;
+    return seen_;
+  }
+
+ private:
+  static constexpr int64_t kWindow = 200'000'000;  // in ns
+  // About 50 on a quiet virtual machine, and more than 200 beside another busy program.
+  static constexpr double kPreemptionsPerSecond = 120;
+
+  std::atomic<bool> seen_ = false, many_before_ = false;
+  std::atomic<int64_t> window_begin_ = 0;
+  std::atomic<int64_t> preemptions_ = 0;
+};
+
 }  // namespace
 
 void limit_spinning(int threads) {
@@ -78,7 +112,8 @@ int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(
 
 void prepare_thread_pool(int threads) {
   mark_fork_unsafe();
-  limit_spinning(threads);
+  static CpuContention contention;
+  if (contention.seen()) limit_spinning(threads);
 }
 
 void start_pool(int threads) {
@@ -91,7 +126,6 @@ void start_pool(int threads) {
                      "a pool of " + std::to_string(threads) + " threads");
   mark_fork_unsafe();
   run_on_team(threads, [] {});
-  limit_spinning(threads);
   started = threads;
 }
 

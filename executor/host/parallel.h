@@ -9,8 +9,8 @@ namespace fluid {
 /// Returns the number of threads to use: `wanted`, or OpenMP's default if `wanted` is 0.
 int thread_count(int wanted);
 
-/// Marks the process as unsafe to fork and calls limit_spinning(). Must be called before a library
-/// starts the threads of the pool.
+/// Marks the process as unsafe to fork. Calls limit_spinning() if other programs compete for the
+/// CPUs. Must be called before a library starts the threads of the pool, and in each step.
 void prepare_thread_pool(int threads);
 /// Starts the OpenMP pool of the calling thread with `threads` threads. Throws DeviceError if the
 /// system cannot start these threads; OpenMP would end the process instead.
@@ -40,9 +40,9 @@ void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t be
                   void* context);
 
 /// Limits the spinning of idle threads in a pool of `threads` threads. A waiting libgomp thread
-/// spins for 300,000 iterations, which takes CPU time from other work. A thread spins for only
-/// 1,000 iterations if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the
-/// libgomp manual). libgomp reads its environment variables before main(), so this function instead
+/// spins for 300,000 iterations, which takes CPU time from other work. A thread spins for only 100
+/// iterations if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the libgomp
+/// manual; libgomp/env.c). libgomp reads its environment variables before main(), so this function instead
 /// starts additional threads until libgomp has more threads than CPUs. The additional threads sleep
 /// until the process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the
 /// system cannot start the threads.

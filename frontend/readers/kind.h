@@ -45,7 +45,7 @@ struct DataKind {
   bool full_batch = false;  ///< the default batch is the whole dataset
   /// The data has no predefined splits; option `val` sets how many rows are held out, `seed` which.
   bool splits_rows = false;
-  std::vector<std::string> options;  ///< options besides those common to all kinds
+  std::vector<std::string> options;              ///< options besides those common to all kinds
   std::function<Dataset(const DataArgs&)> load;  ///< reads or generates the dataset
 };
 

@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-for example in linear_regression mnist_fluid mnist_cnn resnet18 alexnet_cifar10 char_gpt ddp_mnist; do
+for example in linear_regression mnist_fluid mnist_cnn resnet18 alexnet_cifar10 char_gpt lstm_text ddp_mnist; do
   code=0
   "$examples/$example" > out 2> err || code=$?
   test "$code" -eq 1
