@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from bench_works import FLUID_SETTINGS, TARGETS, cpu_name, write
+from bench_works import TARGETS, cpu_name, write
 from runner import Runner, arguments, exit_code, measure_in_turns
 
 SLOWER = 1.03
@@ -33,8 +33,8 @@ TRAINED = {  # example: data and options
 def time_steps(work, builds, rounds):
     """Rows of the two builds, interleaved; each starts with a cold cache of kernels."""
     with tempfile.TemporaryDirectory() as caches:
-        runners = [Runner(name, [os.path.join(build, "fluid_bench"), work, os.path.join(caches, name)],
-                          FLUID_SETTINGS) for name, build in builds.items()]
+        runners = [Runner(name, [os.path.join(build, "fluid_bench"), work, os.path.join(caches, name)])
+                   for name, build in builds.items()]
         return measure_in_turns(runners, rounds)
 
 

@@ -15,7 +15,7 @@ import tempfile
 
 import memory
 import start_up
-from bench_works import FLUID_SETTINGS, NETWORKS, TARGETS, cpu_name, write
+from bench_works import NETWORKS, TARGETS, cpu_name, write
 from runner import Runner, arguments, exit_code, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,7 +30,7 @@ def rounds_of(work, args):
 
 
 def measure(work, args, cache):
-    runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache], FLUID_SETTINGS)]
+    runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache])]
     for mode, layout in VARIANTS:
         if work.startswith(("linear_regression", "char_gpt")) and layout == "nhwc":
             continue  # no images
@@ -73,7 +73,7 @@ def main():
         results["start_up"], too_slow = start_up.report(args.build, args.rounds)
         missed += too_slow
     if "memory" in works:
-        results["memory"] = memory.report(args, FLUID_SETTINGS, PEER_SETTINGS)
+        results["memory"] = memory.report(args, PEER_SETTINGS)
     if args.out:
         write(results, args.out)
     return exit_code(missed)

@@ -18,7 +18,6 @@ TARGETS = {
     "char_gpt_bf16": ("the same in mixed precision, bf16", 0.8),
 }
 NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", "char_gpt_bf16")
-FLUID_SETTINGS = {}  # a user sets none
 
 
 def cpu_name():

@@ -51,9 +51,9 @@ def peak_mib(python, network, half):
     return min(peaks) / 2**20
 
 
-def milliseconds(args, network, fluid_settings, peer_settings):
+def milliseconds(args, network, peer_settings):
     """A step of every row, measured in turns."""
-    runners = [Runner(flags or "f32", [os.path.join(args.build, "fluid_bench"), network + mode], fluid_settings)
+    runners = [Runner(flags or "f32", [os.path.join(args.build, "fluid_bench"), network + mode])
                for mode, flags in MODES.items()]
     for name, half in PEERS.items():
         runners += [Runner(name + layout, peer(args.python, network, half, "eager", layout), peer_settings)
@@ -63,16 +63,16 @@ def milliseconds(args, network, fluid_settings, peer_settings):
     return times | {name: min(rows[name + layout]["ms"] for layout in LAYOUTS) for name in PEERS}
 
 
-def figures(args, network, fluid_settings, peer_settings):
+def figures(args, network, peer_settings):
     mib = {flags or "f32": planned_mib(args.build, network, mode) for mode, flags in MODES.items()}
     mib |= {name: peak_mib(args.python, network, half) for name, half in PEERS.items()}
-    ms = milliseconds(args, network, fluid_settings, peer_settings)
+    ms = milliseconds(args, network, peer_settings)
     return {row: {"mib": mib[row], "ms": ms[row]} for row in mib}
 
 
-def report(args, fluid_settings, peer_settings):
+def report(args, peer_settings):
     """Prints the table. The results for the JSON file."""
-    results = {network: figures(args, network, fluid_settings, peer_settings) for network in NETWORKS}
+    results = {network: figures(args, network, peer_settings) for network in NETWORKS}
     print("| MiB, ms a step | " + " | ".join(NETWORKS) + " |\n|---|" + "---|" * len(NETWORKS))
     for row in next(iter(results.values())):
         cells = (f"{results[n][row]['mib']:.0f}, {results[n][row]['ms']:.0f}" for n in NETWORKS)
