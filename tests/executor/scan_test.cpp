@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "frontend/fluid.h"
-#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 
 namespace fluid::scan_test {
 namespace {
@@ -113,6 +113,106 @@ TEST(Scan, HasTheGradientsOfFiniteDifferences) {
             << name << "[" << i << "]" << (reverse ? " reverse" : "");
       }
       exe.set_parameter(name, before);
+    }
+  }
+}
+
+/// The parameters after two training steps on five samples.
+std::map<std::string, Tensor> trained(const ExecutorOptions& options) {
+  Executor exe(recurrent({}), cpu(), options);
+  set_parameters(exe);
+  for (int step = 0; step < 2; ++step) exe.run({{"x", numbers({5, 4, 3})}});
+  std::map<std::string, Tensor> parameters;
+  for (const auto& [name, shape] : kParameters) parameters[name] = exe.parameter(name).copy();
+  return parameters;
+}
+
+TEST(Scan, GivesTheSameBitsWithAnyNumberOfThreadsAndAVerifiedPlan) {
+  const auto expected = trained({.threads = 2});
+  for (const ExecutorOptions& options :
+       {ExecutorOptions{.threads = 1}, {.threads = 2, .debug = {.verify_plan = true}}}) {
+    for (const auto& [name, value] : trained(options)) {
+      for (int64_t i = 0; i < value.numel(); ++i) EXPECT_EQ(value.at(i), expected.at(name).at(i));
+    }
+  }
+}
+
+TEST(Scan, TrainsAlikeInMicroBatchesAndWithoutFusionOrLibraries) {
+  const auto expected = trained({});
+  for (const ExecutorOptions& options :
+       {ExecutorOptions{.micro_batches = 2}, {.debug = {.fuse = false, .libraries = false}}}) {
+    for (const auto& [name, value] : trained(options)) {
+      for (int64_t i = 0; i < value.numel(); ++i) {
+        EXPECT_NEAR(value.at(i), expected.at(name).at(i),
+                    1e-10 * (1 + std::abs(expected.at(name).at(i))))
+            << name;
+      }
+    }
+  }
+}
+
+/// A scan over rows in whose steps a scan over columns runs.
+TEST(Scan, RunsWithinAScan) {
+  Program net("net");
+  const Value x = transpose(net.data("x", {kBatch, 2, 3}, f64), {.perm = {1, 2, 0}});
+  const Value w = net.parameter("w", {}, Init::constant(1), {.dtype = f64});
+  const Value zero = sum(sum(x, {.axes = {0}}), {.axes = {0}}) * 0.0;
+  const ScanResult rows = scan({zero}, {x}, [&](const Values& carry, const Values& row) {
+    const ScanResult columns = scan({carry[0]}, {row[0]}, [&](const Values& c, const Values& e) {
+      return ScanStep{.carries = {c[0] * w + e[0]}, .collected = {c[0]}};
+    });
+    return ScanStep{.carries = {columns.carries[0] * w}, .collected = {columns.collected[0]}};
+  });
+  const Value loss = sum(rows.carries[0]) + sum(rows.collected[0]);
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 1});
+  const Tensor xs = numbers({2, 2, 3});
+  const auto loss_of = [&](double weight) {
+    double total = 0;
+    for (int64_t n = 0; n < 2; ++n) {
+      double c = 0;
+      for (int64_t i = 0; i < 6; ++i) {
+        total += c;
+        c = c * weight + xs.at(n * 6 + i);
+        if (i % 3 == 2) c *= weight;
+      }
+      total += c;
+    }
+    return total;
+  };
+  Executor exe(net, cpu());
+  EXPECT_NEAR(exe.run({{"x", xs}})["loss"].item(), loss_of(1), 1e-12);
+  const double slope = (loss_of(1 + 1e-5) - loss_of(1 - 1e-5)) / 2e-5;
+  EXPECT_NEAR(1 - exe.parameter("w").item(), slope, 1e-7);
+}
+
+TEST(Scan, IsReadFromAFile) {
+  const Program net = recurrent({.reverse = true});
+  const TempDir folder;
+  for (const char* name : {"net.fir", "net.fluid"}) {
+    net.save(folder.path() + "/" + name);
+    EXPECT_EQ(Program::load(folder.path() + "/" + name).text(), net.text());
+  }
+}
+
+TEST(Scan, TrainsInMixedPrecision) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 6, 16}, f32);
+  const Value y = mean(square(lstm(x, {.units = 16, .layers = 2, .bidirectional = true}).output - 0.3));
+  net.output("loss", y);
+  minimize(y, Adam{.lr = 0.02});
+  const Tensor xs = numbers({8, 6, 16}).cast(f32);
+  double f32_loss = 0;
+  for (const bool half : {false, true}) {
+    ExecutorOptions options;
+    if (half) options.precision.amp = AmpOptions{.level = AmpLevel::o2};
+    Executor exe(net, cpu(), options);
+    double loss = 0;
+    for (int step = 0; step < 30; ++step) loss = exe.run({{"x", xs}})["loss"].item();
+    if (half) {
+      EXPECT_NEAR(loss, f32_loss, 0.1 * f32_loss);
+    } else {
+      f32_loss = loss;
     }
   }
 }
