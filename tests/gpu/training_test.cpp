@@ -28,12 +28,31 @@ Program minimized(Program net, Optimizer optimizer) {
   return net;
 }
 
+/// A recurrent network whose elements are no multiples of 16 bytes.
+Program recurrent_program() {
+  Program net("recurrent");
+  const Value x = net.data("x", {kBatch, 4, 3}, f32);
+  const Recurrent layer{.units = 5, .layers = 2, .bidirectional = true};
+  const Value loss = mean(square(lstm(gru(x, layer).output, layer).output - 0.5));
+  net.output("loss", loss);
+  return net;
+}
+
+Batch recurrent_batch(uint64_t step, int64_t n) {
+  Tensor x(f32, {n, 4, 3});
+  double v = 0.1 + 0.01 * static_cast<double>(step);
+  for (float& e : x.as<float>()) e = static_cast<float>(v = std::fmod(v * 7.3, 2.0) - 0.7);
+  return {.size = n, .columns = {{"x", x}}, .id = 1};
+}
+
 /// The last takes part in every run of the tests, the others in full ones.
 std::vector<Work> works() {
   const auto line = [](uint64_t, int64_t n) { return linear_batch(n); };
   return {{"linear_regression", [] { return linear_regression_program(); }, 10'000, 64, line},
           {"mnist_fluid", [] { return minimized(mnist_fluid_program(), SGD{.lr = 0.05}); }, 100, 2,
            golden_images},
+          {"recurrent", [] { return minimized(recurrent_program(), Adam{.lr = 0.01}); }, 64, 2,
+           recurrent_batch},
           {"mnist_cnn", [] { return minimized(mnist_cnn_program(0.1), Adam{.lr = 0.002}); }, 64, 2,
            golden_images}};
 }
@@ -151,7 +170,7 @@ TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInF16) {
 std::string work_name(const ::testing::TestParamInfo<Work>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Examples, GpuTraining, ::testing::Values(works().back()), work_name);
-INSTANTIATE_TEST_SUITE_P(Long, GpuTraining, ::testing::Values(works()[0], works()[1]), work_name);
+INSTANTIATE_TEST_SUITE_P(Long, GpuTraining, ::testing::Values(works()[0], works()[1], works()[2]), work_name);
 
 using GpuMemoryUse = GpuTest;
 
