@@ -28,9 +28,8 @@ int64_t index_of(const ir::Op& argument) { return argument.attrs.get<int64_t>("i
 bool is_argument(const ir::Op& op) { return source_kind(op) == SourceKind::argument; }
 
 void verify_counts(const ir::Op& scan, const ScanParts& parts) {
-  require(parts.steps >= 1, scan, [&] {
-    return "a scan needs at least one step, not " + std::to_string(parts.steps);
-  });
+  require(parts.steps >= 1, scan,
+          [&] { return "a scan needs at least one step, not " + std::to_string(parts.steps); });
   const auto carries = scan.attrs.get<int64_t>("carries");
   const auto sequences = scan.attrs.get<int64_t>("sequences");
   const auto count = static_cast<int64_t>(scan.operands.size());
@@ -88,8 +87,8 @@ void verify_outputs(const ir::Op& scan, const ScanParts& parts) {
     const Type next = without_layout(outputs[i].value.type());
     const Type given = without_layout(scan.operands[i].type());
     require(next == given, scan, [&] {
-      return "carry " + std::to_string(i) + " begins as " + given.str() +
-             ", but a step makes it " + next.str();
+      return "carry " + std::to_string(i) + " begins as " + given.str() + ", but a step makes it " +
+             next.str();
     });
   }
 }

@@ -21,8 +21,8 @@ const OpDef& op_named(std::string_view name, const Loc& loc = {});
 /// Returns the definition of an op of a verified graph. Throws InternalError for an unknown op.
 const OpDef& def_of(const ir::Op& op);
 
-/// Infers the result types of an op from its operands and attributes; for a scan, from its body. For
-/// sources and fused ops, returns the recorded types. Throws UserError for invalid operands.
+/// Infers the result types of an op from its operands and attributes; for a scan, from its body.
+/// For sources and fused ops, returns the recorded types. Throws UserError for invalid operands.
 std::vector<Type> infer_types(const ir::Op& op);
 
 /// Checks an op that record() did not create, such as an op of a parsed file: known name, operand

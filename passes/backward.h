@@ -14,8 +14,7 @@ class Backward {
   /// Differentiates `ys`. The paths from `xs` to `ys` must lie within the ops that the graph has
   /// now. Appended ops get the role `role`. `reason` completes the message "<op> has no gradient,
   /// but ...".
-  Backward(ir::Graph& graph, const Values& ys, const Values& xs, ir::Role role,
-           std::string reason);
+  Backward(ir::Graph& graph, const Values& ys, const Values& xs, ir::Role role, std::string reason);
 
   /// Sets the gradient of `y`, one of `ys`. If it has one already, adds `gradient`.
   void seed(Value y, Value gradient);

@@ -38,7 +38,7 @@ class Hoister {
       const Value v = arguments[i];
       if (!v) continue;
       argument_ops_.insert(v.op());
-      dependence_[v.op()] = i < parts_.carries       ? Dependence::carries
+      dependence_[v.op()] = i < parts_.carries      ? Dependence::carries
                             : parts_.is_sequence(i) ? Dependence::elements
                                                     : Dependence::captures;
       if (i >= parts_.carries) outside_[v] = scan.operands[i];
@@ -129,8 +129,8 @@ class Hoister {
     const auto [known, added] = inside_.try_emplace(v);
     if (added) {
       const bool element = dependence_.at(v.op()) == Dependence::elements;
-      known->second = element ? arguments_.add_sequence(moved->second)
-                              : arguments_.add_capture(moved->second);
+      known->second =
+          element ? arguments_.add_sequence(moved->second) : arguments_.add_capture(moved->second);
     }
     return known->second;
   }
@@ -162,8 +162,8 @@ std::vector<int> remove_unread_outputs(ir::Op& scan, const std::set<Value>& read
   return positions;
 }
 
-/// Hoists from `scan`. Returns the replacements of its results if the scan no longer collects all of
-/// them, else no values.
+/// Hoists from `scan`. Returns the replacements of its results if the scan no longer collects all
+/// of them, else no values.
 Values hoist_from_scan(ir::Op& scan, const std::set<Value>& read, int64_t batch) {
   const std::vector<int> positions = remove_unread_outputs(scan, read);
   Hoister(scan, batch).run();
@@ -201,8 +201,9 @@ bool run_hoist(ir::Program& program, const Options& options, const Target&) {
 
 Pass hoist_pass() {
   return {.name = "hoist",
-          .doc = "Moves ops out of scans that give the same in each step, and contractions that do "
-                 "not depend on carries.",
+          .doc =
+              "Moves ops out of scans that give the same in each step, and contractions that do "
+              "not depend on carries.",
           .needs = {"typed"},
           .gives = {},
           .run = run_hoist};

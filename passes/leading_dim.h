@@ -9,13 +9,13 @@ namespace fluid {
 
 /// Whether row i of the result of `op` depends only on row i of the operands that `has_rows` marks,
 /// and on the other operands, where a row is an element along the leading dimension. Such an op
-/// computes the results of several steps at once if the rows of the steps are concatenated. Examples
-/// are an elementwise op and a matmul whose left operand has rows.
+/// computes the results of several steps at once if the rows of the steps are concatenated.
+/// Examples are an elementwise op and a matmul whose left operand has rows.
 bool maps_rows(const ir::Op& op, const std::vector<bool>& has_rows);
 
-/// Whether the result of `op` is a sum over the rows of all operands. Then the sum of the results of
-/// several steps is the result of the op for the concatenated rows. Examples are the gradient of a
-/// weight matrix, a product of two matrices over the batch, and the gradient of a bias.
+/// Whether the result of `op` is a sum over the rows of all operands. Then the sum of the results
+/// of several steps is the result of the op for the concatenated rows. Examples are the gradient of
+/// a weight matrix, a product of two matrices over the batch, and the gradient of a bias.
 bool sums_rows(const ir::Op& op);
 
 /// [T, N, ...] -> [T * N, ...]: concatenates the rows of the elements of a sequence.

@@ -12,7 +12,7 @@ ScanArguments::ScanArguments(const ir::Op& scan) : body_(*scan_parts(scan).body)
   const ScanParts parts = scan_parts(scan);
   const Values arguments = arguments_of(body_, scan.operands.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    std::vector<Argument>& to = i < parts.carries          ? carries_
+    std::vector<Argument>& to = i < parts.carries      ? carries_
                                 : parts.is_sequence(i) ? sequences_
                                                        : captures_;
     to.push_back({arguments[i], scan.operands[i]});
@@ -37,9 +37,8 @@ Value ScanArguments::sequence_of(Value argument) const {
 }
 
 Values ScanArguments::finish(ScanParts& parts, const std::set<const ir::Op*>& live) {
-  std::ranges::stable_partition(body_.ops, [](const auto& op) {
-    return source_kind(*op) == SourceKind::argument;
-  });
+  std::ranges::stable_partition(
+      body_.ops, [](const auto& op) { return source_kind(*op) == SourceKind::argument; });
   Values operands;
   const auto number = [&](const std::vector<Argument>& arguments, bool keep_all) {
     for (const Argument& a : arguments) {

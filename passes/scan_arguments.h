@@ -45,5 +45,4 @@ class ScanArguments {
 /// output needs.
 void set_arguments(ir::Op& scan, ScanArguments& arguments);
 
-
 }  // namespace fluid

@@ -147,9 +147,7 @@ class ScanGradient {
   }
 
   /// Makes the body collect `v`. Returns the position among the collected values.
-  size_t collect(Value v) {
-    return collected_.try_emplace(v, collected_.size()).first->second;
-  }
+  size_t collect(Value v) { return collected_.try_emplace(v, collected_.size()).first->second; }
 
   /// Replaces each value of the forward step that the gradients need by an argument, unless it is
   /// computed again.
@@ -263,16 +261,16 @@ class ScanGradient {
   ir::Op& scan_;
   ScanParts forward_;
   ir::Graph& graph_;
-  ir::Graph& body_;  ///< body of the backward scan
-  size_t copied_;    ///< number of ops that `body_` copies from the forward body
+  ir::Graph& body_;               ///< body of the backward scan
+  size_t copied_;                 ///< number of ops that `body_` copies from the forward body
   std::set<const ir::Op*> kept_;  ///< copied ops that the backward steps do not compute
   Values forward_arguments_, forward_outputs_;  ///< in `body_`
   ScanArguments arguments_;
   Backward backward_;
   std::vector<size_t> carries_;  ///< forward carries whose gradients the first carries are
   Values next_carries_;
-  std::map<size_t, size_t> carried_sums_;  ///< capture -> carry that sums its gradient
-  std::map<size_t, Value> sums_;           ///< capture -> its gradient in one step
+  std::map<size_t, size_t> carried_sums_;         ///< capture -> carry that sums its gradient
+  std::map<size_t, Value> sums_;                  ///< capture -> its gradient in one step
   std::map<size_t, size_t> collected_gradients_;  ///< sequence -> position in collected_
   std::map<Value, size_t> collected_;             ///< collected value -> its position
 };

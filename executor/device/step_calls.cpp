@@ -47,7 +47,10 @@ class CallList {
   void add_copy(ir::Op& scan, int position, const BufferRef& from, const BufferRef& to,
                 int64_t bytes) {
     if (bytes == 0) return;
-    calls_.push_back({.op = &scan, .position = position, .refs = {from, to}, .workspace = {},
+    calls_.push_back({.op = &scan,
+                      .position = position,
+                      .refs = {from, to},
+                      .workspace = {},
                       .copy_bytes = bytes});
   }
 

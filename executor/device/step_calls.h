@@ -11,7 +11,7 @@ namespace fluid {
 /// `copy_bytes` bytes from buffer 0 to buffer 1.
 struct StepCall {
   ir::Op* op = nullptr;
-  int position = 0;  ///< position in the main graph of the op or, in a scan, of the scan
+  int position = 0;             ///< position in the main graph of the op or, in a scan, of the scan
   std::vector<BufferRef> refs;  ///< buffers of the operands, then of the results
   Range workspace;              ///< planned workspace; empty if `op` has none
   int64_t copy_bytes = 0;

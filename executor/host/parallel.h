@@ -42,10 +42,10 @@ void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t be
 /// Limits the spinning of idle threads in a pool of `threads` threads. A waiting libgomp thread
 /// spins for 300,000 iterations, which takes CPU time from other work. A thread spins for only 100
 /// iterations if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the libgomp
-/// manual; libgomp/env.c). libgomp reads its environment variables before main(), so this function instead
-/// starts additional threads until libgomp has more threads than CPUs. The additional threads sleep
-/// until the process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the
-/// system cannot start the threads.
+/// manual; libgomp/env.c). libgomp reads its environment variables before main(), so this function
+/// instead starts additional threads until libgomp has more threads than CPUs. The additional
+/// threads sleep until the process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set,
+/// or if the system cannot start the threads.
 void limit_spinning(int threads);
 
 }  // namespace fluid

@@ -21,7 +21,8 @@ struct Sampling {
 };
 
 /// Draws a byte from the softmax of `logits`.
-inline uint8_t draw(std::span<const float> logits, const Sampling& sampling, std::mt19937_64& random) {
+inline uint8_t draw(std::span<const float> logits, const Sampling& sampling,
+                    std::mt19937_64& random) {
   std::vector<uint8_t> order(logits.size());
   std::iota(order.begin(), order.end(), uint8_t{0});
   const auto k = static_cast<size_t>(std::clamp<int64_t>(sampling.top_k, 1, std::ssize(order)));

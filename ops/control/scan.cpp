@@ -5,9 +5,10 @@ namespace fluid {
 OpDef scan_op() {
   return OpDef{
       .name = "scan",
-      .doc = "Runs the body graph `steps` times (a recurrence). The body's `arg` ops stand for the "
-             "carries, the current element of each sequence, and the captures. The body's outputs "
-             "are the next carries, then the values to collect. fluid::scan() records the op.",
+      .doc =
+          "Runs the body graph `steps` times (a recurrence). The body's `arg` ops stand for the "
+          "carries, the current element of each sequence, and the captures. The body's outputs "
+          "are the next carries, then the values to collect. fluid::scan() records the op.",
       .inputs = {{"x",
                   "the initial carries; the sequences [steps, ...]; then the captures, which are "
                   "the same in each step",

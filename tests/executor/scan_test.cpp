@@ -23,13 +23,13 @@ TEST(Scan, CollectsTheCarriesOfEachStep) {
     Program net("net");
     const Value x = net.data("x", {5, kBatch, 3}, f64);
     const Value start = net.data("start", {kBatch, 3}, f64);
-    const ScanResult result = scan(
-        {start}, {x},
-        [](const Values& carry, const Values& element) {
-          const Value next = carry[0] * 0.5 + element[0];
-          return ScanStep{.carries = {next}, .collected = {next * 2.0, carry[0]}};
-        },
-        {.reverse = reverse});
+    const ScanResult result =
+        scan({start}, {x},
+             [](const Values& carry, const Values& element) {
+               const Value next = carry[0] * 0.5 + element[0];
+               return ScanStep{.carries = {next}, .collected = {next * 2.0, carry[0]}};
+             },
+             {.reverse = reverse});
     net.output("last", result.carries[0]);
     net.output("twice", result.collected[0]);
     net.output("before", result.collected[1]);
@@ -198,7 +198,8 @@ TEST(Scan, IsReadFromAFile) {
 TEST(Scan, TrainsInMixedPrecision) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 6, 16}, f32);
-  const Value y = mean(square(lstm(x, {.units = 16, .layers = 2, .bidirectional = true}).output - 0.3));
+  const Value y =
+      mean(square(lstm(x, {.units = 16, .layers = 2, .bidirectional = true}).output - 0.3));
   net.output("loss", y);
   minimize(y, Adam{.lr = 0.02});
   const Tensor xs = numbers({8, 6, 16}).cast(f32);

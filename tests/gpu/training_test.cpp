@@ -170,7 +170,8 @@ TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInF16) {
 std::string work_name(const ::testing::TestParamInfo<Work>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Examples, GpuTraining, ::testing::Values(works().back()), work_name);
-INSTANTIATE_TEST_SUITE_P(Long, GpuTraining, ::testing::Values(works()[0], works()[1], works()[2]), work_name);
+INSTANTIATE_TEST_SUITE_P(Long, GpuTraining, ::testing::Values(works()[0], works()[1], works()[2]),
+                         work_name);
 
 using GpuMemoryUse = GpuTest;
 
