@@ -20,10 +20,81 @@ bool is_call(const ir::Op& op) {
          !std::holds_alternative<Store>(lower);
 }
 
-BufferRef shifted(BufferRef buffer, int64_t bytes) {
-  buffer.offset += bytes;
-  return buffer;
-}
+/// Resolves the buffers of one scan in each of its steps.
+class ScanBuffers {
+ public:
+  /// `outer`: the buffers of the operands and results of `scan`. `workspace`: offset of its
+  /// workspace in the transient region.
+  ScanBuffers(ir::Op& scan, const ScanPlan& plan, BufferOf outer, int64_t workspace, int64_t batch)
+      : scan_(scan), plan_(plan), outer_(std::move(outer)), workspace_(workspace), batch_(batch) {
+    const std::vector<ir::Output>& outputs = plan.parts.body->outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) outputs_[root_of(outputs[i].value)] = i;
+  }
+
+  /// The buffer of value `v` of the body in step `step`.
+  BufferRef buffer_of(Value v, int64_t step) const {
+    const Value root = root_of(v);
+    if (source_kind(*root.op()) == SourceKind::argument) {
+      return argument(static_cast<size_t>(root.op()->attrs.get<int64_t>("index")), step);
+    }
+    const auto output = outputs_.find(root);
+    if (output != outputs_.end()) return result(output->second, step);
+    return in_workspace(plan_.body.values.at(root).offset);
+  }
+
+  BufferRef in_workspace(int64_t offset) const { return {.offset = workspace_ + offset}; }
+
+  /// Element of sequence operand `i` or of collected result `i` that step `step` reads or writes.
+  BufferRef operand_element(size_t i, int64_t step) const {
+    return element(outer_(scan_.operands[i]), scan_.operands[i].type(), step);
+  }
+  BufferRef result_element(size_t i, int64_t step) const {
+    return element(outer_result(i), scan_.results[i].type, step);
+  }
+
+  int64_t element_bytes(const Type& sequence) const {
+    return sequence.bytes_at(batch_) / plan_.parts.steps;
+  }
+
+ private:
+  BufferRef argument(size_t i, int64_t step) const {
+    const ScanParts& parts = plan_.parts;
+    if (i < parts.carries) return step == 0 ? outer_(scan_.operands[i]) : carry(i, step);
+    if (!parts.is_sequence(i)) return outer_(scan_.operands[i]);
+    const auto copy = plan_.operand_copies.find(i);
+    return copy == plan_.operand_copies.end() ? operand_element(i, step)
+                                              : in_workspace(copy->second);
+  }
+
+  BufferRef result(size_t i, int64_t step) const {
+    const ScanParts& parts = plan_.parts;
+    if (i < parts.carries) {
+      return step + 1 == parts.steps ? outer_result(i) : carry(i, step + 1);
+    }
+    const auto copy = plan_.result_copies.find(i);
+    return copy == plan_.result_copies.end() ? result_element(i, step) : in_workspace(copy->second);
+  }
+
+  /// The buffer of carry `i` that step `step` reads, and that the step before writes.
+  BufferRef carry(size_t i, int64_t step) const {
+    return in_workspace(plan_.carries[i][static_cast<size_t>(step % 2)]);
+  }
+
+  BufferRef outer_result(size_t i) const { return outer_(scan_.result(static_cast<int>(i))); }
+
+  BufferRef element(BufferRef sequence, const Type& type, int64_t step) const {
+    const ScanParts& parts = plan_.parts;
+    sequence.offset += (parts.reverse ? parts.steps - 1 - step : step) * element_bytes(type);
+    return sequence;
+  }
+
+  ir::Op& scan_;
+  const ScanPlan& plan_;
+  BufferOf outer_;
+  int64_t workspace_;
+  int64_t batch_;
+  std::map<Value, size_t> outputs_;  ///< root of an output of the body -> its position
+};
 
 /// Appends the calls of graphs and of the scans that they hold.
 class CallList {
@@ -44,74 +115,37 @@ class CallList {
   std::vector<StepCall> take() { return std::move(calls_); }
 
  private:
+  void add_scan(ir::Op& scan, int position, const BufferOf& outer, int64_t workspace) {
+    const ScanPlan plan(scan, options_);
+    const ScanBuffers buffers(scan, plan, outer, workspace, options_.batch);
+    for (int64_t step = 0; step < plan.parts.steps; ++step) {
+      for (const auto& [i, offset] : plan.operand_copies) {
+        add_copy(scan, position, buffers.operand_element(i, step), buffers.in_workspace(offset),
+                 buffers.element_bytes(scan.operands[i].type()));
+      }
+      for (const auto& op : plan.parts.body->ops) {
+        if (!is_call(*op)) continue;
+        const auto planned = plan.body.workspaces.find(op.get());
+        Range range = planned == plan.body.workspaces.end() ? Range() : planned->second;
+        range.offset += workspace;
+        add(
+            *op, position, [&](Value v) { return buffers.buffer_of(v, step); }, range);
+      }
+      for (const auto& [i, offset] : plan.result_copies) {
+        add_copy(scan, position, buffers.in_workspace(offset), buffers.result_element(i, step),
+                 buffers.element_bytes(scan.results[i].type));
+      }
+    }
+  }
+
   void add_copy(ir::Op& scan, int position, const BufferRef& from, const BufferRef& to,
                 int64_t bytes) {
     if (bytes == 0) return;
-    calls_.push_back({.op = &scan,
-                      .position = position,
-                      .refs = {from, to},
-                      .workspace = {},
-                      .copy_bytes = bytes});
-  }
-
-  void add_scan(ir::Op& scan, int position, const BufferOf& outer, int64_t begin) {
-    const ScanPlan plan(scan, options_);
-    const ScanParts& parts = plan.parts;
-    std::map<Value, size_t> outputs;  // root of an output of the body -> its position
-    for (size_t i = 0; i < parts.body->outputs.size(); ++i) {
-      outputs[root_of(parts.body->outputs[i].value)] = i;
-    }
-    const auto element_bytes = [&](const Type& sequence) {
-      return sequence.bytes_at(options_.batch) / parts.steps;
-    };
-    const auto result = [&](size_t i) { return outer(scan.result(static_cast<int>(i))); };
-    for (int64_t step = 0; step < parts.steps; ++step) {
-      const int64_t t = parts.reverse ? parts.steps - 1 - step : step;
-      const auto carry = [&](size_t i, int64_t at) {
-        return BufferRef{.offset = begin + plan.carries[i][static_cast<size_t>(at % 2)]};
-      };
-      const auto element = [&](const BufferRef& sequence, const Type& type) {
-        return shifted(sequence, t * element_bytes(type));
-      };
-      const BufferOf buffer_of = [&](Value v) -> BufferRef {
-        const Value root = root_of(v);
-        if (source_kind(*root.op()) == SourceKind::argument) {
-          const auto i = static_cast<size_t>(root.op()->attrs.get<int64_t>("index"));
-          const Value operand = scan.operands[i];
-          if (i < parts.carries) return step == 0 ? outer(operand) : carry(i, step);
-          if (!parts.is_sequence(i)) return outer(operand);
-          const auto copy = plan.operand_copies.find(i);
-          return copy == plan.operand_copies.end() ? element(outer(operand), operand.type())
-                                                   : BufferRef{.offset = begin + copy->second};
-        }
-        const auto output = outputs.find(root);
-        if (output == outputs.end()) {
-          return shifted({.offset = begin}, plan.body.values.at(root).offset);
-        }
-        const size_t i = output->second;
-        if (i < parts.carries) return step + 1 == parts.steps ? result(i) : carry(i, step + 1);
-        const auto copy = plan.result_copies.find(i);
-        return copy == plan.result_copies.end() ? element(result(i), scan.results[i].type)
-                                                : BufferRef{.offset = begin + copy->second};
-      };
-      for (const auto& [i, offset] : plan.operand_copies) {
-        const Value operand = scan.operands[i];
-        add_copy(scan, position, element(outer(operand), operand.type()),
-                 {.offset = begin + offset}, element_bytes(operand.type()));
-      }
-      for (const auto& op : parts.body->ops) {
-        if (!is_call(*op)) continue;
-        const auto workspace = plan.body.workspaces.find(op.get());
-        Range range = workspace == plan.body.workspaces.end() ? Range() : workspace->second;
-        range.offset += begin;
-        add(*op, position, buffer_of, range);
-      }
-      for (const auto& [i, offset] : plan.result_copies) {
-        const Type& type = scan.results[i].type;
-        add_copy(scan, position, {.offset = begin + offset}, element(result(i), type),
-                 element_bytes(type));
-      }
-    }
+    StepCall& copy = calls_.emplace_back();
+    copy.op = &scan;
+    copy.position = position;
+    copy.refs = {from, to};
+    copy.copy_bytes = bytes;
   }
 
   const Options& options_;
