@@ -138,6 +138,10 @@ Values arguments_of(const ir::Graph& body, size_t operands) {
   return arguments;
 }
 
+bool is_scan_body(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.ops, [](const auto& op) { return is_argument(*op); });
+}
+
 std::vector<ir::Graph*> scan_bodies(const ir::Graph& graph) {
   std::vector<ir::Graph*> bodies;
   for (const auto& op : graph.ops) {

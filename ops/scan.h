@@ -39,6 +39,8 @@ Value append_argument(ir::Graph& body, size_t index, const Type& type);
 /// operand.
 Values arguments_of(const ir::Graph& body, size_t operands);
 
+/// Whether `graph`, which runs as a program, is the body of a scan: it has arguments.
+bool is_scan_body(const ir::Graph& graph);
 /// The bodies of the scans of `graph`, including nested ones. An outer body precedes its inner
 /// bodies.
 std::vector<ir::Graph*> scan_bodies(const ir::Graph& graph);

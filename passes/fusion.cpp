@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "passes/collective_order.h"
 
@@ -65,12 +66,13 @@ double bytes(const Value& v, int64_t batch) {
 bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
 
 /// Estimated cost of a kernel in scalar operations. If several results of a loop share a
-/// subexpression, it counts once in optimizer updates, but once per result in other kernels. This
-/// limits the size of groups: a large group keeps values alive for long, and the model has no term
-/// for memory use.
-double kernel_cost(const Group& group, int64_t batch) {
-  const bool shared =
-      std::ranges::all_of(group.sinks, [](const GroupSink& s) { return is_update(*s.op); });
+/// subexpression, it counts once in optimizer updates and in the bodies of scans, but once per
+/// result in other kernels. This limits the size of groups: a large group keeps values alive for
+/// long, and the model has no term for memory use.
+double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
+  const bool shared = in_scan || std::ranges::all_of(group.sinks, [](const GroupSink& s) {
+                        return is_update(*s.op);
+                      });
   using Loop = std::tuple<std::vector<int64_t>, std::vector<int64_t>, bool>;
   std::map<Loop, Nodes> computed;
   double cost = kLaunchCost;
@@ -116,7 +118,7 @@ bool is_contraction(const ir::Op& op, int64_t batch) {
 }
 
 Fusion::Fusion(const ir::Graph& graph, const Options& options)
-    : graph_(graph), options_(options), uses_(graph.uses()) {
+    : graph_(graph), options_(options), in_scan_(is_scan_body(graph)), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
   for (const auto& [first, next] : order_edges(graph)) {
     order_predecessors_[next].push_back(first);
@@ -167,7 +169,7 @@ const Fusion::KernelEstimate& Fusion::estimate_of(const FusionGroup& group) cons
   if (added) {
     const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs, {}, &lowered_);
     if (analyzed)
-      it->second = {true, analyzed->parts.size(), kernel_cost(*analyzed, options_.batch)};
+      it->second = {true, analyzed->parts.size(), kernel_cost(*analyzed, options_.batch, in_scan_)};
   }
   return it->second;
 }

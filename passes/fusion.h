@@ -79,6 +79,7 @@ class Fusion {
 
   const ir::Graph& graph_;
   const Options& options_;
+  bool in_scan_;  ///< whether the graph is the body of a scan
   std::vector<std::unique_ptr<FusionGroup>> groups_;
   std::unordered_map<const ir::Op*, FusionGroup*> groups_of_;
   std::unordered_map<const ir::Op*, size_t> positions_;

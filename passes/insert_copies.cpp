@@ -1,5 +1,6 @@
 #include "ops/functions.h"
 #include "ops/internal_functions.h"
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
@@ -48,12 +49,6 @@ bool copy_shared_operands(ir::Graph& graph) {
   return changed;
 }
 
-/// Whether `graph` is the body of a scan.
-bool is_body(const ir::Graph& graph) {
-  return std::ranges::any_of(
-      graph.ops, [](const auto& op) { return source_kind(*op) == SourceKind::argument; });
-}
-
 /// Inserts copies of values that are several outputs of the body of a scan. Each output of a body
 /// has its own memory: a carry, or an element of a sequence.
 bool separate_outputs(ir::Graph& body) {
@@ -80,7 +75,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   for (ir::Output& o : graph.outputs) {
     own(o.value, {ir::Role::forward, o.value.op()->loc, o.value.op()->scope, ""});
   }
-  if (is_body(graph)) changed |= separate_outputs(graph);
+  if (is_scan_body(graph)) changed |= separate_outputs(graph);
   const size_t count = graph.ops.size();
   for (size_t i = 0; i < count; ++i) {
     ir::Op& op = *graph.ops[i];
