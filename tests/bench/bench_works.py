@@ -16,6 +16,7 @@ TARGETS = {
     "resnet18_bf16": ("the same in mixed precision, bf16", 1.0),
     "char_gpt": ("GPT of 6 layers, 384 wide, batch 4 x 256 bytes, AdamW", 0.8),
     "char_gpt_bf16": ("the same in mixed precision, bf16", 0.8),
+    "lstm_text": ("LSTM of 2 layers, 256 wide, batch 32 x 128 bytes, Adam", 0.8),
 }
 NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", "char_gpt_bf16")
 

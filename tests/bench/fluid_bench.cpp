@@ -14,6 +14,7 @@
 
 #include "frontend/examples/alexnet.h"
 #include "frontend/examples/char_gpt.h"
+#include "frontend/examples/lstm_text.h"
 #include "frontend/examples/resnet18.h"
 #include "frontend/fluid.h"
 
@@ -133,19 +134,33 @@ Work resnet18_work(int64_t batch) {
       fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4});
 }
 
-Work char_gpt_b4() {
-  Work w{fl::Program("char_gpt"), {}, 3};
-  const CharGptSize size;
-  auto text = w.program.data("text", {fl::kBatch, size.length}, fl::u8);
-  auto target = w.program.data("target", {fl::kBatch, size.length}, fl::u8);
-  auto loss = fl::mean(fl::softmax_cross_entropy(char_gpt(w.program, text, size), target));
+/// A model of bytes: `network` maps text u8 [batch, length] to logits [batch, length, 256].
+template <class Network, class Optimizer>
+Work byte_model(int64_t batch, int64_t length, int steps, const Network& network,
+                const Optimizer& optimizer) {
+  Work w{fl::Program("byte_model"), {}, steps};
+  auto text = w.program.data("text", {fl::kBatch, length}, fl::u8);
+  auto target = w.program.data("target", {fl::kBatch, length}, fl::u8);
+  auto loss = fl::mean(fl::softmax_cross_entropy(network(w.program, text), target));
   w.program.output("loss", loss);
-  fl::minimize(loss, fl::AdamW{.lr = 1e-3});
-  fl::Tensor bytes(fl::u8, {4, size.length});
+  fl::minimize(loss, optimizer);
+  fl::Tensor bytes(fl::u8, {batch, length});
   std::mt19937 generator(1);
   for (uint8_t& byte : bytes.as<uint8_t>()) byte = static_cast<uint8_t>(generator() % 256);
-  w.batch = {.size = 4, .columns = {{"text", bytes}, {"target", bytes}}};
+  w.batch = {.size = batch, .columns = {{"text", bytes}, {"target", bytes}}};
   return w;
+}
+
+Work char_gpt_b4() {
+  const CharGptSize size;
+  const auto network = [&](fl::Program& net, fl::Value text) { return char_gpt(net, text, size); };
+  return byte_model(4, size.length, 3, network, fl::AdamW{.lr = 1e-3});
+}
+
+Work lstm_text_b32() {
+  const LstmTextSize size;
+  const auto network = [&](fl::Program&, fl::Value text) { return lstm_text(text, size); };
+  return byte_model(32, size.length, 5, network, fl::Adam{.lr = 2e-3});
 }
 
 /// A product of which a column can be fetched, and one element is: the whole would take longer to
@@ -177,6 +192,7 @@ Work work_named(const std::string& name) {
   if (name == "resnet18") return resnet18_work(128);
   if (name == "resnet18_b64") return resnet18_work(64);
   if (name == "char_gpt") return char_gpt_b4();
+  if (name == "lstm_text") return lstm_text_b32();
   if (name == "matmul") return matmul();
   throw fl::UserError("no workload '" + name + "'");
 }

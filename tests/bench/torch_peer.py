@@ -141,10 +141,29 @@ def resnet18_of(batch):
                       lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=5e-4, fused=True))
 
 
-def char_gpt():
-    text, target = (torch.randint(256, (4, 256)) for _ in range(2))
+def byte_model(net, batch, length, make_optimizer):
+    text, target = (torch.randint(256, (batch, length)) for _ in range(2))
     loss = lambda logits, y: F.cross_entropy(logits.flatten(0, 1), y.flatten())
-    return trainer(CharGpt(6, 6, 384, 256), text, target, loss, lambda p: torch.optim.AdamW(p, 1e-3, fused=True))
+    return trainer(net, text, target, loss, make_optimizer)
+
+
+def char_gpt():
+    return byte_model(CharGpt(6, 6, 384, 256), 4, 256, lambda p: torch.optim.AdamW(p, 1e-3, fused=True))
+
+
+class LstmText(nn.Module):
+    def __init__(self, width, layers):
+        super().__init__()
+        self.bytes = nn.Embedding(256, width)
+        self.lstm = nn.LSTM(width, width, layers, batch_first=True)
+        self.head = nn.Linear(width, 256)
+
+    def forward(self, text):
+        return self.head(self.lstm(self.bytes(text))[0])
+
+
+def lstm_text():
+    return byte_model(LstmText(256, 2), 32, 128, lambda p: torch.optim.Adam(p, 2e-3, fused=True))
 
 
 WORKS = {
@@ -158,9 +177,10 @@ WORKS = {
     "resnet18": lambda: resnet18_of(128),
     "resnet18_b64": lambda: resnet18_of(64),
     "char_gpt": char_gpt,
+    "lstm_text": lstm_text,
     "matmul": matmul,
 }
-STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3, "char_gpt": 3}.get(WORK, 50)
+STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3, "char_gpt": 3, "lstm_text": 5}.get(WORK, 50)
 if DEVICE == "cuda":
     STEPS = max(STEPS, 50)
 
