@@ -12,7 +12,7 @@
 namespace fluid {
 namespace {
 
-constexpr int kClasses = 10;
+constexpr int kCifarClasses = 10;
 constexpr int64_t kCifarSide = 32, kImage = 3 * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
 /// Returns a map from the file names of a split, without ".gz", to the paths of the files. A plain
@@ -47,7 +47,7 @@ std::string read_records(const std::string& path) {
   }
   for (int64_t i = 0; i < size / kRecord; ++i) {
     const int label = static_cast<uint8_t>(bytes[static_cast<size_t>(i * kRecord)]);
-    if (label >= kClasses) {
+    if (label >= kCifarClasses) {
       throw UserError("'" + path + "': label " + std::to_string(label) + " of record " +
                       std::to_string(i) + " is not below 10");
     }

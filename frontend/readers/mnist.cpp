@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr int kClasses = 10;
+constexpr int kMnistClasses = 10;
 constexpr int64_t kMnistSide = 28;
 
 /// Returns the path of an MNIST file. Tries all names under which MNIST is distributed.
@@ -37,7 +37,7 @@ Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& so
                     std::to_string(labels.numel()) + " labels");
   }
   const std::span<const uint8_t> raw = labels.as<uint8_t>();
-  const auto bad = std::find_if(raw.begin(), raw.end(), [](uint8_t l) { return l >= kClasses; });
+  const auto bad = std::find_if(raw.begin(), raw.end(), [](uint8_t l) { return l >= kMnistClasses; });
   if (bad != raw.end()) {
     throw UserError(source_name + ": label " + std::to_string(*bad) + " of sample " +
                     std::to_string(bad - raw.begin()) + " is not a digit");

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+struct CtcLoss {
+  int64_t blank = 0;  ///< index of the blank class
+  /// "none": one loss per sample, [N]. "mean": mean over the samples of loss / target length.
+  /// "sum": sum over the samples.
+  std::string reduction = "mean";
+  bool zero_infinity = false;  ///< infinite losses count as 0
+};
+
+/// Connectionist temporal classification loss (Graves et al., "Connectionist temporal
+/// classification", ICML 2006), as torch.nn.functional.ctc_loss: minus the log of the probability
+/// of all alignments of a target with an input. log_probs: float [N, T, C], log-probabilities of
+/// the classes, blank included. targets: integers [N, S] without blanks. input_lengths and
+/// target_lengths: integers [N], at most T and S; elements past a length are ignored. A target that
+/// fits no alignment has an infinite loss, with gradient 0.
+/// Throws UserError for other ranks and dtypes.
+Value ctc_loss(Value log_probs, Value targets, Value input_lengths, Value target_lengths,
+               const CtcLoss& options = {}, const Loc& loc = Loc::here());
+
+}  // namespace fluid

@@ -1,0 +1,95 @@
+// The connectionist temporal classification loss against PyTorch's, which tests/golden/ctc.py
+// recorded.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "frontend/fluid.h"
+#include "tests/support/errors.h"
+
+namespace fluid::ctc_loss_test {
+namespace {
+
+constexpr int64_t kT = 6, kC = 5, kS = 3;
+// Repeated labels need a blank between them. The last target fits no alignment with its input.
+const std::vector<int64_t> kTargets = {1, 1, 2, 3, 4, 0, 2, 0, 0, 4, 4, 4};
+const std::vector<int64_t> kInputLengths = {6, 4, 5, 4}, kTargetLengths = {3, 2, 1, 3};
+
+/// The script's logits.
+Tensor logits(int64_t samples) {
+  Tensor t(f64, {samples, kT, kC});
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const auto level = static_cast<double>((i * 7919 + 104729) % 1009);
+    t.as<double>()[static_cast<size_t>(i)] = 3 * (level / 1009 - 0.5);
+  }
+  return t;
+}
+
+Tensor integers(const std::vector<int64_t>& values, std::vector<int64_t> shape) {
+  Tensor t(i64, std::move(shape));
+  for (size_t i = 0; i < static_cast<size_t>(t.numel()); ++i) t.as<int64_t>()[i] = values[i];
+  return t;
+}
+
+/// A program with the outputs "loss" and "gradient", the gradient of the sum of the losses.
+Program ctc_program(const CtcLoss& options) {
+  Program net("ctc");
+  const Value x = net.data("x", {kBatch, kT, kC}, f64);
+  const Value loss = ctc_loss(log_softmax(x, {.axis = 2}), net.data("targets", {kBatch, kS}, i64),
+                              net.data("input_lengths", {kBatch}, i64),
+                              net.data("target_lengths", {kBatch}, i64), options);
+  net.output("loss", loss);
+  net.output("gradient", gradients(loss, {x}).at(0));
+  return net;
+}
+
+void expect_near(const Tensor& found, const nlohmann::json& expected, const std::string& what) {
+  ASSERT_EQ(found.numel(), static_cast<int64_t>(expected.size())) << what;
+  for (int64_t i = 0; i < found.numel(); ++i) {
+    EXPECT_NEAR(found.at(i), expected[static_cast<size_t>(i)].get<double>(), 1e-9)
+        << what << "[" << i << "]";
+  }
+}
+
+TEST(CtcLoss, IsPyTorchs) {
+  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/ctc.json");
+  for (const auto& golden : nlohmann::json::parse(file).at("cases")) {
+    const std::string reduction = golden.at("reduction");
+    const int64_t n = golden.at("samples");
+    Executor exe(ctc_program({.reduction = reduction, .zero_infinity = golden.at("zero_infinity")}),
+                 cpu());
+    const OutputViews out = exe.predict({{"x", logits(n)},
+                                         {"targets", integers(kTargets, {n, kS})},
+                                         {"input_lengths", integers(kInputLengths, {n})},
+                                         {"target_lengths", integers(kTargetLengths, {n})}});
+    expect_near(out["loss"], golden.at("loss"), reduction + " loss");
+    expect_near(out["gradient"], golden.at("gradient"), reduction + " gradient");
+  }
+}
+
+TEST(CtcLoss, OfATargetThatFitsNoAlignmentIsInfinite) {
+  Executor exe(ctc_program({.reduction = "none"}), cpu());
+  const OutputViews out = exe.predict({{"x", logits(4)},
+                                       {"targets", integers(kTargets, {4, kS})},
+                                       {"input_lengths", integers(kInputLengths, {4})},
+                                       {"target_lengths", integers(kTargetLengths, {4})}});
+  EXPECT_EQ(out["loss"].at(3), INFINITY);
+  for (int64_t i = 3 * kT * kC; i < 4 * kT * kC; ++i) EXPECT_EQ(out["gradient"].at(i), 0);
+}
+
+TEST(CtcLoss, RejectsOtherShapes) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, kT, kC}, f32), lengths = net.data("n", {kBatch}, i64);
+  const Value targets = net.data("targets", {kBatch, kS}, i64);
+  expect_user_error([&] { ctc_loss(lengths, targets, lengths, lengths); }, "log_probs is i64[?]");
+  expect_user_error([&] { ctc_loss(x, lengths, lengths, lengths); }, "targets is i64[?]");
+  expect_user_error([&] { ctc_loss(x, targets, targets, lengths); }, "lengths are i64[?, 3]");
+  expect_user_error([&] { ctc_loss(x, targets, lengths, lengths, {.blank = 5}); }, "blank 5");
+  expect_user_error([&] { ctc_loss(x, targets, lengths, lengths, {.reduction = "max"}); }, "'max'");
+}
+
+}  // namespace
+}  // namespace fluid::ctc_loss_test
