@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "frontend/cache.h"
 #include "frontend/layer_parameters.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -76,6 +77,54 @@ Value attend(Value q, Value k, Value v, const Heads& heads, const MultiHeadAtten
   return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
 }
 
+void check_cache(Value x, const MultiHeadAttention& layer, const Loc& loc) {
+  const Shape& shape = x.shape();
+  const Value position = *layer.cache->position;
+  const std::string subject = "multi_head_attention: ";
+  require(!shape[0].batch && shape[1].is(1), loc,
+          subject + "with a cache, the input is " + x.type().str() + ", not [N, 1, features]");
+  require(*layer.cache->length > 0 && !layer.mask, loc,
+          subject + "a cache needs a positive length and no mask");
+  require(position && is_integer(position.dtype()) && position.shape().empty(), loc,
+          subject + "the position of a cache is " + (position ? position.type().str() : "empty") +
+              ", not an integer scalar");
+}
+
+/// The positions of a cache, in the dtype of the given position and with the shape `shape`.
+Value positions(const AttentionCache& attention, const Shape& shape, const Loc& loc) {
+  ir::Graph& graph = *attention.position->op()->graph();
+  const Type type{attention.position->dtype(), {*attention.length}, {}};
+  return reshape(arange(graph, {.type = type}, loc), shape, loc);
+}
+
+/// The keys or values of all positions, x [N, heads, 1, D] at the given one: [N, heads, length, D].
+Value cached(Value x, const std::string& name, const AttentionCache& attention, const Loc& loc) {
+  ir::Graph& graph = *x.op()->graph();
+  const Shape& s = x.shape();
+  const int64_t length = *attention.length;
+  const Value before = cache(graph, name, {s[0], s[1], length, s[3]}, x.dtype(), loc);
+  const Value is_new = equal(positions(attention, {length, 1}, loc), *attention.position, loc);
+  const Value all = where(is_new, x, before, loc);
+  update_cache(before, all, loc);
+  return all;
+}
+
+/// Attention of one position to itself and the positions before.
+Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
+                      const MultiHeadAttention& layer, const Loc& loc) {
+  check_cache(q, layer, loc);
+  const AttentionCache& attention = *layer.cache;
+  const Value keys = cached(split_heads(k, heads.keys, heads.depth, loc), "keys", attention, loc);
+  const Value values =
+      cached(split_heads(v, heads.keys, heads.depth, loc), "values", attention, loc);
+  const Value seen =
+      less_equal(positions(attention, {1, 1, 1, *attention.length}, loc), *attention.position, loc);
+  const Value y =
+      record(*q.op()->graph(), "scaled_dot_product_attention",
+             {split_heads(q, heads.queries, heads.depth, loc), keys, values, seen}, {}, loc)[0];
+  return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
+}
+
 }  // namespace
 
 Value embedding(Value index, const Embedding& layer, const Loc& loc) {
@@ -103,7 +152,8 @@ Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& 
   const int64_t q = heads.queries * heads.depth, kv = heads.keys * heads.depth;
   const Value all = sublayer(x, q + 2 * kv, layer, "qkv", Act::none, loc);
   const Values parts = split(all, {.sizes = {q, kv, kv}, .axis = 2}, loc);
-  return attend(parts[0], parts[1], parts[2], heads, layer, loc);
+  return layer.cache ? attend_to_cache(parts[0], parts[1], parts[2], heads, layer, loc)
+                     : attend(parts[0], parts[1], parts[2], heads, layer, loc);
 }
 
 Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& layer, const Loc& loc) {
@@ -111,6 +161,7 @@ Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& laye
   input_graph(memory, "multi_head_attention", loc);
   require_sequence(x, "multi_head_attention", "the input", loc);
   require_sequence(memory, "multi_head_attention", "the memory", loc);
+  require(!layer.cache, loc, "multi_head_attention: only self-attention has a cache");
   const Heads heads = heads_of(x, layer, loc);
   ir::ScopedRecording as(graph, layer_recording(graph, "attention", layer.name));
   const int64_t kv = heads.keys * heads.depth;
@@ -146,6 +197,7 @@ Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc) 
                                      .key_heads = layer.key_heads,
                                      .causal = layer.causal,
                                      .mask = layer.mask,
+                                     .cache = layer.cache,
                                      .bias = layer.bias,
                                      .weight_init = layer.weight_init,
                                      .trainable = layer.trainable,

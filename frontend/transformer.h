@@ -26,6 +26,12 @@ struct Embedding {
 /// range raises an error in the step. Adds the parameter embedding0.w.
 Value embedding(Value index, const Embedding& layer, const Loc& loc = Loc::here());
 
+/// Keys and values of the earlier positions of a decoder, which predict steps keep (see cache.h).
+struct AttentionCache {
+  Required<int64_t> length;  ///< maximum number of positions
+  Required<Value> position;  ///< integer scalar: the position of the input, from 0 to length - 1
+};
+
 /// Options of multi-head attention. See Conv2d for parameters and initialisers.
 struct MultiHeadAttention {
   Required<int64_t> heads;  ///< number of heads; divides the features
@@ -36,6 +42,10 @@ struct MultiHeadAttention {
   /// Broadcasts to [N, heads, T, S]: bool, false hides a key; or a float that is added to the
   /// scores.
   std::optional<Value> mask = {};
+  /// Decodes one position: x [N, 1, E] with a constant N attends to the positions up to `position`,
+  /// whose keys and values earlier predict steps have stored. Only for self-attention. Includes the
+  /// causal mask, so `mask` must be empty. Adds the caches attention0.keys and attention0.values.
+  std::optional<AttentionCache> cache = {};
   bool bias = true;
   std::optional<Init> weight_init = {};  ///< of all weights
   bool trainable = true;
@@ -57,7 +67,8 @@ struct TransformerBlock {
   int64_t key_heads = 0;  ///< see MultiHeadAttention
   int64_t hidden = 0;     ///< units of the feed-forward network; 0: four times the features
   bool causal = false;
-  std::optional<Value> mask = {};  ///< see MultiHeadAttention
+  std::optional<Value> mask = {};            ///< see MultiHeadAttention
+  std::optional<AttentionCache> cache = {};  ///< see MultiHeadAttention
   Act act = Act::gelu;
   /// Whether layers are normalised before they are applied (pre-norm), or after the residual
   /// addition (post-norm), as in the paper.

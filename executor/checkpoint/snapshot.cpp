@@ -99,7 +99,7 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
   std::vector<Variable> variables = session.variables().all();
   std::ranges::sort(variables, {}, &Variable::name);
   for (const Variable& v : variables) {
-    if (v.kind == VariableKind::scratch) continue;
+    if (!v.is_in_checkpoints()) continue;
     if (auto known = value(v)) snapshot.variables.push_back({v.name, v.kind, std::move(*known)});
   }
   return snapshot;
@@ -111,7 +111,7 @@ void restore_snapshot(Session& session, Snapshot& from, const std::string& where
   for (SnapshotVariable& kept : from.variables) {
     const Tensor value = std::exchange(kept.value, Tensor());
     const Variable* v = session.variables().find(kept.name);
-    if (v == nullptr || v->kind == VariableKind::scratch) continue;
+    if (v == nullptr || !v->is_in_checkpoints()) continue;
     if (v->name == kRandomState) {
       Tensor ours = session.values().value(*v).copy();
       ours.as<int64_t>()[kRunCounter] = value.as<int64_t>()[kRunCounter];

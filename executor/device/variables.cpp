@@ -20,6 +20,8 @@ std::string_view name_of(VariableKind kind) {
       return "optimizer";
     case VariableKind::control:
       return "control";
+    case VariableKind::cache:
+      return "cache";
     case VariableKind::scratch:
       return "scratch";
   }
@@ -72,6 +74,7 @@ const Variable& Variables::named(std::string_view name) const {
 std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options) {
   std::vector<Variable> variables;
   for (const VariableDecl& v : declared_variables(recorded.main())) {
+    if (v.attrs.get_or(kCacheAttribute, false)) continue;
     Type type = v.type;
     if (options.dtype && is_float(type.dtype)) type.dtype = *options.dtype;
     variables.push_back({.name = v.name, .type = type, .kind = VariableKind::recorded});
@@ -83,8 +86,10 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
                    Variables& to) {
   const auto variables = variables_by_name(recorded.main());
   const auto kind_of_recorded = [&](const std::string& name) -> std::optional<VariableKind> {
-    const bool is = name != kRandomState && variables.contains(name);
-    return is ? std::optional(VariableKind::recorded) : std::nullopt;
+    const auto variable = variables.find(name);
+    if (name == kRandomState || variable == variables.end()) return std::nullopt;
+    const bool cache = variable->second->attrs.get_or(kCacheAttribute, false);
+    return cache ? VariableKind::cache : VariableKind::recorded;
   };
   const auto kind_of_added = [](const ir::Op& source) {
     if (source.attrs.get_or(kScratchAttribute, false)) return VariableKind::scratch;

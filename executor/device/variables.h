@@ -21,6 +21,7 @@ enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< optimizer state, such as Adam's moments; training cannot resume without it
   control,    ///< a counter or the loss scale; reset when absent from a checkpoint
+  cache,      ///< written by predict steps; not kept in files: a `state` op with kCacheAttribute
   scratch,    ///< workspace, not kept between runs: a `state` op with kScratchAttribute
 };
 std::string_view name_of(VariableKind kind);
@@ -51,6 +52,9 @@ struct Variable {
   /// elements.
   std::optional<TensorShard> shard = {};
   bool is_recorded() const { return kind == VariableKind::recorded; }
+  bool is_in_checkpoints() const {
+    return kind != VariableKind::cache && kind != VariableKind::scratch;
+  }
 };
 
 /// The variable table of a session, in the order of add() calls. All executables of the session

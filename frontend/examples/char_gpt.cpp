@@ -7,9 +7,11 @@
 namespace fl = fluid;
 
 int main(int argc, char** argv) {
-  return text_model::run(argc, argv, "char_gpt", CharGptSize().length, [](fl::Program& net) {
+  const auto record = [](fl::Program& net) {
     fl::minimize(record_char_gpt(net), fl::AdamW{.lr = 1e-3, .beta2 = 0.99},
                  {.clip = {.global_norm = 1},
                   .schedule = fl::Cosine{.steps = 5000, .warmup = 100, .end = 1e-4}});
-  });
+  };
+  return text_model::run(argc, argv, "char_gpt", CharGptSize().length, record,
+                         [](fl::Program& net) { record_char_gpt_decoder(net); });
 }

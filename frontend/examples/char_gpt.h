@@ -12,14 +12,23 @@ struct CharGptSize {
 
 /// A decoder-only transformer (Radford et al., "Language models are unsupervised multitask
 /// learners", 2019) over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes.
-inline fluid::Value char_gpt(fluid::Program& net, fluid::Value text, const CharGptSize& size) {
+/// With `position`, an integer scalar, decodes the byte at this position: text [1, 1] -> [1, 1,
+/// 256].
+inline fluid::Value char_gpt(fluid::Program& net, fluid::Value text, const CharGptSize& size,
+                             std::optional<fluid::Value> position = {}) {
   const fluid::Init init = fluid::Init::normal(0, 0.02);
   fluid::Value h = fluid::embedding(
       text, {.rows = 256, .units = size.width, .weight_init = init, .name = "bytes"});
-  h = h + net.parameter("positions.w", {size.length, size.width}, init);
+  const fluid::Value positions = net.parameter("positions.w", {size.length, size.width}, init);
+  h = h + (position ? fluid::embedding(positions, *position) : positions);
+  std::optional<fluid::AttentionCache> cache;
+  if (position) cache = {.length = size.length, .position = *position};
   for (int64_t i = 0; i < size.layers; ++i) {
-    h = fluid::transformer_block(
-        h, {.heads = size.heads, .causal = true, .bias = false, .weight_init = init});
+    h = fluid::transformer_block(h, {.heads = size.heads,
+                                     .causal = !position,
+                                     .cache = cache,
+                                     .bias = false,
+                                     .weight_init = init});
   }
   h = fluid::layer_norm(h, {.bias = false});
   return fluid::linear(h, {.units = 256, .bias = false, .weight_init = init, .name = "head"});
@@ -34,4 +43,13 @@ inline fluid::Value record_char_gpt(fluid::Program& net, const CharGptSize& size
   net.output("loss", loss);
   net.output("logits", logits);
   return loss;
+}
+
+/// Adds a decoder with the parameters of record_char_gpt() to `net`: feeds "text" u8 [1, 1], a
+/// byte, and "position" i64 [], its position; output "logits" [1, 1, 256] of the next byte. A
+/// predict step reads the keys and values that the steps before it have stored.
+inline void record_char_gpt_decoder(fluid::Program& net, const CharGptSize& size = {}) {
+  const auto text = net.data("text", {1, 1}, fluid::u8);
+  const auto position = net.data("position", {}, fluid::i64);
+  net.output("logits", char_gpt(net, text, size, position));
 }

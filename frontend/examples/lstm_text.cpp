@@ -7,7 +7,9 @@
 namespace fl = fluid;
 
 int main(int argc, char** argv) {
-  return text_model::run(argc, argv, "lstm_text", LstmTextSize().length, [](fl::Program& net) {
+  const auto record = [](fl::Program& net) {
     fl::minimize(record_lstm_text(net), fl::Adam{.lr = 2e-3}, {.clip = {.global_norm = 1}});
-  });
+  };
+  return text_model::run(argc, argv, "lstm_text", 0, record,
+                         [](fl::Program& net) { record_lstm_text_decoder(net); });
 }

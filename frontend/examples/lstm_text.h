@@ -10,20 +10,38 @@ struct LstmTextSize {
 };
 
 /// A recurrent language model (Graves, "Generating sequences with recurrent neural networks", 2013)
-/// over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes.
-inline fluid::Value lstm_text(fluid::Value text, const LstmTextSize& size) {
+/// over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes. `states`: the
+/// initial states; set to the final states.
+inline fluid::Value lstm_text(fluid::Value text, const LstmTextSize& size, fluid::Values& states) {
   fluid::Value h = fluid::embedding(text, {.rows = 256, .units = size.width, .name = "bytes"});
-  h = fluid::lstm(h, {.units = size.width, .layers = size.layers}).output;
-  return fluid::linear(h, {.units = 256, .name = "head"});
+  const fluid::RecurrentResult result =
+      fluid::lstm(h, {.units = size.width, .layers = size.layers, .initial = states});
+  states = result.states;
+  return fluid::linear(result.output, {.units = 256, .name = "head"});
 }
 
 /// Adds the feeds, the network and the outputs "loss" and "logits" to `net`. Returns the loss.
 inline fluid::Value record_lstm_text(fluid::Program& net, const LstmTextSize& size = {}) {
   const auto text = net.data("text", {fluid::kBatch, size.length}, fluid::u8);
   const auto target = net.data("target", {fluid::kBatch, size.length}, fluid::u8);
-  const auto logits = lstm_text(text, size);
+  fluid::Values states;
+  const auto logits = lstm_text(text, size, states);
   const auto loss = fluid::mean(fluid::softmax_cross_entropy(logits, target));
   net.output("loss", loss);
   net.output("logits", logits);
   return loss;
+}
+
+/// Adds a decoder with the parameters of record_lstm_text() to `net`: feed "text" u8 [1, 1], a
+/// byte; output "logits" [1, 1, 256] of the next byte. A predict step continues from the states of
+/// the step before it.
+inline void record_lstm_text_decoder(fluid::Program& net, const LstmTextSize& size = {}) {
+  fluid::Values caches, states;
+  for (int64_t i = 0; i < 2 * size.layers; ++i) {
+    caches.push_back(
+        fluid::cache(net.ir().main(), "state" + std::to_string(i), {1, size.width}, fluid::f32));
+  }
+  states = caches;
+  net.output("logits", lstm_text(net.data("text", {1, 1}, fluid::u8), size, states));
+  for (size_t i = 0; i < states.size(); ++i) fluid::update_cache(caches[i], states[i]);
 }

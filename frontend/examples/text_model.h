@@ -37,19 +37,50 @@ inline uint8_t draw(std::span<const float> logits, const Sampling& sampling,
   return order[std::discrete_distribution<size_t>(weights.begin(), weights.end())(random)];
 }
 
+/// Predicts bytes one by one with a decoder program: feeds "text" u8 [1, 1] and, if `length` is not
+/// 0, "position" i64 [], which is less than `length`; output "logits" [1, 1, 256].
+class Decoder {
+ public:
+  Decoder(const fl::Program& net, int64_t length, const std::string& parameters)
+      : exe_(net, fl::cpu()), length_(length) {
+    if (!parameters.empty()) exe_.load(parameters);
+  }
+
+  /// Reads the last byte of `text` and returns the logits of the next. The caches hold the bytes
+  /// before. When they are full, reads the second half of them again.
+  std::span<const float> next(const std::string& text) {
+    if (length_ > 0 && position_ == length_) {
+      position_ = 0;
+      for (size_t i = text.size() - static_cast<size_t>(length_ / 2); i + 1 < text.size(); ++i) {
+        read(text[i]);
+      }
+    }
+    return read(text.back());
+  }
+
+ private:
+  std::span<const float> read(char c) {
+    fl::Tensor byte(fl::u8, {1, 1}), position(fl::i64, {});
+    byte.as<uint8_t>()[0] = static_cast<uint8_t>(c);
+    position.as<int64_t>()[0] = position_++;
+    logits_ = length_ == 0 ? exe_.predict({{"text", byte}})["logits"].copy()
+                           : exe_.predict({{"text", byte}, {"position", position}})["logits"].copy();
+    return logits_.as<float>();
+  }
+
+  fl::Executor exe_;
+  int64_t length_;
+  int64_t position_ = 0;
+  fl::Tensor logits_;
+};
+
 /// Appends `count` bytes to `text`, each predicted from the bytes before it.
-inline void generate(fl::Executor& exe, std::string& text, int64_t count, int64_t window_length,
-                     const Sampling& sampling, uint64_t seed) {
-  const auto length = static_cast<size_t>(window_length);
+inline void generate(Decoder& decoder, std::string& text, int64_t count, const Sampling& sampling,
+                     uint64_t seed) {
   std::mt19937_64 random(seed);
-  fl::Tensor window(fl::u8, {1, window_length});
-  const std::span<uint8_t> bytes = window.as<uint8_t>();
+  for (size_t i = 1; i < text.size(); ++i) decoder.next(text.substr(0, i));
   for (int64_t i = 0; i < count; ++i) {
-    const size_t seen = std::min(text.size(), length);
-    std::copy(text.end() - static_cast<ptrdiff_t>(seen), text.end(), bytes.begin());
-    const fl::Tensor& logits = exe.predict({{"text", window}})["logits"];
-    text += static_cast<char>(
-        draw(logits.as<float>().subspan((seen - 1) * 256, 256), sampling, random));
+    text += static_cast<char>(draw(decoder.next(text), sampling, random));
   }
 }
 
@@ -63,10 +94,11 @@ inline void train(fl::Trainer& trainer, const std::string& name, const ExampleOp
                       .on_epoch = fl::print_epoch});
 }
 
-/// Runs a language model that maps text u8 [N, length] to the output "logits" [N, length, 256].
-/// `record` records the model and its recipe.
+/// Runs a language model. `record` records the model and its recipe, `record_decoder` a decoder
+/// with the same parameters; `length`: see Decoder.
 inline int run(int argc, char** argv, const std::string& name, int64_t length,
-               const std::function<void(fl::Program&)>& record) {
+               const std::function<void(fl::Program&)>& record,
+               const std::function<void(fl::Program&)>& record_decoder) {
   return run_example(
       argc, argv,
       [&](const ExampleOptions& options) {
@@ -80,13 +112,18 @@ inline int run(int argc, char** argv, const std::string& name, int64_t length,
             .top_k = parse_positive("--top-k", options.own_or("--top-k", "40"))};
         const int64_t bytes = parse_positive("--bytes", options.own_or("--bytes", "200"));
         const int64_t seed = parse_positive("--seed", options.own_or("--seed", "1"));
-        if (options.data.empty() && text.empty()) return;
-        fl::Trainer trainer(net, fl::cpu());
-        const std::string parameters = options.own_or("--load", "");
-        if (!parameters.empty()) trainer.load(parameters);
-        if (!options.data.empty()) train(trainer, name, options);
+        std::string parameters = options.own_or("--load", "");
+        if (!options.data.empty()) {
+          fl::Trainer trainer(net, fl::cpu());
+          if (!parameters.empty()) trainer.load(parameters);
+          train(trainer, name, options);
+          parameters = name + ".safetensors";
+        }
         if (text.empty()) return;
-        generate(trainer.executor(), text, bytes, length, sampling, static_cast<uint64_t>(seed));
+        fl::Program decoder_net(name + "_decoder");
+        record_decoder(decoder_net);
+        Decoder decoder(decoder_net, length, parameters);
+        generate(decoder, text, bytes, sampling, static_cast<uint64_t>(seed));
         std::printf("%s\n", text.c_str());
       },
       {"--load FILE.safetensors", "--prompt TEXT", "--bytes N", "--temperature X", "--top-k N",

@@ -9,6 +9,9 @@ namespace fluid {
 /// Name of a bool attribute of a `state` op. It marks a state whose value no later step reads.
 /// Checkpoints omit the state.
 inline constexpr const char* kScratchAttribute = "scratch";
+/// Name of a bool attribute of a `state` op. It marks a state that predict steps write, and only
+/// they: the keys and values of earlier positions in a decoder. Files omit the state.
+inline constexpr const char* kCacheAttribute = "cache";
 /// Names of the attributes of a `state` op that holds one rank's shard of a tensor. kFullShape: the
 /// shape of the full tensor. kShardBounds: the index of the first element of each rank's shard,
 /// then the number of elements of the tensor.
