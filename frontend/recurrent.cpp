@@ -14,8 +14,8 @@ namespace {
 /// One kind of recurrent network.
 struct Cell {
   const char* name;
-  int64_t gates;   ///< number of gates: columns of the weights, in multiples of H
-  size_t states;   ///< number of states of a layer and direction
+  int64_t gates;        ///< number of gates: columns of the weights, in multiples of H
+  size_t states;        ///< number of states of a layer and direction
   bool candidate_bias;  ///< whether there is a bias c [H] that the reset gate scales
 };
 
@@ -64,15 +64,16 @@ void check_layer(Value x, const Recurrent& layer, const Cell& cell, const Loc& l
   require(shape[1].size > 0, loc, subject + "the sequences of " + x.type().str() + " are empty");
   require(*layer.units > 0 && layer.layers > 0, loc, subject + "units and layers must be positive");
   require(!layer.relu || cell.gates == 1, loc, subject + "only rnn has the option relu");
-  const auto count = static_cast<size_t>(layer.layers * (layer.bidirectional ? 2 : 1)) * cell.states;
+  const auto count =
+      static_cast<size_t>(layer.layers * (layer.bidirectional ? 2 : 1)) * cell.states;
   require(layer.initial.empty() || layer.initial.size() == count, loc,
           subject + std::to_string(layer.initial.size()) + " initial states are given for " +
               std::to_string(count));
   const Type state{x.dtype(), {shape[0], *layer.units}, {}};
   for (const Value& v : layer.initial) {
-    require(v && v.type() == state, loc,
-            subject + "an initial state is " + (v ? v.type().str() : "empty") + ", not " +
-                state.str());
+    require(
+        v && v.type() == state, loc,
+        subject + "an initial state is " + (v ? v.type().str() : "empty") + ", not " + state.str());
   }
   if (!layer.lengths) return;
   const bool fits = *layer.lengths && is_integer(layer.lengths->dtype()) &&
@@ -118,7 +119,7 @@ Value run_direction(Value x, const Recurrent& layer, const Cell& cell, CellStep 
     Values next = step(elements[0], carries, p, layer, loc);
     if (!layer.lengths) return ScanStep{.carries = next, .collected = {next[0]}};
     const Value within = is_within(elements[1], *layer.lengths, loc);
-    const Value output = where(within, next[0], next[0] * 0.0, loc);
+    const Value output = where(within, next[0], scalar_like(next[0], 0, loc), loc);
     for (size_t i = 0; i < next.size(); ++i) next[i] = where(within, next[i], carries[i], loc);
     return ScanStep{.carries = next, .collected = {output}};
   };
@@ -143,15 +144,14 @@ RecurrentResult run_layers(Value x, const Recurrent& layer, const Cell& cell, Ce
     Values outputs;
     for (const bool reverse : {false, true}) {
       if (reverse && !layer.bidirectional) continue;
-      const ir::ScopedRecording in(
-          graph, layer_recording(graph, "", reverse ? name + ".reverse" : name));
+      const ir::ScopedRecording in(graph,
+                                   layer_recording(graph, "", reverse ? name + ".reverse" : name));
       Values states;
       for (size_t i = 0; i < cell.states; ++i) {
         states.push_back(layer.initial.empty() ? fill(graph, {.type = state, .value = 0}, loc)
                                                : *initial++);
       }
-      outputs.push_back(
-          run_direction(result.output, layer, cell, step, reverse, states, loc));
+      outputs.push_back(run_direction(result.output, layer, cell, step, reverse, states, loc));
       result.states.insert(result.states.end(), states.begin(), states.end());
     }
     result.output = outputs.size() == 1 ? outputs[0] : concat(outputs, {.axis = 2}, loc);

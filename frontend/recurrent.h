@@ -34,12 +34,12 @@ struct Recurrent {
 };
 
 struct RecurrentResult {
-  Value output;  ///< hidden states of the last layer, [N, T, H], or [N, T, 2 H] if bidirectional
+  Value output;   ///< hidden states of the last layer, [N, T, H], or [N, T, 2 H] if bidirectional
   Values states;  ///< final states, in the order of Recurrent::initial
 };
 
-/// Elman network: h' = tanh(x w + h u + b). x: float [N, T, features]. The parameters of a layer are
-/// w [features, H], u [H, H] and b [H].
+/// Elman network: h' = tanh(x w + h u + b). x: float [N, T, features]. The parameters of a layer
+/// are w [features, H], u [H, H] and b [H].
 RecurrentResult rnn(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
 /// Gated recurrent unit, as torch.nn.GRU: r and z are the sigmoids of x w + h u + b,

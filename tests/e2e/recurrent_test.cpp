@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -67,6 +68,12 @@ class Work {
   Value loss() const { return loss_; }
   const RecurrentResult& result() const { return result_; }
   const Batch& batch() const { return batch_; }
+  /// Replaces the data of feed `name`.
+  void set_feed(const std::string& name, const Tensor& t) {
+    for (auto& [column, tensor] : batch_.columns) {
+      if (column == name) tensor = t;
+    }
+  }
   /// The values of which `key` of the golden case holds gradients.
   const Values& leaves(const std::string& key) { return leaves_[key]; }
 
@@ -175,6 +182,56 @@ TEST(Recurrent, TrainingStepsSubtractPyTorchsGradients) {
         change.as<double>()[static_cast<size_t>(e)] -= after.at(e);
       }
       expect_near(change, golden.at("grad_parameters").at(i), name);
+    }
+  }
+}
+
+/// The outputs "output" and "states0"... of the layer.
+void add_results(Work& work) {
+  work.net().output("output", work.result().output);
+  for (size_t i = 0; i < work.result().states.size(); ++i) {
+    work.net().output("states" + std::to_string(i), work.result().states[i]);
+  }
+}
+
+TEST(Recurrent, ResultsDoNotDependOnElementsPastTheLength) {
+  for (const Json& golden : golden_cases()) {
+    const std::vector<int64_t> lengths = golden.at("lengths");
+    if (lengths.empty()) continue;
+    SCOPED_TRACE(name_of(golden));
+    Work work(golden);
+    add_results(work);
+    Tensor x = numbers(kInput, {kSamples, kLength, kFeatures});
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const int64_t sample = i / kFeatures / kLength, at = i / kFeatures % kLength;
+      const bool past = at >= lengths.at(static_cast<size_t>(sample));
+      if (past) x.as<double>()[static_cast<size_t>(i)] = NAN;
+    }
+    work.set_feed("x", x);
+    Executor exe = work.executor();
+    const OutputViews out = exe.predict(work.batch());
+    expect_near(out["output"], golden.at("output"), "output");
+    for (size_t i = 0; i < work.result().states.size(); ++i) {
+      const std::string name = "states" + std::to_string(i);
+      expect_near(out[name], golden.at("states").at(i), name);
+    }
+  }
+}
+
+TEST(Recurrent, EmptySequencesKeepTheInitialStates) {
+  for (const Json& golden : golden_cases()) {
+    if (golden.at("lengths").empty() || !golden.at("initial")) continue;
+    SCOPED_TRACE(name_of(golden));
+    Work work(golden);
+    add_results(work);
+    work.set_feed("lengths", Tensor(i64, {kSamples}));
+    Executor exe = work.executor();
+    const OutputViews out = exe.predict(work.batch());
+    for (int64_t i = 0; i < out["output"].numel(); ++i) EXPECT_EQ(out["output"].at(i), 0);
+    for (size_t i = 0; i < work.result().states.size(); ++i) {
+      const Tensor initial = numbers(kInitial + i, {kSamples, kUnits});
+      const Tensor& state = out["states" + std::to_string(i)];
+      for (int64_t e = 0; e < initial.numel(); ++e) EXPECT_EQ(state.at(e), initial.at(e));
     }
   }
 }
