@@ -11,17 +11,16 @@ namespace {
 
 /// Number of steps of a scan over `sequences`.
 int64_t steps_of(const Values& sequences, const ScanOptions& options, const Loc& loc) {
-  require(options.steps >= 0, loc,
-          "scan: cannot take " + std::to_string(options.steps) + " steps");
+  require(options.steps >= 0, loc, "scan: cannot take " + std::to_string(options.steps) + " steps");
   int64_t steps = options.steps;
   for (const Value& v : sequences) {
     const Shape& shape = v.shape();
     require(!shape.empty() && !shape[0].batch, loc,
             "scan: the sequence " + v.type().str() + " has no constant first dimension");
     if (steps == 0) steps = shape[0].size;
-    require(shape[0].is(steps), loc,
-            "scan: the sequence " + v.type().str() + " has not " + std::to_string(steps) +
-                " elements");
+    require(
+        shape[0].is(steps), loc,
+        "scan: the sequence " + v.type().str() + " has not " + std::to_string(steps) + " elements");
   }
   require(steps > 0, loc, "scan: needs a sequence that is not empty, or a number of steps");
   return steps;
@@ -108,6 +107,10 @@ ScanResult scan(const Values& carries, const Values& sequences, const ScanBody& 
   ir::Program& program = graph.program();
   parts.body = &program.add_graph(program.fresh_graph_name("scan"));
   move_dependent_ops(graph, first, arguments, *parts.body);
+  for (const ir::Output& o : graph.outputs) {
+    require(o.value.op()->graph() == &graph, loc,
+            "scan: output '" + o.name + "' is a value of one step: collect it");
+  }
   Captures captures(*parts.body, operands);
   const size_t recorded = parts.body->ops.size();
   for (size_t i = 0; i < recorded; ++i) {
@@ -124,7 +127,8 @@ ScanResult scan(const Values& carries, const Values& sequences, const ScanBody& 
   verify_scan(*op);
   ScanResult result;
   for (size_t i = 0; i < op->results.size(); ++i) {
-    (i < parts.carries ? result.carries : result.collected).push_back(op->result(static_cast<int>(i)));
+    (i < parts.carries ? result.carries : result.collected)
+        .push_back(op->result(static_cast<int>(i)));
   }
   return result;
 }

@@ -139,6 +139,14 @@ TEST_F(Scan, RejectsOpsThatDrawOrTrain) {
                    "its body holds gradients of net.cpp:9, which takes gradients");
 }
 
+TEST_F(Scan, RejectsOutputsOfOneStep) {
+  const auto body = [&](const Values& carries, const Values& elements) {
+    net_.output("h", carries[0] + elements[0]);
+    return ScanStep{.carries = carries};
+  };
+  expect_rejection({start_}, {x_}, body, "output 'h' is a value of one step: collect it");
+}
+
 TEST_F(Scan, NeedsItsBody) {
   const ir::Op* op = net_.ir().main().append("scan", {start_},
                                              {{"body", GraphRef{"absent"}},
