@@ -119,7 +119,7 @@ Value run_direction(Value x, const Recurrent& layer, const Cell& cell, CellStep 
     Values next = step(elements[0], carries, p, layer, loc);
     if (!layer.lengths) return ScanStep{.carries = next, .collected = {next[0]}};
     const Value within = is_within(elements[1], *layer.lengths, loc);
-    const Value output = where(within, next[0], next[0] * 0.0, loc);
+    const Value output = where(within, next[0], scalar_like(next[0], 0, loc), loc);
     for (size_t i = 0; i < next.size(); ++i) next[i] = where(within, next[i], carries[i], loc);
     return ScanStep{.carries = next, .collected = {output}};
   };

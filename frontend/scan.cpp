@@ -107,6 +107,10 @@ ScanResult scan(const Values& carries, const Values& sequences, const ScanBody& 
   ir::Program& program = graph.program();
   parts.body = &program.add_graph(program.fresh_graph_name("scan"));
   move_dependent_ops(graph, first, arguments, *parts.body);
+  for (const ir::Output& o : graph.outputs) {
+    require(o.value.op()->graph() == &graph, loc,
+            "scan: output '" + o.name + "' is a value of one step: collect it");
+  }
   Captures captures(*parts.body, operands);
   const size_t recorded = parts.body->ops.size();
   for (size_t i = 0; i < recorded; ++i) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/examples/char_gpt.h"
+#include "frontend/examples/lstm_text.h"
 #include "frontend/fluid.h"
 #include "tests/support/training.h"
 
@@ -150,6 +151,14 @@ TEST(Golden, CharGptAdamW) {
   Program net("char_gpt");
   minimize(record_char_gpt(net, kSize), AdamW{.lr = 0.003});
   expect_follows({"char_gpt_adamw", std::move(net), 4, {"m", "v"}, [](uint64_t step) {
+                    return golden_texts(step, 4, kSize.length);
+                  }});
+}
+TEST(Golden, LstmTextAdam) {
+  constexpr LstmTextSize kSize{.layers = 2, .width = 8, .length = 12};
+  Program net("lstm_text");
+  minimize(record_lstm_text(net, kSize), Adam{.lr = 0.01});
+  expect_follows({"lstm_text_adam", std::move(net), 4, {"m", "v"}, [](uint64_t step) {
                     return golden_texts(step, 4, kSize.length);
                   }});
 }

@@ -106,12 +106,30 @@ for _ in range(GPT_LAYERS):
                    ((GPT_WIDTH, 4 * GPT_WIDTH), GPT_WIDTH), ((4 * GPT_WIDTH, GPT_WIDTH), 4 * GPT_WIDTH)]
 GPT_SHAPES += [((GPT_WIDTH,), None), ((GPT_WIDTH, 256), GPT_WIDTH)]
 
+LSTM_LAYERS, LSTM_WIDTH, LSTM_LENGTH = 2, 8, 12
 
-def texts(size):
+
+def lstm_text(p, text, target):
+    weights = []
+    for w, u, b in zip(p[1:-2:3], p[2:-2:3], p[3:-2:3]):
+        weights += [w.T, u.T, b, torch.zeros_like(b)]
+    zeros = p[0].new_zeros(LSTM_LAYERS, len(text), LSTM_WIDTH)
+    h = torch.lstm(F.embedding(text.long(), p[0]), (zeros, zeros), weights, has_biases=True,
+                   num_layers=LSTM_LAYERS, dropout=0.0, train=True, bidirectional=False, batch_first=True)[0]
+    return F.cross_entropy((h @ p[-2] + p[-1]).flatten(0, 1), target.flatten())
+
+
+LSTM_SHAPES = [((256, LSTM_WIDTH), 256)]
+for _ in range(LSTM_LAYERS):
+    LSTM_SHAPES += [((LSTM_WIDTH, 4 * LSTM_WIDTH), LSTM_WIDTH)] * 2 + [((4 * LSTM_WIDTH,), LSTM_WIDTH)]
+LSTM_SHAPES += [((LSTM_WIDTH, 256), LSTM_WIDTH), ((256,), LSTM_WIDTH)]
+
+
+def texts(size, length):
     """Bytes from a to h, and the bytes that follow them, for each step."""
     made = []
     for step in range(STEPS):
-        u = uniform(500 + step, size * (GPT_LENGTH + 1)).reshape(size, GPT_LENGTH + 1)
+        u = uniform(500 + step, size * (length + 1)).reshape(size, length + 1)
         text = torch.tensor(97 + np.floor(8 * u).astype(np.int64))
         made.append((text[:, :-1], text[:, 1:]))
     return made
@@ -157,7 +175,9 @@ def main():
         "mnist_fluid_sgd": (mnist_fluid, FLUID_SHAPES, fluid, sgd),
         "mnist_fluid_momentum": (mnist_fluid, FLUID_SHAPES, fluid, momentum),
         "mnist_fluid_adam": (mnist_fluid, FLUID_SHAPES, fluid, adam(0.001)),
-        "char_gpt_adamw": (char_gpt, GPT_SHAPES, lambda d: texts(4), lambda p: torch.optim.AdamW(p, 0.003)),
+        "char_gpt_adamw": (char_gpt, GPT_SHAPES, lambda d: texts(4, GPT_LENGTH),
+                           lambda p: torch.optim.AdamW(p, 0.003)),
+        "lstm_text_adam": (lstm_text, LSTM_SHAPES, lambda d: texts(4, LSTM_LENGTH), adam(0.01)),
         "mnist_cnn_adam": (mnist_cnn, CNN_SHAPES, cnn, adam(0.02)),
     }
     golden = {"made_by": "tests/golden/training.py", "torch": torch.__version__}

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "frontend/scan.h"
 #include "ops/operators.h"
 
 namespace fluid::testing::interpreter_test {
@@ -59,6 +60,35 @@ TEST_F(Interpreter, EvaluatesFusedBodiesAndStores) {
   record_store(graph_, "v", fused->result(), {});
   const Interpreted result = interpret(graph_, {{"x", iota({3})}});
   EXPECT_EQ(list(result.stores.at("v")), (std::vector<double>{0, 1, 4}));
+}
+
+TEST_F(Interpreter, RunsNestedScans) {
+  const Value x = feed("x", {f64, {3, 2, kBatch}, {}}), start = feed("start", {f64, {kBatch}, {}});
+  const Value factor = feed("factor", {f64, {}, {}});
+  const auto multiply_add = [&](const Values& carries, const Values& elements) {
+    const Value next = carries[0] * factor + elements[0];
+    return ScanStep{.carries = {next}, .collected = {next}};
+  };
+  const ScanResult result = scan({start}, {x}, [&](const Values& carries, const Values& elements) {
+    const ScanResult row = scan(carries, elements, multiply_add, {.reverse = true});
+    return ScanStep{.carries = {row.carries[0] + 1.0}, .collected = row.collected};
+  });
+  graph_.outputs = {{"last", result.carries[0]}, {"all", result.collected[0]}};
+  const NamedTensors in = {
+      {"x", iota({3, 2, 2})}, {"start", iota({2})}, {"factor", Tensor::of<double>({}, {{2}})}};
+  const Interpreted out = interpret(graph_, in, {.batch = 2});
+  for (const int64_t sample : {0, 1}) {
+    auto carry = static_cast<double>(sample);
+    for (const int64_t row : {0, 1, 2}) {
+      for (const int64_t column : {1, 0}) {
+        const int64_t at = (row * 2 + column) * 2 + sample;
+        carry = 2 * carry + in.at("x").at(at);
+        EXPECT_EQ(out.outputs.at("all").at(at), carry);
+      }
+      carry += 1;
+    }
+    EXPECT_EQ(out.outputs.at("last").at(sample), carry);
+  }
 }
 
 TEST_F(Interpreter, FindsTheFirstMaximum) {

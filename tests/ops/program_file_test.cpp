@@ -139,6 +139,73 @@ TEST(ProgramFile, RejectsFusedOpsThatDoNotFitTheirBody) {
                    ":3: fused: its body holds a fused op");
 }
 
+/// A scan over three elements, as text. Each argument replaces a part of it.
+struct ScanText {
+  std::string attrs = "carries = 1, sequences = 1, steps = 3";
+  std::string results = "f32[2], f32[3, 2]";
+  std::string sequence = "f32[3, 2]";
+  std::string carry = "%a = arg {index = 0} : f32[2]";
+  std::string next = "%c = add(%a, %b) : f32[2]";
+  std::string outputs = "output \"0\" = %c output \"1\" = %c";
+
+  std::string str() const {
+    const std::string names = results.find("],") == std::string::npos ? "%y" : "%y, %z";
+    return "program @p {\n  %h = data \"h\" : f32[2]\n  %x = data \"x\" : " + sequence + "\n  " +
+           names + " = scan(%h, %x) {body = @g, " + attrs + "} : " + results +
+           "\n  graph @g {\n    " + carry + "\n    %b = arg {index = 1} : f32[2]\n    " + next +
+           "\n    " + outputs + "\n  }\n}\n";
+  }
+};
+
+TEST(ProgramFile, RejectsScansThatDoNotFitTheirBody) {
+  const std::string scan = ":4: scan: ";
+  EXPECT_NO_THROW(read_program(ScanText{}.str(), "p.fir"));
+  EXPECT_NO_THROW(read_program(
+      ScanText{.attrs = "carries = 1, sequences = 1, steps = 3, reverse = true"}.str(), "p.fir"));
+  expect_rejection(ScanText{.attrs = "carries = 1, sequences = 1, steps = 0"}.str(),
+                   scan + "a scan needs at least one step, not 0");
+  expect_rejection(ScanText{.attrs = "carries = 2, sequences = 1, steps = 3"}.str(),
+                   scan + "2 carries and 1 sequences are not the first of 2 operands");
+  expect_rejection(ScanText{.attrs = "carries = -1, sequences = 1, steps = 3"}.str(),
+                   scan + "-1 carries and 1 sequences are not the first of 2 operands");
+  expect_rejection(
+      ScanText{.attrs = "carries = 1, sequences = 1, steps = 4"}.str(),
+      scan + "sequence 0 is f32[3, 2]: its first dimension is not the number of steps, 4");
+  expect_rejection(
+      ScanText{.attrs = "carries = 1, sequences = 0, steps = 3", .sequence = "f32[]"}.str(),
+      scan + "its body takes operand 1 as f32[2], which is f32[]");
+  expect_rejection(ScanText{.sequence = "f32[]"}.str(), scan + "sequence 0 is f32[]: its first");
+  expect_rejection(ScanText{.carry = "%a = arg {index = 2} : f32[2]"}.str(),
+                   scan + "its body reads operand 2 of 2");
+  expect_rejection(ScanText{.carry = "%a = arg {index = -1} : f32[2]"}.str(),
+                   scan + "its body reads operand -1 of 2");
+  expect_rejection(ScanText{.sequence = "f32[3, 4]"}.str(),
+                   scan + "its body takes operand 1 as f32[2], which is f32[4]");
+  expect_rejection(ScanText{.attrs = "carries = 2, sequences = 0, steps = 3"}.str(),
+                   scan + "its body takes operand 1 as f32[2], which is f32[3, 2]");
+  expect_rejection(ScanText{.results = "f32[2]", .outputs = ""}.str(),
+                   scan + "its body computes 0 values for 1 carries");
+  expect_rejection(ScanText{.next = "%c = concat(%a, %b) {axis = 0} : f32[4]"}.str(),
+                   scan + "carry 0 begins as f32[2], but a step makes it f32[4]");
+  expect_rejection(ScanText{.results = "f32[2], f32[4, 2]"}.str(),
+                   scan + "results are given as (f32[2], f32[4, 2])");
+  expect_rejection(ScanText{.results = "f32[2]"}.str(),
+                   scan + "results are given as (f32[2]) but its body makes (f32[2], f32[3, 2])");
+}
+
+TEST(ProgramFile, RejectsScansWhoseBodyHasSideEffects) {
+  const std::string holds = ":4: scan: its body holds ";
+  for (const std::string op : {"data", "param", "state"}) {
+    expect_rejection(ScanText{.next = "%c = " + op + " \"d\" : f32[2]"}.str(),
+                     holds + op + " of p.fir:8, which has side effects or is an input");
+  }
+  expect_rejection(ScanText{.next = "%c = add(%a, %b) : f32[2] store \"v\"(%c)"}.str(),
+                   holds + "store of p.fir:8, which has side effects");
+  expect_rejection(
+      ScanText{.next = "%r = state \"rng\" : i64[3] %c = dropout(%a, %r) : f32[2]"}.str(),
+      holds + "state of p.fir:8, which has side effects");
+}
+
 TEST(ProgramFile, RejectsToSaveABrokenProgram) {
   TempDir dir;
   const auto program = ir::parse("program @p { %x = dat \"x\" : f32[] }", "p.fir");

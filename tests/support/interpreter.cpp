@@ -1,9 +1,11 @@
 #include "tests/support/interpreter.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "ops/loops.h"
+#include "ops/scan.h"
 #include "tests/support/kernel_buffers.h"
 #include "tests/support/kir_interpreter.h"
 #include "tests/support/op_group.h"
@@ -49,6 +51,22 @@ Tensor tensor_of(const Array& a) {
   return wide.dtype() == a.dtype ? wide : wide.cast(a.dtype);
 }
 
+/// Element i of `sequence` along dimension 0.
+Tensor element(const Tensor& sequence, int64_t i) {
+  const std::vector<int64_t>& shape = sequence.shape();
+  Tensor t(sequence.dtype(), {shape.begin() + 1, shape.end()});
+  if (t.bytes() == 0) return t;
+  const auto* data = static_cast<const std::byte*>(sequence.data());
+  std::memcpy(t.data(), data + i * t.bytes(), static_cast<size_t>(t.bytes()));
+  return t;
+}
+
+void set_element(Tensor& sequence, int64_t i, const Tensor& value) {
+  if (value.bytes() == 0) return;
+  auto* data = static_cast<std::byte*>(sequence.data());
+  std::memcpy(data + i * value.bytes(), value.data(), static_cast<size_t>(value.bytes()));
+}
+
 /// Calls `visit` for every index in row-major order.
 void for_each_index(const std::vector<int64_t>& extents, std::vector<int64_t>& vars, size_t first,
                     const std::function<void()>& visit) {
@@ -81,7 +99,9 @@ class Evaluator {
       a.shape = extents_of(op.results[0].type.shape, options_.batch);
       set(op, 0, std::move(a));
     } else if (std::holds_alternative<Composite>(lower)) {
-      run_body(op);
+      run_fused(op);
+    } else if (std::holds_alternative<Scan>(lower)) {
+      run_scan(op);
     } else if (std::holds_alternative<Loops>(lower)) {
       run_loops(op);
     } else if (!std::holds_alternative<Directive>(lower)) {
@@ -113,18 +133,54 @@ class Evaluator {
     result_.values[value] = rounded;
   }
 
-  void run_body(const ir::Op& op) {
-    ir::Graph* body = op.graph()->program().find(op.attrs.get<GraphRef>("body").name);
-    check(body != nullptr, "a fused op without a body");
+  NamedTensors arguments(const ir::Op& op) const {
     NamedTensors args;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       args[std::to_string(i)] = result_.values.at(op.operands[i]);
     }
-    const Interpreted inner = interpret(*body, args, options_);
+    return args;
+  }
+
+  /// The values of the body's outputs.
+  std::vector<Tensor> run_body(ir::Graph& body, const NamedTensors& args) {
+    const Interpreted inner = interpret(body, args, options_);
     result_.index_error = result_.index_error || inner.index_error;
-    for (size_t i = 0; i < body->outputs.size(); ++i) {
-      set(op, static_cast<int>(i), array_of(inner.values.at(body->outputs[i].value)));
+    result_.operations += inner.operations;
+    std::vector<Tensor> values;
+    for (const ir::Output& o : body.outputs) values.push_back(inner.values.at(o.value));
+    return values;
+  }
+
+  void run_fused(const ir::Op& op) {
+    ir::Graph* body = op.graph()->program().find(op.attrs.get<GraphRef>("body").name);
+    check(body != nullptr, "a fused op without a body");
+    const std::vector<Tensor> values = run_body(*body, arguments(op));
+    for (size_t i = 0; i < values.size(); ++i) set(op, static_cast<int>(i), array_of(values[i]));
+  }
+
+  void run_scan(const ir::Op& op) {
+    const ScanParts parts = scan_parts(op);
+    const NamedTensors operands = arguments(op);
+    NamedTensors args = operands;
+    std::vector<Tensor> results;
+    for (const ir::Result& r : op.results) {
+      results.emplace_back(r.type.dtype, extents_of(r.type.shape, options_.batch));
     }
+    for (int64_t step = 0; step < parts.steps; ++step) {
+      const int64_t at = parts.reverse ? parts.steps - 1 - step : step;
+      for (size_t i = parts.carries; i < parts.captures_begin(); ++i) {
+        args[std::to_string(i)] = element(operands.at(std::to_string(i)), at);
+      }
+      const std::vector<Tensor> values = run_body(*parts.body, args);
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (i < parts.carries) {
+          args[std::to_string(i)] = results[i] = values[i];
+        } else {
+          set_element(results[i], at, values[i]);
+        }
+      }
+    }
+    for (size_t i = 0; i < results.size(); ++i) set(op, static_cast<int>(i), array_of(results[i]));
   }
 
   /// Runs the kernel that the op writes, one scalar at a time.

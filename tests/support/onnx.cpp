@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/onnx_recurrent.h"
 #include "tests/support/onnx_windows.h"
 
 namespace fluid::testing {
@@ -500,10 +501,12 @@ const std::map<std::string, Translate> kTranslations = {
 }  // namespace
 
 std::optional<OnnxUse> use_of(const Json& node, const std::vector<Tensor>& inputs) {
-  if (node.at("op") == "Split") return split(node, inputs);
-  const auto translation = kTranslations.find(node.at("op"));
+  const std::string op = node.at("op");
+  if (op == "Split") return split(node, inputs);
+  if (op == "RNN" || op == "GRU" || op == "LSTM") return recurrent(node, inputs);
+  const auto translation = kTranslations.find(op);
   if (translation != kTranslations.end()) return translation->second(node.at("attrs"), inputs);
-  const auto same = kOps.find(node.at("op"));
+  const auto same = kOps.find(op);
   if (same == kOps.end() || !applies(node, inputs)) return std::nullopt;
   const bool bools = kBoolOps.contains(same->first) && inputs[0].dtype() == boolean;
   OnnxUse use{bools ? kBoolOps.at(same->first) : same->second, inputs, {}, {}};

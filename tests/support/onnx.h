@@ -2,6 +2,8 @@
 
 // Nodes of ONNX as uses of our ops.
 
+#include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -18,6 +20,9 @@ struct OnnxUse {
   Attrs attrs;
   std::optional<Tensor> bias;  ///< of each channel, added to the result
   size_t results = 1;          ///< the leading results that the vector gives
+  /// Records a layer of the frontend instead of `op`.
+  std::function<Values(const Values& operands)> layer = {};
+  std::map<std::string, Tensor> parameters = {};  ///< of the layer, by name
 };
 
 /// An input that the node leaves out is an empty tensor. Absent when no op of ours does what the

@@ -142,9 +142,10 @@ void set_golden_parameters(Executor& exe, const Program& net) {
   uint64_t k = 0;
   for (const auto& op : net.ir().main().ops) {
     const std::string& name = op->symbol;
-    if (!name.ends_with(".w") && !name.ends_with(".b")) continue;
+    const bool weight = name.ends_with(".w") || name.ends_with(".u");
+    if (!weight && !name.ends_with(".b")) continue;
     const std::vector<int64_t> shape = exe.parameter(name).shape();
-    if (name.ends_with(".w")) {
+    if (weight) {
       fan_in = static_cast<double>(shape.size() == 4 ? shape[1] * shape[2] * shape[3] : shape[0]);
     }
     Tensor value(f64, shape);

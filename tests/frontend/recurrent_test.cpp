@@ -1,0 +1,108 @@
+// Recurrent layers: their parameters, their types, and what they reject. Their numbers are compared
+// with PyTorch's in e2e.Recurrent.
+
+#include "frontend/recurrent.h"
+
+#include <gtest/gtest.h>
+
+#include "frontend/program.h"
+#include "tests/support/errors.h"
+#include "tests/support/parameters_of.h"
+
+namespace fluid::recurrent_test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Loc kAt{"net.cpp", 7};
+
+TEST(Recurrent, AddsParametersForEachLayerAndDirection) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 5, 3}, f32);
+  const RecurrentResult result = lstm(x, {.units = 4, .layers = 2, .bidirectional = true});
+  EXPECT_EQ(result.output.type(), (Type{f32, {kBatch, 5, 8}, {}}));
+  ASSERT_EQ(result.states.size(), 8u);
+  for (const Value& v : result.states) EXPECT_EQ(v.type(), (Type{f32, {kBatch, 4}, {}}));
+  EXPECT_EQ(parameters_of(net),
+            (Names{"lstm0.layer0.w f32[3, 16]", "lstm0.layer0.u f32[4, 16]",
+                   "lstm0.layer0.b f32[16]", "lstm0.layer0.reverse.w f32[3, 16]",
+                   "lstm0.layer0.reverse.u f32[4, 16]", "lstm0.layer0.reverse.b f32[16]",
+                   "lstm0.layer1.w f32[8, 16]", "lstm0.layer1.u f32[4, 16]",
+                   "lstm0.layer1.b f32[16]", "lstm0.layer1.reverse.w f32[8, 16]",
+                   "lstm0.layer1.reverse.u f32[4, 16]", "lstm0.layer1.reverse.b f32[16]"}));
+}
+
+TEST(Recurrent, GruHasABiasThatTheResetGateScales) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 5, 3}, f64);
+  gru(x, {.units = 4});
+  gru(x, {.units = 4, .bias = false});
+  EXPECT_EQ(parameters_of(net), (Names{"gru0.layer0.w f64[3, 12]", "gru0.layer0.u f64[4, 12]",
+                                       "gru0.layer0.b f64[12]", "gru0.layer0.c f64[4]",
+                                       "gru1.layer0.w f64[3, 12]", "gru1.layer0.u f64[4, 12]"}));
+}
+
+TEST(Recurrent, LayersTakeNamesAndInitialStates) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 5, 3}, f32), h = net.data("h", {kBatch, 4}, f32);
+  const RecurrentResult result = rnn(x, {.units = 4, .initial = {h}, .name = "encoder"});
+  EXPECT_EQ(result.output.type(), (Type{f32, {kBatch, 5, 4}, {}}));
+  EXPECT_EQ(result.states.size(), 1u);
+  EXPECT_EQ(parameters_of(net), (Names{"encoder.layer0.w f32[3, 4]", "encoder.layer0.u f32[4, 4]",
+                                       "encoder.layer0.b f32[4]"}));
+}
+
+TEST(Recurrent, RejectsWrongInputs) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 5, 3}, f32), flat = net.data("flat", {kBatch, 3}, f32);
+  const Value text = net.data("text", {kBatch, 5, 3}, i64);
+  const Value empty = net.data("empty", {kBatch, 0, 3}, f32);
+  const Value time_first = net.data("t", {5, kBatch, 3}, f32);
+  const auto expect = [](const std::string& message, const auto& f) {
+    expect_user_error(f, "net.cpp:7: " + message);
+  };
+  expect("rnn: the input is an empty value", [&] { rnn(Value(), {.units = 4}, kAt); });
+  expect("gru: the input is f32[?, 3], not a float [N, T, features]",
+         [&] { gru(flat, {.units = 4}, kAt); });
+  expect("lstm: the input is i64[?, 5, 3], not a float [N, T, features]",
+         [&] { lstm(text, {.units = 4}, kAt); });
+  expect("lstm: the input is f32[5, ?, 3], not a float [N, T, features]",
+         [&] { lstm(time_first, {.units = 4}, kAt); });
+  expect("rnn: the sequences of f32[?, 0, 3] are empty", [&] { rnn(empty, {.units = 4}, kAt); });
+  expect("rnn: units and layers must be positive", [&] { rnn(x, {.units = 0}, kAt); });
+  expect("gru: units and layers must be positive", [&] { gru(x, {.units = 4, .layers = 0}, kAt); });
+  expect("gru: only rnn has the option relu", [&] { gru(x, {.units = 4, .relu = true}, kAt); });
+  expect("lstm: only rnn has the option relu", [&] { lstm(x, {.units = 4, .relu = true}, kAt); });
+}
+
+TEST(Recurrent, RejectsWrongInitialStates) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 5, 3}, f32), h = net.data("h", {kBatch, 4}, f32);
+  const Value doubles = net.data("doubles", {kBatch, 4}, f64), one = net.data("one", {1, 4}, f32);
+  const auto expect = [&](const std::string& message, const Recurrent& layer) {
+    expect_user_error([&] { lstm(x, layer, kAt); }, "net.cpp:7: lstm: " + message);
+  };
+  expect("1 initial states are given for 2", {.units = 4, .initial = {h}});
+  expect("2 initial states are given for 8",
+         {.units = 4, .layers = 2, .bidirectional = true, .initial = {h, h}});
+  expect("an initial state is f64[?, 4], not f32[?, 4]", {.units = 4, .initial = {h, doubles}});
+  expect("an initial state is f32[1, 4], not f32[?, 4]", {.units = 4, .initial = {one, h}});
+  expect("an initial state is f32[?, 4], not f32[?, 6]", {.units = 6, .initial = {h, h}});
+  expect("an initial state is empty, not f32[?, 4]", {.units = 4, .initial = {h, Value()}});
+}
+
+TEST(Recurrent, RejectsWrongLengths) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 5, 3}, f32);
+  const auto expect = [&](const std::string& message, Value lengths) {
+    expect_user_error([&] { rnn(x, {.units = 4, .lengths = lengths}, kAt); },
+                      "net.cpp:7: rnn: the lengths are " + message + ", not integers [?]");
+  };
+  expect("f32[?]", net.data("floats", {kBatch}, f32));
+  expect("i64[?, 1]", net.data("columns", {kBatch, 1}, i64));
+  expect("i32[2]", net.data("constant", {2}, i32));
+  expect("empty", Value());
+}
+
+}  // namespace
+}  // namespace fluid::recurrent_test
