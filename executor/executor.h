@@ -114,7 +114,8 @@ class Executor {
   /// no variable.
   OutputViews eval(const Batch& batch);
   /// Computes, in inference mode, the outputs that depend only on feeds in `batch`. With
-  /// strict_shapes it runs the prepared step that computes the most of these outputs.
+  /// strict_shapes it runs the prepared step that computes the most of these outputs. Changes no
+  /// variable but caches (frontend/cache.h).
   OutputViews predict(const Batch& batch);
   /// Overloads that take tensors by feed name. The batch size is the extent of the feeds' batch
   /// dimension.

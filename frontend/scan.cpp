@@ -101,10 +101,16 @@ ScanResult scan(const Values& carries, const Values& sequences, const ScanBody& 
     arguments.push_back(append_argument(graph, i, type));
   }
   const auto middle = arguments.begin() + static_cast<ptrdiff_t>(parts.carries);
-  ScanStep step = body(Values(arguments.begin(), middle), Values(middle, arguments.end()));
-  check_step(step, graph, parts.carries, loc);
-
   ir::Program& program = graph.program();
+  ScanStep step;
+  try {
+    step = body(Values(arguments.begin(), middle), Values(middle, arguments.end()));
+    check_step(step, graph, parts.carries, loc);
+  } catch (...) {  // leave a program without the step
+    ir::Graph discarded(&program, "discarded");
+    move_dependent_ops(graph, first, arguments, discarded);
+    throw;
+  }
   parts.body = &program.add_graph(program.fresh_graph_name("scan"));
   move_dependent_ops(graph, first, arguments, *parts.body);
   for (const ir::Output& o : graph.outputs) {

@@ -155,6 +155,9 @@ class ScanGradient {
     std::map<Value, Value> forward;  // value of the copy -> value of the forward body
     for (size_t i = 0; i < copied_; ++i) {
       ir::Op &copy = *body_.ops[i], &original = *forward_.body->ops[i];
+      // The gradient of an inner scan may have appended results to the copy; the inner body, to
+      // which it appended outputs, is also that of the original.
+      if (is_scan(copy)) original.results = copy.results;
       for (int r = 0; r < static_cast<int>(copy.results.size()); ++r) {
         forward[copy.result(r)] = original.result(r);
       }

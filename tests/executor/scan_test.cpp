@@ -159,9 +159,9 @@ TEST(Scan, RunsWithinAScan) {
   const Value zero = sum(sum(x, {.axes = {0}}), {.axes = {0}}) * 0.0;
   const ScanResult rows = scan({zero}, {x}, [&](const Values& carry, const Values& row) {
     const ScanResult columns = scan({carry[0]}, {row[0]}, [&](const Values& c, const Values& e) {
-      return ScanStep{.carries = {c[0] * w + e[0]}, .collected = {c[0]}};
+      return ScanStep{.carries = {c[0] * w + e[0]}};
     });
-    return ScanStep{.carries = {columns.carries[0] * w}, .collected = {columns.collected[0]}};
+    return ScanStep{.carries = {columns.carries[0] * w}, .collected = columns.carries};
   });
   const Value loss = sum(rows.carries[0]) + sum(rows.collected[0]);
   net.output("loss", loss);
@@ -172,9 +172,10 @@ TEST(Scan, RunsWithinAScan) {
     for (int64_t n = 0; n < 2; ++n) {
       double c = 0;
       for (int64_t i = 0; i < 6; ++i) {
-        total += c;
         c = c * weight + xs.at(n * 6 + i);
-        if (i % 3 == 2) c *= weight;
+        if (i % 3 != 2) continue;
+        total += c;
+        c *= weight;
       }
       total += c;
     }
