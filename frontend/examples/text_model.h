@@ -63,8 +63,9 @@ class Decoder {
     fl::Tensor byte(fl::u8, {1, 1}), position(fl::i64, {});
     byte.as<uint8_t>()[0] = static_cast<uint8_t>(c);
     position.as<int64_t>()[0] = position_++;
-    logits_ = length_ == 0 ? exe_.predict({{"text", byte}})["logits"].copy()
-                           : exe_.predict({{"text", byte}, {"position", position}})["logits"].copy();
+    logits_ = length_ == 0
+                  ? exe_.predict({{"text", byte}})["logits"].copy()
+                  : exe_.predict({{"text", byte}, {"position", position}})["logits"].copy();
     return logits_.as<float>();
   }
 

@@ -37,7 +37,8 @@ Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& so
                     std::to_string(labels.numel()) + " labels");
   }
   const std::span<const uint8_t> raw = labels.as<uint8_t>();
-  const auto bad = std::find_if(raw.begin(), raw.end(), [](uint8_t l) { return l >= kMnistClasses; });
+  const auto bad =
+      std::find_if(raw.begin(), raw.end(), [](uint8_t l) { return l >= kMnistClasses; });
   if (bad != raw.end()) {
     throw UserError(source_name + ": label " + std::to_string(*bad) + " of sample " +
                     std::to_string(bad - raw.begin()) + " is not a digit");

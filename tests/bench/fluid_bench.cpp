@@ -167,142 +167,139 @@ Work lstm_text_b32() {
 }
 
 /// A product of which a column can be fetched, and one element is: the whole would take longer to
-  /// the host than to compute.
-  Work
-  matmul() {
-    Work w{fl::Program("matmul"), {}, 50, true};
-    auto a = w.program.data("a", {fl::kBatch, 200}, fl::f32);
-    auto b = w.program.data("b", {200, 10'000}, fl::f32);
-    const auto column = fl::slice(fl::matmul(a, b), {.starts = {0}, .stops = {1}, .axes = {1}});
-    w.program.output("result", column);
-    w.batch = {
-        .size = 10'000,
-        .columns = {{"a", uniform({10'000, 200}, 0, 1)}, {"b", uniform({200, 10'000}, 0, 1)}}};
-    return w;
-  }
+/// the host than to compute.
+Work matmul() {
+  Work w{fl::Program("matmul"), {}, 50, true};
+  auto a = w.program.data("a", {fl::kBatch, 200}, fl::f32);
+  auto b = w.program.data("b", {200, 10'000}, fl::f32);
+  const auto column = fl::slice(fl::matmul(a, b), {.starts = {0}, .stops = {1}, .axes = {1}});
+  w.program.output("result", column);
+  w.batch = {.size = 10'000,
+             .columns = {{"a", uniform({10'000, 200}, 0, 1)}, {"b", uniform({200, 10'000}, 0, 1)}}};
+  return w;
+}
 
-  /// Takes `suffix` off the end of `name`; whether it was there.
-  bool take(std::string & name, const std::string& suffix) {
-    if (!name.ends_with(suffix)) return false;
-    name.resize(name.size() - suffix.size());
-    return true;
-  }
+/// Takes `suffix` off the end of `name`; whether it was there.
+bool take(std::string& name, const std::string& suffix) {
+  if (!name.ends_with(suffix)) return false;
+  name.resize(name.size() - suffix.size());
+  return true;
+}
 
-  Work work_named(const std::string& name) {
-    if (name == "linear_regression") return linear_regression();
-    if (name == "seed_cnn") return seed_cnn(false);
-    if (name == "seed_cnn_infer") return seed_cnn(true);
-    if (name == "fluid_mnist") return fluid_mnist();
-    if (name == "alexnet") return alexnet_b64();
-    if (name == "resnet18") return resnet18_work(128);
-    if (name == "resnet18_b64") return resnet18_work(64);
-    if (name == "char_gpt") return char_gpt_b4();
-    if (name == "lstm_text") return lstm_text_b32();
-    if (name == "matmul") return matmul();
-    throw fl::UserError("no workload '" + name + "'");
-  }
+Work work_named(const std::string& name) {
+  if (name == "linear_regression") return linear_regression();
+  if (name == "seed_cnn") return seed_cnn(false);
+  if (name == "seed_cnn_infer") return seed_cnn(true);
+  if (name == "fluid_mnist") return fluid_mnist();
+  if (name == "alexnet") return alexnet_b64();
+  if (name == "resnet18") return resnet18_work(128);
+  if (name == "resnet18_b64") return resnet18_work(64);
+  if (name == "char_gpt") return char_gpt_b4();
+  if (name == "lstm_text") return lstm_text_b32();
+  if (name == "matmul") return matmul();
+  throw fl::UserError("no workload '" + name + "'");
+}
 
-  /// As "resnet18_bf16_micro4": mixed precision, and slices of a batch; or "alexnet_tf32".
-  fl::ExecutorOptions options_of(std::string & name) {
-    fl::ExecutorOptions options;
-    for (const int64_t slices : {2, 4}) {
-      if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
+/// As "resnet18_bf16_micro4": mixed precision, and slices of a batch; or "alexnet_tf32".
+fl::ExecutorOptions options_of(std::string& name) {
+  fl::ExecutorOptions options;
+  for (const int64_t slices : {2, 4}) {
+    if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
+  }
+  const bool o2 = take(name, "_o2");
+  options.gpu.tf32 = take(name, "_tf32");
+  for (const auto& [suffix, dtype] : {std::pair("_bf16", fl::bf16), {"_f16", fl::f16}}) {
+    if (!take(name, suffix)) continue;
+    options.precision.amp =
+        fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
+  }
+  return options;
+}
+
+/// What the place does at least for a step: milliseconds of its arithmetic and of its memory, at
+/// their limits. From a step that was profiled.
+struct Least {
+  double arithmetic_ms = 0, memory_ms = 0;
+};
+
+Least least(const fl::Executor& exe) {
+  const fl::Limits limits = exe.limits();
+  Least least;
+  const fl::Profile profile = exe.profile();
+  for (const auto& run : profile.steps.at(0).runs) {
+    for (const fl::CallInfo& call : run) {
+      if (call.flops > 0) least.arithmetic_ms += 1e3 * call.flops / limits.flops(call.dtype);
+      least.memory_ms += 1e3 * call.bytes / limits.bytes;
     }
-    const bool o2 = take(name, "_o2");
-    options.gpu.tf32 = take(name, "_tf32");
-    for (const auto& [suffix, dtype] : {std::pair("_bf16", fl::bf16), {"_f16", fl::f16}}) {
-      if (!take(name, suffix)) continue;
-      options.precision.amp =
-          fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
-    }
-    return options;
   }
+  return least;
+}
 
-  /// What the place does at least for a step: milliseconds of its arithmetic and of its memory, at
-  /// their limits. From a step that was profiled.
-  struct Least {
-    double arithmetic_ms = 0, memory_ms = 0;
+/// Milliseconds a step, of so many.
+double time_steps(const std::function<void()>& step, int steps) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < steps; ++i) step();
+  return seconds_since(begin) * 1e3 / steps;
+}
+
+/// The same of as many as take so long.
+double step_for(const std::function<void()>& step, double seconds) {
+  const auto begin = Clock::now();
+  int steps = 0;
+  for (; seconds_since(begin) < seconds; ++steps) step();
+  return seconds_since(begin) * 1e3 / steps;
+}
+
+void print_ready(const std::string& name, double first_s, const fl::Executor& exe) {
+  std::printf("{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld",
+              name.c_str(), first_s, exe.compile_report().compile_ms,
+              static_cast<long long>(exe.memory().total));
+}
+
+void serve(std::string name, const std::string& cache_dir, fl::Place place,
+           Clock::time_point start) {
+  fl::ExecutorOptions options = options_of(name);
+  options.cache_dir = cache_dir;
+  Work w = work_named(name);
+  const bool on_gpu = place != fl::cpu();
+  if (on_gpu) {
+    w.batch.id = 1;  // it stays where it is
+    options.gpu.prefetch = false;
+    w.steps = std::max(w.steps, 50);
+    options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
+  }
+  fl::Executor exe(w.program, place, options);
+  if (w.infer) {
+    exe.prepare({.predict = {w.batch.size}});
+  } else {
+    exe.prepare({.train = {w.batch.size}});
+  }
+  double seen = 0;  // a result that is no number is waited for and stays where it is
+  auto step = [&] {
+    const fl::OutputViews outputs = w.infer ? exe.predict(w.batch) : exe.run(w.batch);
+    outputs.for_each_scalar([&](const fl::OutputView& o) { seen += o.value.item(); });
   };
-
-  Least least(const fl::Executor& exe) {
-    const fl::Limits limits = exe.limits();
-    Least least;
-    const fl::Profile profile = exe.profile();
-    for (const auto& run : profile.steps.at(0).runs) {
-      for (const fl::CallInfo& call : run) {
-        if (call.flops > 0) least.arithmetic_ms += 1e3 * call.flops / limits.flops(call.dtype);
-        least.memory_ms += 1e3 * call.bytes / limits.bytes;
-      }
+  step();
+  const double first = seconds_since(start);
+  for (int i = 0; i < std::min(10, w.steps); ++i) step();
+  print_ready(name, first, exe);
+  if (on_gpu) {
+    const Least needs = least(exe);
+    for (const auto& [what, ms] :
+         {std::pair("arithmetic_ms", needs.arithmetic_ms), {"memory_ms", needs.memory_ms}}) {
+      // The driver may not tell its clocks.
+      if (std::isfinite(ms)) std::printf(", \"%s\": %.5f", what, ms);
     }
-    return least;
   }
-
-  /// Milliseconds a step, of so many.
-  double time_steps(const std::function<void()>& step, int steps) {
-    const auto begin = Clock::now();
-    for (int i = 0; i < steps; ++i) step();
-    return seconds_since(begin) * 1e3 / steps;
-  }
-
-  /// The same of as many as take so long.
-  double step_for(const std::function<void()>& step, double seconds) {
-    const auto begin = Clock::now();
-    int steps = 0;
-    for (; seconds_since(begin) < seconds; ++steps) step();
-    return seconds_since(begin) * 1e3 / steps;
-  }
-
-  void print_ready(const std::string& name, double first_s, const fl::Executor& exe) {
-    std::printf(
-        "{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld",
-        name.c_str(), first_s, exe.compile_report().compile_ms,
-        static_cast<long long>(exe.memory().total));
-  }
-
-  void serve(std::string name, const std::string& cache_dir, fl::Place place,
-             Clock::time_point start) {
-    fl::ExecutorOptions options = options_of(name);
-    options.cache_dir = cache_dir;
-    Work w = work_named(name);
-    const bool on_gpu = place != fl::cpu();
-    if (on_gpu) {
-      w.batch.id = 1;  // it stays where it is
-      options.gpu.prefetch = false;
-      w.steps = std::max(w.steps, 50);
-      options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
-    }
-    fl::Executor exe(w.program, place, options);
-    if (w.infer) {
-      exe.prepare({.predict = {w.batch.size}});
-    } else {
-      exe.prepare({.train = {w.batch.size}});
-    }
-    double seen = 0;  // a result that is no number is waited for and stays where it is
-    auto step = [&] {
-      const fl::OutputViews outputs = w.infer ? exe.predict(w.batch) : exe.run(w.batch);
-      outputs.for_each_scalar([&](const fl::OutputView& o) { seen += o.value.item(); });
-    };
-    step();
-    const double first = seconds_since(start);
-    for (int i = 0; i < std::min(10, w.steps); ++i) step();
-    print_ready(name, first, exe);
-    if (on_gpu) {
-      const Least needs = least(exe);
-      for (const auto& [what, ms] :
-           {std::pair("arithmetic_ms", needs.arithmetic_ms), {"memory_ms", needs.memory_ms}}) {
-        // The driver may not tell its clocks.
-        if (std::isfinite(ms)) std::printf(", \"%s\": %.5f", what, ms);
-      }
-    }
-    std::printf("}\n");
+  std::printf("}\n");
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    if (on_gpu) step_for(step, 0.2);  // clocks rise for a while
+    const double ms = on_gpu ? step_for(step, 0.5) : time_steps(step, w.steps);
+    std::printf("{\"ms\": %.5f}\n", ms);
     std::fflush(stdout);
-    for (std::string line; std::getline(std::cin, line);) {
-      if (on_gpu) step_for(step, 0.2);  // clocks rise for a while
-      const double ms = on_gpu ? step_for(step, 0.5) : time_steps(step, w.steps);
-      std::printf("{\"ms\": %.5f}\n", ms);
-      std::fflush(stdout);
-    }
   }
+}
 
 }  // namespace
 
