@@ -29,7 +29,7 @@ constexpr int64_t kSamples = 4;
 /// Columns of a batch.
 using Columns = std::vector<std::pair<std::string, Tensor>>;
 
-/// Numbers of stream `stream` in [0, scale) plus `shift`, rounded to f32 before.
+/// Numbers of stream `stream` in [shift, shift + scale), computed in f32.
 Tensor floats(uint64_t stream, const std::vector<int64_t>& shape, float scale = 1,
               float shift = 0) {
   Tensor t(f32, shape);
@@ -63,7 +63,7 @@ void expect_losses(const std::string& name, const Program& net,
   set_golden_parameters(exe, net);
   for (uint64_t step = 0; step < expected.size(); ++step) {
     const double loss = exe.run({.size = kSamples, .columns = data(step)})["loss"].item();
-    EXPECT_NEAR(loss, expected[step], 1e-7 * std::abs(expected[step])) << "step " << step;
+    EXPECT_NEAR(loss, expected[step], 1e-9 * std::abs(expected[step])) << "step " << step;
   }
 }
 

@@ -85,9 +85,10 @@ class Layers:
         return x
 
 
-def floats(stream, *shape):
-    """f32 numbers in [0, 1), as f64."""
-    return torch.tensor(uniform(stream, int(np.prod(shape))).reshape(shape).astype(np.float32).astype(np.float64))
+def floats(stream, *shape, scale=1, shift=0):
+    """Numbers in [shift, shift + scale), computed in f32, as f64."""
+    numbers = uniform(stream, int(np.prod(shape))).astype(np.float32) * np.float32(scale) + np.float32(shift)
+    return torch.tensor(numbers.reshape(shape).astype(np.float64))
 
 
 def integers(stream, below, *shape):
@@ -112,7 +113,7 @@ def california_housing(net, step):
     mean, deviation = 206856, 115393
     means = torch.tensor([-119.57, 35.632, 28.639, 2635.8, 537.9, 1425.5, 499.5, 3.871], dtype=torch.float64)
     deviations = torch.tensor([2.003, 2.136, 12.585, 2181.6, 421.2, 1132.4, 382.3, 1.900], dtype=torch.float64)
-    x, y = floats(600 + step, BATCH, 8) * 1024, floats(500 + step, BATCH, 1) * 2**19
+    x, y = floats(600 + step, BATCH, 8, scale=1024), floats(500 + step, BATCH, 1, scale=2**19)
     h = net.mlp((x - means) / deviations, [8, 8])
     return F.mse_loss(net.linear(h, 1), (y - mean) / deviation)
 
@@ -129,14 +130,14 @@ def vae(net, step):
     x = pixels(step, BATCH, 1, 8, 8).flatten(1)
     h = torch.tanh(net.linear(x, 12))
     mean, log_var = net.linear(h, 3), net.linear(h, 3)
-    latent = mean + torch.exp(log_var / 2) * (4 * floats(600 + step, BATCH, 3) - 2)
+    latent = mean + torch.exp(log_var / 2) * floats(600 + step, BATCH, 3, scale=4, shift=-2)
     logits = net.linear(torch.tanh(net.linear(latent, 12)), 64)
     divergence = -0.5 * (1 + log_var - mean**2 - log_var.exp()).sum()
     return (F.binary_cross_entropy_with_logits(logits, x, reduction="sum") + divergence) / BATCH
 
 
 def dlrm(net, step):
-    dense = net.mlp(torch.log1p(8 * floats(600 + step, BATCH, 3)), [8, 4])
+    dense = net.mlp(torch.log1p(floats(600 + step, BATCH, 3, scale=8)), [8, 4])
     category = integers(500 + step, 40, BATCH, 4) % 10
     rows = [F.embedding(category[:, i], net.weight(10, 4)) for i in range(4)]
     vectors = torch.stack([dense] + rows, 1)
@@ -170,7 +171,8 @@ def mobilenet_block(net, x, width, kernel, expanded, filters, squeeze, act, stri
     h = act(conv(h, expanded, kernel, stride, groups=expanded))
     if squeeze:
         squeezed = F.relu(net.conv(h.mean((2, 3), keepdim=True), channels_of(1, expanded // 4), 1))
-        h = h * F.hardsigmoid(net.conv(squeezed, expanded, 1))
+        # The backward of F.hardsigmoid multiplies by a sixth that is rounded to f32.
+        h = h * (F.relu6(net.conv(squeezed, expanded, 1) + 3) / 6)
     h = conv(h, filters, 1)
     return x + h if stride == 1 and x.shape[1] == filters else h
 
