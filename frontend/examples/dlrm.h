@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <cmath>
 #include <vector>
 
 #include "frontend/fluid.h"
@@ -48,10 +48,14 @@ inline fluid::Value dlrm(fluid::Value x, const DlrmSize& size) {
   const auto dense = dlrm_mlp(fluid::log1p(fluid::relu(parts[0])), widths);
   const auto category = fluid::cast(parts[1], fluid::i64);
   const auto index = fluid::mod(category, fluid::scalar_like(category, double(size.rows)));
+  const double bound = 1 / std::sqrt(static_cast<double>(size.rows));
   fluid::Values vectors = {fluid::unsqueeze(dense, {.axes = {1}})};
   for (int64_t i = 0; i < size.categories; ++i) {
     const auto column = fluid::slice(index, {.starts = {i}, .stops = {i + 1}, .axes = {1}});
-    vectors.push_back(fluid::embedding(column, {.rows = size.rows, .units = size.width}));
+    vectors.push_back(
+        fluid::embedding(column, {.rows = size.rows,
+                                  .units = size.width,
+                                  .weight_init = fluid::Init::uniform(-bound, bound)}));
   }
   const auto pairs = dlrm_interact(fluid::concat(vectors, {.axis = 1}));
   return fluid::linear(dlrm_mlp(fluid::concat({dense, pairs}, {.axis = 1}), size.top),
