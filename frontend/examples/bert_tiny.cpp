@@ -3,6 +3,7 @@
 #include "frontend/examples/bert_tiny.h"
 
 #include "frontend/examples/example.h"
+#include "frontend/examples/one_column.h"
 
 namespace fl = fluid;
 
@@ -19,11 +20,8 @@ int main(int argc, char** argv) {
     if (!options.save.empty()) net.save(options.save);
     if (options.data.empty()) return;
 
-    const auto texts = [&](const std::string& split) {  // without the next bytes
-      return fl::Dataset{{{"text", *fl::open_data(options.data, split).dataset.find("text")}}};
-    };
-    fl::Reader train(texts("train"), {.batch = 32, .shuffle_seed = 1});
-    fl::Reader held_out(texts("val"), {.batch = 32});
+    fl::Reader train(one_column(options.data, "text"), {.batch = 32, .shuffle_seed = 1});
+    fl::Reader held_out(one_column(options.data, "text", "val"), {.batch = 32});
     fl::Trainer trainer(net, fl::cpu());
     trainer.fit(train, {.epochs = options.epochs_or(1),
                         .max_steps = options.steps,

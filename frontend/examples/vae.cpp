@@ -3,6 +3,7 @@
 #include "frontend/examples/vae.h"
 
 #include "frontend/examples/example.h"
+#include "frontend/examples/one_column.h"
 
 namespace fl = fluid;
 
@@ -16,8 +17,7 @@ int main(int argc, char** argv) {
     if (!options.save.empty()) net.save(options.save);
     if (options.data.empty()) return;
 
-    const fl::Dataset digits = fl::open_data(options.data).dataset;
-    fl::Reader train({{{"image", *digits.find("image")}}}, {.batch = 100, .shuffle_seed = 1});
+    fl::Reader train(one_column(options.data, "image"), {.batch = 100, .shuffle_seed = 1});
     fl::Trainer trainer(net, fl::cpu());
     trainer.fit(
         train,
