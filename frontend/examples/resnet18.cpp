@@ -1,8 +1,7 @@
 // Trains ResNet-18 on CIFAR-10 images. Run it with --data cifar10:DIR.
 
-#include "frontend/examples/resnet18.h"
-
 #include "frontend/examples/classifier.h"
+#include "frontend/examples/resnet.h"
 
 namespace fl = fluid;
 

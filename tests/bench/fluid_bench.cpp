@@ -15,7 +15,7 @@
 #include "frontend/examples/alexnet.h"
 #include "frontend/examples/char_gpt.h"
 #include "frontend/examples/lstm_text.h"
-#include "frontend/examples/resnet18.h"
+#include "frontend/examples/resnet.h"
 #include "frontend/fluid.h"
 
 namespace fl = fluid;

@@ -9,7 +9,7 @@
 
 #include "frontend/examples/alexnet.h"
 #include "frontend/examples/classifier.h"
-#include "frontend/examples/resnet18.h"
+#include "frontend/examples/resnet.h"
 #include "tests/support/golden.h"
 #include "tests/support/training.h"
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/examples/classifier.h"
-#include "frontend/examples/resnet18.h"
+#include "frontend/examples/resnet.h"
 #include "tests/support/data_folder.h"
 #include "tests/support/training.h"
 

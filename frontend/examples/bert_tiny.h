@@ -1,0 +1,52 @@
+#pragma once
+
+#include "frontend/fluid.h"
+
+/// Size of a masked language model of bytes. Layers, heads and width are those of BERT-Tiny (Turc
+/// et al., "Well-read students learn better", 2019).
+struct BertSize {
+  int64_t layers = 2;
+  int64_t heads = 2;
+  int64_t width = 128;
+  int64_t length = 256;
+  double dropout = 0.1;
+  double mask_rate = 0.15;  ///< share of the bytes that are hidden
+};
+
+/// BERT (Devlin et al., NAACL 2019) over bytes: text u8 [N, length] -> logits [N, length, 256] of
+/// the bytes at the same positions. Texts have no byte 0: it marks hidden bytes. The output layer
+/// shares its weights with the embedding.
+inline fluid::Value bert_tiny(fluid::Program& net, fluid::Value text, const BertSize& size) {
+  const fluid::Init init = fluid::Init::normal(0, 0.02);
+  const auto table = net.parameter("bytes.w", {256, size.width}, init);
+  fluid::Value h = fluid::embedding(text, {.rows = 256, .units = size.width, .weight = table}) +
+                   net.parameter("positions.w", {size.length, size.width}, init);
+  h = fluid::layer_norm(h, {.eps = 1e-12});
+  if (size.dropout > 0) h = fluid::dropout(h, {.p = size.dropout});
+  for (int64_t i = 0; i < size.layers; ++i) {
+    h = fluid::transformer_block(h, {.heads = size.heads,
+                                     .norm_first = false,
+                                     .dropout = size.dropout,
+                                     .eps = 1e-12,
+                                     .weight_init = init});
+  }
+  h = fluid::linear(
+      h, {.units = size.width, .act = fluid::Act::gelu, .weight_init = init, .name = "head"});
+  h = fluid::layer_norm(h, {.eps = 1e-12});
+  const auto bias = net.parameter("logits.b", {256}, fluid::Init::zeros());
+  return fluid::matmul(h, table, {.transpose_b = true}) + bias;
+}
+
+/// Adds the outputs "loss" and "logits" of the masked language model to `net`. `masked`: bool [N,
+/// length], the hidden bytes, which alone count in the loss. Returns the loss: the sum over the
+/// masked bytes, divided by their expected number, so that it does not depend on micro-batches.
+inline fluid::Value record_bert_tiny(fluid::Program& net, fluid::Value text, fluid::Value masked,
+                                     const BertSize& size = {}) {
+  const auto hidden = fluid::masked_fill(text, masked, {.value = 0});
+  const auto logits = bert_tiny(net, hidden, size);
+  const auto per_byte = fluid::softmax_cross_entropy(logits, text);
+  const auto loss = fluid::mean(per_byte * fluid::cast(masked, per_byte.dtype())) / size.mask_rate;
+  net.output("loss", loss);
+  net.output("logits", logits);
+  return loss;
+}

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "frontend/fluid.h"
+
+/// Size of a recommendation model. The defaults are the paper's for Criteo's Kaggle data, with
+/// tables of equal size.
+struct DlrmSize {
+  int64_t numbers = 13;                          ///< numeric features
+  int64_t categories = 26;                       ///< categorical features
+  int64_t rows = 10000;                          ///< of each table; indices are taken modulo `rows`
+  int64_t width = 16;                            ///< features of an embedding
+  std::vector<int64_t> bottom = {512, 256, 64};  ///< hidden layers before the interaction
+  std::vector<int64_t> top = {512, 256};         ///< hidden layers after it
+};
+
+/// Linear layers with ReLU.
+inline fluid::Value dlrm_mlp(fluid::Value x, const std::vector<int64_t>& widths) {
+  for (const int64_t units : widths) {
+    x = fluid::linear(
+        x, {.units = units, .act = fluid::Act::relu, .weight_init = fluid::Init::xavier_normal()});
+  }
+  return x;
+}
+
+/// The dot products of all pairs of different vectors of x [N, vectors, width]: [N, pairs].
+inline fluid::Value dlrm_interact(fluid::Value x) {
+  const int64_t vectors = x.shape()[1].size;
+  const auto products = fluid::matmul(x, x, {.transpose_b = true});
+  fluid::Values pairs;
+  for (int64_t i = 1; i < vectors; ++i) {
+    const auto row =
+        fluid::slice(products, {.starts = {i, 0}, .stops = {i + 1, i}, .axes = {1, 2}});
+    pairs.push_back(fluid::reshape(row, {fluid::kBatch, i}));
+  }
+  return fluid::concat(pairs, {.axis = 1});
+}
+
+/// Deep learning recommendation model: Naumov et al., 2019. Features x [N, numbers + categories],
+/// the numbers first, -> logits [N, 1] of a click.
+inline fluid::Value dlrm(fluid::Value x, const DlrmSize& size) {
+  const fluid::Values parts =
+      fluid::split(x, {.sizes = {size.numbers, size.categories}, .axis = 1});
+  std::vector<int64_t> widths = size.bottom;
+  widths.push_back(size.width);
+  const auto dense = dlrm_mlp(fluid::log1p(fluid::relu(parts[0])), widths);
+  const auto category = fluid::cast(parts[1], fluid::i64);
+  const auto index = fluid::mod(category, fluid::scalar_like(category, double(size.rows)));
+  const double bound = 1 / std::sqrt(static_cast<double>(size.rows));
+  fluid::Values vectors = {fluid::unsqueeze(dense, {.axes = {1}})};
+  for (int64_t i = 0; i < size.categories; ++i) {
+    const auto column = fluid::slice(index, {.starts = {i}, .stops = {i + 1}, .axes = {1}});
+    vectors.push_back(
+        fluid::embedding(column, {.rows = size.rows,
+                                  .units = size.width,
+                                  .weight_init = fluid::Init::uniform(-bound, bound)}));
+  }
+  const auto pairs = dlrm_interact(fluid::concat(vectors, {.axis = 1}));
+  return fluid::linear(dlrm_mlp(fluid::concat({dense, pairs}, {.axis = 1}), size.top),
+                       {.units = 1});
+}
+
+/// Adds the feeds `x` and `y` [N, 1], 1 for a click, and the outputs "loss" and "click", its
+/// probability. Returns the loss.
+inline fluid::Value record_dlrm(fluid::Program& net, const DlrmSize& size = {}) {
+  const auto x = net.data("x", {fluid::kBatch, size.numbers + size.categories}, fluid::f32);
+  const auto y = net.data("y", {fluid::kBatch, 1}, fluid::f32);
+  const auto logits = dlrm(x, size);
+  const auto loss = fluid::mean(fluid::binary_cross_entropy_with_logits(logits, y));
+  net.output("loss", loss);
+  net.output("click", fluid::sigmoid(logits));
+  return loss;
+}

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "frontend/fluid.h"
+
+/// Size of a network with two heads, and the weight of the second one's loss.
+struct MultiTaskSize {
+  int64_t filters = 16;
+  int64_t width = 64;
+  double parity_weight = 0.5;
+};
+
+/// Adds to `net` a digit classifier whose trunk has two heads (Caruana, "Multitask learning",
+/// 1997): the class of the digit, by softmax cross-entropy, and whether the digit is odd, by binary
+/// cross-entropy. Returns the weighted sum of both losses. The feeds are `image` and `label`.
+inline fluid::Value record_multi_task(fluid::Program& net, const MultiTaskSize& size = {}) {
+  constexpr fluid::Act kRelu = fluid::Act::relu;
+  const auto image =
+      net.data("image", {fluid::kBatch, 1, 28, 28}, fluid::f32, {.scale = 1 / 255.f});
+  const auto label = net.data("label", {fluid::kBatch}, fluid::i64);
+  const auto parity = fluid::mod(label, fluid::scalar_like(label, 2));
+
+  const fluid::Value h = fluid::conv2d(
+      image, {.filters = size.filters, .kernel = 5, .stride = 2, .padding = 2, .act = kRelu});
+  const auto pooled = fluid::max_pool2d(h, {.kernel = {2}, .stride = {2}});
+  const auto trunk =
+      fluid::linear(fluid::flatten(pooled), {.units = size.width, .act = kRelu, .name = "trunk"});
+  const auto logits = fluid::linear(trunk, {.units = 10, .name = "digit"});
+  const auto odd =
+      fluid::reshape(fluid::linear(trunk, {.units = 1, .name = "odd"}), {fluid::kBatch});
+
+  const auto digit_loss = fluid::mean(fluid::softmax_cross_entropy(logits, label));
+  const auto parity_loss =
+      fluid::mean(fluid::binary_cross_entropy_with_logits(odd, fluid::cast(parity, odd.dtype())));
+  const auto loss = digit_loss + size.parity_weight * parity_loss;
+  const auto right = fluid::equal(fluid::greater(odd, fluid::scalar_like(odd, 0)),
+                                  fluid::cast(parity, fluid::DType::boolean));
+  net.output("loss", loss);
+  net.output("digit_loss", digit_loss);
+  net.output("parity_loss", parity_loss);
+  net.output("accuracy", fluid::accuracy(logits, label));
+  net.output("parity_accuracy", fluid::mean(fluid::cast(right, odd.dtype())));
+  net.output("prob", fluid::softmax(logits));
+  net.output("odd", fluid::sigmoid(odd));
+  return loss;
+}

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "frontend/examples/resnet.h"
+#include "frontend/fluid.h"
+
+/// Size of a U-Net.
+struct UnetSize {
+  int64_t width = 64;  ///< channels at the highest resolution; each level below has twice as many
+  int64_t levels = 4;  ///< number of times that the resolution is halved
+  int64_t classes = 11;
+};
+
+/// U-Net: Ronneberger et al., "U-Net: convolutional networks for biomedical image segmentation",
+/// MICCAI 2015, with "same" padding and batch normalisation. Images [N, C, H, W], H and W multiples
+/// of 2^levels, -> logits [N, classes, H, W].
+inline fluid::Value unet(fluid::Value images, const UnetSize& size = {}) {
+  const auto two_convs = [](fluid::Value x, int64_t filters) {
+    constexpr fluid::Act kRelu = fluid::Act::relu;
+    return conv_bn(conv_bn(x, filters, 3, 1, kRelu), filters, 3, 1, kRelu);
+  };
+  fluid::Values skips;
+  fluid::Value h = images;
+  for (int64_t level = 0; level < size.levels; ++level) {
+    skips.push_back(two_convs(h, size.width << level));
+    h = fluid::max_pool2d(skips.back(), {.kernel = {2}, .stride = {2}});
+  }
+  h = two_convs(h, size.width << size.levels);
+  for (int64_t level = size.levels - 1; level >= 0; --level) {
+    const int64_t filters = size.width << level;
+    const auto up = fluid::conv2d_transpose(h, {.filters = filters, .kernel = 2, .stride = 2});
+    h = two_convs(fluid::concat({skips[static_cast<size_t>(level)], up}, {.axis = 1}), filters);
+  }
+  return fluid::conv2d(h, {.filters = size.classes, .kernel = 1, .name = "head"});
+}
+
+/// Adds the outputs "loss", "accuracy" (of pixels) and "prob" of the segmentation of `images` to
+/// `net`. The true class of a pixel of digit `label` is the digit; pixels of the background, at
+/// most 0.5, have class 10. Returns the loss.
+inline fluid::Value record_unet(fluid::Program& net, fluid::Value images, fluid::Value label,
+                                const UnetSize& size = {}) {
+  const fluid::Shape& shape = images.shape();
+  const auto ink = fluid::greater(fluid::reshape(images, {fluid::kBatch, shape[2], shape[3]}),
+                                  fluid::scalar_like(images, 0.5));
+  const auto digit = fluid::unsqueeze(label, {.axes = {1, 2}});
+  const auto target = fluid::where(ink, digit, fluid::scalar_like(label, 10));
+  const auto logits = fluid::transpose(unet(images, size), {.perm = {0, 2, 3, 1}});
+  const auto loss = fluid::mean(fluid::softmax_cross_entropy(logits, target));
+  net.output("loss", loss);
+  net.output("accuracy", fluid::accuracy(logits, target));
+  net.output("prob", fluid::softmax(logits));
+  return loss;
+}

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "frontend/fluid.h"
+
+/// Size of a vision transformer. The defaults are ViT-Ti's, with patches for images of 32 x 32.
+struct VitSize {
+  int64_t patch = 4;  ///< height and width of a patch
+  int64_t layers = 12;
+  int64_t heads = 3;
+  int64_t width = 192;
+};
+
+/// Vision transformer: Dosovitskiy et al., "An image is worth 16x16 words", ICLR 2021, without
+/// dropout. Images [N, C, H, W] -> logits [N, 10].
+inline fluid::Value vit_tiny(fluid::Program& net, fluid::Value images, const VitSize& size = {}) {
+  const fluid::Init init = fluid::Init::normal(0, 0.02);
+  const int64_t width = size.width;
+  const fluid::Value patches = fluid::conv2d(
+      images, {.filters = width, .kernel = size.patch, .stride = size.patch, .name = "patches"});
+  const int64_t tokens = patches.shape()[2].size * patches.shape()[3].size;
+  const auto token = fluid::broadcast_to(net.parameter("class_token.w", {1, 1, width}, init),
+                                         {fluid::kBatch, 1, width});
+  fluid::Value h = fluid::transpose(fluid::reshape(patches, {fluid::kBatch, width, tokens}),
+                                    {.perm = {0, 2, 1}});
+  h = fluid::concat({token, h}, {.axis = 1}) +
+      net.parameter("positions.w", {tokens + 1, width}, init);
+  for (int64_t i = 0; i < size.layers; ++i) {
+    h = fluid::transformer_block(h, {.heads = size.heads, .eps = 1e-6, .weight_init = init});
+  }
+  const auto first = fluid::slice(h, {.starts = {0}, .stops = {1}, .axes = {1}});
+  h = fluid::layer_norm(fluid::reshape(first, {fluid::kBatch, width}), {.eps = 1e-6});
+  return fluid::linear(h, {.units = 10, .weight_init = init, .name = "head"});
+}
