@@ -32,7 +32,7 @@ def rounds_of(work, args):
 def measure(work, args, cache):
     runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache])]
     for mode, layout in VARIANTS:
-        if work.startswith(("linear_regression", "char_gpt", "lstm_text")) and layout == "nhwc":
+        if work.startswith(("linear_regression", "char_gpt", "lstm_text", "dlrm")) and layout == "nhwc":
             continue  # no images
         runners.append(Runner(f"torch-{mode}-{layout}",
                               [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout],

@@ -14,7 +14,9 @@
 
 #include "frontend/examples/alexnet.h"
 #include "frontend/examples/char_gpt.h"
+#include "frontend/examples/dlrm.h"
 #include "frontend/examples/lstm_text.h"
+#include "frontend/examples/mobilenet_v3_small.h"
 #include "frontend/examples/resnet.h"
 #include "frontend/fluid.h"
 
@@ -166,6 +168,32 @@ Work lstm_text_b32() {
   return byte_model(32, size.length, 5, network, fl::Adam{.lr = 2e-3});
 }
 
+Work dlrm_b256() {
+  const DlrmSize size;
+  constexpr int64_t kBatch = 256;
+  Work w{fl::Program("dlrm"), {}};
+  fl::minimize(record_dlrm(w.program, size), fl::SGD{.lr = 0.1});
+  const int64_t columns = size.numbers + size.categories;
+  fl::Tensor x = uniform({kBatch, columns}, 0, 1), y(fl::f32, {kBatch, 1});
+  for (int64_t i = 0; i < kBatch; ++i) {
+    y.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 2);
+    for (int64_t c = size.numbers; c < columns; ++c) {
+      float& category = x.as<float>()[static_cast<size_t>(i * columns + c)];
+      category = std::floor(category * static_cast<float>(size.rows));
+    }
+  }
+  w.batch = {.size = kBatch, .columns = {{"x", x}, {"y", y}}};
+  return w;
+}
+
+Work mobilenet_b32() {
+  Work w = classifier(
+      32, 224, [](fl::Value x) { return mobilenet_v3_small(x); },
+      fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-5});
+  w.steps = 5;
+  return w;
+}
+
 /// A product of which a column can be fetched, and one element is: the whole would take longer to
 /// the host than to compute.
 Work matmul() {
@@ -196,6 +224,8 @@ Work work_named(const std::string& name) {
   if (name == "resnet18_b64") return resnet18_work(64);
   if (name == "char_gpt") return char_gpt_b4();
   if (name == "lstm_text") return lstm_text_b32();
+  if (name == "dlrm") return dlrm_b256();
+  if (name == "mobilenet_v3_small") return mobilenet_b32();
   if (name == "matmul") return matmul();
   throw fl::UserError("no workload '" + name + "'");
 }

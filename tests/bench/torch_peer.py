@@ -19,7 +19,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from torch_networks import CharGpt, alexnet, resnet18
+from torch_networks import CharGpt, Dlrm, LstmText, alexnet, mobilenet_v3_small, resnet18
 
 START = time.perf_counter()
 NAME, MODE, LAYOUT = sys.argv[1:4]
@@ -151,19 +151,19 @@ def char_gpt():
     return byte_model(CharGpt(6, 6, 384, 256), 4, 256, lambda p: torch.optim.AdamW(p, 1e-3, fused=True))
 
 
-class LstmText(nn.Module):
-    def __init__(self, width, layers):
-        super().__init__()
-        self.bytes = nn.Embedding(256, width)
-        self.lstm = nn.LSTM(width, width, layers, batch_first=True)
-        self.head = nn.Linear(width, 256)
-
-    def forward(self, text):
-        return self.head(self.lstm(self.bytes(text))[0])
-
-
 def lstm_text():
-    return byte_model(LstmText(256, 2), 32, 128, lambda p: torch.optim.Adam(p, 2e-3, fused=True))
+    return byte_model(LstmText(2, 256), 32, 128, lambda p: torch.optim.Adam(p, 2e-3, fused=True))
+
+
+def dlrm():
+    x = torch.cat([torch.rand(256, 13), torch.randint(10000, (256, 26)).float()], 1)
+    y = torch.randint(2, (256, 1)).float()
+    return trainer(Dlrm(), x, y, F.binary_cross_entropy_with_logits, lambda p: torch.optim.SGD(p, 0.1, fused=True))
+
+
+def mobilenet_v3_small_b32():
+    return classifier(mobilenet_v3_small(), 32, 224,
+                      lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=1e-5, fused=True))
 
 
 WORKS = {
@@ -178,9 +178,12 @@ WORKS = {
     "resnet18_b64": lambda: resnet18_of(64),
     "char_gpt": char_gpt,
     "lstm_text": lstm_text,
+    "dlrm": dlrm,
+    "mobilenet_v3_small": mobilenet_v3_small_b32,
     "matmul": matmul,
 }
-STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3, "char_gpt": 3, "lstm_text": 5}.get(WORK, 50)
+STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3, "char_gpt": 3, "lstm_text": 5,
+         "mobilenet_v3_small": 5}.get(WORK, 50)
 if DEVICE == "cuda":
     STEPS = max(STEPS, 50)
 

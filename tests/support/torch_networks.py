@@ -82,3 +82,84 @@ class CharGpt(nn.Module):
 
     def forward(self, text):
         return self.head(self.ln(self.blocks(self.bytes(text) + self.positions)))
+
+
+class LstmText(nn.Module):
+    """The network of frontend/examples/lstm_text.h."""
+
+    def __init__(self, layers, width):
+        super().__init__()
+        self.bytes = nn.Embedding(256, width)
+        self.lstm = nn.LSTM(width, width, layers, batch_first=True)
+        self.head = nn.Linear(width, 256)
+
+    def forward(self, text):
+        return self.head(self.lstm(self.bytes(text))[0])
+
+
+class Dlrm(nn.Module):
+    """The network of frontend/examples/dlrm.h; `x` holds the numbers, then the categories."""
+
+    def __init__(self, numbers=13, categories=26, rows=10000, width=16, bottom=(512, 256, 64), top=(512, 256)):
+        super().__init__()
+        mlp = lambda widths: nn.Sequential(*(layer for i, o in zip(widths, widths[1:])
+                                             for layer in (nn.Linear(i, o), nn.ReLU())))
+        self.numbers, self.rows = numbers, rows
+        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(categories))
+        self.bottom = mlp([numbers, *bottom, width])
+        self.register_buffer("pairs", torch.tril_indices(categories + 1, categories + 1, -1))
+        self.top = mlp([width + self.pairs.shape[1], *top])
+        self.last = nn.Linear(top[-1], 1)
+
+    def forward(self, x):
+        dense = self.bottom(torch.log1p(torch.relu(x[:, : self.numbers])))
+        category = x[:, self.numbers :].long() % self.rows
+        vectors = torch.stack([dense, *(table(category[:, i]) for i, table in enumerate(self.tables))], 1)
+        products = vectors @ vectors.transpose(1, 2)
+        return self.last(self.top(torch.cat([dense, products[:, self.pairs[0], self.pairs[1]]], 1)))
+
+
+def mobilenet_v3_small():
+    """torchvision's, with 10 classes."""
+
+    def channels(c):
+        rounded = max(8, int(c + 4) // 8 * 8)
+        return rounded + 8 if rounded < 0.9 * c else rounded
+
+    def conv(i, o, kernel, stride=1, act=None, groups=1):
+        layers = [nn.Conv2d(i, o, kernel, stride, kernel // 2, groups=groups, bias=False),
+                  nn.BatchNorm2d(o, 1e-3, 0.01)]
+        return layers + ([act(inplace=True)] if act else [])
+
+    class Squeeze(nn.Module):
+        def __init__(self, c):
+            super().__init__()
+            squeezed = channels(c // 4)
+            self.scale = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(c, squeezed, 1), nn.ReLU(),
+                                       nn.Conv2d(squeezed, c, 1), nn.Hardsigmoid())
+
+        def forward(self, x):
+            return x * self.scale(x)
+
+    class Block(nn.Module):
+        def __init__(self, i, kernel, expanded, o, squeeze, act, stride):
+            super().__init__()
+            layers = conv(i, expanded, 1, act=act) if expanded != i else []
+            layers += conv(expanded, expanded, kernel, stride, act, expanded)
+            layers += [Squeeze(expanded)] if squeeze else []
+            self.layers, self.adds = nn.Sequential(*layers, *conv(expanded, o, 1)), stride == 1 and i == o
+
+        def forward(self, x):
+            y = self.layers(x)
+            return x + y if self.adds else y
+
+    relu, swish = nn.ReLU, nn.Hardswish
+    layers, i = conv(3, 16, 3, 2, swish), 16
+    for kernel, expanded, o, squeeze, act, stride in [
+            (3, 16, 16, True, relu, 2), (3, 72, 24, False, relu, 2), (3, 88, 24, False, relu, 1),
+            (5, 96, 40, True, swish, 2), (5, 240, 40, True, swish, 1), (5, 240, 40, True, swish, 1),
+            (5, 120, 48, True, swish, 1), (5, 144, 48, True, swish, 1), (5, 288, 96, True, swish, 2),
+            (5, 576, 96, True, swish, 1), (5, 576, 96, True, swish, 1)]:
+        layers, i = [*layers, Block(i, kernel, expanded, o, squeeze, act, stride)], o
+    return nn.Sequential(*layers, *conv(96, 576, 1, act=swish), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(576, 1024), nn.Hardswish(), nn.Dropout(0.2), nn.Linear(1024, 10))
