@@ -315,7 +315,9 @@ class Executor::Impl {
   std::vector<Variable> buffers() const {
     std::vector<Variable> written;
     for (const auto& op : session_.recorded_program().main().ops) {
-      if (is_store(*op)) written.push_back(session_.variables().named(op->symbol));
+      const bool cached = is_store(*op) &&
+                          is_cache(*variable_named(session_.recorded_program().main(), op->symbol));
+      if (is_store(*op) && !cached) written.push_back(session_.variables().named(op->symbol));
     }
     return written;
   }

@@ -27,8 +27,11 @@ class Ctc {
         loc_(loc),
         graph_(input_graph(log_probs, "ctc_loss", loc)) {
     check();
+    log_probs_ = cast(log_probs, compute_dtype(log_probs.dtype()), loc);
+    input_lengths_ = cast(input_lengths, i64, loc);
+    target_lengths_ = cast(target_lengths, i64, loc);
     samples_ = log_probs.shape()[0];
-    padded_ = 2 * targets.shape()[1].size + 1;
+    extended_length_ = 2 * targets.shape()[1].size + 1;
   }
 
   Value record() const {
@@ -56,8 +59,8 @@ class Ctc {
               "ctc_loss: lengths are " + text(lengths) + ", not integers [" + shape[0].str() + "]");
     }
     require(options_.blank >= 0 && options_.blank < shape[2].size, loc_,
-            "ctc_loss: blank " + std::to_string(options_.blank) + " is none of " +
-                std::to_string(shape[2].size) + " classes");
+            "ctc_loss: blank " + std::to_string(options_.blank) + " is not in [0, " +
+                std::to_string(shape[2].size) + ")");
     const std::string& reduction = options_.reduction;
     require(reduction == "none" || reduction == "mean" || reduction == "sum", loc_,
             "ctc_loss: reduction is '" + reduction + "', not none, mean or sum");
@@ -68,27 +71,32 @@ class Ctc {
   }
   Value constant(double value) const { return filled(log_probs_.dtype(), {}, value); }
 
-  /// [N, L]: a blank, then each label followed by a blank.
+  /// [N, L]: a blank, then each label followed by a blank. Elements past the length of a target may
+  /// be any integers; blanks replace them.
   Value labels_with_blanks() const {
     const Shape& shape = targets_.shape();
     const auto blank = static_cast<double>(options_.blank);
     const Value blanks = filled(targets_.dtype(), shape, blank);
-    const Value pairs = stack({targets_, blanks}, {.axis = 2}, loc_);
+    const Value position = arange(graph_, {.type = Type{i64, {shape[1]}, {}}}, loc_);
+    const Value within = less(position, unsqueeze(target_lengths_, {.axes = {1}}, loc_), loc_);
+    const Value labels = where(within, targets_, blanks, loc_);
+    const Value pairs = stack({labels, blanks}, {.axis = 2}, loc_);
     return concat({filled(targets_.dtype(), {samples_, 1}, blank),
-                   reshape(pairs, {samples_, padded_ - 1}, loc_)},
+                   reshape(pairs, {samples_, extended_length_ - 1}, loc_)},
                   {.axis = 1}, loc_);
   }
 
-  /// x [N, L] moved by `by` positions along L; `before` fills the start.
-  Value moved(Value x, int64_t by, double before) const {
-    const Value rest = slice(x, {.starts = {0}, .stops = {padded_ - by}, .axes = {1}}, loc_);
+  /// x [N, L] shifted by `by` positions along L; `before` fills the start.
+  Value shifted(Value x, int64_t by, double before) const {
+    const Value rest =
+        slice(x, {.starts = {0}, .stops = {extended_length_ - by}, .axes = {1}}, loc_);
     return concat({filled(x.dtype(), {samples_, by}, before), rest}, {.axis = 1}, loc_);
   }
 
   /// log(exp(a) + exp(b) + exp(c)).
   Value log_sum(Value a, Value b, Value c) const {
-    const Value most = stop_gradient(maximum(maximum(a, b, loc_), c, loc_), loc_);
-    return most + log(exp(a - most, loc_) + exp(b - most, loc_) + exp(c - most, loc_), loc_);
+    const Value max = stop_gradient(maximum(maximum(a, b, loc_), c, loc_), loc_);
+    return max + log(exp(a - max, loc_) + exp(b - max, loc_) + exp(c - max, loc_), loc_);
   }
 
   /// Forward variables after the last element of each input: log alpha [N, L], the log-probability
@@ -99,18 +107,19 @@ class Ctc {
     // An alignment may skip the blank between two different labels.
     const Value skips = logical_and(
         not_equal(labels, filled(labels.dtype(), {}, static_cast<double>(options_.blank)), loc_),
-        not_equal(labels, moved(labels, 2, static_cast<double>(options_.blank)), loc_), loc_);
-    const Value start =
-        concat({filled(dtype, {samples_, 1}, 0), filled(dtype, {samples_, padded_ - 1}, kLogZero)},
-               {.axis = 1}, loc_);
+        not_equal(labels, shifted(labels, 2, static_cast<double>(options_.blank)), loc_), loc_);
+    const Value start = concat({filled(dtype, {samples_, 1}, 0),
+                                filled(dtype, {samples_, extended_length_ - 1}, kLogZero)},
+                               {.axis = 1}, loc_);
     const Value times =
         arange(graph_, {.type = Type{input_lengths_.dtype(), {shape[1]}, {}}}, loc_);
     const auto step = [&](const Values& carries, const Values& elements) {
       const Value alpha = carries[0];
       const Value skipping =
-          where(skips, moved(alpha, 2, kLogZero), filled(dtype, {}, kLogZero), loc_);
-      const Value emitted = take_along_axis(elements[0], labels, {.axis = 1}, loc_);
-      const Value next = log_sum(alpha, moved(alpha, 1, kLogZero), skipping) + emitted;
+          where(skips, shifted(alpha, 2, kLogZero), filled(dtype, {}, kLogZero), loc_);
+      const Value emitted = maximum(take_along_axis(elements[0], labels, {.axis = 1}, loc_),
+                                    filled(dtype, {}, kLogZero), loc_);
+      const Value next = log_sum(alpha, shifted(alpha, 1, kLogZero), skipping) + emitted;
       const Value within = unsqueeze(less(elements[1], input_lengths_, loc_), {.axes = {1}}, loc_);
       return ScanStep{.carries = {where(within, next, alpha, loc_)}};
     };
@@ -128,9 +137,9 @@ class Ctc {
     const Value at_label =
         where(greater(last, zero, loc_), take_along_axis(log_alpha, label, {.axis = 1}, loc_),
               filled(log_alpha.dtype(), {}, kLogZero), loc_);
-    const Value most = stop_gradient(maximum(at_blank, at_label, loc_), loc_);
-    const Value sum = exp(at_blank - most, loc_) + exp(at_label - most, loc_);
-    return squeeze(most + log(sum, loc_), {.axes = {1}}, loc_);
+    const Value max = stop_gradient(maximum(at_blank, at_label, loc_), loc_);
+    const Value sum = exp(at_blank - max, loc_) + exp(at_label - max, loc_);
+    return squeeze(max + log(sum, loc_), {.axes = {1}}, loc_);
   }
 
   Value reduced(Value loss) const {
@@ -145,7 +154,7 @@ class Ctc {
   const Loc& loc_;
   ir::Graph& graph_;
   Dim samples_;
-  int64_t padded_ = 0;  ///< L
+  int64_t extended_length_ = 0;  ///< L
 };
 
 }  // namespace

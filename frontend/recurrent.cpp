@@ -104,6 +104,15 @@ Value is_within(Value t, Value lengths, const Loc& loc) {
   return unsqueeze(less(t, lengths, loc), {.axes = {1}}, loc);
 }
 
+/// x [T, N, features] with zeros past the lengths of the sequences. Otherwise a NaN there would
+/// reach the gradients of the weights.
+Value without_padding(Value x, Value lengths, const Loc& loc) {
+  const Type type{lengths.dtype(), {x.shape()[0]}, {}};
+  const Value t = unsqueeze(arange(*x.op()->graph(), {.type = type}, loc), {.axes = {1}}, loc);
+  const Value within = unsqueeze(less(t, lengths, loc), {.axes = {2}}, loc);
+  return where(within, x, scalar_like(x, 0, loc), loc);
+}
+
 /// Runs one layer in one direction over x [T, N, features]. Sets `states` to the final states.
 /// Returns the hidden states, [T, N, H].
 Value run_direction(Value x, const Recurrent& layer, const Cell& cell, CellStep step, bool reverse,
@@ -135,6 +144,7 @@ RecurrentResult run_layers(Value x, const Recurrent& layer, const Cell& cell, Ce
   const ir::ScopedRecording as(graph, layer_recording(graph, cell.name, layer.name));
   const Type state{x.dtype(), {x.shape()[0], *layer.units}, {}};
   RecurrentResult result{.output = transpose(x, {.perm = {1, 0, 2}}, loc), .states = {}};
+  if (layer.lengths) result.output = without_padding(result.output, *layer.lengths, loc);
   auto initial = layer.initial.begin();
   for (int64_t n = 0; n < layer.layers; ++n) {
     if (n > 0 && layer.dropout != 0) {

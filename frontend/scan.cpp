@@ -1,7 +1,9 @@
 #include "frontend/scan.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "frontend/layer_parameters.h"
 #include "ops/scan.h"
@@ -65,17 +67,112 @@ class Captures {
   std::map<Value, Value> arguments_;
 };
 
-void check_step(const ScanStep& step, const ir::Graph& graph, size_t carries, const Loc& loc) {
-  require(step.carries.size() == carries, loc,
-          "scan: a step returns " + std::to_string(step.carries.size()) + " carries, not " +
-              std::to_string(carries));
-  for (const Values* values : {&step.carries, &step.collected}) {
-    for (const Value& v : *values) {
-      require(v && v.op()->graph() == &graph, loc,
-              "scan: a step returns an empty value or one of another program");
+/// Records one scan. If recording fails, the program is as before.
+class Recorder {
+ public:
+  Recorder(ir::Graph& graph, Values operands, const ScanParts& parts, const Loc& loc)
+      : graph_(graph),
+        program_(graph.program()),
+        operands_(std::move(operands)),
+        parts_(parts),
+        loc_(loc),
+        first_(graph.ops.size()),
+        graphs_(program_.graphs.size()) {}
+
+  ScanResult record(const ScanBody& body) {
+    try {
+      ScanStep step = record_step(body);
+      move_into_body();
+      capture(step);
+      return append();
+    } catch (...) {
+      discard();
+      throw;
     }
   }
-}
+
+ private:
+  /// Records the step in the outer graph, with arguments for the carries and elements.
+  ScanStep record_step(const ScanBody& body) {
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      Type type = operands_[i].type();
+      if (parts_.is_sequence(i)) type.shape.erase(type.shape.begin());
+      arguments_.push_back(append_argument(graph_, i, type));
+    }
+    const auto middle = arguments_.begin() + static_cast<ptrdiff_t>(parts_.carries);
+    ScanStep step = body(Values(arguments_.begin(), middle), Values(middle, arguments_.end()));
+    require(step.carries.size() == parts_.carries, loc_,
+            "scan: a step returns " + std::to_string(step.carries.size()) + " carries, not " +
+                std::to_string(parts_.carries));
+    for (const Values* values : {&step.carries, &step.collected}) {
+      for (const Value& v : *values) {
+        require(v && v.op()->graph() == &graph_, loc_,
+                "scan: a step returns an empty value or a value of another program");
+      }
+    }
+    return step;
+  }
+
+  void move_into_body() {
+    parts_.body = &program_.add_graph(program_.fresh_graph_name("scan"));
+    move_dependent_ops(graph_, first_, arguments_, *parts_.body);
+    for (const ir::Output& o : graph_.outputs) {
+      require(o.value.op()->graph() == &graph_, loc_,
+              "scan: output '" + o.name + "' is a value of one step: collect it");
+    }
+  }
+
+  /// Makes the values of the outer graph that the step reads captures, and sets the outputs of the
+  /// body.
+  void capture(ScanStep& step) {
+    Captures captures(*parts_.body, operands_);
+    const size_t recorded = parts_.body->ops.size();
+    for (size_t i = 0; i < recorded; ++i) {
+      for (Value& v : parts_.body->ops[i]->operands) captures.capture(v);
+    }
+    for (Values* values : {&step.carries, &step.collected}) {
+      for (Value& v : *values) {
+        captures.capture(v);
+        parts_.body->outputs.push_back({std::to_string(parts_.body->outputs.size()), v});
+      }
+    }
+    parts_.body->move_tail(recorded, 0);
+  }
+
+  ScanResult append() const {
+    ir::Op* op = append_scan(graph_, operands_, parts_, loc_);
+    verify_scan(*op);
+    ScanResult result;
+    for (size_t i = 0; i < op->results.size(); ++i) {
+      (i < parts_.carries ? result.carries : result.collected)
+          .push_back(op->result(static_cast<int>(i)));
+    }
+    return result;
+  }
+
+  /// Erases what record() has recorded: arguments, the ops that depend on them, an invalid scan,
+  /// and bodies.
+  void discard() {
+    ir::Graph discarded(&program_, "discarded");
+    move_dependent_ops(graph_, first_, arguments_, discarded);
+    std::erase_if(graph_.outputs,
+                  [&](const ir::Output& o) { return o.value.op()->graph() != &graph_; });
+    std::set<const ir::Graph*> before;
+    for (size_t i = 0; i < graphs_; ++i) before.insert(program_.graphs[i].get());
+    graph_.erase_if(
+        [&](const ir::Op& op) { return is_scan(op) && !before.contains(scan_parts(op).body); });
+    program_.erase_graphs([&](const ir::Graph& g) { return !before.contains(&g); });
+  }
+
+  ir::Graph& graph_;
+  ir::Program& program_;
+  Values operands_;
+  ScanParts parts_;
+  const Loc& loc_;
+  size_t first_;   ///< number of ops of the graph before the scan
+  size_t graphs_;  ///< number of graphs of the program before the scan
+  Values arguments_;
+};
 
 }  // namespace
 
@@ -89,54 +186,11 @@ ScanResult scan(const Values& carries, const Values& sequences, const ScanBody& 
     require(v && v.op()->graph() == &graph, loc,
             "scan: a carry or sequence is empty or belongs to another program");
   }
-  ScanParts parts{.carries = carries.size(),
-                  .sequences = sequences.size(),
-                  .steps = steps_of(sequences, options, loc),
-                  .reverse = options.reverse};
-  const size_t first = graph.ops.size();
-  Values arguments;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    Type type = operands[i].type();
-    if (parts.is_sequence(i)) type.shape.erase(type.shape.begin());
-    arguments.push_back(append_argument(graph, i, type));
-  }
-  const auto middle = arguments.begin() + static_cast<ptrdiff_t>(parts.carries);
-  ir::Program& program = graph.program();
-  ScanStep step;
-  try {
-    step = body(Values(arguments.begin(), middle), Values(middle, arguments.end()));
-    check_step(step, graph, parts.carries, loc);
-  } catch (...) {  // leave a program without the step
-    ir::Graph discarded(&program, "discarded");
-    move_dependent_ops(graph, first, arguments, discarded);
-    throw;
-  }
-  parts.body = &program.add_graph(program.fresh_graph_name("scan"));
-  move_dependent_ops(graph, first, arguments, *parts.body);
-  for (const ir::Output& o : graph.outputs) {
-    require(o.value.op()->graph() == &graph, loc,
-            "scan: output '" + o.name + "' is a value of one step: collect it");
-  }
-  Captures captures(*parts.body, operands);
-  const size_t recorded = parts.body->ops.size();
-  for (size_t i = 0; i < recorded; ++i) {
-    for (Value& v : parts.body->ops[i]->operands) captures.capture(v);
-  }
-  for (Values* values : {&step.carries, &step.collected}) {
-    for (Value& v : *values) {
-      captures.capture(v);
-      parts.body->outputs.push_back({std::to_string(parts.body->outputs.size()), v});
-    }
-  }
-  parts.body->move_tail(recorded, 0);
-  ir::Op* op = append_scan(graph, operands, parts, loc);
-  verify_scan(*op);
-  ScanResult result;
-  for (size_t i = 0; i < op->results.size(); ++i) {
-    (i < parts.carries ? result.carries : result.collected)
-        .push_back(op->result(static_cast<int>(i)));
-  }
-  return result;
+  const ScanParts parts{.carries = carries.size(),
+                        .sequences = sequences.size(),
+                        .steps = steps_of(sequences, options, loc),
+                        .reverse = options.reverse};
+  return Recorder(graph, std::move(operands), parts, loc).record(body);
 }
 
 }  // namespace fluid

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "ir/graph.h"
 
 namespace fluid {
 
-/// What one step of a scan computes.
+/// Results of one step.
 struct ScanStep {
   Values carries;         ///< the next carries
   Values collected = {};  ///< values of the step that the scan collects

@@ -1,8 +1,10 @@
 #include "ops/scan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ops/arguments.h"
+#include "ops/group.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 
@@ -28,8 +30,10 @@ int64_t index_of(const ir::Op& argument) { return argument.attrs.get<int64_t>("i
 bool is_argument(const ir::Op& op) { return source_kind(op) == SourceKind::argument; }
 
 void verify_counts(const ir::Op& scan, const ScanParts& parts) {
-  require(parts.steps >= 1, scan,
-          [&] { return "a scan needs at least one step, not " + std::to_string(parts.steps); });
+  require(parts.steps >= 1 && parts.steps <= kMaxScanSteps, scan, [&] {
+    return "takes 1 to " + std::to_string(kMaxScanSteps) + " steps, not " +
+           std::to_string(parts.steps);
+  });
   const auto carries = scan.attrs.get<int64_t>("carries");
   const auto sequences = scan.attrs.get<int64_t>("sequences");
   const auto count = static_cast<int64_t>(scan.operands.size());
@@ -178,11 +182,22 @@ std::vector<Type> infer_scan(const ir::Op& scan) {
   return types;
 }
 
+bool checks_data(const ir::Op& op) {
+  if (!is_scan(op)) return !checked_operands(op).empty();
+  return std::ranges::any_of(scan_parts(op).body->ops,
+                             [](const auto& inner) { return checks_data(*inner); });
+}
+
 void verify_scan(const ir::Op& scan) {
   const ScanParts parts = scan_parts(scan);
   verify_counts(scan, parts);
+  std::set<int64_t> indices;
   for (const auto& op : parts.body->ops) {
     if (is_argument(*op)) {
+      const bool first = indices.insert(index_of(*op)).second;
+      require(first, scan, [&] {
+        return "two arguments of its body stand for operand " + std::to_string(index_of(*op));
+      });
       verify_op(*op);
       verify_argument(scan, parts, *op);
       continue;

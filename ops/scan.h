@@ -11,6 +11,9 @@
 
 namespace fluid {
 
+/// Limit of the number of steps: an executable holds the addresses of each step.
+inline constexpr int64_t kMaxScanSteps = 1'000'000;
+
 bool is_scan(const ir::Op& op);
 
 struct ScanParts {
@@ -50,6 +53,9 @@ std::vector<ir::Graph*> scan_bodies(const ir::Graph& graph);
 bool set_argument_types(const ir::Op& scan);
 /// Types of the results of `scan`, from the types of the body's outputs.
 std::vector<Type> infer_scan(const ir::Op& scan);
+
+/// Whether `op`, or an op in its body, checks data-dependent indices (see checked_operands()).
+bool checks_data(const ir::Op& op);
 
 /// Throws UserError unless the body takes the operands and computes the results of `scan`, and
 /// every op of the body may run in a scan: it has no side effects and draws no random numbers.

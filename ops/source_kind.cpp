@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ops/random/initializer.h"
+
 namespace fluid {
 
 SourceKind source_kind(std::string_view op_name) {
@@ -20,6 +22,10 @@ SourceKind source_kind(const ir::Op& op) { return source_kind(op.name); }
 bool is_variable(const ir::Op& op) {
   const SourceKind kind = source_kind(op);
   return kind == SourceKind::parameter || kind == SourceKind::state;
+}
+
+bool is_cache(const ir::Op& op) {
+  return source_kind(op) == SourceKind::state && op.attrs.get_or(kCacheAttribute, false);
 }
 
 bool is_carry(const ir::Op& op) { return op.name == "carry"; }

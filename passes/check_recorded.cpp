@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ops/random/initializer.h"
 #include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -65,6 +66,8 @@ bool run_check_recorded(ir::Program& program, const Options& options, const Targ
     require(!is_variable(*op) || op->symbol != kRandomState ||
                 op->results.at(0).type == Type{i64, {3}, {}},
             *op, "'rng' is the name of the random state, i64[3]");
+    require(source_kind(*op) != SourceKind::parameter || !op->attrs.has(kCacheAttribute), *op,
+            "a parameter cannot be a cache");
     const OpDef& def = def_of(*op);
     if (std::holds_alternative<Store>(*def.lower)) check_store(variables, *op);
   }

@@ -7,6 +7,7 @@
 
 #include "ops/group.h"
 #include "ops/record.h"
+#include "ops/scan.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -54,7 +55,7 @@ std::vector<OrderEdge> order_edges(const ir::Graph& graph) {
   for (size_t i = 1; i < in_order.size(); ++i) pairs.emplace_back(in_order[i - 1], in_order[i]);
   if (const auto count = collectives_before_error_sync(graph)) {
     for (const auto& op : graph.ops) {
-      if (!checked_operands(*op).empty()) pairs.emplace_back(op.get(), in_order[*count]);
+      if (checks_data(*op)) pairs.emplace_back(op.get(), in_order[*count]);
     }
   }
   return pairs;

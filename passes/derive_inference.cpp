@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "ops/random/initializer.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/inference.h"
@@ -32,7 +31,7 @@ std::set<const ir::Op*> cache_stores(const ir::Graph& graph) {
   for (const auto& op : graph.ops) {
     const auto written = is_store(*op) ? variables.find(op->symbol) : variables.end();
     if (written == variables.end()) continue;
-    if (written->second->attrs.get_or(kCacheAttribute, false)) stores.insert(op.get());
+    if (is_cache(*written->second)) stores.insert(op.get());
   }
   return stores;
 }

@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// On what a value of the body of a scan depends, at most.
+/// Upper bound on what a value of the body depends on.
 enum class Dependence : uint8_t {
   none,
   captures,  ///< the value is the same in each step
@@ -69,7 +69,7 @@ class Hoister {
       if (argument_ops_.contains(op.get())) continue;
       Dependence& d = dependence_[op.get()];
       for (const Value& v : op->operands) d = std::max(d, dependence_.at(v.op()));
-      if (d == Dependence::captures) movable.insert(op.get());
+      if (d == Dependence::captures && !is_scan(*op)) movable.insert(op.get());
       if (d != Dependence::elements || !computes_rows(*op, of_rows)) continue;
       of_rows.insert(op.get());
       if (is_contraction(*op, batch_)) contractions.push_back(op->result());

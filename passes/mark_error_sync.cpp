@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "ops/group.h"
+#include "ops/scan.h"
 #include "passes/collective_order.h"
 #include "passes/pass.h"
 #include "passes/pass_table.h"
@@ -19,7 +20,7 @@ std::optional<size_t> needed_collectives(const ir::Program& program, const Optio
   expand_pass().run(*expanded, options, target);
   Values checked;
   for (const auto& op : expanded->main().ops) {
-    if (!checked_operands(*op).empty()) checked.push_back(op->result());
+    if (checks_data(*op)) checked.push_back(op->result());
   }
   if (checked.empty()) return std::nullopt;
   const std::set<const ir::Op*> before = ancestors(checked);

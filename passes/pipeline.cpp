@@ -21,11 +21,13 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
 
   if (options.amp)
     p.push_back(amp_cast_pass());  // before append_backward, so that gradients get casts too
-  p.push_back(hoist_pass());  // before append_backward: gradients of hoisted ops are outside, too
   // Before append_backward, which differentiates the collectives of sync_batch_stats.
   if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
   if (options.scale_partial_loss)
     p.push_back(scale_partial_loss_pass());  // before append_backward: scales the terms of the loss
+  // After scale_partial_loss, which does not follow samples through the rows of hoisted products;
+  // before append_backward, so that the gradients of hoisted ops are outside of the loop, too.
+  p.push_back(hoist_pass());
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
   if (options.micro_batch != MicroBatchKind::whole)
@@ -52,7 +54,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // Scans.
   p.push_back(hoist_pass());          // again: from the scans that append_backward appended
-  p.push_back(compile_scans_pass());  // before schedule and plan_memory, which read its plans
+  p.push_back(compile_scans_pass());  // before plan_memory, which reads the plans of bodies
 
   // Expansion into ops that kernels can compute, then CSE and DCE.
   p.push_back(expand_pass());  // before assign_layouts: only Map and Reduce ops accept any layout

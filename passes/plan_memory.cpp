@@ -146,6 +146,10 @@ class Planner {
   }
 
   bool may_write_variables(const ir::Op& op) const {
+    if (is_scan(op)) {
+      return std::ranges::all_of(scan_parts(op).body->ops,
+                                 [&](const auto& inner) { return may_write_variables(*inner); });
+    }
     return !op.attrs.has("kernel") || target_.libraries_may_write_variables();
   }
 

@@ -22,15 +22,20 @@ Value zeros(ir::Graph& graph, const Type& type) {
   return fill(graph, {.type = without_layout(type), .value = 0.0}, {});
 }
 
-bool is_elementwise(const ir::Op& op) {
+/// Whether computing `op` again gives the same bits, and takes little time. A kernel does not round
+/// a half-precision value that it reads without storing it, so such a value would differ.
+bool is_recomputable(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
-  return std::holds_alternative<Map>(lower) || std::holds_alternative<Alias>(lower);
+  const bool elementwise =
+      std::holds_alternative<Map>(lower) || std::holds_alternative<Alias>(lower);
+  return elementwise && std::ranges::none_of(
+                            op.results, [](const ir::Result& r) { return is_half(r.type.dtype); });
 }
 
-/// The ops of a forward body whose results the forward steps collect, if gradients need them. All
-/// other ops are computed again. Collected are the arguments, the results of ops that are not
-/// elementwise, and, in place of such a result, the result of its only reader if that is
-/// elementwise and not larger: the sum of a product and a bias in place of the product.
+/// The ops of a forward body whose results the forward steps collect, if gradients need them: the
+/// arguments and the ops that are not recomputable. If the only reader of such a result is
+/// recomputable and of the same type, its result is collected instead: the sum of a product and a
+/// bias in place of the product. All other ops are computed again.
 std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
   const Uses uses = body.uses();
   std::set<const ir::Op*> kept;
@@ -41,7 +46,7 @@ std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
              readers->second.size() == 1 && op->results.size() == 1 &&
              op->results[0].type == v.type();
     };
-    if (!is_elementwise(*op) || std::ranges::any_of(op->operands, replaces)) kept.insert(op.get());
+    if (!is_recomputable(*op) || std::ranges::any_of(op->operands, replaces)) kept.insert(op.get());
   }
   return kept;
 }
@@ -257,6 +262,8 @@ class ScanGradient {
         rows.push_back(concatenated_rows(sequence(collected_.at(v)), scan_.loc));
       }
       din[i] = record_for_rows(graph_, *gradient.op(), rows);
+      check(static_cast<bool>(din[i]),
+            [&] { return gradient.op()->name + " does not sum the rows of all steps"; });
     }
     return din;
   }

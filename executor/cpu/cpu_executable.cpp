@@ -289,7 +289,9 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
       collective_queue_->wait(call.collective.awaited_collectives);
       clock.wait_ends(i);
     }
-    if (observer_ && !observer_(*call.op, call.buffers[slots].data(), false)) return {};
+    // The copy of an element has no operands and results of an op.
+    const bool observed = observer_ && !(call.copy_bytes > 0 && lowers_to<Scan>(*call.op));
+    if (observed && !observer_(*call.op, call.buffers[slots].data(), false)) return {};
     if (call.updates_variables) {
       if (const StepStatus status = data_check_status(); !status.good()) return status;
     }
@@ -310,7 +312,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
     clock.ends(i);
     const bool last_of_op = i + 1 == calls_.size() || calls_[i + 1].position != call.position;
     if (guard_ && last_of_op) guard_->check_after_op(call.position, *call.op);
-    if (observer_ && !observer_(*call.op, call.buffers[slots].data(), true)) return {};
+    if (observed && !observer_(*call.op, call.buffers[slots].data(), true)) return {};
   }
   return data_check_status();
 }

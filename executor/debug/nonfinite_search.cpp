@@ -97,11 +97,15 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
                                                        const Batch& batch) {
   std::optional<NonfiniteKernel> bad;
   size_t bad_run = 0;
+  size_t calls = 0;  // number of calls up to the bad one; a scan calls its ops repeatedly
   rerun_observed(step, step.runs().size() - 1, batch,
                  [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
                    bad_run = i;
-                   if (done)
+                   if (done) {
                      bad = first_nonfinite_result(op, buffers, step.runs()[i].micro_batch.samples);
+                   } else {
+                     ++calls;
+                   }
                    return !bad;
                  });
   if (!bad) return describe_nonfinite_body_op(step, batch);
@@ -109,9 +113,10 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
   if (is_recomputable(*bad->op)) {
     // Copy the operands in a second rerun, before the kernel runs: the kernel may overwrite its
     // operands in place.
+    size_t begun = 0;
     rerun_observed(step, bad_run, batch,
-                   [&](size_t i, const ir::Op& op, void* const* buffers, bool) {
-                     if (i != bad_run || &op != bad->op) return true;
+                   [&](size_t, const ir::Op& op, void* const* buffers, bool done) {
+                     if (done || ++begun != calls) return true;
                      bad->operands = copies_of(op.operands, buffers, samples);
                      return false;
                    });

@@ -88,8 +88,7 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
   const auto kind_of_recorded = [&](const std::string& name) -> std::optional<VariableKind> {
     const auto variable = variables.find(name);
     if (name == kRandomState || variable == variables.end()) return std::nullopt;
-    const bool cache = variable->second->attrs.get_or(kCacheAttribute, false);
-    return cache ? VariableKind::cache : VariableKind::recorded;
+    return is_cache(*variable->second) ? VariableKind::cache : VariableKind::recorded;
   };
   const auto kind_of_added = [](const ir::Op& source) {
     if (source.attrs.get_or(kScratchAttribute, false)) return VariableKind::scratch;

@@ -22,6 +22,7 @@
 #include "executor/session/session_options.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ops/scan.h"
 #include "passes/memory_plan.h"
 #include "passes/pass.h"
 
@@ -38,17 +39,23 @@ struct PlanFlags {
   PlaceFlags place;
 };
 
-/// Prints the number of library kernels and the number of generated kernels. With `list`, also
-/// prints each kernel with its predicted time. `gpu`: the GPU that the plan is for, if it is a GPU
-/// of this machine. `rejected`: messages about ops that a library could not compute.
+/// Prints the number of library kernels and the number of generated kernels. The kernels in the
+/// body of a scan count once. With `list`, also prints each kernel with its predicted time. `gpu`:
+/// the GPU that the plan is for, if it is a GPU of this machine. `rejected`: messages about ops
+/// that a library could not compute.
 void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
                    const ExecutorOptions& train_options, const std::vector<std::string>& rejected,
                    bool list) {
   std::vector<std::string> libraries, generated;
   const ir::Program& program = *step.program;
-  for (const auto& op : program.main().ops) {
+  std::vector<const ir::Op*> kernels;  // of the step, and of one step of each scan
+  for (const auto& op : program.main().ops) kernels.push_back(op.get());
+  for (const ir::Graph* body : scan_bodies(program.main())) {
+    for (const auto& op : body->ops) kernels.push_back(op.get());
+  }
+  for (const ir::Op* op : kernels) {
     const Attr* body = op->attrs.find("body");
-    if (body == nullptr) continue;
+    if (body == nullptr || is_scan(*op)) continue;
     std::string line = ops_text(*program.find(std::get<GraphRef>(*body).name));
     if (const auto& layout = op->results[0].type.layout) line += ", " + layout->str();
     if (op->loc.known()) line += " @ " + op->loc.str();

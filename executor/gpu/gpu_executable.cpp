@@ -9,6 +9,7 @@
 
 #include "executor/device/library_task.h"
 #include "executor/profile/call_info.h"
+#include "ops/scan.h"
 
 namespace fluid {
 namespace {
@@ -252,6 +253,8 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
 StepStatus GpuExecutable::run_watched(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
+    // The copy of an element has no operands and results of an op.
+    if (step_list_.calls[call].copy_bytes > 0 && is_scan(*step_list_.calls[call].op)) return true;
     std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;
     for (Tensor& copy : copies) addresses.push_back(copy.data());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "executor/device/op_cost.h"
+#include "ops/scan.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/collective_order.h"
@@ -99,6 +100,13 @@ std::string ops_text(const ir::Graph& body) {
 }
 
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
+  if (is_scan(op)) {  // the copy of an element of a sequence
+    return {.layer = layer_of(op),
+            .ops = "element",
+            .kernel = "copy",
+            .line = op.loc.str(),
+            .role = op.role};
+  }
   const ir::Graph* body = body_of(op);
   const auto ops = body == nullptr ? std::vector{&op} : computed_ops(*body);
   const auto flops = [&](const ir::Op* part) { return cost_of(*part, batch).flops; };

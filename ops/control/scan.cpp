@@ -19,7 +19,7 @@ OpDef scan_op() {
                 {"steps", int64_t{1}, "number of steps", true},
                 {"reverse", false, "step from the last element of the sequences to the first"}},
       .outputs = {{"y", "the final carries, then the collected values [steps, ...]", true}},
-      .infer = [](const InferCtx&) { return std::vector<Type>{}; },  // see result_types_of_scan()
+      .infer = [](const InferCtx&) { return std::vector<Type>{}; },  // see infer_scan()
       .grad = NoGrad{},  // passes/scan_gradient.h derives a reverse scan from the body
       .effects = Pure{},
       .amp = Amp::kFollow,

@@ -230,6 +230,7 @@ std::string lower_text(const Lower& lower) {
       "directive to the passes",
       "gradients of operand 0",
       "composite",
+      "repeats its body",
       "collective"};
   return std::string(kNames.at(lower.index()));
 }

@@ -80,6 +80,33 @@ TEST(CtcLoss, OfATargetThatFitsNoAlignmentIsInfinite) {
   for (int64_t i = 3 * kT * kC; i < 4 * kT * kC; ++i) EXPECT_EQ(out["gradient"].at(i), 0);
 }
 
+/// Labels past the length of a target may be anything, and log-probabilities may be those of
+/// impossible classes.
+TEST(CtcLoss, IgnoresPaddingAndTakesInfinities) {
+  Program net("ctc");
+  const Value x = net.data("x", {kBatch, 3, 2}, f64);
+  const Value loss =
+      ctc_loss(x, net.data("targets", {kBatch, 2}, i64), net.data("n", {kBatch}, i64),
+               net.data("m", {kBatch}, i64), {.reduction = "none"});
+  net.output("loss", loss);
+  Tensor log_probs(f64, {1, 3, 2});  // the classes 0, 1, 0 for certain
+  for (int64_t i = 0; i < 6; ++i) {
+    const bool likely = i == 0 || i == 3 || i == 4;
+    log_probs.as<double>()[static_cast<size_t>(i)] = likely ? 0 : -INFINITY;
+  }
+  Executor exe(net, cpu());
+  const auto loss_of = [&](const std::vector<int64_t>& target, int64_t length) {
+    return exe
+        .predict({{"x", log_probs},
+                  {"targets", integers(target, {1, 2})},
+                  {"n", integers({3}, {1})},
+                  {"m", integers({length}, {1})}})["loss"]
+        .item();
+  };
+  EXPECT_EQ(loss_of({1, -100}, 1), 0);
+  EXPECT_EQ(loss_of({1, 1}, 2), INFINITY);
+}
+
 TEST(CtcLoss, RejectsOtherShapes) {
   Program net("net");
   const Value x = net.data("x", {kBatch, kT, kC}, f32), lengths = net.data("n", {kBatch}, i64);

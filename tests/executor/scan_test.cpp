@@ -219,5 +219,67 @@ TEST(Scan, TrainsInMixedPrecision) {
   }
 }
 
+/// A product that leaves the loop mixes steps and samples in its rows. Parts of a batch still add
+/// up.
+TEST(Scan, TrainsInMicroBatchesWithHoistedProducts) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4, 16}, f64);
+  const Value loss = mean(square(lstm(x, {.units = 16}).output - 0.3));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 1});
+  std::vector<Tensor> trained;
+  for (const int64_t parts : {1, 2}) {
+    Executor exe(net, cpu(), {.micro_batches = parts});
+    exe.run({{"x", numbers({64, 4, 16})}});
+    trained.push_back(exe.parameter("lstm0.layer0.w").copy());
+  }
+  for (int64_t i = 0; i < trained[0].numel(); ++i) {
+    EXPECT_NEAR(trained[0].at(i), trained[1].at(i), 1e-12);
+  }
+}
+
+/// The steps read indices, elements of 8 bytes, which are copied, and produce the value.
+TEST(Scan, IsSearchedForNonFiniteValues) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 3, 2}, f32), w = net.parameter("w", {}, Init::constant(1));
+  const Value times = arange(net.ir().main(), {.type = Type{i64, {3}, {}}});
+  const Value loss = mean(scan({sum(x, {.axes = {1}})}, {transpose(x, {.perm = {1, 0, 2}}), times},
+                               [&](const Values& carry, const Values& element) {
+                                 const Value t = cast(element[1], f32);
+                                 return ScanStep{.carries = {log(element[0] * w - t) + carry[0]}};
+                               })
+                              .carries[0]);
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 1});
+  Executor exe(net, cpu(), {.debug = {.check_finite = true}});
+  Tensor ones(f32, {2, 3, 2});
+  for (float& v : ones.as<float>()) v = 1;
+  const Batch batch{.size = 2, .columns = {{"x", ones}}};
+  exe.run(batch);
+  const std::string found = exe.first_nonfinite(batch);
+  EXPECT_NE(found.find("log"), std::string::npos) << found;
+}
+
+/// In half precision, a backward step reads the values that the forward step stored.
+TEST(Scan, KeepsHalfPrecisionMaximaForTheirGradients) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 3, 8}, f32);
+  const Value w = net.parameter("w", {8, 8}, Init::normal(0, 0.1));
+  const ScanResult result =
+      scan({sum(x, {.axes = {1}})}, {transpose(x, {.perm = {1, 0, 2}})},
+           [&](const Values& carry, const Values& element) {
+             const Value h = tanh(cast(matmul(carry[0], w) + element[0], bf16));
+             const Value top = cast(max(h, {.axes = {1}, .keep_dims = true}), f32);
+             return ScanStep{.carries = {carry[0]}, .collected = {top}};
+           });
+  net.output("loss", sum(result.collected[0]));
+  net.output("gradient", gradients(sum(result.collected[0]), {w}).at(0));
+  Executor exe(net, cpu());
+  const Tensor gradient = exe.eval({{"x", numbers({4, 3, 8}).cast(f32)}})["gradient"].copy();
+  double size = 0;
+  for (int64_t i = 0; i < gradient.numel(); ++i) size += std::abs(gradient.at(i));
+  EXPECT_GT(size, 0.1);
+}
+
 }  // namespace
 }  // namespace fluid::scan_test

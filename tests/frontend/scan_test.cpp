@@ -158,5 +158,22 @@ TEST_F(Scan, NeedsItsBody) {
   expect_user_error([&] { verify_scan(*op); }, "net.cpp:7: scan: there is no graph 'absent'");
 }
 
+TEST_F(Scan, LeavesTheProgramAsItWasWhenItFails) {
+  const size_t ops = net_.ir().main().ops.size();
+  for (const bool invalid : {false, true}) {
+    expect_user_error(
+        [&] {
+          scan({start_}, {x_}, [&](const Values& carries, const Values& elements) {
+            scan({carries[0]}, {}, keep, {.steps = 2});
+            if (invalid) return ScanStep{.carries = {sum(carries[0])}};
+            return ScanStep{.carries = {carries[0] + elements[0] + start_ + x_}, .collected = {{}}};
+          });
+        },
+        invalid ? "carry 0" : "empty value");
+    EXPECT_EQ(net_.ir().main().ops.size(), ops);
+    EXPECT_EQ(net_.ir().graphs.size(), 1u);
+  }
+}
+
 }  // namespace
 }  // namespace fluid::scan_test
