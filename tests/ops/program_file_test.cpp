@@ -163,7 +163,9 @@ TEST(ProgramFile, RejectsScansThatDoNotFitTheirBody) {
   EXPECT_NO_THROW(read_program(
       ScanText{.attrs = "carries = 1, sequences = 1, steps = 3, reverse = true"}.str(), "p.fir"));
   expect_rejection(ScanText{.attrs = "carries = 1, sequences = 1, steps = 0"}.str(),
-                   scan + "a scan needs at least one step, not 0");
+                   scan + "takes 1 to 1000000 steps, not 0");
+  expect_rejection(ScanText{.carry = "%a = arg {index = 1} : f32[2]"}.str(),
+                   scan + "two arguments of its body stand for operand 1");
   expect_rejection(ScanText{.attrs = "carries = 2, sequences = 1, steps = 3"}.str(),
                    scan + "2 carries and 1 sequences are not the first of 2 operands");
   expect_rejection(ScanText{.attrs = "carries = -1, sequences = 1, steps = 3"}.str(),
