@@ -17,8 +17,8 @@ constexpr double kOutOfCache = 0.1;
 // kGeneratedEfficiency is multiplied by this factor if the memory layout of a tensor is not
 // row-major.
 constexpr double kOtherLayout = 0.25;
-// kGeneratedEfficiency is multiplied by this factor if an index divides a reduction variable, as in
-// the gradient of a strided convolution: such reads are neither contiguous nor free of branches.
+// kGeneratedEfficiency is multiplied by this factor if an index divides the innermost loop
+// variable, as in the gradient of a strided convolution: such reads are not contiguous.
 constexpr double kDividedIndex = 0.1;
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
@@ -37,16 +37,17 @@ double bandwidth(const TargetDescription& cpu, double touched) {
   return (cached ? cpu.cache_gbs : cpu.memory_gbs) * 1e9 * cpu.threads;
 }
 
-/// Whether an index of a read of `op`, a Map or Reduce, divides a reduction variable.
-bool divides_reduced_index(const ir::Op& op) {
+/// Whether an index of a read of `op`, if it is a Reduce, divides the innermost variable of the
+/// result.
+bool divides_innermost_index(const ir::Op& op) {
   if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return false;
   const Lowered lowered = lower_op(op);
-  const auto first = static_cast<int64_t>(lowered.out.size());
+  const auto innermost = static_cast<int64_t>(lowered.out.size()) - 1;
   bool divides = false;
   for_each_node(lowered.bodies[0], [&](const Expr& e) {
     if (e.op() != ScalarOp::floordiv) return;
     for_each_node(e, [&](const Expr& inner) {
-      divides |= inner.op() == ScalarOp::var && inner.node().ivalue >= first;
+      divides |= inner.op() == ScalarOp::var && inner.node().ivalue == innermost;
     });
   });
   return divides;
@@ -91,7 +92,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   const double flops_rate = cpu_.gflops_f32 * 1e9 * cpu_.threads * 4.0 /
                             static_cast<double>(std::max<int64_t>(widest, 4)) *
                             kGeneratedEfficiency * (out_of_cache ? kOutOfCache : 1) *
-                            (divides_reduced_index(op) ? kDividedIndex : 1);
+                            (divides_innermost_index(op) ? kDividedIndex : 1);
   const auto has_layout = [](const Type& t) { return t.layout.has_value(); };
   const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, has_layout) ||
                                                              std::ranges::any_of(out, has_layout));

@@ -89,7 +89,7 @@ TEST_F(Scan, RejectsValuesThatAreNotOfTheProgram) {
                    "a carry or sequence is empty or belongs to another program");
   expect_rejection({start_}, {stranger}, keep,
                    "a carry or sequence is empty or belongs to another program");
-  const std::string of_step = "a step returns an empty value or one of another program";
+  const std::string of_step = "a step returns an empty value or a value of another program";
   for (const Value v : {Value(), stranger}) {
     const auto carry = [v](const Values&, const Values&) { return ScanStep{.carries = {v}}; };
     expect_rejection({start_}, {x_}, carry, of_step);
