@@ -104,15 +104,16 @@ inline constexpr double kErfc64[] = {
     -0x1.d5b4578dde1bbp-17, 0x1.5e89dbd23021dp-20, 0x1.0d39558a33004p-18,  0x1.559a2f0faada6p-20,
     -0x1.30be46f379823p-20,
 };
-/// f32 coefficients of (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4. Evaluated in f64.
+/// Coefficients for sin in f32: (sin(x) - x) / x^3 as a polynomial in x^2 for |x| <= pi/4. The
+/// polynomial is evaluated in f64.
 inline constexpr double kSin32[] = {
     -0x1.555555545c0f8p-3,
     0x1.11110dea5e8c0p-7,
     -0x1.a013a11619d1bp-13,
     0x1.6dbbee1f24647p-19,
 };
-/// f32 coefficients of (cos(x) - 1 + x^2/2) / x^4 as a polynomial in x^2 for |x| <= pi/4. Evaluated
-/// in f64.
+/// Coefficients for cos in f32: (cos(x) - 1 + x^2/2) / x^4 as a polynomial in x^2 for |x| <= pi/4.
+/// The polynomial is evaluated in f64.
 inline constexpr double kCos32[] = {
     0x1.555555550225fp-5,
     -0x1.6c16bf51b0df9p-10,

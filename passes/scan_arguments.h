@@ -22,7 +22,8 @@ class ScanArguments {
   Value add_sequence(Value operand);
   Value add_capture(Value operand) { return add(captures_, operand, operand.type()); }
 
-  /// The operand of the sequence whose argument is `argument`; null if there is none.
+  /// The sequence, an operand of the scan, whose elements `argument` stands for; null if `argument`
+  /// stands for no element.
   Value sequence_of(Value argument) const;
 
   /// Moves the arguments to the start of the body and numbers them. Leaves out the sequences and

@@ -59,8 +59,8 @@ struct BlockRange {
 /// then preempts the threads often. Safe to use from several threads.
 class CpuContention {
  public:
-  /// Whether the process was preempted often at some time since the first call. Looks at most once
-  /// per kWindow, so a call costs the reading of a clock.
+  /// Whether the rate of preemptions has been high since the first call. Checks the rate at most
+  /// once per kWindow; other calls only read the clock.
   bool seen() {
     if (seen_.load(std::memory_order_relaxed)) return true;
     const int64_t now = clock_ns();

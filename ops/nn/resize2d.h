@@ -25,8 +25,9 @@ struct ResizeAxis {
   /// Weight of tap `tap` of output `output`.
   Expr tap_weight(const Expr& output, int64_t tap, DType dtype) const;
 
-  /// The outputs that read element e lie in [first_output(e), first_output(e) + max_outputs()).
-  /// Other outputs in this range have weight 0 or are out of range.
+  /// The outputs that read element e have indices in [first_output(e), first_output(e) +
+  /// max_outputs()). The other indices in this interval have weight 0 for e or lie outside the
+  /// output tensor.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
   /// Sum of the weights of the taps of output `output` that read element `element`.
