@@ -1,8 +1,8 @@
 #pragma once
 
 // Generates kernels for NVIDIA GPUs as PTX. A fused group becomes one or several kernels, which are
-// launched one after the other. A team, some or all threads of a CUDA thread block, runs one block of
-// the kernel IR (kir::Kernel::blocks) at a time. No CUDA header is needed here.
+// launched one after the other. A team, some or all threads of a CUDA thread block, runs one block
+// of the kernel IR (kir::Kernel::blocks) at a time. No CUDA header is needed here.
 
 #include <span>
 #include <string>

@@ -20,8 +20,8 @@ bool has_leading_dim(Value v, const Dim& extent) {
   return !v.shape().empty() && v.shape()[0] == extent;
 }
 
-/// Whether `body` uses loop variable `var` only as the leading index of reads, and of all reads of
-/// the operands that `has_rows` marks.
+/// Whether `body` uses loop variable `var` only as the leading index of reads, and every read of an
+/// operand that `has_rows` marks has `var` as its leading index.
 bool indexes_rows_only(const Expr& body, int64_t var, const std::vector<bool>& has_rows) {
   bool valid = true;
   size_t uses = 0, leading = 0;
