@@ -24,10 +24,10 @@ inline constexpr int kEmitterVersion = 12;
 class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device);
-  /// Adds the function `symbol` to the module and, if the kernel has a finish function, `symbol`_finish.
-  /// CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin, end).
-  /// GPU: the parameters are the address of each buffer, then the batch size. If there are n teams
-  /// of threads, each team runs every n-th block. A GPU kernel has no finish function.
+  /// Adds the function `symbol` to the module and, if the kernel has a finish function,
+  /// `symbol`_finish. CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin,
+  /// end). GPU: the parameters are the address of each buffer, then the batch size. If there are n
+  /// teams of threads, each team runs every n-th block. A GPU kernel has no finish function.
   void emit_kernel(const std::string& symbol);
 
  private:

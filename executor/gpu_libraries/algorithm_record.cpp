@@ -58,8 +58,8 @@ std::string AlgorithmRecord::rejection_key_of(const GpuTask& task) const {
                                                     settings_.workspace, settings_.machine));
 }
 
-/// Returns the entry for `key` without kProcessPrefix. Searches the entries of this process first,
-/// then those on disk.
+/// Returns the entry for `key`, with kProcessPrefix removed. Searches the entries of this process
+/// first, then those on disk.
 std::optional<std::string> AlgorithmRecord::text_at(const std::string& key) const {
   const auto entry = entries_.find(key);
   if (entry == entries_.end()) return cache_.find(key);
