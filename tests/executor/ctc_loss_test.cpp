@@ -56,7 +56,8 @@ void expect_near(const Tensor& found, const nlohmann::json& expected, const std:
 
 TEST(CtcLoss, IsPyTorchs) {
   std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/ctc.json");
-  for (const auto& golden : nlohmann::json::parse(file).at("cases")) {
+  const nlohmann::json json = nlohmann::json::parse(file);
+  for (const auto& golden : json.at("cases")) {
     const std::string reduction = golden.at("reduction");
     const int64_t n = golden.at("samples");
     Executor exe(ctc_program({.reduction = reduction, .zero_infinity = golden.at("zero_infinity")}),
