@@ -16,8 +16,7 @@ Value cache(ir::Graph& graph, const std::string& name, const Shape& shape, DType
 void update_cache(Value cached, Value next, const Loc& loc) {
   ir::Graph& graph = input_graph(cached, "update_cache", loc);
   const ir::Op& state = *cached.op();
-  require(is_cache(state),
-          loc, "update_cache: the value of " + state.name + " is not a cache");
+  require(is_cache(state), loc, "update_cache: the value of " + state.name + " is not a cache");
   require(next && next.type() == cached.type(), loc,
           "update_cache: the new value is " + (next ? next.type().str() : "empty") + ", but '" +
               state.symbol + "' is " + cached.type().str());

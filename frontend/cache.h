@@ -14,8 +14,9 @@ namespace fluid {
 Value cache(ir::Graph& graph, const std::string& name, const Shape& shape, DType dtype,
             const Loc& loc = Loc::here());
 
-/// Makes `next` the value of the cache at the end of each predict step that has the feeds of `next`.
-/// A step that reads the cache sees the value before. Throws UserError unless `cached` is a cache and `next` has its type.
+/// Makes `next` the value of the cache at the end of each predict step that has the feeds of
+/// `next`. A step that reads the cache sees the value before. Throws UserError unless `cached` is a
+/// cache and `next` has its type.
 void update_cache(Value cached, Value next, const Loc& loc = Loc::here());
 
 }  // namespace fluid

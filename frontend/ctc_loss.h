@@ -19,8 +19,8 @@ struct CtcLoss {
 /// probability of all alignments of a target with an input. log_probs: float [N, T, C],
 /// log-probabilities of the classes, blank included. targets: integers [N, S] without blanks.
 /// input_lengths and target_lengths: integers [N], at most T and S; elements past a length are
-/// ignored. If a target has no alignment, because it is too long for the input, its loss is infinite
-/// and its gradient 0. Throws UserError for other ranks and dtypes.
+/// ignored. If a target has no alignment, because it is too long for the input, its loss is
+/// infinite and its gradient 0. Throws UserError for other ranks and dtypes.
 Value ctc_loss(Value log_probs, Value targets, Value input_lengths, Value target_lengths,
                const CtcLoss& options = {}, const Loc& loc = Loc::here());
 

@@ -27,8 +27,8 @@ const std::vector<Pass>& all_passes();
 /// The passes that compile a recorded program, in order (pipeline.cpp).
 std::vector<Pass> pipeline(const Options& options);
 
-/// The last passes of pipeline(), in execution order. They choose, fuse and order kernels, then plan
-/// memory.
+/// The last passes of pipeline(), in execution order. They choose, fuse and order kernels, then
+/// plan memory.
 std::vector<Pass> kernel_pipeline(const Options& options);
 
 /// The passes that compile a startup_program(), in order.

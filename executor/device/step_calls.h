@@ -14,7 +14,7 @@ struct StepCall {
   int position = 0;             ///< position in the main graph of the op or, in a scan, of the scan
   std::vector<BufferRef> refs;  ///< buffers of the operands, then of the results
   Range workspace;              ///< planned workspace; empty if `op` has none
-  int64_t copy_bytes = 0;  ///< for a copy: an element of a sequence of the scan `op`
+  int64_t copy_bytes = 0;       ///< for a copy: an element of a sequence of the scan `op`
 
   /// Whether the call writes a result to the state region.
   bool updates_variables() const;
