@@ -1,6 +1,6 @@
 #pragma once
 
-// What the language models of bytes share: training on a text, and continuing a prompt.
+// Trains language models of bytes on a text, and continues prompts.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// What scan() records, and what it rejects. Its numbers are compared in executor.Scan.
+// Tests the ops that scan() records and the calls that it rejects. executor.Scan tests its numbers.
 
 #include "frontend/scan.h"
 
