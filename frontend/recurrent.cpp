@@ -99,37 +99,26 @@ CellParameters cell_parameters(Value x, const Recurrent& layer, const Cell& cell
   return p;
 }
 
-/// Whether step t is within each sequence, [N, 1].
-Value is_within(Value t, Value lengths, const Loc& loc) {
-  return unsqueeze(less(t, lengths, loc), {.axes = {1}}, loc);
-}
-
-/// x [T, N, features] with zeros past the lengths of the sequences. Otherwise a NaN there would
-/// reach the gradients of the weights.
-Value without_padding(Value x, Value lengths, const Loc& loc) {
+/// Whether each element of x [T, N, features] is within the length of its sequence: [T, N, 1].
+Value is_within(Value x, Value lengths, const Loc& loc) {
   const Type type{lengths.dtype(), {x.shape()[0]}, {}};
   const Value t = unsqueeze(arange(*x.op()->graph(), {.type = type}, loc), {.axes = {1}}, loc);
-  const Value within = unsqueeze(less(t, lengths, loc), {.axes = {2}}, loc);
-  return where(within, x, scalar_like(x, 0, loc), loc);
+  return unsqueeze(less(t, lengths, loc), {.axes = {2}}, loc);
 }
 
-/// Runs one layer in one direction over x [T, N, features]. Sets `states` to the final states.
+/// Runs one layer in one direction over x [T, N, features]. `within`: see
+/// is_within(); null if all sequences have length T. Sets `states` to the final states.
 /// Returns the hidden states, [T, N, H].
-Value run_direction(Value x, const Recurrent& layer, const Cell& cell, CellStep step, bool reverse,
-                    Values& states, const Loc& loc) {
-  ir::Graph& graph = *x.op()->graph();
+Value run_direction(Value x, Value within, const Recurrent& layer, const Cell& cell, CellStep step,
+                    bool reverse, Values& states, const Loc& loc) {
   const CellParameters p = cell_parameters(x, layer, cell, loc);
   Values sequences = {x};
-  if (layer.lengths) {
-    const Type type{layer.lengths->dtype(), {x.shape()[0]}, {}};
-    sequences.push_back(arange(graph, {.type = type}, loc));
-  }
+  if (within) sequences.push_back(within);
   const auto body = [&](const Values& carries, const Values& elements) {
     Values next = step(elements[0], carries, p, layer, loc);
-    if (!layer.lengths) return ScanStep{.carries = next, .collected = {next[0]}};
-    const Value within = is_within(elements[1], *layer.lengths, loc);
-    const Value output = where(within, next[0], scalar_like(next[0], 0, loc), loc);
-    for (size_t i = 0; i < next.size(); ++i) next[i] = where(within, next[i], carries[i], loc);
+    if (!within) return ScanStep{.carries = next, .collected = {next[0]}};
+    const Value output = where(elements[1], next[0], scalar_like(next[0], 0, loc), loc);
+    for (size_t i = 0; i < next.size(); ++i) next[i] = where(elements[1], next[i], carries[i], loc);
     return ScanStep{.carries = next, .collected = {output}};
   };
   const ScanResult result = scan(states, sequences, body, {.reverse = reverse}, loc);
@@ -144,7 +133,12 @@ RecurrentResult run_layers(Value x, const Recurrent& layer, const Cell& cell, Ce
   const ir::ScopedRecording as(graph, layer_recording(graph, cell.name, layer.name));
   const Type state{x.dtype(), {x.shape()[0], *layer.units}, {}};
   RecurrentResult result{.output = transpose(x, {.perm = {1, 0, 2}}, loc), .states = {}};
-  if (layer.lengths) result.output = without_padding(result.output, *layer.lengths, loc);
+  Value within;
+  if (layer.lengths) {
+    within = is_within(result.output, *layer.lengths, loc);
+    // A NaN in the padding would reach the gradients of the weights.
+    result.output = where(within, result.output, scalar_like(result.output, 0, loc), loc);
+  }
   auto initial = layer.initial.begin();
   for (int64_t n = 0; n < layer.layers; ++n) {
     if (n > 0 && layer.dropout != 0) {
@@ -161,7 +155,8 @@ RecurrentResult run_layers(Value x, const Recurrent& layer, const Cell& cell, Ce
         states.push_back(layer.initial.empty() ? fill(graph, {.type = state, .value = 0}, loc)
                                                : *initial++);
       }
-      outputs.push_back(run_direction(result.output, layer, cell, step, reverse, states, loc));
+      outputs.push_back(
+          run_direction(result.output, within, layer, cell, step, reverse, states, loc));
       result.states.insert(result.states.end(), states.begin(), states.end());
     }
     result.output = outputs.size() == 1 ? outputs[0] : concat(outputs, {.axis = 2}, loc);
