@@ -58,11 +58,13 @@ Value LayerParameters::get(const char* role, const std::string& name, const Type
 }
 
 void LayerParameters::check_options() const {
-  const bool set = !options_.trainable || options_.lr_scale != 1 || !options_.weight_decay;
-  require(added_ || !set, loc_,
-          std::string(kind_) +
-              ": trainable, lr_scale and weight_decay have no effect on given parameters; set "
-              "them where the parameters are made");
+  const bool set =
+      !options_.trainable || options_.lr_scale != 1 || !options_.weight_decay || options_.sparse;
+  require(
+      added_ || !set, loc_,
+      std::string(kind_) +
+          ": trainable, lr_scale, weight_decay and sparse have no effect on given parameters; set "
+          "them where the parameters are made");
 }
 
 Value LayerParameters::checked(const char* role, const Type& type, Value given,

@@ -40,7 +40,9 @@ class LayerParameters {
         options_{.trainable = layer.trainable,
                  .lr_scale = layer.lr_scale,
                  .weight_decay = layer.weight_decay},
-        loc_(loc) {}
+        loc_(loc) {
+    if constexpr (requires { layer.sparse; }) options_.sparse = layer.sparse;
+  }
 
   /// Returns `given` if it is set. Otherwise adds a parameter `name` of `type` to the graph and
   /// returns it. `role`, such as "weight", names the parameter in messages.
@@ -48,7 +50,7 @@ class LayerParameters {
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback);
 
-  /// Throws UserError if trainable, lr_scale or weight_decay is set but the layer added no
+  /// Throws UserError if trainable, lr_scale, weight_decay or sparse is set but the layer added no
   /// parameter to which the option applies.
   void check_options() const;
 

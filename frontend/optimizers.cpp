@@ -73,6 +73,13 @@ void minimize(Value loss, const Momentum& o, const MinimizeOptions& options, con
                 options, loc);
 }
 
+void minimize(Value loss, const Adagrad& o, const MinimizeOptions& options, const Loc& loc) {
+  record_recipe(
+      loss, "adagrad",
+      {{"lr", o.lr}, {"lr_decay", o.lr_decay}, {"eps", o.eps}, {"weight_decay", o.weight_decay}},
+      options, loc);
+}
+
 void minimize(Value loss, const Adam& o, const MinimizeOptions& options, const Loc& loc) {
   record_recipe(loss, "adam", adam_settings(o), options, loc);
 }

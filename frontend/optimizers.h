@@ -22,6 +22,16 @@ struct Momentum {
   double weight_decay = 0;
 };
 
+/// Adagrad: Duchi et al., "Adaptive subgradient methods for online learning and stochastic
+/// optimization", JMLR 2011. s += g^2; p -= lr g / (sqrt(s) + eps), where g includes weight_decay
+/// p. After t updates, lr is divided by 1 + t lr_decay.
+struct Adagrad {
+  double lr = 0.01;
+  double lr_decay = 0;
+  double eps = 1e-10;
+  double weight_decay = 0;
+};
+
 /// Adam: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. Adds weight_decay
 /// times the parameter to the gradient.
 struct Adam {
@@ -96,6 +106,8 @@ struct MinimizeOptions {
 void minimize(Value loss, const SGD& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
 void minimize(Value loss, const Momentum& optimizer, const MinimizeOptions& options = {},
+              const Loc& loc = Loc::here());
+void minimize(Value loss, const Adagrad& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
 void minimize(Value loss, const Adam& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());

@@ -13,6 +13,7 @@ Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& s
   if (!options.trainable) attrs.set("trainable", false);
   if (options.lr_scale != 1) attrs.set("lr_scale", options.lr_scale);
   if (!options.weight_decay) attrs.set("weight_decay", false);
+  if (options.sparse) attrs.set("sparse", true);
   const std::string& scope = graph.recording.scope;
   return record_source(graph, "param", scope.empty() ? name : scope + "." + name,
                        Type{options.dtype, shape, {}}, attrs, loc);

@@ -14,6 +14,10 @@ struct ParameterOptions {
   bool trainable = true;     ///< false: frozen; no gradient, optimizer state or update
   double lr_scale = 1;       ///< multiplies the learning rate for this parameter; >= 0
   bool weight_decay = true;  ///< false: no weight decay for this parameter
+  /// true: a table [V, D] that one embedding or embedding_bag reads. Its gradient is kept as the
+  /// rows that a step reads, and the optimizer updates only these rows and their moments ("lazy"),
+  /// as with torch.nn.Embedding(sparse=True). The cost of a step does not depend on V.
+  bool sparse = false;
 };
 
 /// Adds a parameter to the current program: the program of the innermost Scope of this thread, or

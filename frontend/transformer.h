@@ -20,6 +20,7 @@ struct Embedding {
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
+  bool sparse = false;  ///< see ParameterOptions
   std::string name = {};
 };
 /// Embedding: integer indices of any shape [...] -> rows of a table [..., units]. An index out of

@@ -350,6 +350,8 @@ Value where(Value condition, Value a, Value b, const Loc& loc) { return record(g
 
 namespace fluid::internal {
 
+Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, sum}, "adagrad", loc), "adagrad", {param, grad, lr, update, sum}, {{"lr_decay", attrs.lr_decay}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adamw", loc), "adamw", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
@@ -384,6 +386,10 @@ Values bn_update(Value running_mean, Value running_var, Value mean, Value var, V
 
 Value categorical(Value logits, Value rng, const Loc& loc) { return record(graph_of({logits, rng}, "categorical", loc), "categorical", {logits, rng}, {}, loc).at(0); }
 
+Values coalesce_rows(Value index, Value updates, const CoalesceRowsAttrs& attrs, const Loc& loc) { return record(graph_of({index, updates}, "coalesce_rows", loc), "coalesce_rows", {index, updates}, {{"rows", *attrs.rows}}, loc); }
+
+Values coalesce_rows(Value index, Value updates, Value weights, const CoalesceRowsAttrs& attrs, const Loc& loc) { return record(graph_of({index, updates}, "coalesce_rows", loc), "coalesce_rows", {index, updates, weights}, {{"rows", *attrs.rows}}, loc); }
+
 Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", *attrs.filter}}, loc).at(0); }
 
 Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", *attrs.input}}, loc).at(0); }
@@ -415,6 +421,8 @@ Value group_norm(Value x, const GroupNormAttrs& attrs, const Loc& loc) { return 
 Value group_norm(Value x, Value scale, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x, scale}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value group_norm(Value x, Value scale, Value bias, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x, scale, bias}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value index_copy(Value x, Value index, Value source, const Loc& loc) { return record(graph_of({x, index, source}, "index_copy", loc), "index_copy", {x, index, source}, {}, loc).at(0); }
 
 Value instance_norm(Value x, const InstanceNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "instance_norm", loc), "instance_norm", {x}, {{"eps", attrs.eps}}, loc).at(0); }
 

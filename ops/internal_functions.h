@@ -12,6 +12,20 @@
 
 namespace fluid::internal {
 
+/// Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// sum: same type as param.
+/// attrs.lr_decay: decay of the learning rate.
+/// attrs.eps: added to the denominator.
+/// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// Gives new_param: same type as param.
+/// Gives new_sum: same type as param.
+struct AdagradAttrs { double lr_decay = 0.0; double eps = 1e-10; double weight_decay = 0.0; };
+Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Adam (Kingma and Ba, 2015), with PyTorch's rounding order. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 /// param: float tensor.
 /// grad: same type as param.
@@ -185,6 +199,17 @@ Values bn_update(Value running_mean, Value running_var, Value mean, Value var, V
 /// Gives class: i64 [...].
 Value categorical(Value logits, Value rng, const Loc& loc = Loc::here());
 
+/// Sums of the updates of each row of a table, as torch.Tensor.coalesce for a sparse gradient. Update i belongs to the n / m indices from i * n / m on. rows[p] is index[p] if no earlier position has this index, and sums[p] is the sum of the row's updates, in the order of the index. At other positions and at indices out of range, rows[p] is -1 and sums[p] is 0.
+/// index: i64 [n].
+/// updates: float [m, D]; n is a multiple of m.
+/// weights: updates' dtype, [n]: factors of the updates.
+/// attrs.rows: number of rows of the table (required).
+/// Gives rows: i64 [n]: row numbers without duplicates, or -1.
+/// Gives sums: updates' dtype, [n, D].
+struct CoalesceRowsAttrs { Required<int64_t> rows; };
+Values coalesce_rows(Value index, Value updates, const CoalesceRowsAttrs& attrs, const Loc& loc = Loc::here());
+Values coalesce_rows(Value index, Value updates, Value weights, const CoalesceRowsAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of conv2d with respect to its filter.
 /// x: conv2d's input.
 /// dy: gradient of conv2d's result.
@@ -314,6 +339,13 @@ struct GroupNormAttrs { Required<int64_t> groups; double eps = 1e-05; };
 Value group_norm(Value x, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
 Value group_norm(Value x, Value scale, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
 Value group_norm(Value x, Value scale, Value bias, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
+
+/// x with rows replaced by other rows, as torch.Tensor.index_copy_. An index out of range replaces nothing. The indices in range must differ. Runs in place, and its cost does not depend on the number of rows of x.
+/// x: matrix [V, D].
+/// index: i64 [n].
+/// source: x's dtype, [n, D].
+/// Gives y: x's type.
+Value index_copy(Value x, Value index, Value source, const Loc& loc = Loc::here());
 
 /// Instance normalisation (Ulyanov, Vedaldi and Lempitsky, 2016): normalises each channel of a sample over the other dimensions, multiplies by scale and adds bias. It has no running statistics.
 /// x: float [N, C, L, ...].

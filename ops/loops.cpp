@@ -52,8 +52,8 @@ std::vector<InPlace> loops_in_place_pairs(const ir::Op& op) {
     const auto output = std::ranges::find(outputs, result, &ir::Output::value);
     if (output == outputs.end() || result.type() != operand.type()) continue;
     if (std::ranges::count(op.operands, operand) > 1) continue;
-    pairs.push_back(
-        {static_cast<int>(output - outputs.begin()), static_cast<int>(arg_index(operand))});
+    pairs.push_back({static_cast<int>(output - outputs.begin()),
+                     static_cast<int>(arg_index(operand)), pair.required});
   }
   return pairs;
 }

@@ -262,6 +262,16 @@ struct Cost {
 struct InPlace {
   int out = 0;
   int in = 0;
+  /// Whether the result must alias the operand, because the kernel writes only the elements that
+  /// change.
+  bool required = false;
+};
+
+/// A table [V, D] given by updates of its rows. Other rows are 0.
+struct RowUpdates {
+  Value index;    ///< i64 [n]; an index out of range adds nothing
+  Value updates;  ///< [m, D]; update i is added at the n / m indices from i * n / m on
+  Value weights;  ///< [n], factors of the updates; null: 1
 };
 
 /// A library kernel that can compute the op, such as {KernelDevice::cpu, "onednn.conv2d"}.
@@ -288,6 +298,9 @@ struct OpDef {
   /// Builds the replacement of the op in eval and predict graphs (for dropout: its operand). If
   /// null, the op is kept.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
+  /// Records the updates whose sum is result 0, the gradient of a table. Null, or returns nullopt,
+  /// if result 0 is no sum of few rows.
+  std::function<std::optional<RowUpdates>(const ExpandCtx&)> row_updates = nullptr;
   /// Whether the op accepts attributes beyond `attrs`: `param` accepts those of its initialiser,
   /// `train` those of its optimizer. The attributes in `attrs` are then optional and get no
   /// defaults; the code that reads an attribute checks it.

@@ -169,6 +169,11 @@ bool run_accumulate(ir::Program& program, const Options& options, const Target&)
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || options.micro_batch == MicroBatchKind::whole) return false;
+  if (Recipe(*directive).has_sparse_gradients()) {
+    throw UserError(directive->loc,
+                    "sparse parameters cannot be trained with micro-batches: "
+                    "their gradients are not added up; make them dense");
+  }
   Accumulation(graph, Recipe(*directive), options).run();
   if (options.micro_batch == MicroBatchKind::first ||
       options.micro_batch == MicroBatchKind::middle) {

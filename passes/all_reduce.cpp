@@ -133,6 +133,11 @@ bool run_all_reduce(ir::Program& program, const Options& options, const Target&)
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.uses_collectives()) return false;
+  if (Recipe(*directive).has_sparse_gradients()) {
+    throw UserError(directive->loc,
+                    "sparse parameters cannot be trained by several processes: "
+                    "their gradients are not all-reduced; make them dense");
+  }
   Reduction(graph, Recipe(*directive), options).run();
   move_op_last(graph, directive);
   sort_by_order_edges(graph);

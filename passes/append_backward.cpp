@@ -1,5 +1,7 @@
 #include "ir/error.h"
+#include "ops/internal_functions.h"
 #include "ops/source_kind.h"
+#include "ops/table.h"
 #include "passes/backward.h"
 #include "passes/collective_order.h"
 #include "passes/pass.h"
@@ -20,6 +22,30 @@ std::vector<ir::Op*> trainable_parameters(const ir::Graph& graph) {
   return parameters;
 }
 
+bool is_sparse(const ir::Op& param) { return param.attrs.get_or("sparse", false); }
+
+/// The gradient of the sparse parameter `param`, as rows, from the gradient that its reader gives.
+/// Returns the row numbers and the rows.
+Values sparse_gradient(ir::Op& param, const Values& contributions) {
+  const std::string subject = "parameter '" + param.symbol + "' is sparse, but ";
+  if (contributions.size() > 1) {
+    throw UserError(param.loc, subject + std::to_string(contributions.size()) +
+                                   " ops read it; concatenate their indices for one op");
+  }
+  ir::Op& gradient = *contributions.front().op();
+  const auto& row_updates = def_of(gradient).row_updates;
+  const auto updates = row_updates ? row_updates(ExpandCtx(gradient)) : std::nullopt;
+  if (!updates) {
+    throw UserError(param.loc, subject + "its gradient, from " + gradient.name +
+                                   ", is dense; only embedding, embedding_bag and gather along "
+                                   "axis 0 of a matrix give rows");
+  }
+  const Value &index = updates->index, &rows = updates->updates, &weights = updates->weights;
+  const internal::CoalesceRowsAttrs attrs{.rows = param.results[0].type.shape[0].size};
+  return weights ? internal::coalesce_rows(index, rows, weights, attrs)
+                 : internal::coalesce_rows(index, rows, attrs);
+}
+
 bool run_append_backward(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* train = find_directive(graph);
@@ -29,13 +55,25 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
   Values xs;
   for (ir::Op* param : parameters) xs.push_back(param->result());
   Backward backward(graph, {loss}, xs, ir::Role::backward, "a parameter reaches the loss");
+  for (ir::Op* param : parameters) {
+    if (is_sparse(*param)) backward.keep_apart(param->result());
+  }
   const Value seed = backward.seed_with_ones(loss);
   backward.run();
-  std::vector<std::string> names;
-  Values values;
+  std::vector<std::string> names, sparse;
+  Values values, rows;
   train->operands.push_back(seed);
   for (ir::Op* param : parameters) {
-    const Value gradient = backward.gradient(param->result());
+    Value gradient;
+    if (!is_sparse(*param)) {
+      gradient = backward.gradient(param->result());
+    } else if (const Values& parts = backward.contributions(param->result()); !parts.empty()) {
+      ir::ScopedRecording as(graph, {ir::Role::backward, param->loc, param->scope, param->symbol});
+      const Values coalesced = sparse_gradient(*param, parts);
+      sparse.push_back(param->symbol);
+      rows.push_back(coalesced[0]);
+      gradient = coalesced[1];
+    }
     if (!gradient) continue;
     names.push_back(param->symbol);
     values.push_back(gradient);
@@ -47,6 +85,7 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
                     "the loss does not depend on any trainable parameter: nothing to train");
   }
   train->attrs.set("parameters", names);
+  if (!sparse.empty()) Recipe(*train).set_rows(sparse, rows);
   move_op_last(graph, train);
   if (const auto waits = last_collectives(graph, values))
     Recipe(*train).set_last_collectives(*waits);

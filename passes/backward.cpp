@@ -92,6 +92,10 @@ Values Backward::gradients_of_operands(ir::Op& op, const Values& dout) {
 }
 
 void Backward::accumulate(Value of, Value gradient, const Loc& loc) {
+  if (const auto apart = contributions_.find(of); apart != contributions_.end()) {
+    apart->second.push_back(gradient);
+    return;
+  }
   auto [it, first] = gradients_.try_emplace(of, gradient);
   if (!first) it->second = add(it->second, gradient, loc);
 }

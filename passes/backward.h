@@ -21,10 +21,15 @@ class Backward {
   /// Sets the gradient of `y` to ones, as for the sum of its elements. Returns the ones.
   Value seed_with_ones(Value y);
 
+  /// Makes run() keep apart the gradients that reach `x` from its readers. contributions(x) returns
+  /// them, and gradient(x) is null.
+  void keep_apart(Value x) { contributions_[x]; }
+
   /// Appends the gradients. Throws UserError if an op between `xs` and `ys` has no gradient.
   void run();
 
   Value gradient(Value x) const;  ///< null if no seeded y depends on x
+  const Values& contributions(Value x) const { return contributions_.at(x); }
 
  private:
   void find_active_values();
@@ -39,6 +44,7 @@ class Backward {
   size_t count_;            ///< number of ops before the appended ones
   std::set<Value> active_;  ///< values on a path from xs to y
   std::map<Value, Value> gradients_;
+  std::map<Value, Values> contributions_;  ///< the keys are the values of keep_apart()
 };
 
 }  // namespace fluid

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ops/functions.h"
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/optim/optimizer.h"
 #include "ops/optim/plateau.h"
@@ -96,29 +97,42 @@ class Expansion {
   void update(size_t index, const OpDef& optimizer, Value counter) {
     const std::string& name = recipe_.parameters()[index];
     const Value whole = graph_.find_indexed("param", name)->result();
-    const Value param = own_shard_of(index, whole);
+    const Value rows = recipe_.rows(index);
+    const Value param = rows ? rows_of(whole, rows) : own_shard_of(index, whole);
     const Attrs& options = whole.op()->attrs;
     const Value lr = rate(compute_dtype(param.dtype()), options.get_or("lr_scale", 1.0));
     ir::ScopedRecording as(graph_, recipe_.recording(name));
-    const Value gradient = own_shard_of(index, recipe_.gradient(index));
+    const Value gradient =
+        rows ? recipe_.gradient(index) : own_shard_of(index, recipe_.gradient(index));
     // Replaces the gradient by 0 if the step is skipped. All ops of the update then depend on the
     // step predicate, so that one kernel can compute them.
     Values operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
+    Values variables = {whole, {}, {}, {}};  // whose new values are results
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
-      operands.push_back(moment(index, optimizer.inputs->at(i).name, param.type()));
+      const Type& type = rows ? whole.type() : param.type();
+      variables.push_back(moment(index, optimizer.inputs->at(i).name, type));
+      operands.push_back(rows ? rows_of(variables.back(), rows) : variables.back());
     }
     const Values results =
         record(graph_, *optimizer.name, operands, settings_of(optimizer, options), train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       const Value old = operands.at(static_cast<size_t>(operand));
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
-      if (old == param && recipe_.is_sharded()) {
+      const Value variable = variables.at(static_cast<size_t>(operand));
+      if (rows) {
+        stores_.emplace_back(variable.op()->symbol, internal::index_copy(variable, rows, updated));
+      } else if (old == param && recipe_.is_sharded()) {
         updated_shards_[recipe_.bucket_index(index)].emplace_back(
             name, padded_to_whole(whole, index, updated));
       } else {
-        stores_.emplace_back(old.op()->symbol, updated);
+        stores_.emplace_back(variable.op()->symbol, updated);
       }
     }
+  }
+
+  /// The rows of `table` with the numbers `rows`. Number -1 gives row 0.
+  Value rows_of(Value table, Value rows) const {
+    return gather(table, maximum(rows, scalar_like(rows, 0)), {}, train_.loc);
   }
 
   /// If the optimizer is sharded: this process's shard of `whole`, as a 1-d tensor. Else `whole`.

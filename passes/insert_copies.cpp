@@ -32,21 +32,60 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
   return shared;
 }
 
-/// Inserts copies of operands of collectives, because a collective overwrites its operands in
-/// place. Copies the operands that have another reader or for which has_external_storage() holds.
-bool copy_shared_operands(ir::Graph& graph) {
-  const std::set<Value> shared = shared_roots(graph);
+/// Inserts copies of the operands for which `needs_copy` holds. Returns whether there were any.
+bool copy_operands(ir::Graph& graph,
+                   const std::function<bool(const ir::Op& op, size_t operand)>& needs_copy) {
   bool changed = false;
   rewrite_ops(graph, [&](ir::Op& op) {
-    if (!is_collective(op)) return Values();
-    for (Value& v : op.operands) {
-      if (!has_external_storage(v) && !shared.contains(root_of(v))) continue;
-      v = internal::copy(v);
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (!needs_copy(op, i)) continue;
+      op.operands[i] = internal::copy(op.operands[i]);
       changed = true;
     }
     return Values();
   });
   return changed;
+}
+
+/// Inserts copies of operands of collectives, because a collective overwrites its operands in
+/// place. Copies the operands that have another reader or for which has_external_storage() holds.
+bool copy_shared_operands(ir::Graph& graph) {
+  const std::set<Value> shared = shared_roots(graph);
+  return copy_operands(graph, [&](const ir::Op& op, size_t i) {
+    const Value v = op.operands[i];
+    return is_collective(op) && (has_external_storage(v) || shared.contains(root_of(v)));
+  });
+}
+
+/// The operand that `v` must overwrite in place; null if there is none.
+Value overwritten_operand(Value v) {
+  for (const InPlace& pair : *def_of(*v.op()).in_place) {
+    if (pair.required && pair.out == v.index()) {
+      return v.op()->operands.at(static_cast<size_t>(pair.in));
+    }
+  }
+  return {};
+}
+
+/// Whether `store` stores a value that is computed in the memory of the stored variable, as an op
+/// with a required in-place pair does.
+bool stores_in_place(const ir::Op& store) {
+  const Value old = overwritten_operand(store.operands[0]);
+  return old && is_variable(*old.op()) && old.op()->symbol == store.symbol;
+}
+
+/// Copies the operands that ops must overwrite in place, except variables that the ops update.
+bool copy_overwritten_operands(ir::Graph& graph) {
+  std::set<Value> new_values;  // computed in the memory of a variable
+  for (const auto& op : graph.ops) {
+    if (is_store(*op) && stores_in_place(*op)) new_values.insert(op->operands[0]);
+  }
+  return copy_operands(graph, [&](const ir::Op& op, size_t operand) {
+    return std::ranges::any_of(*def_of(op).in_place, [&](const InPlace& pair) {
+      return pair.required && pair.in == static_cast<int>(operand) &&
+             !new_values.contains(Value(const_cast<ir::Op*>(&op), pair.out));
+    });
+  });
 }
 
 /// Inserts copies of values that are several outputs of the body of a scan. Each output of a body
@@ -67,7 +106,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   bool changed = false;
   auto own = [&](Value& v, const ir::Graph::Recording& as_part) {
-    if (!has_external_storage(v)) return;
+    if (!has_external_storage(v) && !overwritten_operand(v)) return;
     ir::ScopedRecording as(graph, as_part);
     v = internal::copy(v);
     changed = true;
@@ -79,11 +118,12 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   const size_t count = graph.ops.size();
   for (size_t i = 0; i < count; ++i) {
     ir::Op& op = *graph.ops[i];
-    if (!is_store(op)) continue;
+    if (!is_store(op) || stores_in_place(op)) continue;
     own(op.operands[0], {ir::Role::optimize, op.loc, op.scope, ""});
   }
   if (changed) move_stores_last(graph);
   changed |= copy_shared_operands(graph);
+  changed |= copy_overwritten_operands(graph);
   return changed;
 }
 
@@ -91,7 +131,9 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
 
 Pass insert_copies_pass() {
   return {.name = "insert_copies",
-          .doc = "Copies what an output, a store or a collective must not alias or overwrite.",
+          .doc =
+              "Copies what an output, a store, a collective or an op that runs in place must not "
+              "alias or overwrite.",
           .needs = {"primitive"},
           .gives = {},
           .run = run_insert_copies};

@@ -31,6 +31,7 @@ class Planner {
     place_stored();
     place_transient();
     place_aliases();
+    check_required_pairs();
     return std::move(plan_);
   }
 
@@ -306,6 +307,19 @@ class Planner {
     for (const auto& op : graph_.ops) {
       if (!std::holds_alternative<Alias>(*def_of(*op).lower)) continue;
       plan_.values[op->result()] = plan_.values.at(root_of(op->result()));
+    }
+  }
+
+  /// Checks that results which must overwrite an operand in place do so.
+  void check_required_pairs() const {
+    for (const auto& op : graph_.ops) {
+      for (const InPlace& pair : pairs_.pairs_of(*op)) {
+        if (!pair.required) continue;
+        const Range& result = plan_.values.at(op->result(pair.out));
+        const Range& operand = plan_.values.at(op->operands[static_cast<size_t>(pair.in)]);
+        check(result.region == operand.region && result.offset == operand.offset,
+              "plan: a result is not in the memory of the operand that it must overwrite");
+      }
     }
   }
 

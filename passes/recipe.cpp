@@ -1,5 +1,7 @@
 #include "passes/recipe.h"
 
+#include <algorithm>
+
 #include "ops/operators.h"
 #include "ops/random/initializer.h"
 #include "ops/record.h"
@@ -13,6 +15,7 @@ constexpr const char* kPredicated = "predicated";
 constexpr const char* kBucket = "bucket";
 constexpr const char* kRank = "rank";
 constexpr const char* kWaits = "waits";
+constexpr const char* kSparse = "sparse";
 
 }  // namespace
 
@@ -49,6 +52,22 @@ void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const
     gradient(i) = replace(gradient(i));
   }
 }
+
+Value Recipe::rows(size_t i) const {
+  const auto sparse = directive_.attrs.get_or(kSparse, std::vector<std::string>());
+  const auto found = std::ranges::find(sparse, parameters()[i]);
+  if (found == sparse.end()) return {};
+  return directive_.operands.at(2 + parameters().size() +
+                                static_cast<size_t>(found - sparse.begin()));
+}
+
+void Recipe::set_rows(const std::vector<std::string>& names, const Values& rows) const {
+  check(!step_predicate() && !has_sparse_gradients(), "row numbers precede the step predicate");
+  directive_.operands.insert(directive_.operands.end(), rows.begin(), rows.end());
+  directive_.attrs.set(kSparse, names);
+}
+
+bool Recipe::has_sparse_gradients() const { return directive_.attrs.has(kSparse); }
 
 void Recipe::set_shards(const std::vector<std::vector<int64_t>>& bounds,
                         const std::vector<int64_t>& bucket_of, int64_t rank) const {

@@ -25,8 +25,9 @@ bool skips_on_nonfinite_loss(const Options& options);
 
 /// View of the `train` directive, the op that represents backward and the update until
 /// expand_optimizer. The passes between append_backward and expand_optimizer communicate through
-/// the op. Its operands are the loss, the seed, a gradient for each name in attribute `parameters`
-/// and, with attribute `predicated`, the step predicate.
+/// the op. Its operands are the loss, the seed, a gradient for each name in attribute `parameters`,
+/// the row numbers for each name in attribute `sparse` and, with attribute `predicated`, the step
+/// predicate.
 class Recipe {
  public:
   /// `directive` must have the operands that append_backward adds.
@@ -41,6 +42,13 @@ class Recipe {
   void scale_seed(const std::function<Value()>& factor) const;
   /// The gradient of parameter parameters()[i].
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
+  /// For a sparse parameter: the row numbers, i64 [n], of the rows [n, D] of gradient(i). Each row
+  /// number other than -1 occurs once, and the other rows of the gradient are 0. Null for a
+  /// parameter with a dense gradient.
+  Value rows(size_t i) const;
+  /// Makes the gradients of the parameters `names` sparse. `rows` are their row numbers.
+  void set_rows(const std::vector<std::string>& names, const Values& rows) const;
+  bool has_sparse_gradients() const;
   /// Order number of the last collective on which the gradient of parameter `i` depends, as of
   /// append_backward; -1 if the gradient depends on none.
   int64_t last_collective_of(size_t i) const;

@@ -14,6 +14,7 @@ struct DlrmSize {
   int64_t width = 16;                            ///< features of an embedding
   std::vector<int64_t> bottom = {512, 256, 64};  ///< hidden layers before the interaction
   std::vector<int64_t> top = {512, 256};         ///< hidden layers after it
+  bool sparse = true;  ///< a step updates only the rows of the tables that it reads
 };
 
 /// Linear layers with ReLU.
@@ -55,7 +56,8 @@ inline fluid::Value dlrm(fluid::Value x, const DlrmSize& size) {
     vectors.push_back(
         fluid::embedding(column, {.rows = size.rows,
                                   .units = size.width,
-                                  .weight_init = fluid::Init::uniform(-bound, bound)}));
+                                  .weight_init = fluid::Init::uniform(-bound, bound),
+                                  .sparse = size.sparse}));
   }
   const auto pairs = dlrm_interact(fluid::concat(vectors, {.axis = 1}));
   return fluid::linear(dlrm_mlp(fluid::concat({dense, pairs}, {.axis = 1}), size.top),

@@ -38,6 +38,14 @@ kir::Kernel gather_grad_kernel(const LoopsCtx& c) {
   return k.kernel();
 }
 
+std::optional<RowUpdates> row_updates_of_gather(const ExpandCtx& c) {
+  const Shape& table = c.out_type(0).shape;
+  if (nonnegative_axis(c.attrs(), table) != 0 || table.rank() != 2) return std::nullopt;
+  const Dim n = c.in(1).shape().numel();
+  return RowUpdates{
+      reshape(cast(c.in(1), i64), Shape{n}), reshape(c.in(0), Shape{n, table[1]}), {}};
+}
+
 }  // namespace
 
 OpDef gather_grad_op() {
@@ -60,6 +68,7 @@ OpDef gather_grad_op() {
       .lower = Loops{gather_grad_kernel},
       .kernels = {},
       .version = 1,
+      .row_updates = row_updates_of_gather,
       .internal = true,
   };
 }

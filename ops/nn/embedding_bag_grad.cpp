@@ -40,6 +40,12 @@ kir::Kernel embedding_bag_grad_kernel(const LoopsCtx& c) {
   return k.kernel();
 }
 
+std::optional<RowUpdates> row_updates_of_bags(const ExpandCtx& c) {
+  const Shape flat{c.in(1).shape().numel()};
+  return RowUpdates{reshape(cast(c.in(1), i64), flat), c.in(0),
+                    c.arity() > 2 ? reshape(c.in(2), flat) : Value()};
+}
+
 }  // namespace
 
 OpDef embedding_bag_grad_op() {
@@ -67,6 +73,7 @@ OpDef embedding_bag_grad_op() {
       .lower = Loops{embedding_bag_grad_kernel},
       .kernels = {},
       .version = 1,
+      .row_updates = row_updates_of_bags,
       .internal = true,
   };
 }

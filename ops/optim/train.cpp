@@ -56,9 +56,11 @@ std::vector<Type> infer_train(const InferCtx& c) {
   c.require(is_float(loss.dtype) && loss.shape.empty(),
             "the loss must be a float scalar, got " + loss.str() + "; take its mean");
   const size_t gradients = c.attrs().get_or("parameters", std::vector<std::string>()).size();
+  const size_t sparse = c.attrs().get_or("sparse", std::vector<std::string>()).size();
   const bool predicated = c.attrs().get_or("predicated", false);
-  c.require(c.arity() == 1 + (gradients > 0 ? 1 + gradients : 0) + (predicated ? 1 : 0),
-            "needs a seed, and one gradient for each of its parameters");
+  c.require(c.arity() == 1 + (gradients > 0 ? 1 + gradients + sparse : 0) + (predicated ? 1 : 0),
+            "needs a seed, one gradient for each of its parameters and row numbers for each of its "
+            "sparse parameters");
   check_parameters(c, gradients);
   require_in_range(c, "lr", 0);
   for (const char* clip : {"clip_value", "clip_norm", "clip_global_norm"}) {
@@ -95,13 +97,15 @@ OpDef train_op() {
       .inputs = {{"loss", "float scalar to minimise"},
                  {"step",
                   "appended by the passes: the seed of backward (gradient of the loss with respect "
-                  "to itself), the gradient of each of `parameters` and, if `predicated`, a bool "
-                  "that says whether to apply the step",
+                  "to itself), the gradient of each of `parameters`, the row numbers i64[n] of each "
+                  "of `sparse` and, if `predicated`, a bool that says whether to apply the step",
                   true, true}},
       .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
                 {"lr", 0.001, "learning rate", true},
                 {"parameters", std::vector<std::string>{},
                  "names of the parameters, in the order of their gradients"},
+                {"sparse", std::vector<std::string>{},
+                 "names of the parameters whose gradients are rows [n, D] of the gradient"},
                 {"waits", std::vector<int64_t>{},
                  "for each gradient, the number of the last forward or backward collective that it "
                  "depends on; empty: it depends on none"},

@@ -107,8 +107,8 @@ constexpr Initializer kInitializers[] = {
 /// compiler pass.
 void require_known(const InitializerContext& context, const std::string& init) {
   std::vector<std::string> known = context.settings;
-  known.insert(known.end(), {"init", "trainable", "lr_scale", "weight_decay", kScratchAttribute,
-                             kCacheAttribute, kFullShape, kShardBounds});
+  known.insert(known.end(), {"init", "trainable", "lr_scale", "weight_decay", "sparse",
+                             kScratchAttribute, kCacheAttribute, kFullShape, kShardBounds});
   for (const auto& [name, attr] : context.attrs) {
     if (is_pass_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
     throw UserError(context.loc, "initialiser '" + init + "' of '" + context.name +

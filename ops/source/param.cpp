@@ -11,7 +11,10 @@ OpDef param_op() {
       def.attrs.value.end(),
       {{"trainable", true, "false: frozen, without gradient, optimizer state and update"},
        {"lr_scale", 1.0, "factor of the learning rate for this parameter"},
-       {"weight_decay", true, "false: excluded from weight decay"}});
+       {"weight_decay", true, "false: excluded from weight decay"},
+       {"sparse", false,
+        "true: a table whose gradient is kept as rows; an update changes the rows that the step "
+        "read"}});
   def.infer = [](const InferCtx& c) {
     const double lr_scale = c.attrs().get_or("lr_scale", 1.0);
     c.require(

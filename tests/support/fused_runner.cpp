@@ -72,6 +72,7 @@ class Runner {
       values_[v] = Tensor(v.dtype(), shape_of(v.type()));
       buffers.push_back(values_[v].data());
     }
+    copy_to_overwriting_results(in_place_pairs(body), operands, buffers);
     std::vector<std::pair<int, size_t>> shared;
     if (options_.in_place) share(body, buffers, operands.size(), shared);
     std::vector<Tensor> others;

@@ -205,6 +205,7 @@ class Evaluator {
       memory[op.operands.size() + static_cast<size_t>(pair->out)] = operand = operand.copy();
     }
     for (Tensor& t : memory) pointers.push_back(t.data());
+    copy_to_overwriting_results(*definition(op).in_place, std::span(memory).first(in), pointers);
     result_.operations += interpret(kernel, pointers, options_.batch);
     for (size_t r = 0; r < out; ++r) {
       set(op, static_cast<int>(r), array_of(memory[op.operands.size() + r]));

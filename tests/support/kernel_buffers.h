@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstring>
 #include <span>
 #include <vector>
 
 #include "ir/tensor.h"
-#include "ops/kernel_ir.h"
+#include "ops/op_def.h"
 
 namespace fluid::testing {
 
@@ -14,6 +15,19 @@ inline Tensor memory_of(const kir::Kernel& kernel, const kir::Buffer& buffer, in
     return Tensor(buffer.dtype, {buffer.elements.at(batch)});
   }
   return Tensor::of<int64_t>({std::ssize(kernel.constants)}, std::span(kernel.constants));
+}
+
+/// Copies the operands that results must overwrite in place to these results, which have their own
+/// memory. `buffers`: those of the operands, then those of the results.
+inline void copy_to_overwriting_results(const std::vector<InPlace>& pairs,
+                                        std::span<Tensor> operands,
+                                        std::span<void* const> buffers) {
+  for (const InPlace& pair : pairs) {
+    if (!pair.required) continue;
+    Tensor& operand = operands[static_cast<size_t>(pair.in)];
+    std::memcpy(buffers[operands.size() + static_cast<size_t>(pair.out)], operand.data(),
+                static_cast<size_t>(operand.bytes()));
+  }
 }
 
 /// As Compiler::compile takes them.

@@ -35,6 +35,7 @@ void run_op(const kir::Kernel& kernel, const ir::Op& op, int64_t batch,
   }
   std::vector<void*> pointers;
   for (Tensor& t : memory) pointers.push_back(t.data());
+  copy_to_overwriting_results(*def_of(op).in_place, std::span(memory).first(in), pointers);
   run(pointers);
 }
 

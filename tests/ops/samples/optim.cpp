@@ -99,6 +99,25 @@ OpTest momentum_test() {
   return t;
 }
 
+OpTest adagrad_test() {
+  const std::vector<Attrs> settings = {{},
+                                       {{"lr_decay", 0.5}, {"eps", 0.125}, {"weight_decay", 0.25}}};
+  OpTest t = optimizer_test(
+      "adagrad", 1, settings, [](const Sample& s, double gradient, std::vector<double>& state) {
+        state[0] += gradient * gradient;
+        const double decay = 1 + at(s.inputs[3], 0) * s.attrs.get_or("lr_decay", 0.0);
+        return gradient / (std::sqrt(state[0]) + s.attrs.get_or("eps", 1e-10)) / decay;
+      });
+  const Type p = {f32, {3}, {}}, lr = {f32, {}, {}}, update = {i64, {}, {}};
+  for (const char* name : {"lr_decay", "eps"}) {
+    t.bad.push_back({{p, p, lr, update, p},
+                     {{name, -0.5}},
+                     "adagrad: attribute '" + std::string(name) +
+                         "' must be a number of 0.0 or more, not -0.5"});
+  }
+  return t;
+}
+
 OpTest adam_test(const std::string& op, bool decoupled) {
   const std::vector<Attrs> settings = {
       {},
@@ -132,6 +151,7 @@ const AddOpTest kSgd(optimizer_test("sgd", 0, {{}, {{"weight_decay", 0.125}}},
                                     [](const Sample&, double gradient, std::vector<double>&) {
                                       return gradient;
                                     }));
+const AddOpTest kAdagrad(adagrad_test());
 const AddOpTest kMomentum(momentum_test());
 const AddOpTest kAdam(adam_test("adam", /*decoupled=*/false));
 const AddOpTest kAdamW(adam_test("adamw", /*decoupled=*/true));
