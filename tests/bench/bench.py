@@ -4,7 +4,7 @@
 
 Every variant of a work is a process of its own that has warmed up; then they take turns, `rounds`
 times (3 at most for NETWORKS, whose steps take a second), and the medians are compared. PyTorch's
-best of eager or compiled and NCHW or NHWC counts. The works `start_up` and
+best of eager or compiled and NCHW or NHWC (or dense and sparse gradients) counts. The works `start_up` and
 `memory` are start_up.py's and memory.py's. With
 --out, what was measured replaces what FILE says of it. Exits with 1 when a target is missed.
 """
@@ -23,6 +23,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # the next: 19.7 instead of 12.6 ms for fluid_mnist.
 PEER_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
+NO_IMAGES = [("eager", "nchw"), ("compile", "nchw")]
+OTHER_VARIANTS = {"linear_regression": NO_IMAGES, "char_gpt": NO_IMAGES, "lstm_text": NO_IMAGES,
+                  # Gradients of tables as rows; PyTorch does not compile them.
+                  "dlrm": [*NO_IMAGES, ("eager", "sparse")], "table": [("eager", "sparse")]}
 
 
 def rounds_of(work, args):
@@ -31,9 +35,7 @@ def rounds_of(work, args):
 
 def measure(work, args, cache):
     runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache])]
-    for mode, layout in VARIANTS:
-        if work.startswith(("linear_regression", "char_gpt", "lstm_text", "dlrm")) and layout == "nhwc":
-            continue  # no images
+    for mode, layout in OTHER_VARIANTS.get(work.removesuffix("_bf16"), VARIANTS):
         runners.append(Runner(f"torch-{mode}-{layout}",
                               [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout],
                               PEER_SETTINGS))

@@ -18,6 +18,7 @@ TARGETS = {
     "char_gpt_bf16": ("the same in mixed precision, bf16", 0.8),
     "lstm_text": ("LSTM of 2 layers, 256 wide, batch 32 x 128 bytes, Adam", 0.8),
     "dlrm": ("DLRM, 26 tables of 10,000 x 16, batch 256, SGD", 0.5),
+    "table": ("table of 10,000,000 x 16, batch of 4,096 rows, lazy Adam", 0.5),
     "mobilenet_v3_small": ("MobileNetV3-Small, batch 32 x 3 x 224 x 224, momentum", 0.8),
 }
 NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", "char_gpt_bf16")

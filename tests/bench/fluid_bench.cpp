@@ -186,6 +186,25 @@ Work dlrm_b256() {
   return w;
 }
 
+Work table_b4096() {
+  constexpr int64_t kRows = 10'000'000, kWidth = 16, kBatch = 4096;
+  Work w{fl::Program("table"), {}};
+  const fl::Value index = w.program.data("index", {fl::kBatch}, fl::i64);
+  const fl::Value target = w.program.data("target", {fl::kBatch, kWidth}, fl::f32);
+  const fl::Value rows = fl::embedding(index, {.rows = kRows, .units = kWidth, .sparse = true});
+  const fl::Value loss = fl::mean(fl::square(rows - target));
+  w.program.output("loss", loss);
+  fl::minimize(loss, fl::Adam{});
+  fl::Tensor indices(fl::i64, {kBatch});
+  const fl::Tensor uniform_indices = uniform({kBatch}, 0, kRows);
+  for (int64_t i = 0; i < kBatch; ++i) {
+    indices.as<int64_t>()[static_cast<size_t>(i)] = static_cast<int64_t>(uniform_indices.at(i));
+  }
+  w.batch = {.size = kBatch,
+             .columns = {{"index", indices}, {"target", uniform({kBatch, kWidth}, 0, 1)}}};
+  return w;
+}
+
 Work mobilenet_b32() {
   Work w = classifier(
       32, 224, [](fl::Value x) { return mobilenet_v3_small(x); },
@@ -225,6 +244,7 @@ Work work_named(const std::string& name) {
   if (name == "char_gpt") return char_gpt_b4();
   if (name == "lstm_text") return lstm_text_b32();
   if (name == "dlrm") return dlrm_b256();
+  if (name == "table") return table_b4096();
   if (name == "mobilenet_v3_small") return mobilenet_b32();
   if (name == "matmul") return matmul();
   throw fl::UserError("no workload '" + name + "'");

@@ -1,4 +1,4 @@
-"""One workload on PyTorch, measured when told: python torch_peer.py WORK eager|compile nchw|nhwc [cuda]
+"""One workload on PyTorch, measured when told: python torch_peer.py WORK eager|compile nchw|nhwc|sparse [cuda]
 
 Prints {"ready": ..., "first_s": ...} when warm, then reads lines: for each it runs 50 steps (STEPS has
 what differs) and prints {"ms": milliseconds a step}. Ends with its input. A step is what a user
@@ -155,10 +155,19 @@ def lstm_text():
     return byte_model(LstmText(2, 256), 32, 128, lambda p: torch.optim.Adam(p, 2e-3, fused=True))
 
 
+def table():
+    loss = lambda y, target: (y - target).square().mean()
+    index, target = torch.randint(10_000_000, (4096,)), torch.rand(4096, 16)
+    return trainer(nn.Embedding(10_000_000, 16, sparse=True), index, target, loss,
+                   lambda p: torch.optim.SparseAdam(list(p), 1e-3))
+
+
 def dlrm():
+    sparse = LAYOUT == "sparse"
     x = torch.cat([torch.rand(256, 13), torch.randint(10000, (256, 26)).float()], 1)
     y = torch.randint(2, (256, 1)).float()
-    return trainer(Dlrm(), x, y, F.binary_cross_entropy_with_logits, lambda p: torch.optim.SGD(p, 0.1, fused=True))
+    return trainer(Dlrm(sparse=sparse), x, y, F.binary_cross_entropy_with_logits,
+                   lambda p: torch.optim.SGD(p, 0.1, fused=None if sparse else True))
 
 
 def mobilenet_v3_small_b32():
@@ -179,6 +188,7 @@ WORKS = {
     "char_gpt": char_gpt,
     "lstm_text": lstm_text,
     "dlrm": dlrm,
+    "table": table,
     "mobilenet_v3_small": mobilenet_v3_small_b32,
     "matmul": matmul,
 }

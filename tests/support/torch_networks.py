@@ -100,12 +100,13 @@ class LstmText(nn.Module):
 class Dlrm(nn.Module):
     """The network of frontend/examples/dlrm.h; `x` holds the numbers, then the categories."""
 
-    def __init__(self, numbers=13, categories=26, rows=10000, width=16, bottom=(512, 256, 64), top=(512, 256)):
+    def __init__(self, numbers=13, categories=26, rows=10000, width=16, bottom=(512, 256, 64), top=(512, 256),
+                 sparse=False):
         super().__init__()
         mlp = lambda widths: nn.Sequential(*(layer for i, o in zip(widths, widths[1:])
                                              for layer in (nn.Linear(i, o), nn.ReLU())))
         self.numbers, self.rows = numbers, rows
-        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(categories))
+        self.tables = nn.ModuleList(nn.Embedding(rows, width, sparse=sparse) for _ in range(categories))
         self.bottom = mlp([numbers, *bottom, width])
         self.register_buffer("pairs", torch.tril_indices(categories + 1, categories + 1, -1))
         self.top = mlp([width + self.pairs.shape[1], *top])
