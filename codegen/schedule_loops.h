@@ -1,6 +1,6 @@
 #pragma once
 
-// Helpers for schedules: loops, lets, cost estimates.
+// Functions for schedules that build loops and Lets, and estimate costs.
 
 #include "codegen/schedule_flat.h"
 
@@ -58,8 +58,8 @@ double estimated_trip_count(const KernelBuilder& builder, const Vars& vars);
 /// Returns the approximate number of scalar operations in one evaluation of the body of the sink.
 double operation_count(const FlatSink& sink);
 
-/// Emits stores that set the error words of an input to {1, index} if an index into it is out of
-/// range.
+/// Emits stores that set the error words of an input to {1, index} if an index into this input is
+/// out of range.
 void emit_bounds_checks(const FlatSink& sink, kir::Block& block);
 
 bool contains(const Vars& vars, int64_t v);
@@ -69,11 +69,11 @@ Expr ceil_div(const Expr& a, int64_t n);
 /// Returns the trip count of the loops over `vars`, the product of their extents.
 Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 
-/// Returns an expression that reads an accumulator as `dtype`. If `lanes` is true, it reads the
-/// total over the lanes.
+/// Returns an expression that reads an accumulator as `dtype`. If `lanes` is true, the expression
+/// reads the reduction over all lanes.
 Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes);
-/// Returns an expression that reads the index held by an argmax accumulator, as i64. `value_dtype`
-/// is the dtype of the values that the accumulator compares.
+/// Returns an expression that reads the position stored in an argmax accumulator, as i64.
+/// `value_dtype` is the dtype of the values that the accumulator compares.
 Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
                           bool lanes);
 

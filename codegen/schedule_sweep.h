@@ -1,6 +1,7 @@
 #pragma once
 
-// Sweep schedule of one GroupPart: loops over its rows, which are divided into blocks.
+// Sweep schedule of one GroupPart: loops over the rows of the part. The rows are divided into
+// blocks.
 
 #include <list>
 
@@ -9,7 +10,7 @@
 namespace fluid {
 
 /// Buffers for the partial results of a reduction over rows. Each block stores one partial result
-/// per element of the result. Kernel::finish combines them.
+/// per element of the result. Kernel::finish combines the partial results of all blocks.
 struct PartialResults {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
@@ -95,7 +96,7 @@ class Sweep {
   Expr block_index_;
 };
 
-/// Emits the sweeps over all GroupParts, and the finish, into the kernel of the builder.
+/// Emits the sweeps over all GroupParts, and the finish function, into the kernel of the builder.
 void emit_sweeps(KernelBuilder& builder);
 
 }  // namespace fluid

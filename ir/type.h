@@ -18,8 +18,8 @@ int64_t size_of(DType dtype);           ///< bytes per element; a bool takes one
 std::string_view name_of(DType dtype);  ///< name in programs: "f32", "bool", ...
 std::optional<DType> parse_dtype(std::string_view name);
 bool is_float(DType dtype);
-bool is_half(DType dtype);     ///< f16 or bf16
-bool is_integer(DType dtype);  ///< i64, i32 or u8 (not bool)
+bool is_half_precision(DType dtype);  ///< f16 or bf16
+bool is_integer(DType dtype);         ///< i64, i32 or u8 (not bool)
 /// Returns the dtype of arithmetic on `dtype`: f32 for f16 and bf16, else `dtype` itself.
 DType compute_dtype(DType dtype);
 

@@ -296,7 +296,7 @@ Expr binary(ScalarOp op, const Expr& a, const Expr& b) {
 }  // namespace
 
 Expr Expr::constant(DType dtype, double value) {
-  check(!is_half(dtype), "scalar constants cannot have half precision");
+  check(!is_half_precision(dtype), "scalar constants cannot have half precision");
   if (!is_float(dtype)) {
     if (dtype == DType::boolean) return integer(dtype, value != 0);
     return integer(dtype, static_cast<int64_t>(value));

@@ -63,7 +63,7 @@ void Backward::differentiate(ir::Op& op) {
   ir::ScopedRecording as(graph_, {role_, op.loc, op.scope, ""});
   const size_t first = graph_.ops.size();
   const Values din = gradients_of_operands(op, dout);
-  copy_loc_and_no_amp(op, graph_, first);
+  copy_loc_and_amp_exclusion(op, graph_, first);
   for (size_t i = 0; i < din.size(); ++i) {
     const Value of = op.operands[i];
     if (!din[i] || !active_.contains(of)) continue;
@@ -91,8 +91,8 @@ Values Backward::gradients_of_operands(ir::Op& op, const Values& dout) {
   return din;
 }
 
-void Backward::accumulate(Value of, Value gradient, const Loc& loc) {
-  auto [it, first] = gradients_.try_emplace(of, gradient);
+void Backward::accumulate(Value x, Value gradient, const Loc& loc) {
+  auto [it, first] = gradients_.try_emplace(x, gradient);
   if (!first) it->second = add(it->second, gradient, loc);
 }
 

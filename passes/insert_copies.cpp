@@ -49,8 +49,8 @@ bool copy_shared_operands(ir::Graph& graph) {
   return changed;
 }
 
-/// Inserts copies of values that are several outputs of the body of a scan. Each output of a body
-/// has its own memory: a carry, or an element of a sequence.
+/// Copies values that are more than one output of the body of a scan. Each output of the body has
+/// its own memory: the memory of a carry or of an element of a sequence.
 bool separate_outputs(ir::Graph& body) {
   std::set<Value> roots;
   bool changed = false;

@@ -15,10 +15,10 @@ namespace fluid {
 
 /// Role, location, scope and parameter of `op`, for the ops that a pass records to replace `op`.
 ir::Graph::Recording recording_of(const ir::Op& op);
-/// Copies the source location and the kNoAmp attribute of `op` to the ops from position `first` on,
-/// which replace `op`. If `op` has no location, erases the locations of these ops: otherwise error
+/// Copies the source location and the kNoAmp attribute of `op` to all ops from position `first` on,
+/// which replace `op`. If `op` has no location, erases the locations of these ops. Otherwise error
 /// messages would point into Fluid's own source files.
-void copy_loc_and_no_amp(const ir::Op& op, ir::Graph& graph, size_t first);
+void copy_loc_and_amp_exclusion(const ir::Op& op, ir::Graph& graph, size_t first);
 
 /// Calls `replace` for every op in order. `replace` returns one replacement per result of the op,
 /// or no values to keep the op. A replacement may be null if the result has no reader. `replace`

@@ -52,7 +52,7 @@ Expr at_index(const Expr& body, const std::vector<Expr>& index) {
 /// Whether the expression of the op that computes `from` may replace the read of `from`. False if
 /// the substitution would lose a rounding to half precision or the bounds check of the read.
 bool may_substitute(const Expr& read, Value from) {
-  return !read.node().guarded && !read.node().checked && !is_half(from.dtype()) &&
+  return !read.node().guarded && !read.node().checked && !is_half_precision(from.dtype()) &&
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 

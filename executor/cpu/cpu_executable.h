@@ -44,7 +44,7 @@ class CpuExecutable : public Executable {
                 KernelCache& kernels, Compiler& compiler, int threads, CollectiveQueue* queue);
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
-  StepStatus finish(int outputs) override;
+  StepStatus finish(int output_slot) override;
   std::vector<const ir::Op*> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
   /// Makes runs with an observer include collectives and the calls that depend on their

@@ -18,7 +18,7 @@ namespace fluid {
 namespace {
 
 void widen(Type& type) {
-  if (is_half(type.dtype)) type.dtype = DType::f32;
+  if (is_half_precision(type.dtype)) type.dtype = DType::f32;
 }
 
 /// The body of a `fused` op as a program of its own. Each operand of the `fused` op is a feed, and
@@ -103,7 +103,7 @@ class BodyProgram {
 std::optional<DType> stored_half(const ir::Op& fused, const ir::Op& op, int result) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   for (const ir::Output& o : fused.graph()->program().find(name)->outputs) {
-    if (o.value.op() == &op && o.value.index() == result && is_half(o.value.dtype())) {
+    if (o.value.op() == &op && o.value.index() == result && is_half_precision(o.value.dtype())) {
       return o.value.dtype();
     }
   }

@@ -98,8 +98,8 @@ class Executable {
   /// every data check of its eval and predict programs. So after a rejected eval or predict step, a
   /// training step changes no variable either.
   virtual std::optional<StepStatus> start(Slots slots, RunTimes* times) = 0;
-  /// Waits for the last asynchronous step that used output slot `outputs`. Returns its status.
-  virtual StepStatus finish(int outputs) = 0;
+  /// Waits for the last asynchronous step that used output slot `output_slot`. Returns its status.
+  virtual StepStatus finish(int output_slot) = 0;
   /// Runs a step synchronously.
   StepStatus run(Slots slots, RunTimes* times) {
     const std::optional<StepStatus> ended = start(slots, times);

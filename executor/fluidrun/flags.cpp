@@ -254,7 +254,7 @@ Buckets buckets_of(const CollectiveFlags& flags) {
   buckets.bytes = parse_bytes(flags.bucket);
   if (flags.dtype.empty()) return buckets;
   buckets.dtype = parse_dtype(flags.dtype);
-  if (!buckets.dtype || !is_half(*buckets.dtype)) {
+  if (!buckets.dtype || !is_half_precision(*buckets.dtype)) {
     throw UserError("--reduce-dtype is bf16 or f16, not '" + flags.dtype + "'");
   }
   return buckets;

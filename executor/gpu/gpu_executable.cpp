@@ -208,15 +208,15 @@ void GpuExecutable::launch(Slots slots) {
 
 /// Waits for the step. If any rank has rejected the step, no rank has updated its variables, and
 /// later collectives throw on all ranks.
-StepStatus GpuExecutable::finish(int outputs) {
-  const GpuEvent& end = results_->end_event(outputs);
+StepStatus GpuExecutable::finish(int output_slot) {
+  const GpuEvent& end = results_->end_event(output_slot);
   if (has_collectives()) {
-    collectives_->synchronize(started_steps_[static_cast<size_t>(outputs)], end);
+    collectives_->synchronize(started_steps_[static_cast<size_t>(output_slot)], end);
   } else {
     gpu_->gpu.synchronize(end);
   }
-  const StepStatus own = results_->status(outputs);
-  const bool elsewhere = own.good() && results_->rejected_by_other_rank(outputs);
+  const StepStatus own = results_->status(output_slot);
+  const bool elsewhere = own.good() && results_->rejected_by_other_rank(output_slot);
   if (has_collectives() && (!own.good() || elsewhere)) collectives_->disable();
   if (!elsewhere) return own;
   throw DeviceError(

@@ -29,7 +29,7 @@ class GpuExecutable : public Executable {
   void unbind() override;
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
-  StepStatus finish(int outputs) override;
+  StepStatus finish(int output_slot) override;
   std::vector<const ir::Op*> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
 

@@ -115,7 +115,8 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
 
 /// Predicted time of the library kernel for `task`, in seconds.
 double GpuTarget::library_seconds(const ir::Op& op, const GpuTask& task) const {
-  const double rate = is_half(op.operands[0].dtype()) ? half_matmul_rate_ : f32_matmul_rate();
+  const double rate =
+      is_half_precision(op.operands[0].dtype()) ? half_matmul_rate_ : f32_matmul_rate();
   double bytes = bytes_of(op), efficiency = kLibraryEfficiency, conversion = 0;
   if (has_addend(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
   if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {

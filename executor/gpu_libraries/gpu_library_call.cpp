@@ -163,7 +163,7 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Epilo
   if (task->epilogue.relu && !biased) return std::nullopt;
   if (biased && kind->direction != fluid_gpu_forward) return std::nullopt;
   if (filters.layout || !fits(images) || !fits(filters) || !fits(maps)) return std::nullopt;
-  const auto last = channels_last_of(tensors, is_half(task->result.dtype));
+  const auto last = channels_last_of(tensors, is_half_precision(task->result.dtype));
   const Shape &x = images.shape, &w = filters.shape, &y = maps.shape;
   const auto [down, across] = window_of(op.attrs, w[2].size, w[3].size);
   if (!last || down.before != down.after || across.before != across.after) return std::nullopt;

@@ -88,9 +88,9 @@ void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Ba
   }
 }
 
-std::optional<StepStatus> StepsInFlight::start_micro_batch(const PreparedStep& step, size_t number,
+std::optional<StepStatus> StepsInFlight::start_micro_batch(const PreparedStep& step, size_t index,
                                                            const Batch& batch, RunTimes* times) {
-  const PreparedStep::Run& run = step.runs()[number];
+  const PreparedStep::Run& run = step.runs()[index];
   if (times != nullptr) times->feeds.begin = clock_ns();
   copy_feeds(step, run, batch);
   if (times != nullptr) times->feeds.end = clock_ns();
@@ -270,28 +270,28 @@ void StepsInFlight::rerun_observed(const PreparedStep& step, size_t last, const 
   }
 }
 
-StepsInFlight::InFlightStep& StepsInFlight::completed_step(size_t slot, uint64_t number) {
+StepsInFlight::InFlightStep& StepsInFlight::completed_step(size_t slot, uint64_t step_number) {
   InFlightStep& in_flight = in_flight_[slot];
-  if (in_flight.number != number) {
+  if (in_flight.number != step_number) {
     throw UserError(
         "outputs are read after two later steps, which reuse their memory: read them earlier, or "
         "keep a copy()");
   }
-  finish(slot, number);
+  finish(slot, step_number);
   if (in_flight.failure) std::rethrow_exception(in_flight.failure);
   return in_flight;
 }
 
-const std::vector<OutputView>& StepsInFlight::outputs(size_t slot, uint64_t number) {
-  return completed_step(slot, number).step->complete_outputs(slot);
+const std::vector<OutputView>& StepsInFlight::outputs(size_t slot, uint64_t step_number) {
+  return completed_step(slot, step_number).step->complete_outputs(slot);
 }
 
-void StepsInFlight::fetch_output(size_t slot, uint64_t number, size_t output) {
-  completed_step(slot, number).step->fetch_output(slot, output, steps_.memory());
+void StepsInFlight::fetch_output(size_t slot, uint64_t step_number, size_t output) {
+  completed_step(slot, step_number).step->fetch_output(slot, output, steps_.memory());
 }
 
-std::byte* StepsInFlight::step_report(size_t slot, uint64_t number) {
-  completed_step(slot, number);
+std::byte* StepsInFlight::step_report(size_t slot, uint64_t step_number) {
+  completed_step(slot, step_number);
   return steps_.memory().addresses().reports[slot];
 }
 

@@ -36,13 +36,13 @@ class StepsInFlight {
   /// Waits for all steps in flight, and copies all readable outputs to the host.
   void fetch_outputs();
 
-  /// Waits for step `number`, which uses output slot `slot`, and returns its outputs. Throws
+  /// Waits for step `step_number`, which uses output slot `slot`, and returns its outputs. Throws
   /// UserError if a later step has reused the slot.
-  const std::vector<OutputView>& outputs(size_t slot, uint64_t number);
-  /// Waits for step `number` and copies output `output` to the host.
-  void fetch_output(size_t slot, uint64_t number, size_t output);
-  /// Waits for step `number` and returns the address of its StepReport.
-  std::byte* step_report(size_t slot, uint64_t number);
+  const std::vector<OutputView>& outputs(size_t slot, uint64_t step_number);
+  /// Waits for step `step_number` and copies output `output` to the host.
+  void fetch_output(size_t slot, uint64_t step_number, size_t output);
+  /// Waits for step `step_number` and returns the address of its StepReport.
+  std::byte* step_report(size_t slot, uint64_t step_number);
   const std::vector<ReportedVariable>& reported_variables() const {
     return steps_.reported_variables();
   }
@@ -89,14 +89,14 @@ class StepsInFlight {
   int next_feed_slot() const;
   void wait_for_feed_slot(uint64_t next_step);
   void write_batch_position(const MicroBatch& micro_batch, const Batch& batch);
-  std::optional<StepStatus> start_micro_batch(const PreparedStep& step, size_t number,
+  std::optional<StepStatus> start_micro_batch(const PreparedStep& step, size_t index,
                                               const Batch& batch, RunTimes* times);
   void start_step(InFlightStep& in_flight, const Batch& batch, StepTimes* times);
   void clear_rejection(uint64_t next_step);
   bool is_synchronous(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t next_step);
   void wait_until_complete(uint64_t next_step);
-  InFlightStep& completed_step(size_t slot, uint64_t number);
+  InFlightStep& completed_step(size_t slot, uint64_t step_number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& rejection);
   UserError make_rejection_error(const InFlightStep& in_flight, size_t run,

@@ -19,7 +19,7 @@ kir::Kernel cumprod_grad_kernel(const LoopsCtx& c) {
   KernelWriter k(c);
   const KernelWriter::Array dy = k.operand(0), x = k.operand(1);
   const KernelWriter::Array after =
-      is_half(type.dtype) ? k.scratch(compute, type.shape.numel()) : k.result();
+      is_half_precision(type.dtype) ? k.scratch(compute, type.shape.numel()) : k.result();
   for_each_line(k, c, view, [&](const Expr&, const Expr& first) {
     const auto offset = [&](const Expr& step) {
       return first + (reverse ? extent - Expr::index(1) - step : step) * inner;

@@ -46,7 +46,7 @@ kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& opera
                             updates = k.operand(operands.updates);
   // Sums of half-precision values are rounded once, at the end.
   const KernelWriter::Array sums =
-      is_half(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
+      is_half_precision(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
   for_each_line(k, c, to, [&](const Expr& line, const Expr& first) {
     const Expr updates_of_line =
         scalar::floordiv(line, inner) * Expr::index(count) * inner + scalar::mod(line, inner);

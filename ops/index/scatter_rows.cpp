@@ -19,7 +19,7 @@ void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
   const int64_t ranges = std::min(s.rows, preferred_blocks(c.device()));
   const int64_t rows_per_range = (s.rows + ranges - 1) / std::max<int64_t>(ranges, 1);
   const KernelWriter::Array sums =
-      is_half(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
+      is_half_precision(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
   const Expr zero = Expr::constant(compute_dtype(type.dtype), 0);
   const auto for_each = [&](int64_t elements, const Expr& begin, const Expr& end,
                             const KernelWriter::LoopBody& body) {

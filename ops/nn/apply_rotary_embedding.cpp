@@ -13,7 +13,7 @@ std::vector<Type> infer_apply_rotary(const InferCtx& c) {
   c.require(!x.shape.empty() && !x.shape.back().batch,
             "the operand must be [..., D] with constant D, not " + x.str());
   c.require(cos == sin, "cos and sin differ: " + cos.str() + " and " + sin.str());
-  c.require(cos.dtype == x.dtype || (cos.dtype == f32 && is_half(x.dtype)),
+  c.require(cos.dtype == x.dtype || (cos.dtype == f32 && is_half_precision(x.dtype)),
             "cos must have the dtype of x or f32, not " + cos.str());
   const auto fits = [&] {
     if (cos.shape.empty() || cos.shape.size() > x.shape.size() || cos.shape.back().batch)
