@@ -60,11 +60,11 @@ class InferCtx {
   }
   const Attrs& attrs() const { return attrs_; }
   const Loc& loc() const { return loc_; }
-  /// Throws UserError with message "<file:line>: <op>: <what>".
-  [[noreturn]] void fail(const std::string& what) const;
-  /// Calls fail(what) unless `condition` holds.
-  void require(bool condition, const std::string& what) const {
-    if (!condition) fail(what);
+  /// Throws UserError with message "<file:line>: <op>: <message>".
+  [[noreturn]] void fail(const std::string& message) const;
+  /// Calls fail(message) unless `condition` is true.
+  void require(bool condition, const std::string& message) const {
+    if (!condition) fail(message);
   }
 
  private:

@@ -79,7 +79,7 @@ bool has_epilogue(const OnednnTask& task) { return task.epilogue.bias || task.ep
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-/// Views a plain tensor as a matrix: merges all axes but the last into the rows.
+/// Views a row-major tensor as a matrix: flattens all axes except the last into rows.
 Type folded(const Type& t) {
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < t.shape.size(); ++d) rows *= t.shape[d].size;

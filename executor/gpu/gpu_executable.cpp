@@ -46,14 +46,14 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   results_.emplace(gpu_, plan, step_list_.error_operands, step_list_.error_sync.has_value());
 }
 
-/// Queues the all-reduce of the rejection flag if it belongs directly before call `call`. Queues
-/// nothing in a watched step, which runs no collectives.
+/// Queues the all-reduce of the rejection flag if its place is directly before call `call`. Queues
+/// nothing in an observed step, which runs no collectives.
 void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
   if (!step_list_.error_sync || call != step_list_.error_sync_before || observer_) return;
   collectives_->start(*step_list_.error_sync, {.elements = 1}, memory_.rejection_flag, f64);
 }
 
-/// Loads the generated kernels of all calls together, so that new kernels form one module.
+/// Loads the generated kernels of all calls at once, so that new kernels form one module.
 void GpuExecutable::load_kernels(GpuKernels& kernels) {
   std::vector<kir::Kernel> generated;
   for (const GpuCall& call : step_list_.calls) {
@@ -73,8 +73,8 @@ void GpuExecutable::enable_timing() {
   timeline_.emplace(gpu_, roles);
 }
 
-/// Destroys the CUDA graphs before the memory is freed: NCCL may have registered buffers during
-/// capture.
+/// Destroys the CUDA graphs before the memory is freed, because NCCL may have registered buffers
+/// during capture.
 void GpuExecutable::unbind() {
   gpu_->ledger.measure("graphs", [&] {
     graphs_ = {};
@@ -248,12 +248,12 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
   return copies;
 }
 
-/// Runs the calls one by one, without a CUDA graph. Skips collectives and the calls that depend on
-/// them. Calls the observer before and after each call.
+/// Runs the calls one at a time, without a CUDA graph. Skips collectives and the calls that depend
+/// on them. Calls the observer before and after each call.
 StepStatus GpuExecutable::run_watched(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
-    // The copy of an element has no operands and results of an op.
+    // A call that copies a sequence element does not have the operands and results of its op.
     if (step_list_.calls[call].copy_bytes > 0 && is_scan(*step_list_.calls[call].op)) return true;
     std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;
@@ -286,8 +286,8 @@ StepStatus GpuExecutable::run_timed(Slots slots, RunTimes& times) {
 }
 
 /// Returns the buffers on which the library's algorithms for a call are tried: operands, results
-/// and workspace. Where possible, the buffer of a variable is replaced by transient memory, so that
-/// the variable keeps its value.
+/// and workspace. Where possible, transient memory replaces the buffer of a variable, so that the
+/// variable keeps its value.
 std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
                                                       const std::vector<void*>& addresses) const {
   std::vector<int64_t> bytes;
