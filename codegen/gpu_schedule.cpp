@@ -16,8 +16,8 @@ namespace {
 
 // Maximum thread team size. The registers of an SM suffice for several teams of this size.
 constexpr int64_t kMaxTeam = 256;
-constexpr int64_t kMaxSingleTeam =
-    512;  // maximum thread team size if the kernel has only one block
+// Maximum thread team size if the kernel has only one block.
+constexpr int64_t kMaxSingleTeam = 512;
 constexpr int64_t kMaxLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;
 

@@ -63,8 +63,8 @@ struct KernelBuilder {
   Group group;
   kir::Kernel kernel;  ///< buffers: inputs, outputs, then others in order of creation
   int64_t next_var = 0;
-  int64_t next_let =
-      0;  ///< next free Let id; ids below 2 * (number of sinks) are reduction results
+  /// Next free Let id. Ids below 2 * (number of sinks) are reduction results.
+  int64_t next_let = 0;
   int64_t next_acc = 0;
   bool checks = false;  ///< whether a sink has a data-dependent index
 

@@ -117,14 +117,14 @@ struct ConvTranspose {
   Required<Ints> kernel;      ///< kernel size: one number, or one per spatial dimension
   Ints stride = 1;
   Ints padding = 0;
-  Ints output_padding =
-      0;  ///< extra size at the end of each spatial dimension of the result, as in PyTorch
+  /// Extra size at the end of each spatial dimension of the result, as in PyTorch.
+  Ints output_padding = 0;
   Ints dilation = 1;
   int64_t groups = 1;
   Bias bias = true;
   Act act = Act::none;
-  std::optional<Value> weight =
-      {};  ///< weight [C, filters / groups, ...] supplied by the caller, with x's dtype
+  /// Weight [C, filters / groups, ...] supplied by the caller, with x's dtype.
+  std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};
   bool trainable = true;

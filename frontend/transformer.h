@@ -15,8 +15,8 @@ struct Embedding {
   Required<int64_t> units;              ///< features per row
   DType dtype = f32;                    ///< dtype of the table
   std::optional<int64_t> padding = {};  ///< row that gets no gradient
-  std::optional<Value> weight =
-      {};  ///< table [rows, units] supplied by the caller; `dtype` is then ignored
+  /// Table [rows, units] supplied by the caller. `dtype` is then ignored.
+  std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};  ///< default: normal with mean 0 and standard deviation 1
   bool trainable = true;
   double lr_scale = 1;
@@ -76,8 +76,8 @@ struct TransformerBlock {
   /// Whether layer normalisation precedes each sublayer (pre-norm) or follows the residual addition
   /// (post-norm), as in the paper.
   bool norm_first = true;
-  double dropout =
-      0;  ///< probability; applies to the outputs of the attention and of the feed-forward network
+  /// Dropout probability of the outputs of the attention and of the feed-forward network.
+  double dropout = 0;
   double eps = 1e-5;                     ///< epsilon of the layer normalisations
   bool bias = true;                      ///< bias of the linear layers and of the normalisations
   std::optional<Init> weight_init = {};  ///< initialiser of all weights

@@ -15,13 +15,13 @@ namespace {
 // Costs are in scalar operations.
 constexpr double kOpsPerByte = 1.5;   // cost of reading or writing a byte of memory
 constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting for its threads
-constexpr double kSerialSlowdown =
-    32;  // cost factor of the serial code after the loops, which one thread runs
+// Cost factor of the serial code after the loops, which one thread runs.
+constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
 // A contraction has more than this number of elements, and more than this number of terms per
 // element.
 constexpr int64_t kMinContractionTerms = 8;
-constexpr double kSmallBytes = 1 << 20;  // maximum bytes of a result that may be fused horizontally
+constexpr double kSmallBytes = 1 << 20;  // Maximum bytes of a result that may be fused horizontally.
 constexpr size_t kMaxOps = 256;          // maximum number of ops of a horizontally fused kernel
 // Maximum number of ops of a kernel whose ops share loops. In such a kernel, the code of an op is
 // repeated in each op into which it is inlined.

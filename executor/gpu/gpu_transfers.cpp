@@ -82,7 +82,8 @@ void GpuResults::copy_to_host(int output_slot) const {
   const Gpu& gpu = gpu_->gpu;
   const auto slot = static_cast<size_t>(output_slot);
   if (has_error_words()) {
-    gpu.copy(gpu_->stream, host_error_words(output_slot), error_words_.data(), error_words_.bytes());
+    gpu.copy(gpu_->stream, host_error_words(output_slot), error_words_.data(),
+             error_words_.bytes());
   }
   if (has_error_sync_)
     gpu.copy(gpu_->stream, host_rejection_flag(output_slot), memory_.rejection_flag,
@@ -111,7 +112,8 @@ StepStatus GpuResults::status(int output_slot) const {
 }
 
 bool GpuResults::rejected_by_other_rank(int output_slot) const {
-  return has_error_sync_ && *reinterpret_cast<const int64_t*>(host_rejection_flag(output_slot)) != 0;
+  return has_error_sync_ &&
+         *reinterpret_cast<const int64_t*>(host_rejection_flag(output_slot)) != 0;
 }
 
 }  // namespace fluid

@@ -68,17 +68,19 @@ class GpuResults {
   /// Queues a fill of the error words with zeros. Must be called before the calls of a step are
   /// queued.
   void clear_error_words() const;
-  /// Queues the copies to the host, for output slot `output_slot`. Must be called after the calls of a
-  /// step are queued.
+  /// Queues the copies to the host, for output slot `output_slot`. Must be called after the calls
+  /// of a step are queued.
   void copy_to_host(int output_slot) const;
   /// Records the end event of output slot `output_slot` after the last queued step.
   void record_end(int output_slot) const;
   /// The event that record_end() recorded for output slot `output_slot`.
-  const GpuEvent& end_event(int output_slot) const { return ends_[static_cast<size_t>(output_slot)]; }
+  const GpuEvent& end_event(int output_slot) const {
+    return ends_[static_cast<size_t>(output_slot)];
+  }
   /// Status of the completed step with output slot `output_slot`, from this rank's error words.
   StepStatus status(int output_slot) const;
-  /// Whether another rank has rejected the completed step with output slot `output_slot`. Requires that
-  /// status() is good.
+  /// Whether another rank has rejected the completed step with output slot `output_slot`. Requires
+  /// that status() is good.
   bool rejected_by_other_rank(int output_slot) const;
 
  private:

@@ -44,8 +44,7 @@ inline fluid::Value bottleneck_block(fluid::Value x, int64_t filters, int64_t st
 
 /// Size of a ResNet.
 struct ResNetSize {
-  int64_t width =
-      64;  ///< filters of the first stage; each stage has twice as many as the stage before it
+  int64_t width = 64;           ///< filters of the first stage; the number doubles with each stage
   std::vector<int64_t> blocks;  ///< number of blocks per stage
 };
 

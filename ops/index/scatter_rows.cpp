@@ -5,13 +5,13 @@
 namespace fluid {
 namespace {
 
-// Minimum number of elements that lanes process.
+// Minimum number of elements per row that is processed in vector lanes.
 constexpr int64_t kMinLaneElements = 4;
 
 }  // namespace
 
-/// Each block owns some rows of the result. It reads all indices, and combines the updates of its
-/// rows.
+/// Each block computes some rows of the result. It reads all indices, but applies only the updates
+/// of its own rows.
 void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
   const Type& type = c.out_type();
   const Expr outer = c.extent(s.outer), inner = c.extent(s.inner), count = c.extent(s.count);

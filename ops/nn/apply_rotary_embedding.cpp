@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Returns R, the number of rotated elements.
+/// Returns R, the number of rotated features.
 int64_t rotated_elements(const Shape& cos) { return 2 * cos.back().size; }
 
 std::vector<Type> infer_apply_rotary(const InferCtx& c) {
@@ -30,7 +30,7 @@ std::vector<Type> infer_apply_rotary(const InferCtx& c) {
   return {x};
 }
 
-/// The element (first or second) of each pair.
+/// Returns the first (or second) element of each rotated pair.
 Value half_of(Value x, int64_t rotated, bool interleaved, bool first) {
   const int64_t half = rotated / 2, from = interleaved ? 1 : half;
   return slice(x, {.starts = first ? 0 : from,

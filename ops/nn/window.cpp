@@ -23,7 +23,7 @@ void require_list(const InferCtx& c, std::string_view name, int dims, int64_t le
       quoted + " must lie between " + std::to_string(least) + " and " + std::to_string(kMaxWindow));
 }
 
-/// Returns "2 x 3".
+/// Returns the extents as text, such as "2 x 3".
 std::string extents_text(const List& extents) {
   std::string text;
   for (const int64_t n : extents) text += (text.empty() ? "" : " x ") + std::to_string(n);
