@@ -9,8 +9,8 @@ inline constexpr int64_t kWarp = 32;
 // Size of the shared memory in 64-bit words: one value and one position per warp.
 inline constexpr int64_t kSharedWords = 2 * kWarp;
 
-/// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A team of
-/// threads runs one block of a kernel at a time. A team larger than a warp is a whole CUDA block.
+/// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A thread team
+/// runs one block of a kernel at a time. A team larger than a warp is a whole CUDA thread block.
 /// The threads of a smaller team are in one warp.
 class ThreadOps {
  public:

@@ -100,8 +100,8 @@ inline constexpr int64_t kErrorBuffer = -1;
 Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {},
           double fallback = 0);
 
-/// Returns a load of the reduction result that the Let `let` reads. `buffer` holds all results of
-/// the reduction in row-major order.
+/// Returns a load of the reduction result that the Let `let` reads. `buffer` contains all results
+/// of the reduction in row-major order.
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer);
 
 /// Returns the sink with id `sink_id` in flat form. `resolve` maps a Let that reads a reduction

@@ -13,7 +13,7 @@ kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Ex
 kir::Block& bind_var(kir::Block& block, int64_t var, const Expr& value);
 kir::Block& add_if(kir::Block& block, const Expr& condition);
 /// Splits `linear_index` into one index per dimension, and binds each index to its variable. `dims`
-/// holds (variable, extent), innermost first. Returns the block in which the variables are bound.
+/// lists (variable, extent), innermost first. Returns the block in which the variables are bound.
 kir::Block& delinearize(KernelBuilder& builder, const Expr& linear_index,
                         const std::vector<std::pair<int64_t, Expr>>& dims, kir::Block& block);
 
@@ -23,8 +23,8 @@ bool any_leaf(const Expr& e, const std::function<bool(const Expr& leaf)>& predic
 bool depends_on(const Expr& e, int64_t var);
 
 /// Hoists loop-invariant subexpressions of `exprs` into Lets, which are appended to `block`. Hoists
-/// the largest subexpressions that contain a load or a costly function, and in which `is_invariant`
-/// holds for all variables and Lets.
+/// the largest subexpressions that contain a load or a costly function and whose variables and Lets
+/// all satisfy `is_invariant`.
 void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
            const std::function<bool(const Expr& leaf)>& is_invariant, kir::Block& block);
 

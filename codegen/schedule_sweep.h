@@ -50,7 +50,7 @@ class Sweep {
   /// The accumulator of a reduction sink.
   struct SinkAccumulator {
     int64_t acc = 0;     ///< id of the accumulator, see kir::Acc
-    bool lanes = false;  ///< whether the accumulator holds one value per lane
+    bool lanes = false;  ///< whether the accumulator has one value per lane
   };
 
   void make_nests();

@@ -62,7 +62,7 @@ struct MemoryUse {
   int64_t pinned_bytes = 0;  ///< pinned host memory; 0 on a CPU
 };
 
-/// Runs a program on a place. Compiles a step for each batch size and holds the variables
+/// Runs a program on a place. Compiles a step for each batch size, and owns the variables
 /// (parameters, buffers, optimizer state). All variables are initialised from the seed on first
 /// use.
 ///

@@ -53,8 +53,8 @@ struct GroupPart {
 
 /// A group of Map and Reduce ops that one kernel computes.
 struct Group {
-  std::vector<Value>
-      inputs;  ///< values that the group reads; the first ones are analyze_group()'s `inputs`
+  /// Values that the group reads; the first ones are analyze_group()'s `inputs`.
+  std::vector<Value> inputs;
   std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
   std::vector<Dim> extents;      ///< loop variable -> its extent
   std::vector<GroupSink> sinks;  ///< in dependency order

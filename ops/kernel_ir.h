@@ -36,10 +36,10 @@ using Block = std::vector<Stmt>;
 
 /// for var in [begin, end) step 1: body.
 /// vector: iterations are lanes of vectors. The last, partial vector is masked. An access whose
-/// offset grows by 1 per lane is a vector access; one with the same offset in all lanes is a
-/// broadcast; other accesses are strided or gathered. The threads of a team divide the iterations
-/// among themselves. Outside of vector loops all threads of a team execute the same statements,
-/// except that only one thread stores.
+/// offset grows by 1 per lane is a vector access. An access with the same offset in all lanes is a
+/// broadcast. Other accesses are strided or gathered. The threads of a thread team divide the
+/// iterations among themselves. Outside of vector loops, all threads of a team execute the same
+/// statements, except that only one thread stores.
 /// unroll: begin and end are constants. The body is emitted once per iteration, with a constant for
 /// var.
 struct For {

@@ -38,11 +38,11 @@ std::vector<std::string> op_table_errors(std::span<const OpDef> ops);
 /// An op lowered to a Map or a Reduce for concrete operand types.
 struct Lowered {
   std::vector<Dim> out;  ///< shape of the results: extents of variables 0 to out.size() - 1
-  std::vector<Dim>
-      reduce;  ///< extents of the reduction variables, numbered from out.size(); empty for a Map
+  /// Extents of the reduction variables, numbered from out.size(); empty for a Map.
+  std::vector<Dim> reduce;
   std::optional<Combine> combine;
-  std::vector<Expr>
-      bodies;  ///< Map: one expression per result; Reduce: one expression, whose value is reduced
+  /// Map: one expression per result; Reduce: one expression, whose value is reduced.
+  std::vector<Expr> bodies;
 };
 /// Lowers `op` by its definition in the table, which must be a Map or a Reduce.
 Lowered lower_op(const ir::Op& op);

@@ -21,8 +21,9 @@ constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
 // A contraction has more than this number of elements, and more than this number of terms per
 // element.
 constexpr int64_t kMinContractionTerms = 8;
-constexpr double kSmallBytes = 1 << 20;  // Maximum bytes of a result that may be fused horizontally.
-constexpr size_t kMaxOps = 256;          // maximum number of ops of a horizontally fused kernel
+constexpr double kSmallBytes =
+    1 << 20;                     // Maximum bytes of a result that may be fused horizontally.
+constexpr size_t kMaxOps = 256;  // maximum number of ops of a horizontally fused kernel
 // Maximum number of ops of a kernel whose ops share loops. In such a kernel, the code of an op is
 // repeated in each op into which it is inlined.
 constexpr size_t kMaxOpsInLoops = 64;

@@ -35,8 +35,8 @@ struct FusionGroup {
 /// products per operand element. A contraction gets its own loop nest.
 bool is_contraction(const ir::Op& op, int64_t batch);
 
-/// Kernel fusion of one graph. Initially, each op is a group of its own. Merges of groups keep the
-/// dependency graph of the groups acyclic.
+/// Kernel fusion of one graph. Initially, each group contains one op. Merging groups never creates
+/// a cycle in the dependency graph of the groups.
 class Fusion {
  public:
   Fusion(const ir::Graph& graph, const Options& options);

@@ -33,7 +33,8 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
 }
 
 /// Inserts copies of operands of collectives, because a collective overwrites its operands in
-/// place. Copies the operands that have another reader or for which has_external_storage() holds.
+/// place. Copies operands that have another reader, and operands with external storage (see
+/// has_external_storage()).
 bool copy_shared_operands(ir::Graph& graph) {
   const std::set<Value> shared = shared_roots(graph);
   bool changed = false;

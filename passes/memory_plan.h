@@ -38,8 +38,8 @@ enum class RangeCategory : uint8_t {
 };
 std::string_view name_of(RangeCategory category);
 
-/// A byte range of the arena that holds a value or the workspace of an op, and the live range of
-/// this value or workspace.
+/// A byte range of the arena for a value or for the workspace of an op, and the live range of this
+/// value or workspace.
 struct Range {
   Region region = Region::transient;
   RangeCategory category = RangeCategory::activation;

@@ -279,8 +279,8 @@ class ScanGradient {
   ir::Graph& graph_;
   ir::Graph& body_;  ///< body of the backward scan
   size_t copied_;    ///< number of ops that `body_` copies from the forward body
-  std::set<const ir::Op*>
-      kept_;  ///< ops of the forward copy that the backward steps do not recompute
+  /// Ops of the forward copy that the backward steps do not recompute.
+  std::set<const ir::Op*> kept_;
   Values forward_arguments_, forward_outputs_;  ///< in `body_`
   ScanArguments arguments_;
   Backward backward_;
@@ -288,8 +288,8 @@ class ScanGradient {
   Values next_carries_;
   std::map<size_t, size_t> carried_sums_;  ///< capture -> carry that sums its gradient
   std::map<size_t, Value> sums_;           ///< capture -> its gradient in one step
-  std::map<size_t, size_t>
-      collected_gradients_;            ///< sequence operand -> index of its gradient in collected_
+  /// Sequence operand -> index of its gradient in collected_.
+  std::map<size_t, size_t> collected_gradients_;
   std::map<Value, size_t> collected_;  ///< value to stack -> index of the stacked value
 };
 

@@ -320,11 +320,11 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
-/// Applies overlapped() to the orders and returns the one with the lowest peak memory. With
-/// collectives, orders count as equal if their peaks exceed the lowest peak by at most kMargin
-/// times the bytes of the collectives. The margin allows early collectives, which keep gradients
-/// alive together with activations. Of equal orders, returns the one that starts collectives
-/// earliest.
+/// Applies overlapped() to the orders and returns the order with the lowest peak memory. With
+/// collectives, all orders whose peak exceeds the lowest peak by at most kMargin times the bytes of
+/// the collectives count as equal. Among equal orders, returns the one that starts collectives
+/// earliest. The margin allows such orders although they keep gradients and activations in memory
+/// at once.
 Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
   constexpr double kMargin = 1.5;  // as a multiple of the bytes of all collectives
   int64_t collective_total = 0;

@@ -19,9 +19,9 @@ struct Message {
     hello,
     set,      ///< request: set key `text` to `value`
     get,      ///< request: get key `text`. Waits up to `number` ms until the key is set
-    add,      ///< request: add `number` to counter `text`. The response holds the sum
-    propose,  ///< request: propose `value` for key `text`. The response holds the first proposal
-    /// Request for proposal `number`, counted from 0 in order of arrival. The response holds the
+    add,      ///< request: add `number` to counter `text`. The response contains the sum
+    propose,  ///< request: propose `value` for key `text`. The response contains the first proposal
+    /// Request for proposal `number`, counted from 0 in order of arrival. The response contains the
     /// key in `text` and the value in `value`.
     proposal,
     heartbeat,  ///< heartbeat of a rank that has started `number` collectives

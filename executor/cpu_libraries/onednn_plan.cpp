@@ -47,7 +47,7 @@ struct ConvProblem {
         w(filter_descs(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_descs(y_type)) {
     if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
-      // With one channel, nchw and nhwc are the same in memory. Give x the layout of y, because
+      // With one channel, nchw and nhwc are the same in memory. Use y's layout for x, because
       // oneDNN selects kernels by strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }

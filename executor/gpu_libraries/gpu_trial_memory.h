@@ -24,7 +24,7 @@ class GpuRandomData {
 /// A buffer on which the algorithms for a task are tried.
 struct TrialBuffer {
   std::span<std::byte> memory;
-  /// Whether trials must preserve the contents, for example because the memory holds a variable.
+  /// Whether trials must preserve the contents, for example the value of a variable.
   bool preserve = false;
 };
 
