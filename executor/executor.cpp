@@ -38,8 +38,8 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 }
 
 /// Collective. Returns the precision that PrecisionOptions::choose_amp selects: chosen_amp if set,
-/// else the fastest in rank 0's timing. All ranks return rank 0's choice. Returns nullopt if
-/// choose_amp is off.
+/// else the fastest precision in rank 0's measurements. All ranks return rank 0's choice. Returns
+/// nullopt if choose_amp is off.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");

@@ -14,9 +14,9 @@ namespace fluid {
 Value cache(ir::Graph& graph, const std::string& name, const Shape& shape, DType dtype,
             const Loc& loc = Loc::here());
 
-/// Makes each predict step that has the feeds of `next` assign `next` to the cache at its end.
-/// Reads of the cache within the step return the old value. Throws UserError unless `cached` is a
-/// cache and `next` has its type.
+/// Assigns `next` to the cache at the end of each predict step that has the feeds on which `next`
+/// depends. Within the step, reads of the cache return the old value. Throws UserError unless
+/// `cached` is a cache and `next` has its type.
 void update_cache(Value cached, Value next, const Loc& loc = Loc::here());
 
 }  // namespace fluid

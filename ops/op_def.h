@@ -28,9 +28,9 @@ struct PortDef {
   std::string doc;
   bool variadic = false;  ///< only for the last port: any number of operands (concat)
   bool optional = false;  ///< only for trailing ports: the operand may be omitted (a bias)
-  /// Whether only gradients and metrics read the result, such as the argmax of a pooling window.
-  /// Not for the first result. If all results after the first are auxiliary, the op's function in
-  /// functions.h returns only the first result.
+  /// Whether only gradients and metrics read this result, for example the argmax of a pooling
+  /// window. Must be false for the first result. If all other results are auxiliary, the op's
+  /// function in functions.h returns only the first result.
   bool auxiliary = false;
 };
 

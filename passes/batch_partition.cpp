@@ -142,8 +142,7 @@ class Body {
     switch (e.op()) {
       case ScalarOp::constant:
         return {};
-      case ScalarOp::var:  // the index of a sample in a part of the batch differs from its index in
-                           // the whole batch
+      case ScalarOp::var:  // a sample has different indices in a part and in the whole batch
         return e.node().ivalue == batch_ ? kOther : BatchPartition{};
       case ScalarOp::batch:
         return {BatchPartition::same, 1};

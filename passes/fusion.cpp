@@ -21,8 +21,8 @@ constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
 // A contraction has more than this number of elements, and more than this number of terms per
 // element.
 constexpr int64_t kMinContractionTerms = 8;
-constexpr double kSmallBytes =
-    1 << 20;                     // Maximum bytes of a result that may be fused horizontally.
+// Maximum size in bytes of a result that may be fused horizontally.
+constexpr double kSmallBytes = 1 << 20;
 constexpr size_t kMaxOps = 256;  // maximum number of ops of a horizontally fused kernel
 // Maximum number of ops of a kernel whose ops share loops. In such a kernel, the code of an op is
 // repeated in each op into which it is inlined.
@@ -89,7 +89,7 @@ double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
   return cost;
 }
 
-/// Whether the group can be merged with other groups. A Loops op cannot.
+/// Whether the group can be merged with other groups. False for a Loops op.
 bool is_mergeable(const FusionGroup& group) {
   return group.fusible && is_groupable(*group.ops.front());
 }

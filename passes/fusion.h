@@ -40,7 +40,7 @@ bool is_contraction(const ir::Op& op, int64_t batch);
 class Fusion {
  public:
   Fusion(const ir::Graph& graph, const Options& options);
-  /// Merges groups where a merge lowers the estimated cost.
+  /// Merges groups as long as this lowers the estimated cost.
   void run();
   /// The groups, in a topological order.
   std::vector<FusionGroup> groups_in_order() const;

@@ -12,10 +12,8 @@ namespace {
 /// Appends the passes that turn the recorded program into the program of one training or inference
 /// step.
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
-  p.push_back(derive_inference_pass());  // first, so that other passes do not process ops that
-                                         // inference does not need
-  p.push_back(expand_gradients_pass());  // before amp_cast, whose casts would hide the operands of
-                                         // `gradients` ops
+  p.push_back(derive_inference_pass());  // first: other passes then skip ops unused in inference
+  p.push_back(expand_gradients_pass());  // before amp_cast, whose casts would hide its operands
   p.push_back(simplify_pass());          // before append_backward: erased ops need no gradient
   p.push_back(cse_pass());
   p.push_back(dce_pass());
@@ -54,7 +52,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
 
 /// Appends the passes that choose, fuse and order kernels, and that plan memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
-  // Scans.
+  // Hoist ops out of scans and compile the bodies of scans.
   p.push_back(hoist_pass());          // again: hoists from the scans that append_backward appended
   p.push_back(compile_scans_pass());  // before plan_memory, which reads the plans of bodies
 

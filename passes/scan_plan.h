@@ -24,8 +24,8 @@ struct ScanPlan {
   /// Offsets of the two buffers of each carry in the workspace. The first step reads the initial
   /// carry directly, and the last step writes directly to the result of the scan.
   std::vector<std::array<int64_t, 2>> carries;
-  /// Maps an operand or result that is a sequence with unaligned elements to the offset, in the
-  /// workspace, of the copy of one element.
+  /// For sequences with unaligned elements: operand or result index -> offset in the workspace of
+  /// the copy of one element.
   std::map<size_t, int64_t> operand_copies, result_copies;
   int64_t bytes = 0;  ///< size of the workspace
 };

@@ -244,8 +244,8 @@ Order list_schedule(const Problem& p, const Score& score) {
   return order;
 }
 
-/// An order in which ops run shortly before their first reader: the postorder of a depth-first
-/// search from forward ops and ops without successors to their predecessors.
+/// An order in which ops run shortly before their first reader. It is the postorder of a
+/// depth-first search along predecessors, starting from forward ops and ops without successors.
 Order as_late_as_possible(const Problem& p) {
   Order order;
   std::vector<bool> done(static_cast<size_t>(p.size()));

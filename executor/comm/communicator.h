@@ -39,8 +39,8 @@ class Communicator {
   virtual void barrier(std::chrono::milliseconds max_wait) = 0;
 
   /// Registers the start of a collective that another library, such as NCCL, runs. Returns the
-  /// sequence number of the collective. After a failure, a rank that has
-  /// registered fewer collectives than the others is reported as late.
+  /// sequence number of the collective. After a failure, a rank that has registered fewer
+  /// collectives than the others is reported as late.
   virtual int64_t begin_collective() { return collectives_started_++; }
   /// Reports that a collective of another library has failed or timed out. Throws a DeviceError
   /// that names the failed rank; later calls throw too. `collective`: name in the message, such as

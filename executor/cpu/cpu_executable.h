@@ -20,7 +20,8 @@ namespace fluid {
 /// `copy_bytes` bytes from buffer 0 to buffer 1.
 struct CpuCall {
   const ir::Op* op = nullptr;
-  int position = 0;  ///< index in the main graph: of the op or, for an op in a scan, of the scan
+  /// Index of the op in the main graph. For an op in a scan: index of the scan.
+  int position = 0;
   CompiledKernel kernel;
   LibraryBinder library;  ///< creates the library calls; empty unless the call is a library kernel
   int64_t copy_bytes = 0;

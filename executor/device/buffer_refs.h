@@ -12,8 +12,8 @@ namespace fluid {
 /// returns the actual address once memory is bound.
 struct BufferRef {
   Region region = Region::transient;
-  int64_t offset = 0;  ///< bytes from the start of the region; in the state region, from the start
-                       ///< of the variable
+  /// Bytes from the start of the region or, in the state region, of the variable.
+  int64_t offset = 0;
   std::string variable;  ///< name of the variable; set only in the state region
   /// Index of the kernel's first error word if this is the buffer of error words, else -1. Error
   /// words are in no region.

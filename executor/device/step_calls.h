@@ -11,7 +11,8 @@ namespace fluid {
 /// `copy_bytes` bytes from buffer 0 to buffer 1.
 struct StepCall {
   ir::Op* op = nullptr;
-  int position = 0;  ///< index in the main graph: of the op or, for an op in a scan, of the scan
+  /// Index of the op in the main graph. For an op in a scan: index of the scan.
+  int position = 0;
   std::vector<BufferRef> refs;  ///< buffers of the operands, then of the results
   Range workspace;              ///< planned workspace; empty if `op` has none
   int64_t copy_bytes = 0;       ///< for a copy: size of a sequence element of the scan `op`; else 0

@@ -71,9 +71,8 @@ void link_calls(const ir::Graph& main, std::vector<GpuCall>& calls) {
 }
 
 /// Makes all kernels that write variables test the rejection flag. The kernel that sets the flag is
-/// appended to the last call that has error words. In a call that both checks data and
-/// writes variables, only the last kernel writes variables. The flag is set just before this
-/// kernel.
+/// appended to the last call that has error words. In a call that both checks data and writes
+/// variables, only the last kernel writes variables. The flag is set just before this kernel.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuKernelLaunch::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());

@@ -33,7 +33,8 @@ struct GpuKernelLaunch {
 /// buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
-  int position = 0;  ///< index in the main graph: of the op or, for an op in a scan, of the scan
+  /// Index of the op in the main graph. For an op in a scan: index of the scan.
+  int position = 0;
   std::vector<GpuKernelLaunch> launches = {};
   std::optional<GpuLibraryCall> library = {};
   GpuPlan gpu_plan = {};  ///< plan of the library call; set by GpuExecutable::bind()

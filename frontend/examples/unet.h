@@ -5,8 +5,7 @@
 
 /// Size of a U-Net.
 struct UnetSize {
-  int64_t width = 64;  ///< channels at the highest resolution; each lower level has twice as many
-                       ///< as the level above
+  int64_t width = 64;  ///< channels at the highest resolution; the number doubles with each level
   int64_t levels = 4;  ///< number of times that the resolution is halved
   int64_t classes = 11;
 };
