@@ -32,16 +32,15 @@ using emit::Backend;
   throw InternalError(text);
 }
 
-/// Returns the value that an llvm::Expected holds. If it holds an error instead, throws as
-/// throw_llvm_error() does.
+/// Returns the value of an llvm::Expected, or throws its error as throw_llvm_error() does.
 template <class T>
 T unwrap(llvm::Expected<T> value) {
   if (!value) throw_llvm_error(value.takeError());
   return std::move(*value);
 }
 
-/// Returns the symbol of a kernel, which is also its cache key. The hash leaves out the name of the
-/// kernel, so that kernels that differ only in their names share code.
+/// Returns the symbol of a kernel, which is also its cache key. The hash omits the kernel's name,
+/// so that kernels that differ only in their names share code.
 std::string symbol_of(kir::Kernel kernel, const std::string& spec_text) {
   kernel.name.clear();
   return "k" + ObjectCache::hash_digits(spec_text + kir::print(kernel));

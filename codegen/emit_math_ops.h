@@ -122,8 +122,8 @@ class MathOps {
   /// Loads table[index] from a constant table of 64-bit words.
   Value* table_lookup(std::span<const uint64_t> table, Value* index);
 
-  /// Emits a branch. If `condition` holds in any lane, the result is the list of values that
-  /// `compute` returns; else it is `otherwise`.
+  /// Emits a branch that runs the code of `compute` only if `condition` is true in some lane.
+  /// Returns the values from `compute` if the branch is taken, else `otherwise`.
   template <class Compute>
   std::vector<Value*> branch_if_any(Value* condition, const std::vector<Value*>& otherwise,
                                     const Compute& compute) {

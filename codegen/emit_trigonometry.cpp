@@ -32,7 +32,7 @@ struct Angle {
   Value* low = nullptr;  // rounding error of r; null for an f32 result
 };
 
-/// For |x| < precision.far: Cody-Waite reduction with pi/2 as a sum of constants, and fused
+/// Cody-Waite reduction for |x| < precision.far, with pi/2 as a sum of constants, and fused
 /// multiply-adds. r is NaN for infinities and NaNs.
 Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
   constexpr double kTwoOverPi = 0.63661977236758134308;
@@ -48,8 +48,8 @@ Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
   return {r.high, quadrant, m.add(r.low, m.fma(n, minus_half_pi(2), product_low))};
 }
 
-/// For finite |x| >= 2^-32: Payne-Hanek reduction. x is an integer times 2^e. Its product with 2/pi
-/// uses only the bits of 2/pi that determine the product modulo 4, to 126 fraction bits.
+/// Payne-Hanek reduction for finite |x| >= 2^-32. x is an integer times 2^e. Multiplies the integer
+/// only by those bits of 2/pi that determine the product modulo 4, to 126 fraction bits.
 Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* bits = m.to_bits(m.abs(x));
   Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.int_constant(int64_t{1} << 52));
@@ -68,8 +68,8 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.mul_high_unsigned(mantissa, w[1])), carry);
   Value* quadrant = m.lshr(m.iadd(high, m.int_constant(int64_t{1} << 61)), 62);
   Value* fraction = m.isub(high, m.shl(quadrant, 62));
-  // fraction 2^-62 + middle 2^-126 is the fraction of a quarter turn. `turn` is the value of its
-  // leading bits, which is exact in f64. `rest` is the value of the other bits.
+  // fraction * 2^-62 + middle * 2^-126 is the fraction of a quarter turn. `turn` is the value of
+  // the leading bits, exact in f64. `rest` is the value of the other bits.
   Value* leading = m.shl(m.ashr(fraction, 10), 10);
   Value* turn = m.mul(m.to_float(leading), m.constant(0x1p-62));
   Value* rest = m.fma(m.to_float(m.isub(fraction, leading)), m.constant(0x1p-62),
@@ -179,8 +179,8 @@ Value* arctangent(MathOps& m, Value* x) {
 }
 
 /// Argument z of the polynomial of asin(y) for y = |x|. If y <= 1/2, z is y^2. Otherwise z is (1 -
-/// y) / 2 and root is 2 sqrt(z), because asin(y) = pi/2 - 2 asin(sqrt(z)). In this case z is exact.
-/// If y > 1, z is negative and root is NaN.
+/// y) / 2, which is exact, and root is 2 sqrt(z), because asin(y) = pi/2 - 2 asin(sqrt(z)). If y >
+/// 1, z is negative and root is NaN.
 struct ArcsineArgument {
   Value* is_far;  // whether |x| > 1/2
   Value* z;

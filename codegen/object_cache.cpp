@@ -163,8 +163,8 @@ std::vector<Entry> entries_of(const fs::path& directory) {
   return entries;
 }
 
-/// Returns the total size of the files that are named like entries. Faster than entries_of(), as it
-/// opens no file.
+/// Returns the total size of the files that are named like entries. Faster than entries_of(),
+/// because no file is opened.
 int64_t bytes_named_as_entries(const fs::path& directory) {
   int64_t total = 0;
   std::error_code error;

@@ -69,12 +69,12 @@ Expr ceil_div(const Expr& a, int64_t n);
 /// Returns the trip count of the loops over `vars`, the product of their extents.
 Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 
-/// Returns an expression that reads an accumulator as `dtype`. If `lanes` is true, the expression
-/// reads the reduction over all lanes.
-Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes);
+/// Returns an expression that reads an accumulator as `dtype`. If `per_lane`, the accumulator has
+/// one value per lane, and the expression reduces them.
+Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool per_lane);
 /// Returns an expression that reads the position stored in an argmax accumulator, as i64.
 /// `value_dtype` is the dtype of the values that the accumulator compares.
 Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
-                          bool lanes);
+                          bool per_lane);
 
 }  // namespace fluid

@@ -49,8 +49,8 @@ class Sweep {
   };
   /// The accumulator of a reduction sink.
   struct SinkAccumulator {
-    int64_t acc = 0;     ///< id of the accumulator, see kir::Acc
-    bool lanes = false;  ///< whether the accumulator has one value per lane
+    int64_t acc = 0;        ///< id of the accumulator, see kir::Acc
+    bool per_lane = false;  ///< whether the accumulator has one value per lane
   };
 
   void make_nests();
@@ -72,7 +72,7 @@ class Sweep {
   kir::Block& emit_nest_loops(const Nest& nest, const Vars& vars, kir::Block& out);
   Vars vars_to_flatten(const Nest& nest, const Vars& vars) const;
   kir::Block& emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out);
-  void declare_accumulator(const FlatSink& sink, bool lanes, kir::Block& out);
+  void declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out);
   void accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, kir::Block& out);
   const PartialResults* partial_results_of(const FlatSink& sink) const;
   void for_each_result(const FlatSink& sink, kir::Block& out,

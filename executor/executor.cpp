@@ -191,7 +191,7 @@ class Executor::Impl {
                       batch.size));
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    return group_.broadcast_first_message(search_.describe_first_nonfinite(*step, batch));
+    return group_.broadcast_first_nonempty(search_.describe_first_nonfinite(*step, batch));
   }
 
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds) {

@@ -41,7 +41,7 @@ Attrs conv_layer_attrs(Value, const ConvTranspose& layer, const Loc&) {
 /// Records a layer that applies the convolution op `op` to x. `form`: the expected form of x, for
 /// messages.
 template <class Layer>
-Value convolution(Value x, const Layer& layer, const char* op, const char* form, size_t dims,
+Value convolution(Value x, const Layer& layer, const char* op, const char* shape_text, size_t dims,
                   const Loc& loc) {
   constexpr bool kTransposed = std::is_same_v<Layer, ConvTranspose>;
   ir::Graph& graph = input_graph(x, op, loc);
@@ -142,11 +142,12 @@ Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   return {compute_dtype(x.dtype()), shape, {}};
 }
 
-/// Returns the type of a scale with one element per channel of x. `form`: the expected form of x,
-/// for messages.
-Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* form, const Loc& loc) {
+/// Returns the type of a scale with one element per channel of x. `shape_text`: the required shape
+/// of x, such as "[N, C, ...]", for error messages.
+Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* shape_text,
+                   const Loc& loc) {
   require(is_float(x.dtype()) && x.shape().rank() >= min_rank && !x.shape()[1].batch, loc,
-          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + form);
+          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + shape_text);
   return {compute_dtype(x.dtype()), {x.shape()[1]}, {}};
 }
 

@@ -198,7 +198,7 @@ struct LayerNorm {
   Bias bias = true;    ///< a bias supplied by the caller has scale's shape
   Act act = Act::none;
   /// Scale supplied by the caller, with the shape of x's dimensions from `axis` to the last. If
-  /// absent, a layer with a scale adds a parameter.
+  /// absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
@@ -216,7 +216,7 @@ struct RmsNorm {
   bool affine = true;  ///< false: the layer has no scale
   Act act = Act::none;
   /// Scale supplied by the caller, with the shape of x's dimensions from `axis` to the last. If
-  /// absent, a layer with a scale adds a parameter.
+  /// absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
@@ -234,7 +234,7 @@ struct GroupNorm {
   bool affine = true;  ///< false: the layer has neither scale nor bias
   Bias bias = true;
   Act act = Act::none;
-  /// Scale [C] supplied by the caller. If absent, a layer with a scale adds a parameter.
+  /// Scale [C] supplied by the caller. If absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
@@ -251,7 +251,7 @@ struct InstanceNorm {
   bool affine = false;  ///< true: the layer has a scale and a bias
   Bias bias = true;     ///< applies only if `affine` is true
   Act act = Act::none;
-  /// Scale [C] supplied by the caller. If absent, a layer with a scale adds a parameter.
+  /// Scale [C] supplied by the caller. If absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;

@@ -2,8 +2,8 @@
 
 // Random numbers that differ in each training step. They depend on the seed of the executor, the
 // step, the recorded op, the index of the sample in the global batch, and the index within the
-// sample. They do not depend on micro-batches, ranks and devices. Eval and predict steps draw the
-// same numbers until the next training step.
+// sample. They do not depend on how the batch is divided into micro-batches, or on the ranks or
+// devices used. Eval and predict steps draw the same numbers until the next training step.
 
 #include <optional>
 

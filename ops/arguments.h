@@ -33,8 +33,8 @@ void check_source(const OpDef& def, const std::string& symbol, const Type& type,
                   const Loc& loc);
 
 /// Returns the attributes in the order of `def`, with defaults filled in and ints converted to
-/// floats where `def` declares a float. Throws the errors of check_attrs(). Fills in no defaults if
-/// `def.open_attrs`.
+/// floats where `def` declares a float. If `def.open_attrs`, does not fill in defaults. Throws the
+/// errors of check_attrs().
 Attrs complete_attrs(const OpDef& def, const Attrs& given, const Loc& loc);
 
 }  // namespace fluid

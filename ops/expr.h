@@ -65,9 +65,9 @@ enum class ScalarOp : uint8_t {
   select,  // args: bool condition, value if true, value if false
   cast,    // converts args[0] to dtype; float to integer truncates; to bool: args[0] != 0
   // The next operators occur only in kernel IR (ops/kernel_ir.h); `let` also in GroupSink::body.
-  load,   // an element of buffer ivalue; args: i64 offset, optional bool mask (false: gives fvalue)
-  let,    // the value that a Let statement defines; ivalue: the number of the Let
-  acc,    // an element of accumulator array number ivalue; args: constant indices
+  load,   // element args[0] (i64) of buffer `ivalue`; fvalue if the optional mask args[1] is false
+  let,    // the value that the Let statement with id `ivalue` defines
+  acc,    // an element of the accumulator array with id `ivalue`; args: constant indices
   lanes,  // horizontal reduction of the SIMD lanes of args[0], an acc, in a fixed tree order
   // The next operator occurs in op bodies and in kernel IR.
   philox,  // 32 random bits as i64 in [0, 2^32); args: seed, counter, stream, index (i64)

@@ -174,7 +174,7 @@ class Printer {
   void print(const Acc& a, const std::string& indent) {
     out_ += indent + "acc" + std::to_string(a.id) + ": " + std::string(fluid::name_of(a.dtype));
     for (int64_t d : a.dims) out_ += " x " + std::to_string(d);
-    out_ += " = " + std::string(name_of(a.combine)) + (a.lanes ? " lanes\n" : "\n");
+    out_ += " = " + std::string(name_of(a.combine)) + (a.per_lane ? " lanes\n" : "\n");
   }
 
   void print(const Accumulate& a, const std::string& indent) {

@@ -60,16 +60,16 @@ struct Let {
 /// Declares an array of accumulators of shape `dims` (empty: one accumulator), which is live until
 /// the end of its block. Each accumulator starts as the identity of `combine`: 0 for sum, 1 for
 /// prod, -inf for max and argmax (at position 0), +inf for min. An array can be in registers only
-/// if its indices are constants after unrolling. If `lanes` is set, the array is declared outside
-/// of a vector loop and accumulated lane by lane inside it; ScalarOp::lanes reads the total over
-/// all lanes. If `lanes` is not set, an accumulator that is declared inside a vector loop has one
-/// value per lane.
+/// if its indices are constants after unrolling. If `per_lane`, the array is declared outside of a
+/// vector loop and accumulated lane by lane inside the loop; ScalarOp::lanes reads the total over
+/// all lanes. If not `per_lane`, an accumulator that is declared inside a vector loop has one value
+/// per lane.
 struct Acc {
   int64_t id;
   DType dtype;
   Combine combine = Combine::sum;
   std::vector<int64_t> dims;
-  bool lanes = false;
+  bool per_lane = false;
 };
 
 /// acc[index] = combine(acc[index], value). An argmax accumulator also stores the `position` (i64)
@@ -118,10 +118,10 @@ struct Kernel {
 /// Returns the text of the whole kernel, for tests, dumps and the key of the object cache.
 std::string print(const Kernel& kernel);
 
-/// Returns the number of lanes per thread in the vector loops of a kernel, a power of two. This is
-/// `vector_width`, unless that is 0. Otherwise a vector has 64 bytes, the widest register of a CPU,
-/// divided into elements of one dtype. The dtype is the widest float dtype in vector loops and in
-/// buffers of several elements, or the widest integer dtype if there is no float.
+/// Returns the number of lanes per thread in the vector loops of a kernel, a power of two:
+/// `vector_width` if it is not 0, else 64 bytes (an AVX-512 register) divided by the size of the
+/// kernel's widest float dtype, or of its widest integer dtype if the kernel uses no float. Only
+/// the dtypes in vector loops and in buffers of several elements count.
 int64_t lanes_of(const Kernel& kernel);
 
 /// Returns the value of `e` for the batch size `batch`. `e` may read ScalarOp::batch.

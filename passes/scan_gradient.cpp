@@ -158,8 +158,8 @@ class ScanGradient {
   /// the stacked values.
   size_t collect(Value v) { return collected_.try_emplace(v, collected_.size()).first->second; }
 
-  /// Replaces the forward values that the gradients read by arguments of the body. Values that are
-  /// recomputed stay.
+  /// Replaces the forward values that the gradients read by arguments of the body. Does not replace
+  /// values that the body recomputes.
   void replace_forward_values() {
     std::map<Value, Value> forward;  // value of the copy -> value of the forward body
     for (size_t i = 0; i < copied_; ++i) {

@@ -95,12 +95,12 @@ void check_equal(Communicator& communicator, const World& world, const std::stri
   if (ranks.empty()) return;
   const StringMap first = parse_map(broadcast_text(communicator, world, own, 0));
   const std::string differences =
-      broadcast_first_message(communicator, world, describe_changes(first, values, "rank 0:"));
+      broadcast_first_nonempty(communicator, world, describe_changes(first, values, "rank 0:"));
   throw UserError(fmt::format("{} ({})", mismatch_message(ranks, subject), differences));
 }
 
-std::string broadcast_first_message(Communicator& communicator, const World& world,
-                                    const std::string& text) {
+std::string broadcast_first_nonempty(Communicator& communicator, const World& world,
+                                     const std::string& text) {
   std::vector<double> lengths(static_cast<size_t>(world.size));
   lengths[static_cast<size_t>(world.rank)] = static_cast<double>(text.size());
   communicator.all_reduce(lengths.data(), world.size, f64);

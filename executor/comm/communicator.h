@@ -88,10 +88,10 @@ void check_equal(Communicator& communicator, const World& world, const std::stri
 
 /// Collective. Broadcasts the `text` of the lowest rank whose text is not empty. Returns "rank 1:
 /// TEXT", or "" if all texts are empty.
-std::string broadcast_first_message(Communicator& communicator, const World& world,
-                                    const std::string& text);
+std::string broadcast_first_nonempty(Communicator& communicator, const World& world,
+                                     const std::string& text);
 
-/// Collective. Broadcasts the `text` of rank `root` and returns it.
+/// Collective. Returns the `text` of rank `root` on all ranks.
 std::string broadcast_text(Communicator& communicator, const World& world, const std::string& text,
                            int root);
 

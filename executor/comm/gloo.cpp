@@ -212,8 +212,8 @@ class GlooCommunicator final : public Communicator {
       const ActiveBuffer::Scope scope(active_buffer_, buffer.get());
       set_output(options, std::move(buffer), dtype);
       options.setReduceFunction(add_function(dtype));
-      // In a ring, each element is summed by a single rank, so the result is bit-identical on all
-      // ranks.
+      // The ring algorithm sums each element on one rank and sends the sum to all others, so the
+      // results are bit-identical on all ranks.
       options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);
       options.setTimeout(timeout_);
       ::gloo::allreduce(options);

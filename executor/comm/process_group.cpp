@@ -81,10 +81,10 @@ void ProcessGroup::all_reduce(std::span<double> values) {
   communicator_->all_reduce(values.data(), static_cast<int64_t>(values.size()), f64);
 }
 
-std::string ProcessGroup::broadcast_first_message(const std::string& own_message) {
-  if (is_single_process()) return own_message;
+std::string ProcessGroup::broadcast_first_nonempty(const std::string& message) {
+  if (is_single_process()) return message;
   barrier();
-  return fluid::broadcast_first_message(*communicator_, world_, own_message);
+  return fluid::broadcast_first_nonempty(*communicator_, world_, message);
 }
 
 }  // namespace fluid

@@ -36,7 +36,7 @@ class ProcessGroup {
   void barrier();
   /// Calls barrier() unless start() has run.
   void barrier_before_start();
-  /// Broadcasts the `text` of rank 0 and returns it.
+  /// Returns the `text` of rank 0 on all ranks.
   std::string broadcast_from_rank_0(const std::string& text);
   /// Runs `work` on rank 0 while the other ranks wait. If `work` throws, rank 0 rethrows its
   /// exception and the other ranks throw a UserError with the same message.
@@ -49,9 +49,9 @@ class ProcessGroup {
   void check_equal(const std::string& subject, const std::map<std::string, std::string>& values);
   /// Sums `values` over all ranks, in place.
   void all_reduce(std::span<double> values);
-  /// Broadcasts the `own_message` of the lowest rank whose message is not empty. Returns "rank 1:
+  /// Broadcasts the message of the lowest rank whose `message` is not empty. Returns "rank 1:
   /// MESSAGE", or "" if all messages are empty.
-  std::string broadcast_first_message(const std::string& own_message);
+  std::string broadcast_first_nonempty(const std::string& message);
 
  private:
   World world_;

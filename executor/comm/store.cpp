@@ -10,14 +10,14 @@ using Kind = Message::Kind;
 
 namespace {
 
-/// Time limit for the response of rank 0 to a request that need not wait for other ranks. Rank 0
-/// may be busy.
+/// Maximum time until rank 0 answers a request that does not depend on other ranks. Allows for
+/// delays while rank 0 is busy.
 Duration response_time_limit(Duration timeout) {
   return heartbeat_timeout(timeout) + Duration(100);
 }
 
-/// Additional time limit for the response to a heartbeat or barrier request. The sum of this limit
-/// and response_time_limit() is about the timeout, after which rank 0 counts as unreachable.
+/// Time to add to response_time_limit() for a heartbeat or barrier request. The sum is about the
+/// timeout after which rank 0 counts as unreachable.
 Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace

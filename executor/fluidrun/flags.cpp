@@ -126,7 +126,7 @@ void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
       ->type_name("BYTES");
 }
 
-std::optional<DType> dtype_of(const PlaceFlags& flags) {
+std::optional<DType> program_dtype(const PlaceFlags& flags) {
   if (flags.dtype.empty()) return std::nullopt;
   if (flags.dtype == "f64") return DType::f64;
   if (flags.dtype == "f32") return std::nullopt;
@@ -138,7 +138,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
           .threads = flags.threads,
           .cache_dir = flags.cache_dir,
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory),
-          .precision = {.dtype = dtype_of(flags), .amp = amp_options(flags.amp)},
+          .precision = {.dtype = program_dtype(flags), .amp = amp_options(flags.amp)},
           .gpu = {.tf32 = flags.tf32,
                   .prefetch = !flags.no_prefetch,
                   .workspace = workspace_of(flags),

@@ -47,9 +47,9 @@ struct PlaceFlags {
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// Adds --memory to a subcommand that runs steps.
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
-/// The dtype that --dtype selects for the whole program; absent for f32. Throws UserError for a
-/// dtype other than f32 and f64.
-std::optional<DType> dtype_of(const PlaceFlags& flags);
+/// Parses --dtype, the dtype of the whole program. Returns nullopt for f32 or if the flag is not
+/// given. Throws UserError for a dtype other than f32 and f64.
+std::optional<DType> program_dtype(const PlaceFlags& flags);
 
 /// Converts the flags to ExecutorOptions. `seed`: seed of the initial variables.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);

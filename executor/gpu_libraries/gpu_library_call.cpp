@@ -92,11 +92,11 @@ GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
 }
 
 /// Rounds the address of a workspace up to a multiple of FLUID_GPU_WORKSPACE_ALIGNMENT.
-void* aligned_workspace(void* planned) {
-  const auto address = reinterpret_cast<uintptr_t>(planned);
+void* aligned_workspace(void* start) {
+  const auto address = reinterpret_cast<uintptr_t>(start);
   const auto beyond = address % FLUID_GPU_WORKSPACE_ALIGNMENT;
   const auto padding = beyond == 0 ? 0 : FLUID_GPU_WORKSPACE_ALIGNMENT - beyond;
-  return static_cast<std::byte*>(planned) + padding;
+  return static_cast<std::byte*>(start) + padding;
 }
 
 }  // namespace
@@ -208,14 +208,14 @@ GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32)
 }
 
 FluidGpuOperands GpuLibraryCall::operands(const std::vector<void*>& addresses,
-                                          void* planned) const {
+                                          void* workspace_start) const {
   const auto at = [&](size_t i) { return addresses[buffers[i]]; };
   return {.a = at(0),
           .b = at(1),
           .addend = has_addend ? at(2) : nullptr,
           .bias = has_bias ? at(2) : nullptr,
           .result = at(buffers.size() - 1),
-          .workspace = aligned_workspace(planned)};
+          .workspace = aligned_workspace(workspace_start)};
 }
 
 }  // namespace fluid

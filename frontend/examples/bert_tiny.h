@@ -2,7 +2,7 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a masked language model of bytes. Layers, heads and width are those of BERT-Tiny (Turc
+/// Size of a byte-level masked language model. Layers, heads and width are those of BERT-Tiny (Turc
 /// et al., "Well-read students learn better", 2019).
 struct BertSize {
   int64_t layers = 2;
@@ -13,7 +13,7 @@ struct BertSize {
   double mask_rate = 0.15;  ///< probability that a byte is masked
 };
 
-/// BERT (Devlin et al., NAACL 2019) over bytes: text u8 [N, length] -> logits [N, length, 256] of
+/// Byte-level BERT (Devlin et al., NAACL 2019): text u8 [N, length] -> logits [N, length, 256] of
 /// the bytes at the same positions. Byte 0 represents a masked byte, so texts must not contain it.
 /// The output layer shares its weights with the embedding.
 inline fluid::Value bert_tiny(fluid::Program& net, fluid::Value text, const BertSize& size) {

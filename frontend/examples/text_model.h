@@ -1,6 +1,6 @@
 #pragma once
 
-// Functions that train language models of bytes on a text, and continue prompts.
+// Functions that train byte-level language models on a text, and continue prompts.
 
 #include <algorithm>
 #include <cmath>

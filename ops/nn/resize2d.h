@@ -18,18 +18,18 @@ struct ResizeAxis {
   Mode mode = Mode::nearest;
   bool align_corners = false;
 
-  int64_t taps() const;  ///< number of elements that an output reads: 1, 2 or 4
-  /// Index of the element that tap `tap` of output `output` reads, in [0, in).
+  int64_t taps() const;  ///< number of input elements per output element: 1, 2 or 4
+  /// Index of the input element that tap `tap` of output element `output` reads, in [0, in).
   Expr element(const Expr& output, int64_t tap) const;
-  /// Weight of tap `tap` of output `output`.
+  /// Weight of tap `tap` of output element `output`.
   Expr tap_weight(const Expr& output, int64_t tap, DType dtype) const;
 
-  /// The outputs that read element e have indices in [first_output(e), first_output(e) +
-  /// max_outputs()). Other outputs in this interval have weight 0 for e, or are outside the output
-  /// tensor.
+  /// The indices of the output elements that read input element e are in [first_output(e),
+  /// first_output(e) + max_outputs()). Other output elements in this interval have weight 0 for e,
+  /// or are outside the output tensor.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
-  /// Sum of the weights of the taps of output `output` that read element `element`.
+  /// Sum of the weights of the taps of output element `output` that read input element `element`.
   Expr weight(const Expr& output, const Expr& element, DType dtype) const;
 
  private:

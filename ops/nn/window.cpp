@@ -95,7 +95,7 @@ CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, si
   return all;
 }
 
-Type infer_adaptive(const InferCtx& c, const Type& input) {
+Type infer_adaptive_pool(const InferCtx& c, const Type& input) {
   require_nchw(c, input);
   require_list(c, "output", 2, 1, false);
   const auto& output = c.attr<List>("output");
@@ -104,7 +104,7 @@ Type infer_adaptive(const InferCtx& c, const Type& input) {
   return {input.dtype, {x[0], x[1], pick(output, 0), pick(output, 1)}, {}};
 }
 
-Type infer_adaptive_grad(const InferCtx& c) {
+Type infer_adaptive_pool_grad(const InferCtx& c) {
   const Type& input = c.attr<Type>("input");
   const Type& dy = c.in(0);
   require_nchw(c, input);

@@ -110,13 +110,13 @@ Adaptive2d adaptive_windows(const Shape& input, const Shape& output);
 /// `map` is not null.
 Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
                              const std::function<Expr(const Expr&)>& map = nullptr);
-/// Type inference of an adaptive pooling or resize of `input` [N, C, H, W]. Attribute `output` is
-/// the spatial size of the result.
-Type infer_adaptive(const InferCtx& c, const Type& input);
-/// Type inference of the gradient of an adaptive pooling or resize. Returns the value of attribute
-/// `input`, the type of the forward input. Throws UserError unless operand 0, the gradient of the
-/// forward result, matches this type.
-Type infer_adaptive_grad(const InferCtx& c);
+/// Type inference of an adaptive pooling or resize op with the given input [N, C, H, W]. Attribute
+/// `output` is the spatial size of the result.
+Type infer_adaptive_pool(const InferCtx& c, const Type& input);
+/// Type inference of the gradient of an adaptive pooling or resize. Returns the type of the forward
+/// input, which is attribute `input`. Throws UserError if this type does not match operand 0, the
+/// gradient of the forward result.
+Type infer_adaptive_pool_grad(const InferCtx& c);
 
 /// Returns the logical and of two conditions. A null condition means true.
 Expr and_conditions(const Expr& a, const Expr& b);

@@ -207,7 +207,7 @@ class Interpreter {
   void run(const kir::Let& let) { lets_[let.id] = value(let.value); }
 
   void run(const kir::Acc& acc) {
-    int64_t count = acc.lanes ? lanes_ : 1;
+    int64_t count = acc.per_lane ? lanes_ : 1;
     for (int64_t d : acc.dims) count *= d;
     Number start;
     const double infinity = std::numeric_limits<double>::infinity();
