@@ -38,8 +38,8 @@ Attrs conv_layer_attrs(Value, const ConvTranspose& layer, const Loc&) {
           {"groups", layer.groups}};
 }
 
-/// Records a layer that applies the convolution op `op` to x. `form`: the expected form of x, for
-/// messages.
+/// Records a layer that applies the convolution op `op` to x. `shape_text`: the required shape of
+/// x, such as "[N, C, H, W]", for error messages.
 template <class Layer>
 Value convolution(Value x, const Layer& layer, const char* op, const char* shape_text, size_t dims,
                   const Loc& loc) {
@@ -50,7 +50,7 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* shape
   const int64_t filters = *layer.filters;
   require(filters > 0, loc, subject + "filters must be positive");
   require(x.shape().size() == dims + 2 && !x.shape()[1].batch, loc,
-          subject + "the input is " + x.type().str() + ", not " + form);
+          subject + "the input is " + x.type().str() + ", not " + shape_text);
   const int64_t channels = x.shape()[1].size;
   require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
           subject + std::to_string(layer.groups) + " groups do not divide " +

@@ -65,7 +65,7 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 Checkpoint read_checkpoint(const std::string& path);
 
 struct CheckpointOptions {
-  int64_t keep = 3;  ///< how many of the newest checkpoints to keep, in addition to the best one
+  int64_t keep = 3;  ///< number of newest checkpoints to keep, in addition to the best one
 };
 
 /// The directory with the checkpoints of one training run. One process at a time may write to it.
@@ -84,8 +84,8 @@ struct CheckpointOptions {
 ///   if (from) exe.restore(from->snapshot, from->path);
 class CheckpointDirectory {
  public:
-  /// Creates the directory if needed. Throws UserError when it is not writable, or another process
-  /// uses it.
+  /// Creates the directory if needed. Throws UserError when the directory is not writable, or
+  /// another process writes to it.
   explicit CheckpointDirectory(std::string directory, CheckpointOptions options = {});
   ~CheckpointDirectory();
   CheckpointDirectory(const CheckpointDirectory&) = delete;
@@ -95,8 +95,9 @@ class CheckpointDirectory {
   /// checkpoints are then kept.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
-  /// Points the link `best` to the checkpoint at `path`. Call it after resuming from a checkpoint:
-  /// the process that wrote the checkpoint may have ended before it updated the link.
+  /// Points the link `best` to the checkpoint at `path`. Must be called after resuming from a
+  /// checkpoint, because the process that wrote the checkpoint may have ended before updating the
+  /// link.
   void mark_best(const std::string& path);
 
   const std::string& directory() const { return directory_; }
@@ -112,8 +113,8 @@ class CheckpointDirectory {
 
   std::string directory_;
   CheckpointOptions options_;
-  /// Whether this process created the directory. If so, the destructor removes the directory if it
-  /// is empty.
+  /// Whether this process created the directory. In that case, the destructor removes an empty
+  /// directory.
   bool created_directory_ = false;
   int lock_ = -1;
 };

@@ -38,11 +38,10 @@ class BodyProgram {
   }
 
   ir::Program& program() { return *program_; }
-  /// Returns the source of output number `output` of this program: an op in the body and the index
-  /// of the op's result.
+  /// Returns the source of output `output` of this program: an op in the body, and the index of the
+  /// op's result.
   std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
-  /// Feed `feed` of this program holds an operand of the fused op. Returns the index of this
-  /// operand.
+  /// Returns the index of the fused op's operand that feed `feed` of this program holds.
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:

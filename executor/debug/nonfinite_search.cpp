@@ -59,9 +59,10 @@ std::string NonfiniteSearch::describe_first_nonfinite(const PreparedStep& step,
   return source.empty() ? describe_nonfinite_kernel(step, batch) : source;
 }
 
-void NonfiniteSearch::rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+void NonfiniteSearch::rerun_observed(const PreparedStep& step, size_t last_micro_batch,
+                                     const Batch& batch,
                                      const StepsInFlight::RerunObserver& observer) {
-  session_.rerun_observed(step, last, batch, controls_before_, observer);
+  session_.rerun_observed(step, last_micro_batch, batch, controls_before_, observer);
 }
 
 /// Describes the first feed or variable that had a non-finite value before the step. Returns "" if

@@ -16,8 +16,8 @@ namespace fluid {
 /// only in names and locations share an entry. Thread-safe.
 class KernelCache {
  public:
-  /// The kernels that compute the body of one fused op, in execution order. On the CPU always a
-  /// single kernel.
+  /// The kernels that compute the body of one fused op, in execution order. On a CPU, this is
+  /// always a single kernel.
   using Kernels = std::vector<kir::Kernel>;
   using Schedule = std::function<Kernels(const ir::Graph& body, const std::string& name)>;
 

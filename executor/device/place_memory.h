@@ -74,11 +74,12 @@ class PlaceMemory {
   /// data checks change no variable.
   virtual void clear_rejection_flag() = 0;
   /// Allocates memory for the given regions, none of which is smaller than before. Moves the
-  /// variables to the new memory, and copies the host's output slots. Afterwards this object serves
-  /// only to read its outputs. No step may be in flight. Throws DeviceError when there is too
-  /// little memory. After an error this object has its old content, perhaps at other addresses,
+  /// variables to the new memory, and copies the host's output slots. Afterwards, only the outputs
+  /// of this object may be read. No step may be in flight. Throws DeviceError when there is too
+  /// little memory. After an error, this object has its old content, perhaps at other addresses,
   /// unless is_lost().
   virtual std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) = 0;
+  /// Whether a failed reallocate() lost the content of the memory.
   bool is_lost() const { return memory_.state == nullptr; }
 
  protected:

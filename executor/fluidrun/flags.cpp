@@ -158,7 +158,7 @@ ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t
 Mode parse_mode(const std::string& name) { return find_mode(kModes, name); }
 
 Mode parse_step_mode(const std::string& name) {
-  return find_mode(std::span(kModes).first(3), name);  // all modes but init, which has no steps
+  return find_mode(std::span(kModes).first(3), name);  // all modes except init, which has no steps
 }
 
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
@@ -234,8 +234,8 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
              flags.options.warm_up);
     return;
   }
-  // On a CPU, limits() runs benchmarks. Ranks that ran them at the same time would disturb each
-  // other.
+  // On a CPU, limits() runs benchmarks, so only rank 0 calls it: concurrent benchmarks of several
+  // ranks would disturb each other.
   const bool measures_limits = world.rank == 0 || executor.place() != cpu();
   const Limits limits = measures_limits ? executor.limits() : Limits();
   if (flags.writes_trace()) {
@@ -323,8 +323,8 @@ namespace {
 
 constexpr std::string_view kMinutes = "min";
 
-/// Parses a number of minutes: 10 for "10min". Absent if the suffix is missing or the number is not
-/// positive.
+/// Parses a number of minutes: 10 for "10min". Returns nullopt if the suffix is missing or the
+/// number is not positive.
 std::optional<double> parse_minutes(std::string_view text) {
   if (!text.ends_with(kMinutes)) return std::nullopt;
   text.remove_suffix(kMinutes.size());

@@ -126,8 +126,8 @@ World::Variables shared_variables(const LaunchFlags& flags, int64_t nproc) {
   if (!flags.master.empty()) variables.erase("FLUID_PORT");
   variables["WORLD_SIZE"] = std::to_string(flags.nnodes * nproc);
   variables["LOCAL_WORLD_SIZE"] = std::to_string(nproc);
-  // The run id distinguishes the ranks of two launches that use the same port. With several nodes
-  // it is not set, because each node would generate a different id.
+  // The run id distinguishes the ranks of two launches that use the same port. With several nodes,
+  // the run id is not set, because each node would generate a different id.
   if (flags.nnodes == 1) {
     variables.emplace("TORCHELASTIC_RUN_ID", fmt::format("{}.{}", getpid(), std::time(nullptr)));
   }

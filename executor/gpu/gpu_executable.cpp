@@ -27,7 +27,8 @@ std::vector<ByteRange> feed_ranges_of(const MemoryPlan& plan) {
 
 GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, std::shared_ptr<const OpenGpu> gpu,
-                             KernelCache& memo, GpuKernels& kernels, GpuAlgorithmSelector& selector,
+                             KernelCache& kernel_cache, GpuKernels& kernels,
+                             GpuAlgorithmSelector& selector,
                              std::shared_ptr<GpuCollectives> collectives,
                              std::shared_ptr<const GpuFeeds> feeds)
     : plan_(plan),
@@ -35,7 +36,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       gpu_(std::move(gpu)),
       selector_(selector),
       collectives_(std::move(collectives)),
-      step_list_(gpu_step_list(program, plan, options, memo)),
+      step_list_(gpu_step_list(program, plan, options, kernel_cache)),
       feed_copier_(std::move(feeds)),
       feed_ranges_(feed_ranges_of(plan)) {
   check(collectives_ != nullptr || !has_collectives(),
@@ -187,7 +188,7 @@ void GpuExecutable::launch_kernel(const LoadedKernel& kernel,
 
 std::optional<StepStatus> GpuExecutable::start(Slots slots, RunTimes* times) {
   if (slots.new_feeds) feed_copier_->copy(memory_, slots.feeds, feed_ranges_);
-  if (observer_) return run_watched(slots);
+  if (observer_) return run_with_observer(slots);
   if (has_collectives())
     started_steps_[static_cast<size_t>(slots.outputs)] = collectives_->begin_step();
   try {
@@ -250,7 +251,7 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
 
 /// Runs the calls one at a time, without a CUDA graph. Skips collectives and the calls that depend
 /// on them. Calls the observer before and after each call.
-StepStatus GpuExecutable::run_watched(Slots slots) {
+StepStatus GpuExecutable::run_with_observer(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
     // A call that copies a sequence element does not have the operands and results of its op.

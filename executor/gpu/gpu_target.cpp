@@ -20,7 +20,8 @@ constexpr double kLibrarySeconds = 2e-6;
 constexpr double kLibraryEfficiency = 0.7;
 /// Fraction of the peak FLOP/s that generated kernels reach.
 constexpr double kGeneratedEfficiency = 0.2;
-/// Tensor-core kernels pad the number of channels of half-precision tensors to a multiple of this.
+/// Tensor-core kernels pad the channel count of half-precision tensors to a multiple of this
+/// number.
 constexpr int64_t kChannelMultiple = 8;
 /// Assumed FLOP/s if the driver does not report the clock rate.
 constexpr double kUnknownRate = 1e13;

@@ -17,7 +17,7 @@ struct GpuEventPair {
 
 /// Measures the time of each call of a step with timing events in the step's CUDA graph, so that
 /// the host does not affect the times. The time of a call starts when the previous call on the
-/// steps' stream ends. It includes waiting for the all-reduce of the rejection flag.
+/// steps' stream ends, and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
   /// `calls`: the role of each call of the step in collectives.

@@ -38,7 +38,8 @@ class GpuFeeds {
  private:
   std::shared_ptr<const OpenGpu> gpu_;
   GpuStream stream_;
-  /// Events by feed slot: after the last copy to the slot, and after the last step that reads it.
+  /// Events by feed slot: after the last copy to the slot, and after the last step that reads the
+  /// slot.
   std::array<GpuEvent, 2> copied_, read_;
 };
 

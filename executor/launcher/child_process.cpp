@@ -143,7 +143,7 @@ int exec_program(char** argv) {
   const std::string parent = argv[1] == nullptr ? "" : argv[1];
   if (parent.empty() || argv[2] == nullptr) return kCannotExecute;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // true if the parent exited before the prctl() call
+  // whether the parent exited before the prctl() call
   const bool is_orphan = std::to_string(getppid()) != parent;
   if (is_orphan) return kCannotExecute;
   if (!is_train_command(argv + 3)) SignalHandlers::unblock();

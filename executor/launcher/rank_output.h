@@ -12,8 +12,8 @@ namespace fluid {
 class RankOutput {
  public:
   /// Copies the output to the file `log`, unless the path is empty. With `on_terminal`, also copies
-  /// it to the stdout and stderr of this process. Truncates the log if `heading` is empty, else
-  /// appends `heading` and the output to it. Throws UserError if the log is not writable.
+  /// the output to the stdout and stderr of this process. Truncates the log if `heading` is empty,
+  /// else appends `heading` and the output to the log. Throws UserError if the log is not writable.
   RankOutput(std::string log, const std::string& heading, bool on_terminal);
   ~RankOutput();
   RankOutput(const RankOutput&) = delete;
@@ -31,7 +31,7 @@ class RankOutput {
   /// The last lines of the rank's output. Each ends with a line feed.
   std::string last_lines() const;
   const std::string& log() const { return log_; }
-  /// The error message of the first failed write to the terminal; "" if none failed.
+  /// The error message of the first failed write to the terminal; "" if no write failed.
   const std::string& terminal_error() const { return terminal_error_; }
   /// Ignores later failed writes to the terminal, because the user may have closed the terminal.
   void ignore_terminal_errors() { ignores_terminal_errors_ = true; }

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kGracePeriod{3}, kSavingGracePeriod{10};
 /// lost its peer.
 constexpr std::chrono::seconds kRootCauseWait{2};
 
-/// Exit information of a process; absent while the process runs. Does not reap the process.
+/// Exit information of a process; nullopt while the process runs. Does not reap the process.
 std::optional<siginfo_t> exit_info_of(pid_t pid) {
   siginfo_t info = {};
   int error;
@@ -149,7 +149,7 @@ void Ranks::handle_signal(int signal) {
   signal_all(forwarded_signal(signal));
 }
 
-/// Whether a rank exited with 128 + the stop signal. `fluidrun train` does so after it has saved.
+/// Whether a rank exited with 128 + the stop signal, as `fluidrun train` does after saving.
 bool Ranks::stopped_on_request(const siginfo_t& exit_info) const {
   if (!received_stop_signal() || exit_info.si_code != CLD_EXITED) return false;
   return exit_info.si_status == 128 + stop_signal_ ||

@@ -149,10 +149,10 @@ std::optional<int64_t> first_overflow(const Tensor& value, DType dtype) {
   return std::nullopt;
 }
 
-void check_no_overflow(const Tensor& value, DType dtype, const std::string& what) {
+void check_no_overflow(const Tensor& value, DType dtype, const std::string& tensor_name) {
   const std::optional<int64_t> i = first_overflow(value, dtype);
   if (!i) return;
-  throw UserError(fmt::format("{}: element {} is {}, beyond the range of {}", what, *i,
+  throw UserError(fmt::format("{}: element {} is {}, beyond the range of {}", tensor_name, *i,
                               value.at(*i), name_of(dtype)));
 }
 

@@ -19,8 +19,8 @@ class StepsInFlight;
 /// An output of a step.
 struct OutputView {
   std::string name;
-  Tensor value;  ///< view into the output slot; for a metric: sum / weight
-  bool metric = false;
+  Tensor value;         ///< view into the output slot; for a metric: sum / weight
+  bool metric = false;  ///< whether the output is a metric, such as accuracy
   /// For a metric: its numerator and denominator, to be summed over the steps of an epoch.
   /// Otherwise NaN.
   double sum = std::numeric_limits<double>::quiet_NaN();
@@ -32,9 +32,9 @@ struct OutputView {
 /// copied to the host when they are read.
 ///
 /// Outputs of step n stay readable until step n + 2 starts, even if the steps have different modes.
-/// Reading an output after that throws UserError. Preparing a step of another size keeps the
-/// outputs readable. Tensors are views with the same lifetime; `.copy()` owns its data. The
-/// executor must outlive this object.
+/// Reading an output later throws UserError. Preparing a step of another size keeps the outputs
+/// readable. Tensors are views with the same lifetime; `.copy()` owns its data. The executor must
+/// outlive this object.
 class OutputViews {
  public:
   /// References the outputs of step number `step_number` in output slot `slot`.

@@ -31,8 +31,8 @@ PreparedStep& Session::prepare(const Options& options) {
   return *steps_.find(options);
 }
 
-/// If a library rejects an op that was assigned to the library, prepares the steps again. The
-/// second attempt generates code for the op.
+/// If a library rejects an op that was assigned to it, prepares the steps again. The second attempt
+/// generates code for the op.
 void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {
@@ -85,7 +85,7 @@ void Session::adopt_tuning_record(const std::map<std::string, std::string>& reco
   steps_.rebind_steps();
 }
 
-void Session::rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+void Session::rerun_observed(const PreparedStep& step, size_t last_micro_batch, const Batch& batch,
                              const VariableValues::ControlValues& controls,
                              const StepsInFlight::RerunObserver& observer) {
   in_flight_.wait_until_complete();
@@ -94,7 +94,7 @@ void Session::rerun_observed(const PreparedStep& step, size_t last, const Batch&
   memory().read(after.data(), memory().addresses().state, memory().regions().state);
   try {
     values_.restore_control_variables(controls);
-    in_flight_.rerun_observed(step, last, batch, observer);
+    in_flight_.rerun_observed(step, last_micro_batch, batch, observer);
   } catch (...) {
     restore_after_rerun(step, after, std::current_exception());
     throw;

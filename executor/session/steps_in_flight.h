@@ -16,10 +16,10 @@ namespace fluid {
 /// Starts the steps of a session and collects their results.
 ///
 /// If the place runs steps asynchronously, up to two steps are in flight at once, one per output
-/// slot. An error of step n is thrown by the first call that waits for step n; its message says
-/// which step failed. These calls wait: reading outputs of step n or n + 1, accessing variables,
-/// preparing a step, starting step n + 2, or overwriting the feed slot of step n. After an error in
-/// step n, step n + 1 is not applied either.
+/// slot. An error of step n is thrown by the first call that waits for step n; the message says
+/// which step failed. The calls that wait for step n are: reading outputs of step n or n + 1,
+/// accessing variables, preparing a step, starting step n + 2, or overwriting the feed slot of step
+/// n. After an error in step n, step n + 1 is not applied either.
 class StepsInFlight {
  public:
   explicit StepsInFlight(StepCache& steps) : steps_(steps) {}
@@ -53,16 +53,17 @@ class StepsInFlight {
   /// Callback that is called before and after each kernel of a rerun. Arguments: index of the
   /// micro-batch, op, buffers, and whether the kernel has run. Returning false ends the rerun.
   using RerunObserver = std::function<bool(size_t, const ir::Op&, void* const*, bool)>;
-  /// Reruns micro-batches 0 to `last` of a completed step and calls `observer` for each kernel.
-  /// Discards the outputs of the step.
-  void rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+  /// Reruns micro-batches 0 to `last_micro_batch` of a completed step and calls `observer` for each
+  /// kernel. Discards the outputs of the step.
+  void rerun_observed(const PreparedStep& step, size_t last_micro_batch, const Batch& batch,
                       const RerunObserver& observer);
-  /// After a rejected or failed step: waits for all steps, and lets the next step change variables.
+  /// Must be called after a rejected or failed step: waits for all steps in flight, and lets the
+  /// next step change variables.
   void clear_rejection() { clear_rejection(0); }
 
  private:
-  /// Content of a feed slot: the batch with id `id`, converted for `step`. `id` 0: the slot holds
-  /// no batch that can be reused.
+  /// Content of a feed slot: the batch with id `id`, converted for `step`. If `id` is 0, the slot
+  /// holds no batch that can be reused.
   struct FeedSlotContent {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
@@ -74,7 +75,7 @@ class StepsInFlight {
     uint64_t number = 0;  ///< step number, from 1; 0: no step has used the slot
     Slots slots;
     bool pending = false;        ///< whether finish() must still be called
-    std::exception_ptr failure;  ///< why the step was not applied; null if it was
+    std::exception_ptr failure;  ///< why the step was not applied; null if it was applied
   };
   /// Position of a micro-batch in the global batch: index of its first sample, and weight of its
   /// loss. These are the values on the device; nullopt if unknown.
