@@ -76,8 +76,8 @@ struct Compiler::Impl {
                 emit::code_generator_version() + "\n";
   }
 
-  /// Loads the object file of each job from the cache, or compiles it. Uses up to `options.threads`
-  /// threads.
+  /// Loads the object file of each job from the cache, or compiles the job. Uses up to
+  /// `options.threads` threads.
   void make_objects(std::vector<Job>& jobs) {
     std::atomic<size_t> next = 0;
     auto work = [&] {

@@ -8,7 +8,7 @@
 
 namespace fluid::emit {
 
-/// IRBuilder helpers for the elementary functions. They operate on one float type, scalar or
+/// IRBuilder helpers for the elementary functions. The helpers operate on one float type, scalar or
 /// vector, and on the integer type of the same width.
 class MathOps {
  public:
@@ -20,7 +20,7 @@ class MathOps {
         wide_(type->getScalarType()->isDoubleTy()),
         ints_(type->getWithNewType(wide_ ? b.getInt64Ty() : b.getInt32Ty())) {}
 
-  /// Returns `narrow` if the float type is f32, `wide` if it is f64.
+  /// Returns `narrow` if the float type is f32, and `wide` if the float type is f64.
   template <class T>
   T by_width(T narrow, T wide) const {
     return wide_ ? wide : narrow;

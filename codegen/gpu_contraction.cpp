@@ -117,7 +117,7 @@ double GpuContraction::thread_count(const std::vector<Tile>& tiles) const {
 }
 
 /// Returns the cost of one multiply-add, including its share of the loads. The multiply-add alone
-/// costs 1. A tile costs more if it leaves too few threads to hide memory latency.
+/// costs 1. A larger tile costs more if too few threads are left to hide memory latency.
 double GpuContraction::tile_cost(const std::vector<Tile>& tiles) const {
   double products = 1, loads = 0, used = 1;
   for (const Tile& t : tiles) {

@@ -65,7 +65,7 @@ class Stages {
   /// earlier map may overwrite.
   void find_deferred_maps() {
     const Group& group = base_.group;
-    // Output index -> id of the elementwise sink that computes it.
+    // Output index -> id of the elementwise sink that computes the output.
     std::map<int, int> producers;
     for (const GroupPart& part : group.parts) {
       for (const int id : part.sinks) {

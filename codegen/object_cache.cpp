@@ -128,7 +128,7 @@ void report_write(const std::string& directory, int error) {
 }
 
 /// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or of a temporary file
-/// that becomes an entry when it is renamed.
+/// that becomes an entry when renamed.
 bool names_entry(std::string_view name) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr size_t kKeyEnd = 33;
@@ -137,8 +137,8 @@ bool names_entry(std::string_view name) {
          (name.ends_with(kSuffix) || name.ends_with(".tmp"));
 }
 
-/// Whether the file has the name and the first bytes of a cache entry. The user chose the
-/// directory, so it may contain other files.
+/// Whether the file has the name and the first bytes of a cache entry. The directory may contain
+/// other files, because the user chooses the directory.
 bool is_entry(const fs::path& path) {
   if (!names_entry(path.filename().string())) return false;
   const Descriptor file(open_entry(path));

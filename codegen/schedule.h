@@ -11,8 +11,8 @@ namespace fluid {
 /// fused op. The kernel has one buffer per arg and one per output, then scratch buffers. If an
 /// index is data-dependent, the last buffer holds error words i64[inputs, 2]. If an index into an
 /// input is out of range, the two words of this input are 1 and the index. Without an error all
-/// words are zero. If several indices are out of range, the words hold one of them: threads race,
-/// but the writes of a word are atomic.
+/// words are zero. If several indices are out of range, the words hold any one of these indices:
+/// threads race, but the writes of a word are atomic.
 kir::Kernel schedule(const ir::Graph& body, const std::string& name);
 
 }  // namespace fluid

@@ -17,7 +17,7 @@ constexpr double kMinInFlight = 8;
 // the multiply-add.
 constexpr double kBroadcastCost = 0.5;
 constexpr double kGatherCost = 16;
-// Maximum cost per multiply-add. Above it, the sweep schedule is used.
+// Maximum cost per multiply-add. At a higher cost, the sweep schedule is used.
 constexpr double kMaxContractionCost = 3;
 // Minimum number of terms; shorter sums use the sweep schedule.
 constexpr double kMinContractionTerms = 9;

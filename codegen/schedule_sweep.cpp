@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-// If a reduction over rows has at most this many results, its accumulators are in registers;
-// otherwise they are in memory.
+// Maximum number of results of a reduction over rows whose accumulators are in registers. With more
+// results, the accumulators are in memory.
 constexpr int64_t kMaxAccumulators = 8;
 constexpr double kMaxUnrolled = 32;  // maximum number of copies of an unrolled loop body
 // Trip count that keeps the largest thread team of a GPU busy.
@@ -97,7 +97,7 @@ void Sweep::make_nests() {
 }
 
 /// Returns the nest that has the same loops as the sink, or a new nest. Renames the variables of
-/// the sink to those of the nest.
+/// the sink to the variables of the nest.
 Sweep::Nest& Sweep::find_or_add_nest(FlatSink& sink) {
   std::vector<Nest>& nests = stages_[static_cast<size_t>(sink.source->stage)];
   const PartialResults* partial = partial_results_of(sink);

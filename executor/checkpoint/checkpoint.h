@@ -13,7 +13,8 @@ namespace fluid {
 
 class Executor;
 
-/// The state of a training loop. A checkpoint stores it together with the executor's snapshot.
+/// The state of a training loop. A checkpoint stores this state together with the executor's
+/// snapshot.
 struct TrainingState {
   /// The accumulated sum and weight of a scalar output in the current epoch. The mean of the output
   /// is sum / weight.
@@ -45,7 +46,7 @@ struct Checkpoint {
   std::string path;
   Snapshot snapshot;
   TrainingState state;
-  bool best = false;  ///< whether this checkpoint was the best one when it was written
+  bool best = false;  ///< whether this checkpoint was the best one when written
   /// Error messages of newer checkpoints that newest_checkpoint() skipped because they are damaged.
   std::vector<std::string> skipped_checkpoints = {};
 };
@@ -61,7 +62,7 @@ class CheckpointNotWritten : public UserError {
 /// when all checkpoints are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 
-/// Reads the checkpoint at `path`. Throws UserError with the reason when it is damaged.
+/// Reads the checkpoint at `path`. Throws UserError with the reason when the checkpoint is damaged.
 Checkpoint read_checkpoint(const std::string& path);
 
 struct CheckpointOptions {
@@ -74,8 +75,8 @@ struct CheckpointOptions {
 ///                      manifest.json
 ///   last, best         links to the newest and to the best checkpoint
 ///
-/// A checkpoint is written to a temporary directory, which is renamed once all its files are on
-/// disk. If the process is killed during save(), the newest intact checkpoint therefore survives.
+/// A checkpoint is written to a temporary directory, which is renamed after all files are on disk.
+/// If the process is killed during save(), the newest intact checkpoint therefore survives.
 ///
 ///   CheckpointDirectory checkpoints("run");
 ///   const std::optional<Checkpoint> from = newest_checkpoint("run");

@@ -24,7 +24,7 @@ constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
                                        {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
                                        {"onednn.matmul", plan_matmul, 1}};
 
-/// oneDNN uses 32-bit extents and crashes on larger ones.
+/// oneDNN uses 32-bit extents and crashes on larger extents.
 bool fits_onednn(const Type& type) {
   return std::ranges::all_of(
       type.shape, [](const Dim& d) { return d.size <= std::numeric_limits<int32_t>::max(); });

@@ -55,9 +55,9 @@ void transform_winograd_input(const WinogradVariant& variant, const WinogradInpu
 void transform_winograd_output_gradient(const WinogradVariant& variant,
                                         const WinogradOutputPixels& pixels, int64_t channels,
                                         WinogradPlanes to);
-/// Computes A' m A for a transformed tile m. Then adds `bias` (one value per channel) unless it is
-/// null, and applies a relu if `relu` is set. Stores the results to the pixels whose address is not
-/// null.
+/// Computes A' m A for a transformed tile m. Then adds `bias` (one value per channel; null: no
+/// bias), and applies a relu if `relu` is set. Stores the results to the pixels whose address is
+/// not null.
 void transform_winograd_output(const WinogradVariant& variant, WinogradPlanes from,
                                int64_t channels, const void* bias, bool relu,
                                const WinogradOutputPixels& pixels);

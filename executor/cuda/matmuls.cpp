@@ -37,7 +37,7 @@ cudaError_t destroy_blas(void* handle) {
   return status == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
 }
 
-/// Creates the GPU's cuBLASLt handle `gpu->blas` if it does not exist yet.
+/// Creates the GPU's cuBLASLt handle `gpu->blas` unless the handle exists.
 cublasStatus_t ensure_cublas_handle(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->blas_mutex);
   if (gpu->blas != nullptr) return CUBLAS_STATUS_SUCCESS;

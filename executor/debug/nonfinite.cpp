@@ -187,8 +187,8 @@ std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Devic
 
 std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
   if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
-  // It is unknown which op of the kernel produced the first non-finite value, so name the first op
-  // of the kernel's body. In a library kernel, the first op is the main op.
+  // Names the first op of the kernel's body, because it is unknown which op of the kernel produced
+  // the first non-finite value. In a library kernel, the first op is the main op.
   const auto& name = kernel.op->attrs.get<GraphRef>("body").name;
   for (const auto& op : kernel.op->graph()->program().find(name)->ops) {
     if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, kernel.element}, batch);

@@ -85,7 +85,7 @@ class Executable {
   /// step's status, or nullopt if the step runs asynchronously. In the latter case finish() returns
   /// the status, and the host must not touch the slots before finish(). Allocates nothing.
   ///
-  /// If `times` is not null, stores the times of the step in it, as values of clock_ns().
+  /// If `times` is not null, stores the times of the step in `times`, as values of clock_ns().
   /// `times->calls` must have one entry for each of call_ops(). A non-null `times` requires
   /// enable_timing() and makes the step synchronous.
   ///
@@ -133,14 +133,14 @@ class Device {
   /// choice was made by timing.
   virtual std::map<std::string, std::string> tuning_record() const { return {}; }
   /// Replaces tuning choices by the choices that all ranks agreed on. Returns whether a choice
-  /// changed. If so, all executables must be bound again.
+  /// changed; after a change, all executables must be bound again.
   virtual bool adopt_tuning_record(const std::map<std::string, std::string>&) { return false; }
   /// Lists the device memory in use outside the arenas, as pairs of owner and measured size in
   /// bytes. Empty for the CPU.
   virtual std::vector<std::pair<std::string, int64_t>> memory_outside_arenas() const { return {}; }
   /// Returns the bytes of pinned host memory in use.
   virtual int64_t pinned_bytes() const { return 0; }
-  /// Peak FLOP/s and memory bandwidth of the place. The first call may measure them.
+  /// Peak FLOP/s and memory bandwidth of the place. The first call may run a benchmark.
   virtual Limits limits() const = 0;
 };
 

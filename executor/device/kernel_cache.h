@@ -24,7 +24,7 @@ class KernelCache {
   KernelCache();  ///< a cache that schedules kernels for the CPU
   explicit KernelCache(Schedule schedule) : schedule_(std::move(schedule)) {}
 
-  /// Returns the kernels of the body of `fused`. Schedules them if they are not in the cache. The
+  /// Returns the kernels of the body of `fused`. Schedules kernels that are not in the cache. The
   /// reference is valid for the lifetime of the cache.
   const Kernels& kernels_of(const ir::Op& fused);
   const kir::Kernel& kernel_of(const ir::Op& fused) { return kernels_of(fused).at(0); }

@@ -52,7 +52,7 @@ bool is_elementwise(const ir::Op& op) {
 }
 
 /// Matches the ops after `op` against the supported epilogues: a bias and a relu, or one addend of
-/// the result's type. Returns nullopt if they do not match.
+/// the result's type. Returns nullopt if the ops do not match.
 std::optional<Epilogue> match(const ir::Op& op, const EpilogueOps& chain, int channel_axis,
                               int64_t batch) {
   Epilogue result;

@@ -234,8 +234,8 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
              flags.options.warm_up);
     return;
   }
-  // On a CPU, limits() runs benchmarks, so only rank 0 calls it: concurrent benchmarks of several
-  // ranks would disturb each other.
+  // On a CPU, limits() runs benchmarks, so only rank 0 calls limits(): concurrent benchmarks of
+  // several ranks would disturb each other.
   const bool measures_limits = world.rank == 0 || executor.place() != cpu();
   const Limits limits = measures_limits ? executor.limits() : Limits();
   if (flags.writes_trace()) {

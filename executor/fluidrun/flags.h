@@ -18,8 +18,8 @@ class App;
 
 namespace fluid {
 
-// CLI11 validators: each returns "" for valid text, else an error message. They replace the checks
-// of CLI11, which reads 010 as 8, wraps -1 and saturates large numbers.
+// CLI11 validators: each returns "" for valid text, else an error message. The checks of CLI11 are
+// not used, because CLI11 reads 010 as 8, wraps -1 and saturates large numbers.
 
 /// Returns an error message unless `text` is a positive number.
 std::string must_be_positive(const std::string& text);

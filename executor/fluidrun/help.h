@@ -9,7 +9,7 @@ class App;
 
 namespace fluid {
 
-// Titles of the option groups in --help, in the order in which they are printed.
+// Titles of the option groups in --help, in printing order.
 inline constexpr const char* kDataGroup = "Data";
 inline constexpr const char* kTrainingGroup = "Training";
 inline constexpr const char* kFilesGroup = "Files";

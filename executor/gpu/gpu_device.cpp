@@ -96,7 +96,7 @@ class GpuDevice : public Device {
   }
 
  private:
-  /// Whether the GPU libraries have an algorithm for every op that was assigned to them.
+  /// Whether the GPU libraries have an algorithm for every op that was assigned to a library.
   bool libraries_compute(const ir::Program& program, const Options& options) {
     return gpu_->ledger.measure("libraries", [&] {
       bool all = true;

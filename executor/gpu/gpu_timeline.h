@@ -23,7 +23,8 @@ class GpuTimeline {
   /// `calls`: the role of each call of the step in collectives.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
-  // The record functions below record events on the steps' stream. They are called in this order.
+  // The record functions below record events on the steps' stream. They must be called in the order
+  // of declaration.
   void record_step_begin() const { record(begin_); }
   /// Must be called after the wait for the collectives whose results the call reads.
   void record_wait_end(size_t call) const { record(events_[call].wait_end); }

@@ -164,7 +164,7 @@ typedef struct FluidGpuUuid {
   uint8_t bytes[16];
 } FluidGpuUuid;
 
-/// NCCL's unique id of a communicator. One rank creates it and sends it to the others.
+/// NCCL's unique id of a communicator. One rank creates the id and sends it to the other ranks.
 typedef struct FluidGpuUniqueId {
   char bytes[128];
 } FluidGpuUniqueId;

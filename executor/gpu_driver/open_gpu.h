@@ -24,8 +24,8 @@ class GpuLedger {
 
   GpuLedger(const GpuLedger&) = delete;
 
-  /// Runs a setup step, and adds the GPU memory that the step allocates, net of what it frees, to
-  /// the bytes of `owner`. Memory from Gpu::allocate() is not counted.
+  /// Runs a setup step, and adds the net GPU memory that the step allocates to the bytes of
+  /// `owner`. Memory from Gpu::allocate() is not counted.
   template <class Step>
   auto measure(const char* owner, Step&& step) const {
     const int64_t before = untracked_bytes();

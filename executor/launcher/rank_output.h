@@ -24,7 +24,7 @@ class RankOutput {
   /// Appends the file descriptors and events to pass to poll(). Once such an event occurs,
   /// forward() can copy output.
   void append_poll_events(std::vector<pollfd>& events) const;
-  /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if so,
+  /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if true,
   /// closes the pipes that are empty. Throws UserError if a write to the log fails. A failed write
   /// to the terminal ends the output to the terminal and, without a log, closes the pipe.
   void forward(bool exited);

@@ -34,7 +34,7 @@ struct DistributedOptions {
   World world = {};
   /// Runs the collectives even in a world of one process, for example to test NCCL on one GPU.
   bool force_collectives = false;
-  /// Timeout of a collective: how long a rank waits for the others before it fails. On GPUs, this
+  /// Timeout of a collective: how long a rank waits for other ranks before it fails. On GPUs, this
   /// is the timeout of a whole step.
   std::chrono::milliseconds comm_timeout{60'000};
   /// Timeout of the first step, and of the wait while rank 0 saves. Ranks may reach these points at
@@ -48,13 +48,13 @@ struct DistributedOptions {
   int zero = 0;
 };
 
-/// Options of places cuda:N; the CPU ignores them.
+/// Options of places cuda:N; ignored on the CPU.
 struct GpuOptions {
   /// Whether f32 matrix products and convolutions may round their operands to TF32, as with
   /// PyTorch's allow_tf32.
   bool tf32 = false;
-  /// Copies the feeds of a step to the GPU while the previous step runs. Needs a second feed slot.
-  /// If false, the copy waits for the previous step.
+  /// Whether to copy the feeds of a step to the GPU while the previous step runs. Needs a second
+  /// feed slot. If false, the copy waits for the previous step.
   bool prefetch = true;
   int64_t workspace = 0;  ///< bytes of the workspace of library kernels; 0: 64 MiB
   /// Autotunes the algorithms of library kernels and stores the result in `cache_dir`. If `tune` is

@@ -27,9 +27,9 @@ struct OutputView {
   double weight = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The outputs of one step, and the training state after it. On a GPU steps run asynchronously:
-/// reading a value waits for the step and throws the step's error. Outputs larger than 1 MiB are
-/// copied to the host when they are read.
+/// The outputs of one step, and the training state after the step. On a GPU steps run
+/// asynchronously: reading a value waits for the step and throws the step's error. Outputs larger
+/// than 1 MiB are copied to the host when they are read.
 ///
 /// Outputs of step n stay readable until step n + 2 starts, even if the steps have different modes.
 /// Reading an output later throws UserError. Preparing a step of another size keeps the outputs

@@ -28,9 +28,9 @@ struct MicroBatch {
   Options options(Options step_options) const;
 };
 
-/// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, larger ones
-/// first. If `count` exceeds `batch`, returns one micro-batch per sample. If `batch` is 0, returns
-/// one empty micro-batch.
+/// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, with the
+/// larger micro-batches first. If `count` exceeds `batch`, returns one micro-batch per sample. If
+/// `batch` is 0, returns one empty micro-batch.
 std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count);
 
 /// A compiled program that runs a whole step, or one kind of micro-batch of a step.
@@ -76,7 +76,7 @@ class PreparedStep {
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
   /// Marks the outputs in `slot` as not yet copied to the host. Must precede the runs of a step.
   void mark_outputs_pending(size_t slot);
-  /// Copies those outputs of run `run` that have a batch dimension into the gathered outputs of the
+  /// Copies the outputs of run `run` that have a batch dimension into the gathered outputs of the
   /// whole batch.
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
   /// Returns the outputs in `slot` after the last run, with the sums and weights of metrics filled

@@ -17,8 +17,8 @@ namespace fluid {
 /// Collective. Broadcasts rank 0's values of `variables` to all ranks. Skips sharded variables.
 void broadcast_variables(Session& session, const std::vector<Variable>& variables);
 
-/// Collective. Returns the value of `variable`. If the variable is sharded, gathers it on rank 0
-/// and returns nullopt on the other ranks.
+/// Collective. Returns the value of `variable`. If the variable is sharded, gathers its value on
+/// rank 0, and returns nullopt on the other ranks.
 std::optional<Tensor> gather_variable(Session& session, const ProcessGroup& group,
                                       const Variable& variable);
 

@@ -31,8 +31,8 @@ PreparedStep& Session::prepare(const Options& options) {
   return *steps_.find(options);
 }
 
-/// If a library rejects an op that was assigned to it, prepares the steps again. The second attempt
-/// generates code for the op.
+/// If a library rejects an op that was assigned to the library, prepares the steps again. The
+/// second attempt generates code for the op.
 void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {

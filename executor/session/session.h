@@ -30,10 +30,10 @@ class Session {
   ///
   /// Grows the arena if needed; variables and outputs keep their values. A device with its own
   /// memory never holds two arenas at once. Throws before code generation if the arena would be too
-  /// large: UserError if it exceeds the user's memory limit, OutOfMemory if it exceeds the place's
-  /// memory. If a library cannot compute an op, code is generated for the op.
+  /// large: UserError above the user's memory limit, OutOfMemory above the place's memory. If a
+  /// library cannot compute an op, code is generated for the op.
   ///
-  /// After a failure the session keeps its previous variables and steps, possibly in a larger
+  /// After a failure, the session keeps its previous variables and steps, possibly in a larger
   /// arena. If a GPU error prevents the steps from being bound again, this call throws the error.
   /// So does every later call that runs or prepares a step.
   PreparedStep& prepare(const Options& options);

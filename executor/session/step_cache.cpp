@@ -259,8 +259,8 @@ Regions StepCache::required_regions(const Programs& programs, const Steps& steps
   return regions;
 }
 
-/// Adds the new steps and binds them. `memory_moved`: whether the memory has new addresses, so that
-/// all steps must be bound again.
+/// Adds and binds the new steps. `memory_moved`: whether the memory has new addresses, so that all
+/// steps must be bound again.
 void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables,
                              bool memory_moved) {
   const Variables known = std::exchange(variables_, std::move(variables));

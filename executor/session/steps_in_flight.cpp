@@ -177,7 +177,7 @@ void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batc
 }
 
 /// Waits for any earlier step, then for the step in output slot `slot`. `next_step`: number of the
-/// step that the caller is about to run, which error messages mention; 0: none.
+/// step that the caller is about to run; 0: none. Determines the wording of error messages.
 void StepsInFlight::finish(size_t slot, uint64_t next_step) {
   InFlightStep& in_flight = in_flight_[slot];
   if (!in_flight.pending) return;

@@ -18,7 +18,7 @@
 namespace fluid {
 
 /// Restores a training run from its newest checkpoint, and decides when to write checkpoints. Only
-/// rank 0 reads and writes files; it broadcasts the training state to the other ranks.
+/// rank 0 reads and writes files; rank 0 broadcasts the training state to the other ranks.
 class Checkpointing {
  public:
   /// On rank 0, reads the newest checkpoint if `options.resume` is set or the job was restarted.

@@ -20,7 +20,7 @@
 
 namespace fluid {
 
-/// The progress of a training run. Trainer::fit() advances it, and a checkpoint stores it.
+/// The progress of a training run. Advanced by Trainer::fit(), and stored in checkpoints.
 struct TrainingProgress {
   int64_t steps = 0;             ///< training steps started
   int64_t epochs = 0;            ///< epochs completed
