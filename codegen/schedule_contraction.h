@@ -11,7 +11,7 @@ namespace fluid {
 
 /// Matches a group that is a contraction with an elementwise epilogue: one sum over at least
 /// kMinContractionTerms terms, then elementwise ops on its result. Returns the sinks of the group,
-/// the sum first, or nullopt for other groups. Sets `rows` to the row variables.
+/// with the sum first; nullopt for other groups. Sets `rows` to the row variables.
 std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
 
 /// CPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products

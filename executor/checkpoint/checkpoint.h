@@ -92,8 +92,8 @@ class CheckpointDirectory {
   CheckpointDirectory(const CheckpointDirectory&) = delete;
 
   /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the operating
-  /// system fails to write a file. Throws UserError when a parameter is not finite; earlier
-  /// checkpoints are then kept.
+  /// system fails to write a file. Throws UserError when a parameter is not finite, and keeps the
+  /// earlier checkpoints.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
   /// Points the link `best` to the checkpoint at `path`. Must be called after resuming from a

@@ -80,10 +80,10 @@ struct WinogradFilter {
 /// kWinogradLanes. Each plane is a matrix [source channel][result channel].
 void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
                                int64_t end, WinogradPlanes to);
-/// Computes the filter gradient G' m G, where m is the elementwise product of an input tile and an
-/// output gradient tile, both transformed, summed over all tiles. Element i of m is in plane i, a
-/// matrix [in_channels][out_channels]. Computes the rows [begin, end) of these matrices. `begin`
-/// and `end` must be multiples of kWinogradLanes. The filter must not be rotated.
+/// Computes the filter gradient G' m G, where m is the sum of (B' x B) * (A dy A') over all tiles.
+/// Element i of m is in plane i, a matrix [in_channels][out_channels]. Computes the rows [begin,
+/// end) of these matrices. `begin` and `end` must be multiples of kWinogradLanes. The filter must
+/// not be rotated.
 void transform_winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from,
                                         int64_t begin, int64_t end, void* w);
 

@@ -9,7 +9,7 @@ struct FluidGpuPlan {
   virtual ~FluidGpuPlan() = default;
   FluidGpuPlan(const FluidGpuPlan&) = delete;
 
-  /// Returns what the plan does, such as "multiplying matrices", for error messages.
+  /// Returns a description of the plan's work, such as "multiplying matrices", for error messages.
   virtual const char* action() const = 0;
   /// Queues one execution of the plan on `stream`.
   virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;

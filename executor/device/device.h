@@ -82,8 +82,9 @@ class Executable {
   /// compiled again.
   virtual void bind(const MemoryAddresses& memory, const Variables& variables) = 0;
   /// Starts a step on the given slots, ordered after all earlier steps on this memory. Returns the
-  /// step's status, or nullopt if the step runs asynchronously. In the latter case finish() returns
-  /// the status, and the host must not touch the slots before finish(). Allocates nothing.
+  /// step's status, or nullopt if the step runs asynchronously. If the step runs asynchronously,
+  /// finish() returns the status, and the host must not touch the slots before finish(). Allocates
+  /// nothing.
   ///
   /// If `times` is not null, stores the times of the step in `times`, as values of clock_ns().
   /// `times->calls` must have one entry for each of call_ops(). A non-null `times` requires

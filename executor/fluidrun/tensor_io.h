@@ -54,13 +54,13 @@ class OutputFile {
   /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
-  /// Appends the rows of a batch. `first`: index in `data` of the first sample of the batch.
-  void append(const OutputViews& outputs, const Dataset& data, int64_t first);
+  /// Appends the rows of a batch. `first_sample`: index in `data` of the first sample of the batch.
+  void append(const OutputViews& outputs, const Dataset& data, int64_t first_sample);
   void write() const;
   const std::string& path() const { return path_; }
 
  private:
-  void append_csv(const OutputViews& outputs, const Dataset& data, int64_t first);
+  void append_csv(const OutputViews& outputs, const Dataset& data, int64_t first_sample);
 
   std::string path_;
   FileFormat format_ = FileFormat::npy;

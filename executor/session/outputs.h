@@ -21,13 +21,13 @@ struct OutputView {
   std::string name;
   Tensor value;         ///< view into the output slot; for a metric: sum / weight
   bool metric = false;  ///< whether the output is a metric, such as accuracy
-  /// For a metric: its numerator and denominator, to be summed over the steps of an epoch.
-  /// Otherwise NaN.
+  /// Numerator and denominator of a metric, to be summed over the steps of an epoch. NaN for other
+  /// outputs.
   double sum = std::numeric_limits<double>::quiet_NaN();
   double weight = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The outputs of one step, and the training state after the step. On a GPU steps run
+/// The outputs of one step, and the training state after the step. On a GPU, steps run
 /// asynchronously: reading a value waits for the step and throws the step's error. Outputs larger
 /// than 1 MiB are copied to the host when they are read.
 ///

@@ -103,8 +103,8 @@ void Session::rerun_observed(const PreparedStep& step, size_t last_micro_batch, 
 }
 
 /// Removes the callbacks of the rerun from the executables, and restores the state region from
-/// `state`. If restoring fails, makes all steps fail from now on, and throws: `why`, the error of
-/// the rerun, or the error of restoring if `why` is null.
+/// `state`. If restoring fails, no step can run any more, and this function throws `why`, the error
+/// of the rerun, or the error of restoring if `why` is null.
 void Session::restore_after_rerun(const PreparedStep& step, std::span<const std::byte> state,
                                   const std::exception_ptr& why) {
   for (const PreparedStep::Run& run : step.runs()) run.compiled->executable->set_observer(nullptr);
