@@ -14,7 +14,7 @@ double collective_ms(const CollectiveTraffic& traffic, const Link& link) {
 
 Timeline simulate_timeline(std::span<const TimedCall> calls, const Link& link) {
   Timeline t;
-  // Times in ms at which the compute thread and the communication thread become idle.
+  // Times in ms at which the compute thread (`now`) and the communication thread become idle.
   double now = 0, communication_idle = 0;
   for (const TimedCall& call : calls) {
     check(call.awaited_collectives <= t.collectives.size(), "a call waits for a later collective");
