@@ -298,7 +298,7 @@ llvm::AllocaInst* KernelEmitter::create_array_alloca(llvm::Type* element, int64_
 void KernelEmitter::emit(const kir::Acc& acc) {
   int64_t count = 1;
   for (int64_t d : acc.dims) count *= d;
-  const bool varying = lanes_ > 1 && (acc.lanes || vector_);
+  const bool varying = lanes_ > 1 && (acc.per_lane || vector_);
   auto shape = [&](llvm::Type* type) -> llvm::Type* {
     return varying ? llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)) : type;
   };

@@ -111,7 +111,7 @@ void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
                          : sink.result_index * Expr::index(p.stride) + Expr::var(v);
   const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, place);
   at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc, place), position}});
-  store_result(sink, acc.id, acc.lanes, element);
+  store_result(sink, acc.id, acc.per_lane, element);
 }
 
 void Finish::emit_reduction(const FlatSink& sink) {

@@ -4,8 +4,8 @@
 namespace fluid {
 namespace {
 
-/// Gradient of all_reduce: an all_reduce of the gradients of the results. Operands whose result has
-/// no gradient are left out.
+/// Gradient of all_reduce: an all_reduce of the gradients of the results. Omits results without a
+/// gradient.
 Values all_reduce_grad(const GradCtx& c) {
   Values gradients(c.arity()), given;
   for (size_t i = 0; i < c.arity(); ++i) {
