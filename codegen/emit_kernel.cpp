@@ -412,7 +412,8 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
   const AccBinding& acc = find_accumulator(statement.acc);
   const Combine kind = acc.decl->combine;
   const DType dtype = acc.decl->dtype;
-  check(acc.varying == (vector_ && lanes_ > 1) && (!acc.decl->lanes || team_ == 1 || in_team_loop_),
+  check(acc.varying == (vector_ && lanes_ > 1) &&
+            (!acc.decl->per_lane || team_ == 1 || in_team_loop_),
         "kernel " + kernel_.name + ": an accumulator of lanes belongs to a vector loop");
   check(statement.value.dtype() == dtype,
         "kernel " + kernel_.name + ": a value of another dtype is accumulated");

@@ -344,7 +344,7 @@ llvm::Value* KernelEmitter::emit_lane_reduction(const Expr& e) {
   }
   const bool want_position = reads_position(acc, e.dtype());
   if (acc.varying) reduce_over_lanes(acc.decl->combine, dtype, value, position);
-  if (acc.decl->lanes && team_ > 1) reduce_over_team(acc.decl->combine, dtype, value, position);
+  if (acc.decl->per_lane && team_ > 1) reduce_over_team(acc.decl->combine, dtype, value, position);
   return want_position ? emit_cast(position, DType::i64, e.dtype()) : value;
 }
 

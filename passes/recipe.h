@@ -35,10 +35,10 @@ class Recipe {
   ir::Op& directive() const { return directive_; }
   const std::vector<std::string>& parameters() const;
   /// The seed of backward: the gradient of the loss with respect to itself (1, or the loss scale).
-  Value& seed() const { return directive_.operands.at(1); }
+  Value& backward_seed() const { return directive_.operands.at(1); }
   /// Multiplies the seed by factor(), a function that records a scalar. Casts the scalar to the
   /// dtype of the seed.
-  void scale_seed(const std::function<Value()>& factor) const;
+  void scale_backward_seed(const std::function<Value()>& factor) const;
   /// The gradient of parameter parameters()[i].
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
   /// Order number of the last collective on which the gradient of parameter `i` depends, as of

@@ -19,6 +19,6 @@ CollectiveKind collective_kind(const ir::Op& op);
 /// OpDef of a collective op on a bucket of float tensors. The tensors have one dtype and no batch
 /// dimension. There is one result per operand; `result` describes them. The op has no gradient, but
 /// the caller may set `grad`.
-OpDef collective_op(const std::string& name, const std::string& doc, const PortDef& result);
+OpDef collective_def(const std::string& name, const std::string& doc, const PortDef& result);
 
 }  // namespace fluid
