@@ -37,7 +37,8 @@ class Attrs {
   void set(std::string_view name, Attr value);  ///< adds or replaces the entry `name`
   void erase(std::string_view name);
 
-  /// Returns the value of `name`. Throws InternalError when it is missing or has another type.
+  /// Returns the value of `name`. Throws InternalError if the attribute is missing or has another
+  /// type.
   template <class T>
   const T& get(std::string_view name) const {
     const Attr* attr = find(name);

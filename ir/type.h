@@ -37,7 +37,8 @@ struct Dim {
     d.batch = true;
     return d;
   }
-  int64_t at(int64_t batch_size) const;  ///< the extent; throws UserError on overflow
+  int64_t at(
+      int64_t batch_size) const;  ///< the extent for this batch size; throws UserError on overflow
   bool is(int64_t n) const { return !batch && size == n; }
   std::string str() const;  ///< "784"; "?": the batch size; "256?": 256 x batch size
   bool operator==(const Dim&) const = default;
@@ -58,7 +59,7 @@ class Shape : public std::vector<Dim> {
   /// Returns the number of elements: a constant or a multiple of the batch size.
   Dim numel() const;
   int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
-  Shape at(int64_t batch_size) const;  ///< the shape at this batch size
+  Shape at(int64_t batch_size) const;  ///< the shape for this batch size
   std::string str() const;             ///< text: "[?, 784]"
 };
 
@@ -84,7 +85,7 @@ std::string_view layout_letters(int64_t rank);
 struct Type {
   DType dtype = DType::f32;
   Shape shape;
-  std::optional<Layout> layout;  ///< memory layout; absent: plain row-major
+  std::optional<Layout> layout;  ///< memory layout; nullopt: plain row-major
 
   std::string str() const;  ///< text: "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
   /// Returns the size in bytes, including the padding of the layout. Throws UserError on overflow.

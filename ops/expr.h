@@ -64,12 +64,13 @@ enum class ScalarOp : uint8_t {
   isfinite,
   select,  // args: bool condition, value if true, value if false
   cast,    // converts args[0] to dtype; float to integer truncates; to bool: args[0] != 0
-  // The next operators occur only in kernel IR (ops/kernel_ir.h); `let` also in GroupSink::body.
+  // The operators from `load` to `lanes` occur only in kernel IR (ops/kernel_ir.h), `let` also in
+  // GroupSink::body.
   load,   // an element of buffer ivalue; args: i64 offset, optional bool mask (false: gives fvalue)
   let,    // the value of a Let statement; ivalue: id of the Let
   acc,    // an element of an accumulator array; ivalue: id of the Acc; args: indices
-  lanes,  // horizontal reduction of the SIMD lanes of args[0], an acc, in a fixed tree order
-  // The next operator occurs in op bodies and in kernel IR.
+  lanes,  // horizontal reduction over the SIMD lanes of args[0], an acc, in a fixed tree order
+  // `philox` occurs in op bodies and in kernel IR.
   philox,  // 32 random bits as i64 in [0, 2^32); args: seed, counter, stream, index (i64)
 };
 

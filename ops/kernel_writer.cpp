@@ -203,7 +203,7 @@ void for_each_line(KernelWriter& k, const LowerCtx& c, const AxisView& view,
   const auto lanes = [&](const Expr& n, const Expr& block, const KernelWriter::LoopBody& line) {
     k.vector(block * chunk, scalar::min(n, (block + Expr::index(1)) * chunk), line);
   };
-  if (view.inner.batch || view.inner.size >= kMinInnerLanes) {  // neighbouring lines are contiguous
+  if (view.inner.batch || view.inner.size >= kMinInnerLanes) {  // vectorize the inner dimensions
     const Expr chunks = chunks_of(inner);
     k.blocks(outer * chunks, [&](const Expr& block) {
       const Expr o = k.let(scalar::floordiv(block, chunks));

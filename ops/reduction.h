@@ -53,8 +53,8 @@ Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);
 /// combined as i64.
 Reduce arithmetic_reduction(Combine combine);
 
-/// Restores the reduced axes of `y`, the reduction of a tensor of shape `from`, with extent 1. The
-/// result broadcasts to `from`.
+/// Reshapes `y` so that the reduced axes have extent 1. `y` is the reduction of a tensor of shape
+/// `from`; the result broadcasts to `from`.
 Value unsqueeze_axes(Value y, const Shape& from, const Attrs& attrs);
 
 }  // namespace fluid

@@ -12,8 +12,8 @@ namespace fluid {
 namespace {
 
 constexpr size_t kLandmarks = 64;
-constexpr int64_t kGap = 1 << 20;  // gap between initial levels, so that raising a level rarely
-                                   // raises the levels of readers
+// Gap between initial levels, so that raising a level rarely raises the levels of readers.
+constexpr int64_t kGap = 1 << 20;
 
 }  // namespace
 

@@ -51,7 +51,7 @@ class StatisticsSync {
     return p == BatchPartition{BatchPartition::same, 1};
   }
 
-  /// Finds the ops that compute the number of samples. They have no operands, so a single
+  /// Finds the ops that compute the number of samples. These ops have no operands, so a single
   /// all_reduce can sum all counts before the statistics are computed.
   void find_counts() {
     BatchPartitionAnalysis analysis;

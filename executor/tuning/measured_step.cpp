@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kTrialBudgetMs = 1000;
 
-/// Numbers the collectives of a step, and computes how many of them must complete before each call.
+/// Numbers the collectives of a step. Computes how many collectives must complete before each call.
 class CollectiveTracker {
  public:
   /// Returns the TimedCall of `op` without its time. Must be called once per op, in execution
@@ -151,7 +151,7 @@ class TrialStep {
 
 CollectiveTraffic traffic_of_collective(const ir::Op& collective) {
   CollectiveTraffic traffic{.bytes = collective_bytes(collective)};
-  if (collective_kind(collective) != CollectiveKind::all_reduce) traffic.rounds = 1;
+  if (collective_kind(collective) != CollectiveKind::all_reduce) traffic.ring_passes = 1;
   return traffic;
 }
 

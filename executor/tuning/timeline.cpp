@@ -9,7 +9,7 @@ namespace fluid {
 double collective_ms(const CollectiveTraffic& traffic, const Link& link) {
   const auto world = static_cast<double>(link.world);
   const double part = static_cast<double>(traffic.bytes) / world / link.bytes_per_ms;
-  return traffic.rounds * (world - 1) * (link.latency_ms + part);
+  return traffic.ring_passes * (world - 1) * (link.latency_ms + part);
 }
 
 Timeline simulate_timeline(std::span<const TimedCall> calls, const Link& link) {

@@ -19,7 +19,7 @@ struct Link {
 struct CollectiveTraffic {
   int64_t bytes = 0;
   /// Number of passes around the ring: 2 for an all-reduce, 1 for a reduce-scatter or all-gather.
-  int rounds = 2;
+  int ring_passes = 2;
 };
 
 /// Returns the time of a ring collective without contention. A pass over N ranks takes N - 1

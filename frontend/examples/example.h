@@ -23,7 +23,7 @@ struct ExampleOptions {
   std::map<std::string, std::string, std::less<>> own;
 
   /// Returns the value of a flag in `own`, or `fallback` if the flag is not given.
-  std::string own_or(std::string_view flag, std::string_view fallback) const {
+  std::string own_flag_or(std::string_view flag, std::string_view fallback) const {
     const auto found = own.find(flag);
     return found == own.end() ? std::string(fallback) : found->second;
   }

@@ -40,7 +40,7 @@ class CsvParser {
   size_t at_ = 0;
   int64_t line_ = 1, record_line_ = 1;
   std::vector<std::string_view> fields_;
-  std::deque<std::string> unescaped_;  ///< text of quoted fields without the escapes
+  std::deque<std::string> unescaped_;  ///< unescaped text of quoted fields
 };
 
 /// Formats `text` as a CSV field, in quotes if necessary.

@@ -17,7 +17,7 @@ struct Dataset {
   std::string source = {};          ///< file or data SPEC of the samples
   std::vector<int64_t> rows = {};   ///< index of each sample in `source`; empty: 0, 1, 2...
   int64_t first_line = 0;           ///< line of row 0, if every row is one line; else 0
-  std::vector<int64_t> lines = {};  ///< first line of each sample, if some rows span several
+  std::vector<int64_t> lines = {};  ///< first line of each sample, if some span several lines
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column

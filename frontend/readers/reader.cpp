@@ -256,7 +256,7 @@ class Reader::Impl {
   int64_t seek_remainder_ = 0;  // size of the last batch of seek_epoch_; 0: full
   int64_t epoch_ = 0;
   int64_t position_in_epoch_ = 0;  // position in epoch_ of the next batch's first sample
-  bool single_batch_ = false;      // every batch is the whole dataset, not copied
+  bool single_batch_ = false;      // whether every batch is a view of the whole dataset
 
   std::vector<Tensor> slots_[kSlots];
   Batch full_[kSlots], last_[kSlots], seek_last_[kSlots];

@@ -74,8 +74,8 @@ class AttentionTiles {
   /// where the query may not attend to the key.
   Expr score(const Expr& product, const Expr& head, const Expr& query, const Expr& key) const;
 
-  /// Returns the number of key tiles to which the queries before `end_query` attend: the first
-  /// tiles.
+  /// Returns the number n of key tiles such that queries before `end_query` attend only to the
+  /// first n tiles.
   Expr num_visible_key_tiles(const Expr& end_query) const;
   bool is_causal() const { return causal_; }
 

@@ -12,7 +12,7 @@ std::vector<Type> infer_logsumexp(const InferCtx& c) {
   return infer_reduction(c);
 }
 
-/// Whether an axis that the reduction removes has extent 0.
+/// Whether a reduced axis has extent 0.
 bool reduces_no_elements(const Shape& shape, const Ints& axes) {
   return std::ranges::any_of(normalized_axes(axes, shape.size()),
                              [&](int64_t axis) { return shape[static_cast<size_t>(axis)].is(0); });
