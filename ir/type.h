@@ -37,8 +37,7 @@ struct Dim {
     d.batch = true;
     return d;
   }
-  int64_t at(
-      int64_t batch_size) const;  ///< the extent for this batch size; throws UserError on overflow
+  int64_t at(int64_t batch_size) const;  ///< the extent; throws UserError on overflow
   bool is(int64_t n) const { return !batch && size == n; }
   std::string str() const;  ///< "784"; "?": the batch size; "256?": 256 x batch size
   bool operator==(const Dim&) const = default;
