@@ -121,8 +121,8 @@ double apply_unary(ScalarOp op, double x) {
   }
 }
 
-/// Splits `e` into (quotient, remainder) with e == quotient * n + remainder. If `e` is a sum, its
-/// terms that are multiples of n go into the quotient.
+/// Splits `e` into (quotient, remainder) with e == quotient * n + remainder. If `e` is a sum, the
+/// terms that are multiples of n form the quotient.
 std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
   const Expr zero = integer(e.dtype(), 0);
   if (is_constant(e)) {

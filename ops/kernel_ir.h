@@ -1,13 +1,13 @@
 #pragma once
 
 // Kernel IR: loops, accumulators and scalar expressions over flat buffers. A schedule translates a
-// fused group of tensor ops to kernel IR. The emitter translates kernel IR to LLVM IR, for the host
-// or for PTX.
+// fused group of tensor ops to kernel IR. The emitter translates kernel IR to LLVM IR for the CPU
+// or the GPU (PTX).
 //
-// A kernel is called for ranges of blocks, in any order, from any thread. Its results must be
-// bit-identical for any partition of the blocks into ranges. Blocks write partial results to
-// scratch buffers, which are indexed by block. `finish` runs once after all blocks and combines the
-// partial results.
+// A call of a kernel runs a range of blocks. Calls come in any order, from any thread. The results
+// must be bit-identical for any partition of the blocks into ranges. Blocks write partial results
+// to scratch buffers, which are indexed by block. `finish` runs once after all blocks and combines
+// the partial results.
 
 #include <memory>
 #include <string>
@@ -25,9 +25,8 @@ struct Buffer {
   DType dtype = DType::f32;
   Dim elements;  ///< number of elements, with padding; may be a multiple of the batch size
   Role role = Role::in;
-  /// Whether the buffer aliases no output of the kernel. If so, its loads may move across stores
-  /// and use read-only caches. Must be false for an operand whose memory the memory plan may reuse
-  /// for a result.
+  /// Whether the buffer is noalias: it overlaps no output of the kernel, so that loads may move
+  /// across stores and use read-only caches. False for an operand whose memory a result may reuse.
   bool exclusive = false;
 };
 
@@ -102,8 +101,8 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
   std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
-  /// Contents of the buffer of role `constants`. The code loads them at run time, so that kernels
-  /// that differ only in these values share code.
+  /// Contents of the buffer of role `constants`. Loaded at run time, so that kernels that differ
+  /// only in these constants share code.
   std::vector<int64_t> constants;
   Expr blocks;               ///< number of blocks; the expression may read ScalarOp::batch
   int64_t block_var = 0;     ///< variable that holds the block index in `body`
@@ -124,7 +123,7 @@ std::string print(const Kernel& kernel);
 /// the dtypes in vector loops and in buffers of several elements count.
 int64_t lanes_of(const Kernel& kernel);
 
-/// Returns the value of `e` for the batch size `batch`. `e` may read ScalarOp::batch.
+/// Evaluates `e` for batch size `batch`, the value of ScalarOp::batch.
 int64_t evaluate(const Expr& e, int64_t batch);
 
 }  // namespace fluid::kir

@@ -20,8 +20,8 @@ void copy_loc_and_amp_exclusion(const ir::Op& op, ir::Graph& graph, size_t first
 
 namespace {
 
-/// Gives the replacement `to` the name of the replaced result, unless `to` has a name of its own.
-/// Error messages and reports show these names.
+/// Copies the name of a replaced result to its replacement `to`, unless `to` has a name. Error
+/// messages and reports show these names.
 void inherit_name(std::string& name, Value to) {
   std::string& other = to.op()->results[static_cast<size_t>(to.index())].name;
   if (other.empty()) other = std::move(name);

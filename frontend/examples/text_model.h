@@ -108,14 +108,14 @@ inline int run(int argc, char** argv, const std::string& name, int64_t length,
         fl::Program net(name);
         record(net);
         if (!options.save.empty()) net.save(options.save);
-        std::string text = options.own_or("--prompt", "");
+        std::string text = options.own_flag_or("--prompt", "");
         const Sampling sampling{
-            .temperature =
-                parse_positive<double>("--temperature", options.own_or("--temperature", "0.8")),
-            .top_k = parse_positive("--top-k", options.own_or("--top-k", "40"))};
-        const int64_t bytes = parse_positive("--bytes", options.own_or("--bytes", "200"));
-        const int64_t seed = parse_positive("--seed", options.own_or("--seed", "1"));
-        std::string parameters = options.own_or("--load", "");
+            .temperature = parse_positive<double>("--temperature",
+                                                  options.own_flag_or("--temperature", "0.8")),
+            .top_k = parse_positive("--top-k", options.own_flag_or("--top-k", "40"))};
+        const int64_t bytes = parse_positive("--bytes", options.own_flag_or("--bytes", "200"));
+        const int64_t seed = parse_positive("--seed", options.own_flag_or("--seed", "1"));
+        std::string parameters = options.own_flag_or("--load", "");
         if (!options.data.empty()) {
           fl::Trainer trainer(net, fl::cpu());
           if (!parameters.empty()) trainer.load(parameters);
