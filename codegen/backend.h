@@ -24,7 +24,7 @@ TargetSpec gpu_target_spec(const std::string& arch);
 /// Returns the versions of LLVM and of the emitter as text, for use in cache keys.
 std::string code_generator_version();
 
-/// A kernel, and the symbol of the function that is generated for it.
+/// A kernel, and the symbol of the function generated from the kernel.
 struct NamedKernel {
   const kir::Kernel* kernel;
   std::string symbol;
@@ -36,8 +36,8 @@ class Backend {
   explicit Backend(const TargetSpec& spec);
   ~Backend();
   enum class OutputKind : uint8_t { object, assembly, llvm };
-  /// Compiles the kernels into one LLVM module. Returns an object file, assembly or LLVM IR, as
-  /// `output_kind` selects.
+  /// Compiles the kernels into one LLVM module. Returns an object file, assembly or LLVM IR,
+  /// depending on `output_kind`.
   std::string compile(std::span<const NamedKernel> kernels, OutputKind output_kind);
 
  private:

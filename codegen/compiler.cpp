@@ -32,16 +32,15 @@ using emit::Backend;
   throw InternalError(text);
 }
 
-/// Returns the value that an llvm::Expected holds. If it holds an error instead, throws as
-/// throw_llvm_error() does.
+/// Returns the value of an llvm::Expected, or throws its error as throw_llvm_error() does.
 template <class T>
 T unwrap(llvm::Expected<T> value) {
   if (!value) throw_llvm_error(value.takeError());
   return std::move(*value);
 }
 
-/// Returns the symbol of a kernel, which is also its cache key. The hash leaves out the name of the
-/// kernel, so that kernels that differ only in their names share code.
+/// Returns the symbol of a kernel, which is also its cache key. The hash omits the kernel's name,
+/// so that kernels that differ only in their names share code.
 std::string symbol_of(kir::Kernel kernel, const std::string& spec_text) {
   kernel.name.clear();
   return "k" + ObjectCache::hash_digits(spec_text + kir::print(kernel));
@@ -77,8 +76,8 @@ struct Compiler::Impl {
                 emit::code_generator_version() + "\n";
   }
 
-  /// Loads the object file of each job from the cache, or compiles it. Uses up to `options.threads`
-  /// threads.
+  /// Loads the object file of each job from the cache, or compiles the job. Uses up to
+  /// `options.threads` threads.
   void make_objects(std::vector<Job>& jobs) {
     std::atomic<size_t> next = 0;
     auto work = [&] {

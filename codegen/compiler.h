@@ -11,35 +11,35 @@
 
 namespace fluid {
 
-/// The function of a compiled kernel, which runs blocks [begin, end). `buffers` holds the addresses
-/// of the buffers in the order of Kernel::buffers.
+/// The function of a compiled kernel. Runs blocks [begin, end). `buffers`: addresses of the
+/// buffers, in the order of Kernel::buffers.
 using KernelFn = void (*)(void* const* buffers, int64_t batch, int64_t begin, int64_t end);
 
 struct CompiledKernel {
   KernelFn body = nullptr;
-  /// Runs Kernel::finish and ignores `begin` and `end`. Null if the kernel has no finish.
+  /// Runs Kernel::finish and ignores `begin` and `end`. Null if Kernel::finish is empty.
   KernelFn finish = nullptr;
 };
 
 struct CompilerOptions {
-  /// Directory of the disk cache. Empty: $FLUID_KERNEL_CACHE, or no disk cache if that variable is
-  /// unset.
+  /// Directory of the disk cache. Empty: the directory in $FLUID_KERNEL_CACHE, or no disk cache if
+  /// the variable is not set.
   std::string cache_dir;
-  /// Maximum size of the disk cache in bytes. If it is exceeded, the least recently used entries
-  /// are evicted.
+  /// Maximum size of the disk cache in bytes. A larger cache evicts its least recently used
+  /// entries.
   int64_t cache_limit = 512 << 20;
   int threads = 1;  ///< number of compilation threads
-  /// LLVM's name of the CPU to compile for, for example "x86-64-v2". Empty: the host CPU.
+  /// LLVM's name of the target CPU, such as "x86-64-v2". Empty: the host CPU.
   std::string cpu = {};
 };
 
 struct CompileStats {
   int compiled = 0;  ///< number of kernels that LLVM compiled
   int cache_hits = 0;
-  double ms = 0;
+  double ms = 0;  ///< total compile time in milliseconds
 };
 
-/// Compiles kernels for the host CPU. Owns their machine code: the compiled kernels are valid while
+/// Compiles kernels for the host CPU. Owns the machine code: compiled kernels are valid only while
 /// the Compiler lives.
 class Compiler {
  public:

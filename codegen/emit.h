@@ -26,8 +26,8 @@ class KernelEmitter {
   KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device);
   /// Adds the function `symbol` to the module and, if the kernel has a finish function,
   /// `symbol`_finish. CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin,
-  /// end). GPU: the parameters are the address of each buffer, then the batch size. If there are n
-  /// teams of threads, each team runs every n-th block. A GPU kernel has no finish function.
+  /// end). GPU: the parameters are the addresses of all buffers, then the batch size. Each thread
+  /// team runs blocks in a grid-stride loop. A GPU kernel has no finish function.
   void emit_kernel(const std::string& symbol);
 
  private:
@@ -46,7 +46,7 @@ class KernelEmitter {
     int64_t var;
     llvm::Value* base;       // loop variable in lane 0, i64
     llvm::Value* values;     // loop variable in all lanes
-    llvm::Value* mask;       // active lanes, i1 each; null: all lanes are active
+    llvm::Value* mask;       // one i1 per lane, true for an active lane; null: all lanes are active
     int64_t multiple, rest;  // base % multiple == rest; if multiple is 0, base == rest
   };
   /// Inclusive bounds of the value of an i64 expression.
@@ -81,21 +81,21 @@ class KernelEmitter {
   /// Returns the identity element of `combine`, the initial value of its accumulators.
   llvm::Value* identity(DType dtype, Combine combine);
   llvm::Value* emit_combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
-  /// Returns an i1 per lane: whether (value, position) replaces (best, best_position), the current
-  /// result of an argmax.
+  /// Returns one i1 per lane. It is true if (value, position) beats (best, best_position), the
+  /// argmax so far.
   llvm::Value* argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
                                llvm::Value* best, llvm::Value* best_position);
   void store_accumulator(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* create_array_alloca(llvm::Type* element, int64_t count);
 
-  // Defined in emit_team.cpp: code for teams of GPU threads
+  // Defined in emit_team.cpp: code for GPU thread teams
   void emit_team_prologue();
   void emit_team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void emit_team_vector_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>
   void emit_in_one_thread(llvm::Value* condition, const Body& body);
-  /// Reduces `value` over all threads of the team. For argmax, also reduces `position`, which is
-  /// null otherwise.
+  /// Reduces `value` over all threads of a thread team. For argmax, also reduces `position`, which
+  /// is null otherwise.
   void reduce_over_team(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
   void emit_butterfly_reduction(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
                                 llvm::Value*& position);
@@ -157,8 +157,8 @@ class KernelEmitter {
   llvm::Align vector_alignment(DType dtype, const Expr& offset);
   void emit_strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
                           llvm::Value* mask);
-  /// Convert a value between its type in memory and the type that expressions compute with (f32 for
-  /// f16 and bf16).
+  /// Convert values between the dtype in memory and the dtype of computations, which is f32 for f16
+  /// and bf16.
   llvm::Value* to_compute_type(llvm::Value* stored, DType dtype);
   llvm::Value* to_storage_type(llvm::Value* value, DType from, DType to);
   llvm::Type* storage_type(DType dtype);
@@ -192,13 +192,13 @@ class KernelEmitter {
   std::unordered_map<int64_t, AccBinding> accs_;
   std::optional<VectorLoop> vector_;
   std::optional<ThreadOps> threads_;  // emits GPU thread operations; nullopt on a CPU
-  // Statements after which the team needs a barrier.
+  // Statements after which the threads of a team need a barrier.
   std::unordered_set<const void*> sync_points_;
   bool in_team_loop_ = false;
   int64_t max_batch_ = 0;  // GPU: maximum batch size; 0: unknown
   bool in_first_lane_ = false;
-  // LLVM values of the expression nodes that have been emitted for the current statement.
-  // Expressions may share nodes.
+  // Caches the LLVM value of each expression node emitted for the current statement, because
+  // expressions may share nodes.
   std::unordered_map<const ExprNode*, llvm::Value*> values_, first_lane_values_;
   std::unordered_map<const ExprNode*, bool> uniform_;
 };

@@ -33,8 +33,8 @@ std::optional<int64_t> KernelEmitter::lane_stride(const Expr& e) {
     case ScalarOp::var:
       return 1;
     case ScalarOp::let: {
-      // A Let whose value reads memory or an accumulator is not analysed: the contents may have
-      // changed between the Let and its use.
+      // Does not analyse a Let whose value reads memory or an accumulator, because the contents may
+      // change between the Let and its use.
       const Expr& value = lets_.at(n.ivalue).expr;
       bool pure = true;
       for_each_node(value, [&](const Expr& node) {

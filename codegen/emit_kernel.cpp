@@ -252,7 +252,8 @@ void KernelEmitter::emit_vector_loop(const kir::For& loop, llvm::Value* begin, l
   b_.CreateCondBr(b_.CreateICmpSLT(full_end, end), tail, done);
   b_.SetInsertPoint(tail);
   llvm::Value* remaining = b_.CreateSub(end, full_end);
-  // A mask that the optimizer folds to one lane would be miscompiled, see emit_strided_store().
+  // Hides the mask from the optimizer: LLVM miscompiles a store if it folds the mask to a single
+  // lane (see emit_strided_store()).
   if (device_ == Device::cpu) remaining = hide_from_optimizer(remaining);
   emit_vector_iteration(loop, full_end, active_lane_mask(remaining));
   b_.CreateBr(done);
@@ -298,7 +299,7 @@ llvm::AllocaInst* KernelEmitter::create_array_alloca(llvm::Type* element, int64_
 void KernelEmitter::emit(const kir::Acc& acc) {
   int64_t count = 1;
   for (int64_t d : acc.dims) count *= d;
-  const bool varying = lanes_ > 1 && (acc.lanes || vector_);
+  const bool varying = lanes_ > 1 && (acc.per_lane || vector_);
   auto shape = [&](llvm::Type* type) -> llvm::Type* {
     return varying ? llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)) : type;
   };
@@ -412,7 +413,8 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
   const AccBinding& acc = find_accumulator(statement.acc);
   const Combine kind = acc.decl->combine;
   const DType dtype = acc.decl->dtype;
-  check(acc.varying == (vector_ && lanes_ > 1) && (!acc.decl->lanes || team_ == 1 || in_team_loop_),
+  check(acc.varying == (vector_ && lanes_ > 1) &&
+            (!acc.decl->per_lane || team_ == 1 || in_team_loop_),
         "kernel " + kernel_.name + ": an accumulator of lanes belongs to a vector loop");
   check(statement.value.dtype() == dtype,
         "kernel " + kernel_.name + ": a value of another dtype is accumulated");

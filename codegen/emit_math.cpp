@@ -176,23 +176,23 @@ Value* half_exp_sum(MathOps& m, Value* x, bool subtract) {
 
 /// sinh(x): a polynomial for |x| < 1, else (exp(|x|) - exp(-|x|)) / 2 with the sign of x.
 Value* sinh_of(MathOps& m, Value* x) {
-  Value* size = m.abs(x);
+  Value* magnitude = m.abs(x);
   Value* z = m.mul(x, x);
   Value* near =
       m.fma(m.mul(x, z), m.polynomial(m.table_by_width(coef::kSinh32, coef::kSinh64), z), x);
-  Value* far = half_exp_sum(m, size, true);
-  return m.copy_sign(m.select(m.lt(size, m.constant(1)), near, far), x);
+  Value* far = half_exp_sum(m, magnitude, true);
+  return m.copy_sign(m.select(m.lt(magnitude, m.constant(1)), near, far), x);
 }
 
 /// tanh(x): a polynomial for |x| < 0.62, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x.
 Value* tanh_of(MathOps& m, Value* x) {
-  Value* size = m.abs(x);
+  Value* magnitude = m.abs(x);
   Value* z = m.mul(x, x);
   Value* near =
       m.fma(m.mul(x, z), m.polynomial(m.table_by_width(coef::kTanh32, coef::kTanh64), z), x);
-  Value* e = exp_of(m, m.clamp(m.add(size, size), 0, m.by_width(20.0, 44.0)));
+  Value* e = exp_of(m, m.clamp(m.add(magnitude, magnitude), 0, m.by_width(20.0, 44.0)));
   Value* far = m.sub(m.constant(1), m.div(m.constant(2), m.add(e, m.constant(1))));
-  return m.copy_sign(m.select(m.lt(size, m.constant(0.62)), near, far), x);
+  return m.copy_sign(m.select(m.lt(magnitude, m.constant(0.62)), near, far), x);
 }
 
 /// sigmoid(x): 1 / (1 + exp(-x)) for x > 0, else exp(x) / (1 + exp(x)).
@@ -212,10 +212,10 @@ Value* sigmoid_of(MathOps& m, Value* x) {
 Value* erf_of(MathOps& m, Value* x) {
   Value* z = m.mul(x, x);
   Value* near = m.fma(x, m.polynomial(m.table_by_width(coef::kErf32, coef::kErf64), z), x);
-  Value* size = m.clamp(m.abs(x), 1, m.by_width(4.0, 6.0));
-  Value* u = m.div(m.sub(size, m.constant(2)), m.add(size, m.constant(2)));
+  Value* magnitude = m.clamp(m.abs(x), 1, m.by_width(4.0, 6.0));
+  Value* u = m.div(m.sub(magnitude, m.constant(2)), m.add(magnitude, m.constant(2)));
   Value* q = m.polynomial(m.table_by_width(coef::kErfc32, coef::kErfc64), u);
-  Value* e = exp_of(m, m.neg(m.mul(size, size)));
+  Value* e = exp_of(m, m.neg(m.mul(magnitude, magnitude)));
   Value* far = m.fma(m.neg(e), q, m.constant(1));
   return m.select(m.lt(m.abs(x), m.constant(1)), near, m.copy_sign(far, x));
 }
@@ -260,13 +260,13 @@ Value* power_of_positive(MathOps& m, Value* x, Value* y) {
 Value* power_of(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
   Value *zero = m.constant(0), *one = m.constant(1), *inf = m.constant(infinity);
-  Value* size = m.abs(x);
-  Value* result = power_of_positive(m, size, y);
-  Value* grows = m.xnor(m.lt(one, size), m.lt(zero, y));
+  Value* magnitude = m.abs(x);
+  Value* result = power_of_positive(m, magnitude, y);
+  Value* grows = m.xnor(m.lt(one, magnitude), m.lt(zero, y));
   Value* extreme =
-      m.logical_or(m.logical_or(m.eq(size, zero), m.eq(size, inf)), m.eq(m.abs(y), inf));
+      m.logical_or(m.logical_or(m.eq(magnitude, zero), m.eq(magnitude, inf)), m.eq(m.abs(y), inf));
   result = m.select(extreme, m.select(grows, inf, zero), result);
-  result = m.select(m.eq(size, one), one, result);
+  result = m.select(m.eq(magnitude, one), one, result);
 
   Value* is_integer = m.eq(m.floor(y), y);
   Value* half = m.mul(y, m.constant(0.5));
@@ -274,7 +274,7 @@ Value* power_of(MathOps& m, Value* x, Value* y) {
       m.logical_and(m.logical_and(is_integer, m.lt(m.abs(y), inf)), m.ne(m.floor(half), half));
   result = m.select(is_odd, m.copy_sign(result, x), result);
   Value* undefined =
-      m.logical_and(m.logical_and(m.lt(x, zero), m.lt(size, inf)), m.logical_not(is_integer));
+      m.logical_and(m.logical_and(m.lt(x, zero), m.lt(magnitude, inf)), m.logical_not(is_integer));
   undefined = m.logical_or(undefined, m.logical_or(m.ne(x, x), m.ne(y, y)));
   result = m.select(undefined, m.constant(std::numeric_limits<double>::quiet_NaN()), result);
   return m.select(m.logical_or(m.eq(y, zero), m.eq(x, one)), one, result);

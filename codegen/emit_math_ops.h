@@ -8,7 +8,7 @@
 
 namespace fluid::emit {
 
-/// IRBuilder helpers for the elementary functions. They operate on one float type, scalar or
+/// IRBuilder helpers for the elementary functions. The helpers operate on one float type, scalar or
 /// vector, and on the integer type of the same width.
 class MathOps {
  public:
@@ -20,7 +20,7 @@ class MathOps {
         wide_(type->getScalarType()->isDoubleTy()),
         ints_(type->getWithNewType(wide_ ? b.getInt64Ty() : b.getInt32Ty())) {}
 
-  /// Returns `narrow` if the float type is f32, `wide` if it is f64.
+  /// Returns `narrow` if the float type is f32, and `wide` if the float type is f64.
   template <class T>
   T by_width(T narrow, T wide) const {
     return wide_ ? wide : narrow;
@@ -122,8 +122,8 @@ class MathOps {
   /// Loads table[index] from a constant table of 64-bit words.
   Value* table_lookup(std::span<const uint64_t> table, Value* index);
 
-  /// Emits a branch. If `condition` holds in any lane, the result is the list of values that
-  /// `compute` returns; else it is `otherwise`.
+  /// Emits a branch that runs the code of `compute` only if `condition` is true in some lane.
+  /// Returns the values from `compute` if the branch is taken, else `otherwise`.
   template <class Compute>
   std::vector<Value*> branch_if_any(Value* condition, const std::vector<Value*>& otherwise,
                                     const Compute& compute) {

@@ -58,7 +58,7 @@ const kir::Buffer& KernelEmitter::find_buffer(int64_t id) const {
 /// Returns the LLVM type of elements in memory. f16, bf16 and bool are loaded and stored as
 /// integers, because every target has masked integer accesses.
 llvm::Type* KernelEmitter::storage_type(DType dtype) {
-  if (is_half(dtype)) return b_.getInt16Ty();
+  if (is_half_precision(dtype)) return b_.getInt16Ty();
   return dtype == DType::boolean ? b_.getInt8Ty() : scalar_type(dtype);
 }
 
@@ -78,7 +78,7 @@ llvm::Value* KernelEmitter::to_compute_type(llvm::Value* stored, DType dtype) {
 llvm::Value* KernelEmitter::to_storage_type(llvm::Value* value, DType from, DType to) {
   value = emit_cast(value, from, to);
   if (to == DType::boolean) return b_.CreateZExt(value, type_like(b_.getInt8Ty(), value));
-  if (!is_half(to)) return value;
+  if (!is_half_precision(to)) return value;
   llvm::Type* i16 = type_like(b_.getInt16Ty(), value);
   if (to == DType::f16) {
     return b_.CreateBitCast(b_.CreateFPTrunc(value, type_like(b_.getHalfTy(), value)), i16);
@@ -144,8 +144,8 @@ llvm::Value* KernelEmitter::lane_addresses(int64_t buffer, const Expr& offset) {
   return element_address(buffer, offsets);
 }
 
-/// Returns a vector `stride` times as wide as `lanes`: its element i * stride is lane i, and its
-/// other elements are zero.
+/// Returns a vector `stride` times as wide as `lanes`. Element i * stride of the vector is lane i
+/// of `lanes`. All other elements are zero.
 llvm::Value* KernelEmitter::spread_lanes(llvm::Value* lanes, int64_t stride) {
   std::vector<int> from(static_cast<size_t>(lanes_ * stride), static_cast<int>(lanes_));
   for (int64_t i = 0; i < lanes_; ++i) from[static_cast<size_t>(i * stride)] = static_cast<int>(i);
@@ -162,7 +162,7 @@ llvm::Value* KernelEmitter::emit_load(const Expr& e) {
   if (!guard && uniform_place) return emit_scalar_load(e, nullptr);
 
   llvm::Value* value = nullptr;
-  bool zeros = false;  // masked-off lanes of `value` are zero, as is the fallback
+  bool zeros = false;  // whether the fallback and all masked-off lanes of `value` are zero
   llvm::Value* fallback = llvm::ConstantFP::get(b_.getDoubleTy(), n.fvalue);
   fallback = emit_cast(fallback, DType::f64, buffer.dtype);
   if (guard && is_false(guard)) return splat_like(fallback, guard);
@@ -191,8 +191,8 @@ llvm::Value* KernelEmitter::emit_load(const Expr& e) {
   return b_.CreateSelect(guard, value, fallback);
 }
 
-/// Emits the load of one element as a scalar. If `guard` is false at run time, the result is 0: the
-/// load reads a zero constant instead of the buffer.
+/// Emits the load of one element as a scalar. If `guard` is false at run time, the load reads a
+/// zero constant instead of the buffer.
 llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) {
   const ExprNode& n = e.node();
   const DType dtype = find_buffer(n.ivalue).dtype;
@@ -244,7 +244,7 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
     return b_.CreateVectorReverse(attach_alias_scopes(value, n.ivalue));
   }
   llvm::Value* wide_mask = spread_lanes(mask ? mask : splat(b_.getTrue()), stride);
-  if (!mask) {  // enables all elements up to the one that the last lane reads
+  if (!mask) {  // enables all elements up to the last one that a lane reads
     std::vector<llvm::Constant*> upto;
     for (int64_t i = 0; i < lanes_ * stride; ++i) {
       upto.push_back(b_.getInt1(i <= (lanes_ - 1) * stride));
@@ -262,9 +262,8 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
 }
 
 /// Returns the mask of a shuffled load, which has one bit per element. An element is enabled if
-/// `mask` enables any lane that reads it. Each list in `readers` holds, for each element, one lane
-/// that reads the element, or `lanes_` for no lane. Conjuncts of `mask` that are equal in all lanes
-/// are applied without a shuffle.
+/// `mask` enables any lane that reads it. readers[k][i] is one lane that reads element i; `lanes_`
+/// means no lane. Conjuncts of `mask` that are equal in all lanes are applied without a shuffle.
 llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
                                                const std::vector<std::vector<int>>& readers) {
   const auto count = static_cast<unsigned>(readers.front().size());
@@ -331,7 +330,7 @@ llvm::Value* KernelEmitter::emit_gather(const Expr& e, llvm::Value* mask) {
 }
 
 /// Stores an error word. The store is atomic, because several threads may write the same word. If
-/// several lanes have an error, stores the largest of their values: a maximum reduction is defined
+/// several lanes have an error, stores the largest value, because a maximum reduction is defined
 /// for every mask. Extracting the first enabled lane would be undefined for an empty mask, and LLVM
 /// may hoist the extraction above the test of the mask.
 void KernelEmitter::emit_error_store(const kir::StoreTo& s) {
@@ -392,7 +391,7 @@ void KernelEmitter::emit_store(const kir::StoreTo& s) {
   value = splat(value);
   auto step = lane_stride(s.offset);
   if (step && *step >= 1 && *step <= kMaxStride) return emit_strided_store(s, *step, value, mask);
-  // Scatters in lane order: when several lanes write one address, the last lane wins.
+  // A scatter stores in lane order, so the last of several lanes with the same address wins.
   attach_alias_scopes(
       b_.CreateMaskedScatter(value, lane_addresses(s.buffer, s.offset), alignment(buffer.dtype),
                              mask ? mask : splat(b_.getTrue())),

@@ -194,8 +194,8 @@ llvm::Value* KernelEmitter::emit_compare(ScalarOp op, DType dtype, llvm::Value* 
 
 llvm::Value* KernelEmitter::emit_min_max(bool maximum, DType dtype, llvm::Value* a,
                                          llvm::Value* b) {
-  // `a > b ? a : b` is NaN if b is NaN. A second select returns `a` if a is NaN; it folds if `a` is
-  // constant.
+  // `a > b ? a : b` is NaN if b is NaN. A second select returns `a` if `a` is NaN; LLVM folds the
+  // second select if `a` is constant.
   if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
   llvm::Value* wins = emit_compare(maximum ? ScalarOp::gt : ScalarOp::lt, dtype, a, b);
   llvm::Value* result = b_.CreateSelect(wins, a, b);
@@ -323,8 +323,8 @@ llvm::Value* KernelEmitter::emit_philox(const Expr& e) {
   return c0;
 }
 
-/// Whether reading an argmax accumulator as `dtype` yields the position instead of the value. The
-/// position and the value have different dtypes.
+/// Whether reading an argmax accumulator as `dtype` yields the argmax index instead of the value.
+/// The index and the value have different dtypes.
 bool KernelEmitter::reads_position(const AccBinding& acc, DType dtype) {
   return acc.position && dtype != acc.decl->dtype;
 }
@@ -344,7 +344,7 @@ llvm::Value* KernelEmitter::emit_lane_reduction(const Expr& e) {
   }
   const bool want_position = reads_position(acc, e.dtype());
   if (acc.varying) reduce_over_lanes(acc.decl->combine, dtype, value, position);
-  if (acc.decl->lanes && team_ > 1) reduce_over_team(acc.decl->combine, dtype, value, position);
+  if (acc.decl->per_lane && team_ > 1) reduce_over_team(acc.decl->combine, dtype, value, position);
   return want_position ? emit_cast(position, DType::i64, e.dtype()) : value;
 }
 

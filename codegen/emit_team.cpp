@@ -1,5 +1,6 @@
-// Code for a team of GPU threads that run a block together: loops whose iterations the threads
-// share, reductions over the team, stores by one thread.
+// Code generation for GPU thread teams. The threads of a thread team run a block of the kernel IR
+// together: they divide loop iterations among themselves and reduce over the team, and one thread
+// stores.
 
 #include "codegen/emit.h"
 #include "codegen/gpu.h"
@@ -17,8 +18,8 @@ void KernelEmitter::emit_team_prologue() {
 
 void KernelEmitter::emit(const kir::StoreTo& s) {
   if (team_ == 1 || in_team_loop_) return emit_store(s);
-  // Evaluates the expressions before the branch that only the storing thread takes. They may
-  // contain a reduction over the team, which all threads must execute.
+  // Evaluates the expressions before the branch, which only one thread takes. An expression may
+  // contain a reduction over the thread team, which all threads must execute.
   for (const Expr& e : {s.value, s.offset, s.mask}) {
     if (e) emit_expr(e);
   }
@@ -37,7 +38,7 @@ void KernelEmitter::emit_in_one_thread(llvm::Value* condition, const Body& body)
   b_.SetInsertPoint(done);
 }
 
-/// Distributes the iterations of a loop over the threads of a team: adjacent threads process
+/// Distributes the iterations of a loop over the threads of a thread team. Adjacent threads process
 /// adjacent elements, or adjacent vectors.
 void KernelEmitter::emit_team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   check(!in_team_loop_, "kernel " + kernel_.name + ": vector loops nest");

@@ -6,29 +6,29 @@
 namespace fluid::emit {
 
 inline constexpr int64_t kWarp = 32;
-// Size of the shared memory in 64-bit words: one value and one position per warp.
+// Size of the shared memory in 64-bit words: a value and an argmax index for each of up to 32
+// warps.
 inline constexpr int64_t kSharedWords = 2 * kWarp;
 
-/// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A team of
-/// threads runs one block of a kernel at a time. A team larger than a warp is a whole CUDA block.
-/// The threads of a smaller team are in one warp.
+/// Emits GPU thread operations: indices, shuffles, barriers, shared-memory accesses. A thread team
+/// runs one block of the kernel IR at a time. A thread team larger than a warp is a whole CUDA
+/// thread block. The threads of a smaller team are in one warp.
 class ThreadOps {
  public:
-  /// Emits code that computes the index of the thread and the index of its team. The insertion
-  /// point of `b` must be in the entry block.
+  /// Emits code that computes the index of the thread in its thread team, and the index of the
+  /// team. The insertion point of `b` must be in the entry block.
   ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
-  llvm::Value* thread_rank() const {
-    return thread_rank_;
-  }  ///< index of the thread within its team
+  /// Index of the thread in its thread team.
+  llvm::Value* thread_rank() const { return thread_rank_; }
   llvm::Value* team_index() const { return team_index_; }
   llvm::Value* team_count() const { return teams_; }
   /// Butterfly shuffle: returns the value of `v` in the thread whose rank is this thread's rank xor
   /// `distance`. `distance` must be less than the warp size.
   llvm::Value* shuffle_xor(llvm::Value* v, int64_t distance);
-  /// Emits a barrier for the threads of the team.
+  /// Emits a barrier for the threads of the thread team.
   void barrier();
-  /// Store to and load from the 64-bit word `index` of shared memory. Values may have any scalar
+  /// Stores to or loads from the 64-bit word `index` of shared memory. Values may have any scalar
   /// type.
   void store_shared(llvm::Value* v, llvm::Value* index);
   llvm::Value* load_shared(llvm::Type* type, llvm::Value* index);
@@ -45,7 +45,7 @@ class ThreadOps {
   llvm::Module& module_;
   const int64_t team_;
   llvm::Value *thread_rank_, *team_index_, *teams_;
-  llvm::Value* mask_ = nullptr;    // member mask of the team, for warp-level operations
+  llvm::Value* mask_ = nullptr;    // member mask of the thread team, for warp-level operations
   llvm::Value* shared_ = nullptr;  // array in shared memory; created on first use
   llvm::Function& function_;
 };

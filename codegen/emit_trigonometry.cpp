@@ -32,7 +32,7 @@ struct Angle {
   Value* low = nullptr;  // rounding error of r; null for an f32 result
 };
 
-/// For |x| < precision.far: Cody-Waite reduction with pi/2 as a sum of constants, and fused
+/// Cody-Waite reduction for |x| < precision.far, with pi/2 as a sum of constants, and fused
 /// multiply-adds. r is NaN for infinities and NaNs.
 Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
   constexpr double kTwoOverPi = 0.63661977236758134308;
@@ -48,8 +48,8 @@ Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
   return {r.high, quadrant, m.add(r.low, m.fma(n, minus_half_pi(2), product_low))};
 }
 
-/// For finite |x| >= 2^-32: Payne-Hanek reduction. x is an integer times 2^e. Its product with 2/pi
-/// uses only the bits of 2/pi that determine the product modulo 4, to 126 fraction bits.
+/// Payne-Hanek reduction for finite |x| >= 2^-32. x is an integer times 2^e. Multiplies the integer
+/// only by those bits of 2/pi that determine the product modulo 4, to 126 fraction bits.
 Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* bits = m.to_bits(m.abs(x));
   Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.int_constant(int64_t{1} << 52));
@@ -68,8 +68,8 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.mul_high_unsigned(mantissa, w[1])), carry);
   Value* quadrant = m.lshr(m.iadd(high, m.int_constant(int64_t{1} << 61)), 62);
   Value* fraction = m.isub(high, m.shl(quadrant, 62));
-  // The fraction of a quarter turn is fraction 2^-62 + middle 2^-126. `turn` holds its leading
-  // bits, which are exact in f64; `rest` holds the other bits.
+  // fraction * 2^-62 + middle * 2^-126 is the fraction of a quarter turn. `turn` is the value of
+  // the leading bits, exact in f64. `rest` is the value of the other bits.
   Value* leading = m.shl(m.ashr(fraction, 10), 10);
   Value* turn = m.mul(m.to_float(leading), m.constant(0x1p-62));
   Value* rest = m.fma(m.to_float(m.isub(fraction, leading)), m.constant(0x1p-62),
@@ -88,9 +88,9 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
 
 Angle reduce_angle(MathOps& m, Value* x, const Precision& precision) {
   Value* bound = m.constant(precision.far);
-  Value* size = m.abs(x);
+  Value* magnitude = m.abs(x);
   Value* infinity = m.constant(std::numeric_limits<double>::infinity());
-  Value* is_far = m.logical_and(m.le(bound, size), m.lt(size, infinity));
+  Value* is_far = m.logical_and(m.le(bound, magnitude), m.lt(magnitude, infinity));
   Angle near = reduce_angle_near(m, x, precision);
   const auto values = [&](const Angle& a) {
     return near.low ? std::vector<Value*>{a.r, a.quadrant, a.low}
@@ -169,35 +169,35 @@ Value* offset_series(MathOps& m, const Offset& offset, Value* t, Value* z,
 
 /// atan(x): a polynomial for |x| <= 1, else pi/2 + atan(-1 / |x|) with the sign of x.
 Value* arctangent(MathOps& m, Value* x) {
-  Value* size = m.abs(x);
-  Value* inverted = m.lt(m.constant(1), size);
-  Value* t = m.select(inverted, m.div(m.constant(-1), size), size);
+  Value* magnitude = m.abs(x);
+  Value* inverted = m.lt(m.constant(1), magnitude);
+  Value* t = m.select(inverted, m.div(m.constant(-1), magnitude), magnitude);
   Offset offset = select(m, inverted, offset_of(m, 1), offset_of(m, 0));
   Value* y =
       offset_series(m, offset, t, m.mul(t, t), m.table_by_width(coef::kAtan32, coef::kAtan64));
   return m.copy_sign(y, x);
 }
 
-/// The argument z of asin's polynomial. If size <= 1/2, z is size^2. Otherwise z is (1 - size) / 2
-/// and root is 2 sqrt(z), because asin(size) = pi/2 - 2 asin(sqrt(z)). In this case z is exact. If
-/// size > 1, z is negative and root is NaN.
+/// Argument z of the polynomial of asin(y) for y = |x|. If y <= 1/2, z is y^2. Otherwise z is (1 -
+/// y) / 2, which is exact, and root is 2 sqrt(z), because asin(y) = pi/2 - 2 asin(sqrt(z)). If y >
+/// 1, z is negative and root is NaN.
 struct ArcsineArgument {
-  Value* is_far;  // size > 1/2
+  Value* is_far;  // whether |x| > 1/2
   Value* z;
   Value* root;
 };
-ArcsineArgument reduce_arcsine(MathOps& m, Value* size) {
-  Value* is_far = m.lt(m.constant(0.5), size);
-  Value* complement = m.mul(m.sub(m.constant(1), size), m.constant(0.5));
+ArcsineArgument reduce_arcsine(MathOps& m, Value* magnitude) {
+  Value* is_far = m.lt(m.constant(0.5), magnitude);
+  Value* complement = m.mul(m.sub(m.constant(1), magnitude), m.constant(0.5));
   Value* root = m.sqrt(complement);
-  return {is_far, m.select(is_far, complement, m.mul(size, size)), m.add(root, root)};
+  return {is_far, m.select(is_far, complement, m.mul(magnitude, magnitude)), m.add(root, root)};
 }
 
 Value* arcsine(MathOps& m, Value* x) {
-  Value* size = m.abs(x);
-  ArcsineArgument a = reduce_arcsine(m, size);
+  Value* magnitude = m.abs(x);
+  ArcsineArgument a = reduce_arcsine(m, magnitude);
   Offset offset = select(m, a.is_far, offset_of(m, 1), offset_of(m, 0));
-  Value* y = offset_series(m, offset, m.select(a.is_far, m.neg(a.root), size), a.z,
+  Value* y = offset_series(m, offset, m.select(a.is_far, m.neg(a.root), magnitude), a.z,
                            m.table_by_width(coef::kAsin32, coef::kAsin64));
   return m.copy_sign(y, x);
 }

@@ -9,10 +9,10 @@
 namespace fluid {
 namespace {
 
-// Minimum CUDA block size; several small teams share a CUDA block.
+// Minimum number of threads of a CUDA block. A block can hold several small thread groups.
 constexpr int64_t kMinThreads = 128;
-// Maximum index of an element on a GPU. It is less than INT32_MAX, because the last vector of a
-// loop may extend past the end of a buffer.
+// Maximum index of an element on a GPU. Less than INT32_MAX, because the last vector of a loop may
+// extend past the end of a buffer.
 constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;
 
 }  // namespace

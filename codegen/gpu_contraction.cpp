@@ -13,9 +13,9 @@ namespace {
 using Kind = kir::For::Kind;
 
 constexpr int64_t kBlockThreads = 128;  // CUDA block size if each thread computes one tile
-// Maximum number of accumulators per thread. They are in registers.
+// Maximum number of register accumulators per thread.
 constexpr int64_t kMaxThreadAccumulators = 32;
-// Maximum number of accumulators of a tile that a team computes.
+// Maximum number of accumulators of a tile that a thread team computes.
 constexpr int64_t kMaxTeamAccumulators = 16;
 constexpr int64_t kMaxTile = 8;           // maximum tile size along one variable
 constexpr double kMinTermsPerSplit = 64;  // minimum number of terms per slice of split-K
@@ -56,7 +56,7 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   c.choose_tiles();
   c.choose_splits();
   const bool shares = loads_of(c.sinks_.front().body).size() > 1;
-  // If a term needs only one load and there is no split-K, the sweep schedule handles the sum.
+  // If a term needs only one load and split-K is off, leaves the sum to the sweep schedule.
   return shares || c.splits_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
@@ -90,8 +90,8 @@ Expr GpuContraction::tile_count(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
-/// Returns the cost of the accesses of `load` when a tile adds one term to each of its results. A
-/// coalesced load of a warp costs 1.
+/// Returns the cost of `load` for adding one term to each result of a tile. A coalesced load of a
+/// warp costs 1.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
   const int64_t step = step_of(load, lane_var_);
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);
@@ -117,7 +117,7 @@ double GpuContraction::thread_count(const std::vector<Tile>& tiles) const {
 }
 
 /// Returns the cost of one multiply-add, including its share of the loads. The multiply-add alone
-/// costs 1. A tile costs more if it leaves too few threads to hide memory latency.
+/// costs 1. A larger tile costs more if too few threads are left to hide memory latency.
 double GpuContraction::tile_cost(const std::vector<Tile>& tiles) const {
   double products = 1, loads = 0, used = 1;
   for (const Tile& t : tiles) {
@@ -186,8 +186,8 @@ std::pair<Expr, Expr> GpuContraction::split_bounds() const {
   return {begin, min_index(size, begin + length)};
 }
 
-/// Binds all result variables to their values in the tile with index `tile_index`. Returns the
-/// sinks of this tile. Sets `block` to the block in which the variables are bound.
+/// Binds all result variables to their values in tile `tile_index`. Returns the sinks of this tile.
+/// Sets `block` to the block in which the variables are bound.
 GpuContraction::TileBody GpuContraction::bind_tile(kir::Block*& block, const Expr& tile_index) {
   TileBody tile{sinks_, {}, {}, {}};
   Vars order = sinks_.front().out;
@@ -289,8 +289,8 @@ kir::Kernel GpuContraction::tile_per_thread_kernel() {
   return kernel;
 }
 
-/// Returns a kernel in which a team computes a tile of results: its threads divide the terms of
-/// each sum among themselves.
+/// Returns a kernel in which a thread team computes a tile of results: the threads divide the terms
+/// of each sum among themselves.
 kir::Kernel GpuContraction::tile_per_team_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();
@@ -327,10 +327,10 @@ kir::Kernel GpuContraction::tile_per_team_kernel() {
 }
 
 /// Stores the results of a tile or, with split-K, its partial sums.
-void GpuContraction::store_tile(const TileBody& tile, int64_t acc, bool lanes, kir::Block& out) {
+void GpuContraction::store_tile(const TileBody& tile, int64_t acc, bool per_lane, kir::Block& out) {
   const FlatSink& sum = tile.sinks.front();
   kir::Block& at = emit_tile_loops(tile, out);
-  const Expr value = append_let(b_, read_acc(acc, sum.acc, tile.index, lanes), at);
+  const Expr value = append_let(b_, read_acc(acc, sum.acc, tile.index, per_lane), at);
   const Expr mask = all_of(tile.in_bounds);
   if (splits_ == 1) return store_results(tile.sinks, value, mask, at);
   const Expr place = Expr::var(split_var_) * extent_expr(sum.result_elements) + sum.result_index;
@@ -353,7 +353,7 @@ void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Exp
   out.insert(out.end(), stores.begin(), stores.end());
 }
 
-/// Returns the second kernel of split-K. It adds the partial sums of each result in the order of
+/// Returns the second kernel of split-K, which adds the partial sums of each result in the order of
 /// the slices.
 kir::Kernel GpuContraction::split_k_reduction_kernel() {
   kir::Kernel kernel = b_.kernel;

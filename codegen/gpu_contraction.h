@@ -12,8 +12,8 @@ namespace fluid {
 /// GPU schedule for a contraction with an elementwise epilogue. A contraction is a sum whose
 /// operands are shared by several results. By default each thread computes a tile of results, and
 /// adjacent threads compute adjacent tiles. If the operands are contiguous along the reduction, the
-/// threads of a team divide the terms of a tile among themselves and add their partial sums. If
-/// there are too few threads to fill the GPU, split-K divides the reduction into slices, and a
+/// threads of a thread team divide the terms of a tile among themselves and add their partial sums.
+/// If there are too few threads to fill the GPU, split-K divides the reduction into slices, and a
 /// second kernel adds the partial sums of the slices in order.
 class GpuContraction {
  public:
@@ -27,8 +27,8 @@ class GpuContraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  /// The sinks of one tile. In their expressions, a function of the tile index and of the variables
-  /// `unrolled` replaces each tiled result variable.
+  /// The sinks of one tile. In their expressions, each tiled result variable is replaced by a
+  /// function of the tile index and of the variables `unrolled`.
   struct TileBody {
     std::vector<FlatSink> sinks;
     Vars unrolled;  ///< variables of the unrolled loops, one per tiled variable
@@ -56,15 +56,15 @@ class GpuContraction {
   kir::Block& emit_tile_loops(const TileBody& tile, kir::Block& out);
   kir::Block& emit_reduction_loops(TileBody& tile, kir::Block& out);
   void accumulate(const TileBody& tile, int64_t acc, kir::Block& out);
-  void store_tile(const TileBody& tile, int64_t acc, bool lanes, kir::Block& out);
+  void store_tile(const TileBody& tile, int64_t acc, bool per_lane, kir::Block& out);
   void store_results(const std::vector<FlatSink>& sinks, const Expr& total, const Expr& mask,
                      kir::Block& out);
   std::pair<Expr, Expr> split_bounds() const;
 
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
-  int64_t lane_var_ = -1;  ///< variable along which adjacent threads compute adjacent elements
-  bool lanes_reduced_ = false;
+  int64_t lane_var_ = -1;       ///< variable along which adjacent threads compute adjacent elements
+  bool lanes_reduced_ = false;  ///< whether lane_var_ is a reduction variable
   std::vector<Tile> tiles_;
   /// Number of slices into which split-K divides the first reduction variable; 1: no split-K.
   int64_t splits_ = 1;

@@ -1,8 +1,8 @@
 #pragma once
 
 // GPU kernels that a step runs in addition to the kernels of its ops. If an op rejects data (sets
-// an error word), these kernels keep the step from changing variables. The host does not have to
-// check the error words.
+// an error word), these kernels keep the step from changing variables. So the host need not check
+// the error words.
 
 #include "ops/kernel_ir.h"
 

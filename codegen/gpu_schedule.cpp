@@ -1,6 +1,6 @@
-// Schedules fused groups for GPUs, and chooses the team size and vector width of their kernels. In
-// the sweep schedule for a GPU, blocks are smaller than on a CPU, and the threads of a team divide
-// the iterations of vector loops among themselves.
+// Schedules fused groups for GPUs. Chooses the thread team size and vector width of their kernels.
+// The sweep schedule uses smaller blocks for a GPU than for a CPU, and divides the iterations of
+// vector loops among the threads of a team.
 
 #include <algorithm>
 #include <bit>
@@ -14,9 +14,10 @@
 namespace fluid {
 namespace {
 
-// Maximum team size. At this size, the registers of an SM suffice for several teams.
+// Maximum thread team size. The registers of an SM suffice for several teams of this size.
 constexpr int64_t kMaxTeam = 256;
-constexpr int64_t kMaxSingleTeam = 512;  // maximum team size if the kernel has only one block
+// Maximum thread team size if the kernel has only one block.
+constexpr int64_t kMaxSingleTeam = 512;
 constexpr int64_t kMaxLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;
 
@@ -112,8 +113,8 @@ bool is_vectorizable(const Expr& offset, int64_t var, int64_t lanes) {
          });
 }
 
-/// Returns the vector width of each thread, in elements: as many as 16 bytes hold of the widest
-/// dtype if all accesses in vector loops are contiguous and aligned, else 1.
+/// Returns the vector width of each thread, in elements. If all accesses in vector loops are
+/// contiguous and aligned, one vector of the widest dtype has 16 bytes. Otherwise the width is 1.
 int64_t choose_vector_width(const kir::Kernel& kernel) {
   int64_t widest = 1;
   auto bytes = [&](int64_t buffer) {

@@ -9,9 +9,9 @@ namespace fluid {
 namespace {
 
 /// Maximum number of extra elements that a thread of the sweep schedule may process, compared with
-/// an even distribution over kBusyThreads threads. Above it, the group becomes several kernels.
-/// With four loads in flight and 0.6 us per load, 100 elements take 15 us, more than the launches
-/// of two or three kernels.
+/// an even distribution over kBusyThreads threads. Above this limit, the group is split into
+/// several kernels. With four loads in flight and 0.6 us per load, 100 elements take 15 us, more
+/// than the launches of two or three kernels.
 constexpr double kMaxExtraElements = 100;
 constexpr double kMinSplitTerms = 8;  // minimum number of terms of a partial reduction
 // Approximate number of elements that a thread processes.
@@ -42,8 +42,8 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the ids of the sinks of a stage, grouped by equal loops. Selects either the reductions
-  /// or the maps that are not deferred.
+  /// Returns the ids of the sinks of a stage, grouped by equal loops: the reductions if
+  /// `reductions`, else the maps that are not deferred.
   std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
@@ -60,12 +60,12 @@ class Stages {
 
   /// Finds the deferred maps, which the last kernels compute. A deferred map is an elementwise sink
   /// whose loops run over exactly the row variables of a GroupPart, for example an update of
-  /// running statistics. It may be computed in place, because each iteration reads only elements of
-  /// the row that it writes. A deferred map must not read an input that an earlier map may
-  /// overwrite.
+  /// running statistics. A deferred map may be computed in place, because each iteration reads only
+  /// elements of the row that the iteration writes. A deferred map must not read an input that an
+  /// earlier map may overwrite.
   void find_deferred_maps() {
     const Group& group = base_.group;
-    // Output index -> id of the elementwise sink that computes it.
+    // Output index -> id of the elementwise sink that computes the output.
     std::map<int, int> producers;
     for (const GroupPart& part : group.parts) {
       for (const int id : part.sinks) {
@@ -93,7 +93,7 @@ class Stages {
     return found;
   }
 
-  /// Returns the sink in flat form. The flat sink loads reduction results of earlier kernels from
+  /// Returns the sink as a FlatSink, which loads the reduction results of earlier kernels from
   /// their buffers.
   FlatSink flat(KernelBuilder& b, int id) const {
     return flatten(b, id, [&](const Expr& let) {

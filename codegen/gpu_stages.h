@@ -4,7 +4,7 @@
 //
 // The sweep schedule computes the reductions of a row, and the sinks that read them, in one block.
 // In a batch normalisation of NHWC data, the rows are the channels, and adjacent threads process
-// adjacent channels. 64 channels then keep only 16 threads busy, each of which iterates over all
+// adjacent channels. With 64 channels, only 16 threads are busy, and each thread iterates over all
 // pixels of the batch. In the schedule of this file, the kernels of a stage compute all results of
 // the stage in parallel. A reduction of many terms to few results is split into partial reductions,
 // and another kernel combines the partial results in order.
@@ -18,12 +18,12 @@ namespace fluid {
 /// Number of threads needed to hide the memory latency of a GPU.
 constexpr double kBusyThreads = 32 * 1024;
 
-/// Whether the sweep schedule leaves most of a GPU idle and schedule_in_stages() would not. `sweep`
-/// holds the kernels of the sweep schedule, with their team sizes.
+/// Whether the sweep schedule leaves most of a GPU idle and schedule_in_stages() would not.
+/// `sweep`: the kernels of the sweep schedule, with their thread team sizes.
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
 
-/// Returns the kernels of the group, in order of their stages. Except for scratch buffers, they
-/// have the buffers of the sweep schedule. Valid only if leaves_gpu_idle() is true.
+/// Returns the kernels of the group, in order of their stages. Except for scratch buffers, the
+/// kernels have the buffers of the sweep schedule. Valid only if leaves_gpu_idle() is true.
 std::vector<kir::Kernel> schedule_in_stages(const Group& group, const std::string& name);
 
 }  // namespace fluid

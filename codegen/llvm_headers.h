@@ -1,7 +1,7 @@
 #pragma once
 
-// Includes the headers of LLVM IR. They take seconds to parse, so only the source files of the
-// emitter include this header.
+// Includes the headers of LLVM IR. Only the source files of the emitter include this header,
+// because it takes seconds to parse.
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>

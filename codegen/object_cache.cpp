@@ -128,7 +128,7 @@ void report_write(const std::string& directory, int error) {
 }
 
 /// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or of a temporary file
-/// that becomes an entry when it is renamed.
+/// that becomes an entry when renamed.
 bool names_entry(std::string_view name) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr size_t kKeyEnd = 33;
@@ -137,8 +137,8 @@ bool names_entry(std::string_view name) {
          (name.ends_with(kSuffix) || name.ends_with(".tmp"));
 }
 
-/// Whether the file has the name and the first bytes of a cache entry. The user chose the
-/// directory, so it may contain other files.
+/// Whether the file has the name and the first bytes of a cache entry. The directory may contain
+/// other files, because the user chooses the directory.
 bool is_entry(const fs::path& path) {
   if (!names_entry(path.filename().string())) return false;
   const Descriptor file(open_entry(path));
@@ -163,8 +163,8 @@ std::vector<Entry> entries_of(const fs::path& directory) {
   return entries;
 }
 
-/// Returns the total size of the files that are named like entries. Faster than entries_of(), as it
-/// opens no file.
+/// Returns the total size of the files that are named like entries. Faster than entries_of(),
+/// because no file is opened.
 int64_t bytes_named_as_entries(const fs::path& directory) {
   int64_t total = 0;
   std::error_code error;

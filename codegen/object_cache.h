@@ -8,7 +8,7 @@ namespace fluid {
 
 /// A disk cache of compiled objects. Any number of threads and processes may share a directory: an
 /// entry is written to a temporary file, which is then renamed. An entry contains its key and a
-/// checksum. Disk errors never fail a compilation. If an entry cannot be read, its object is
+/// checksum. Disk errors never make a compilation fail. If an entry cannot be read, its object is
 /// compiled again; if an entry cannot be written, its object is not cached. The directory may hold
 /// other files: the cache changes only files that are named like an entry.
 class ObjectCache {
@@ -30,9 +30,8 @@ class ObjectCache {
   static void set_error_listener(std::function<void(const std::string&)> listener);
 
   /// Returns the cache of compiled kernels in `directory`. If `directory` is empty, uses the
-  /// directory in $FLUID_KERNEL_CACHE; if this variable is not set, the cache is disabled.
-  /// $FLUID_KERNEL_CACHE is for compiled kernels only, not for tuning choices, so it cannot change
-  /// results.
+  /// directory in $FLUID_KERNEL_CACHE; if this variable is not set, the cache is disabled. The
+  /// variable applies to compiled kernels only, not to tuning choices, so it cannot change results.
   static ObjectCache for_kernels(std::string directory, int64_t limit);
 
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.

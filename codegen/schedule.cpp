@@ -26,8 +26,8 @@ kir::Block& loop_over(const KernelBuilder& b, const Vars& vars, kir::Block& out,
   return *at;
 }
 
-/// Emits Kernel::finish, which runs once after all blocks. It combines the partial results of the
-/// blocks in a fixed order, then computes the sinks that read the combined results.
+/// Emits Kernel::finish, which runs once after all blocks. Kernel::finish combines the partial
+/// results of the blocks in a fixed order, then computes the sinks that read the combined results.
 class Finish {
  public:
   explicit Finish(KernelBuilder& builder) : b_(builder) {}
@@ -41,7 +41,7 @@ class Finish {
   void combine_partials(const PartialResults& partial, const Expr& blocks);
   void emit_reduction(const FlatSink& sink);
   void emit_maps(std::vector<FlatSink> sinks);
-  void store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out);
+  void store_result(const FlatSink& sink, int64_t acc, bool per_lane, kir::Block& out);
   FlatSink flatten_sink(int id);
   Expr load_stored(const Expr& let);
 
@@ -77,14 +77,14 @@ Expr Finish::load_stored(const Expr& let) {
   return load_reduction_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
 }
 
-/// Stores one element of each result of a reduction to the outputs. Also stores it to scratch
-/// buffers if later sinks of the finish read it.
-void Finish::store_result(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out) {
+/// Stores one element of each result of a reduction to the outputs. Also stores the element to
+/// scratch buffers if later sinks in Kernel::finish read it.
+void Finish::store_result(const FlatSink& sink, int64_t acc, bool per_lane, kir::Block& out) {
   const GroupSink& source = *sink.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
     const DType dtype = compute_dtype(source.op->results[r].type.dtype);
-    const Expr result = r == 1 ? read_argmax_position(acc, sink.acc, {}, lanes)
-                               : read_acc(acc, sink.acc, {}, lanes);
+    const Expr result = r == 1 ? read_argmax_position(acc, sink.acc, {}, per_lane)
+                               : read_acc(acc, sink.acc, {}, per_lane);
     const Expr value = append_let(b_, scalar::cast(result, dtype), out);
     if (source.read_by_sink) {
       int64_t& buffer = stored_[sink.id].buffers[r];
@@ -111,7 +111,7 @@ void Finish::combine_partials(const PartialResults& p, const Expr& blocks) {
                          : sink.result_index * Expr::index(p.stride) + Expr::var(v);
   const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, place);
   at.push_back({kir::Accumulate{acc.id, {}, load(p.buffer, sink.acc, place), position}});
-  store_result(sink, acc.id, acc.lanes, element);
+  store_result(sink, acc.id, acc.per_lane, element);
 }
 
 void Finish::emit_reduction(const FlatSink& sink) {
@@ -140,8 +140,8 @@ void Finish::emit_maps(std::vector<FlatSink> sinks) {
   }
 }
 
-/// Replaces kErrorBuffer by `buffer`, the index of the buffer of error words. This buffer is the
-/// last one, so its index is known only after all scratch buffers exist.
+/// Replaces kErrorBuffer by `buffer`, the index of the buffer of error words. That buffer comes
+/// last, so its index is known only after all scratch buffers exist.
 void set_error_buffer(kir::Block& block, int64_t buffer) {
   for (kir::Stmt& s : block) {
     if (auto* store = std::get_if<kir::StoreTo>(&s)) {

@@ -13,10 +13,11 @@ using Kind = kir::For::Kind;
 constexpr int64_t kAccumulators = 24;
 // Minimum number of independent multiply-adds in flight, to hide the latency of each one.
 constexpr double kMinInFlight = 8;
-// Cost of a broadcast load. It is low, because the load folds into the multiply-add, which costs 1.
+// Cost of a broadcast load. Less than 1, the cost of a multiply-add, because the load folds into
+// the multiply-add.
 constexpr double kBroadcastCost = 0.5;
 constexpr double kGatherCost = 16;
-// Maximum cost per multiply-add. Above it, the sweep schedule is used.
+// Maximum cost per multiply-add. At a higher cost, the sweep schedule is used.
 constexpr double kMaxContractionCost = 3;
 // Minimum number of terms; shorter sums use the sweep schedule.
 constexpr double kMinContractionTerms = 9;
@@ -29,9 +30,9 @@ constexpr int64_t kRemainderTile = 4;
 // variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
-// Size in bytes of the operands that a strip reads. They fit in the L1 cache.
+// Maximum bytes of the operands that a strip reads. Strips of this size fit in the L1 cache.
 constexpr double kStripBytes = 20e3;
-// Maximum number of vector accumulators in memory. They take 40 KiB of stack.
+// Maximum number of vector accumulators in memory: 40 KiB of stack.
 constexpr int64_t kMaxMemoryVectors = 640;
 constexpr double kMinBlocks = 16;  // minimum number of blocks, so that all threads have work
 
@@ -326,7 +327,7 @@ void Contraction::emit_full_and_partial_tiles(const std::vector<FlatSink>& sinks
 }
 
 /// Returns the number of vectors along the vector variable that a tile accumulates at once. A tile
-/// with few results uses several vectors: its loads are then contiguous, and more multiply-adds are
+/// with few results uses several vectors, so that loads are contiguous and more multiply-adds are
 /// in flight.
 int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
   if (lanes_reduced_) return 1;

@@ -1,7 +1,7 @@
 #pragma once
 
-// CPU schedule for matrix products and convolutions: a tile of accumulators in registers, and the
-// reduction loops innermost.
+// CPU schedule for matrix products and convolutions: keeps a tile of accumulators in registers, and
+// makes the reduction loops innermost.
 
 #include <optional>
 
@@ -11,7 +11,7 @@ namespace fluid {
 
 /// Matches a group that is a contraction with an elementwise epilogue: one sum over at least
 /// kMinContractionTerms terms, then elementwise ops on its result. Returns the sinks of the group,
-/// the sum first, or nullopt for other groups. Sets `rows` to the row variables.
+/// with the sum first; nullopt for other groups. Sets `rows` to the row variables.
 std::optional<std::vector<FlatSink>> match_sum_with_epilogue(KernelBuilder& builder, Vars& rows);
 
 /// CPU schedule for a contraction with an elementwise epilogue. A contraction is a sum of products
@@ -69,7 +69,7 @@ class Contraction {
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
   Vars rows_;
-  int64_t vector_ = -1;
+  int64_t vector_ = -1;         ///< vectorized variable
   bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
   Vars memory_vars_;   ///< result variables whose accumulators are in memory

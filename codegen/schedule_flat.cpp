@@ -15,8 +15,8 @@ DType accumulator(const GroupSink& sink) {
   return i64;
 }
 
-/// Returns the indices of a read, with the data-dependent ones clamped. Adds a bounds check for
-/// each clamped index to `sink`.
+/// Returns the indices of a read. Clamps data-dependent indices, and adds a bounds check for each
+/// of them to `sink`.
 std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
   const bool masked = read.args().size() > index.size();
@@ -126,8 +126,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // Gives fresh variables to the sinks that run in the finish. A sweep may rename the variables of
-  // its own sinks, and this must not affect the finish.
+  // Gives fresh variables to the sinks in Kernel::finish. A sweep may rename the variables of its
+  // own sinks, which must not affect the sinks in Kernel::finish.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -173,7 +173,7 @@ Expr KernelBuilder::load_constant(int64_t value) {
 Expr offset_of(const Type& type, const std::vector<Expr>& index) {
   std::vector<Expr> outer = index;
   std::vector<Dim> sizes(type.shape.begin(), type.shape.end());
-  // Pairs (index within a block of the layout, block size), innermost last.
+  // Pairs (index within a layout block, block size), innermost last.
   std::vector<std::pair<Expr, int64_t>> inner;
   std::vector<size_t> order(index.size());
   for (size_t d = 0; d < order.size(); ++d) order[d] = d;

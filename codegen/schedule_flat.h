@@ -20,18 +20,19 @@ struct IndexCheck {
   int64_t input;  ///< index into Group::inputs of the input that is read
 };
 
-/// A sink of the group (a map or a reduction) whose loads and stores have flat offsets.
+/// A sink of a fused group (a map or a reduction) whose loads and stores have flat offsets.
 struct FlatSink {
   const GroupSink* source = nullptr;
   int id = 0;  ///< index into Group::sinks
-  /// Loop variables of the result and of the reduction, except those of extent 1.
+  /// Loop variables over the result and over the reduced dimensions. Variables of extent 1 are
+  /// omitted.
   Vars out, reduce;
-  /// The value to store or to reduce. It consists of loads from buffers and of Lets that read
-  /// reductions of the same row: Let 2 * s + r is result r of the reduction with sink id s.
+  /// The expression to store or to reduce. Its leaves include loads from buffers, and Lets that
+  /// read reductions of the same row. Let 2 * s + r reads result r of the reduction with sink id s.
   Expr body;
   DType acc = DType::f32;  ///< dtype of the accumulator of a reduction
   Expr position;           ///< for argmax: row-major index over the reduction variables
-  std::vector<std::pair<int, Expr>> stores;  ///< (result number, offset) of each store
+  std::vector<std::pair<int, Expr>> stores;  ///< (result index, offset) of each store
   std::vector<int64_t> buffers;              ///< buffer index of each store
   std::vector<IndexCheck> checks;
   Expr result_index;       ///< for a reduction: row-major index of the result element
@@ -40,29 +41,30 @@ struct FlatSink {
   bool is_reduction() const { return source->combine.has_value(); }
 };
 
-/// Properties of the target processor, for use in schedules.
+/// Properties of the target processor on which schedules depend.
 struct Processor {
   bool gpu = false;
   int64_t lanes = 16;                   ///< number of elements that one load instruction reads
   double block_operations = 48 * 1024;  ///< approximate number of scalar operations per block
-  /// If a row variable is vectorized, block sizes are multiples of this number.
+  /// If a row variable is vectorized, the number of rows per block is a multiple of row_multiple.
   int64_t row_multiple = 64;
-  int64_t max_partials = 128;  ///< maximum number of blocks, if each stores partial results
+  int64_t max_partials = 128;  ///< maximum number of blocks when each block stores partial results
 };
-/// Properties of CPUs. A block takes some microseconds.
+/// Properties of CPUs. A block runs for a few microseconds.
 inline constexpr Processor kCpu;
-/// Properties of GPUs. A block is the smallest unit of work of a team: one row, or one vector per
-/// thread.
+/// Properties of GPUs. Kernel IR blocks are as small as possible: each thread team computes one row
+/// per block, or each thread computes one vector per block.
 inline constexpr Processor kGpu{
     .gpu = true, .lanes = 32, .block_operations = 1, .row_multiple = 1024, .max_partials = 512};
 
-/// Builds a kernel: holds the kernel, its group, and counters for new ids.
+/// State of building one kernel: the kernel, its fused group, and counters for new ids.
 struct KernelBuilder {
   const Processor processor;
   Group group;
   kir::Kernel kernel;  ///< buffers: inputs, outputs, then others in order of creation
   int64_t next_var = 0;
-  int64_t next_let = 0;  ///< next free Let id; ids below 2 * sinks are results of reductions
+  /// Next free Let id. Ids below 2 * (number of sinks) are reduction results.
+  int64_t next_let = 0;
   int64_t next_acc = 0;
   bool checks = false;  ///< whether a sink has a data-dependent index
 
@@ -98,12 +100,12 @@ inline constexpr int64_t kErrorBuffer = -1;
 Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {},
           double fallback = 0);
 
-/// Returns a load of the reduction result that the Let `let` reads. `buffer` holds all results of
-/// the reduction in row-major order.
+/// Returns a load of the reduction result that the Let `let` reads. `buffer` contains all results
+/// of the reduction in row-major order.
 Expr load_reduction_result(const Group& group, const Expr& let, int64_t buffer);
 
-/// Returns the sink with id `sink_id` in flat form. `resolve` returns the replacement of a Let that
-/// reads the result of a reduction.
+/// Returns the sink with id `sink_id` in flat form. `resolve` maps a Let that reads a reduction
+/// result to the expression that replaces it.
 FlatSink flatten(KernelBuilder& builder, int sink_id,
                  const std::function<Expr(const Expr& let)>& resolve);
 

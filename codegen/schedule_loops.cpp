@@ -218,17 +218,17 @@ Expr trip_count(const KernelBuilder& builder, const Vars& vars) {
   return n;
 }
 
-Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes) {
+Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool per_lane) {
   ExprNode n{.op = ScalarOp::acc, .dtype = dtype, .args = index};
   n.ivalue = acc;
   const Expr one(std::make_shared<const ExprNode>(std::move(n)));
-  return lanes ? Expr::make(ScalarOp::lanes, dtype, {one}) : one;
+  return per_lane ? Expr::make(ScalarOp::lanes, dtype, {one}) : one;
 }
 
 Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
-                          bool lanes) {
+                          bool per_lane) {
   const DType dtype = value_dtype == i64 ? i32 : i64;
-  return scalar::cast(read_acc(acc, dtype, index, lanes), i64);
+  return scalar::cast(read_acc(acc, dtype, index, per_lane), i64);
 }
 
 }  // namespace fluid

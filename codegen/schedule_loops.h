@@ -1,6 +1,6 @@
 #pragma once
 
-// Helpers for schedules: loops, lets, cost estimates.
+// Functions for schedules that build loops and Lets, and estimate costs.
 
 #include "codegen/schedule_flat.h"
 
@@ -13,7 +13,7 @@ kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Ex
 kir::Block& bind_var(kir::Block& block, int64_t var, const Expr& value);
 kir::Block& add_if(kir::Block& block, const Expr& condition);
 /// Splits `linear_index` into one index per dimension, and binds each index to its variable. `dims`
-/// holds (variable, extent), innermost first. Returns the block in which the variables are bound.
+/// lists (variable, extent), innermost first. Returns the block in which the variables are bound.
 kir::Block& delinearize(KernelBuilder& builder, const Expr& linear_index,
                         const std::vector<std::pair<int64_t, Expr>>& dims, kir::Block& block);
 
@@ -23,8 +23,8 @@ bool any_leaf(const Expr& e, const std::function<bool(const Expr& leaf)>& predic
 bool depends_on(const Expr& e, int64_t var);
 
 /// Hoists loop-invariant subexpressions of `exprs` into Lets, which are appended to `block`. Hoists
-/// the largest subexpressions that contain a load or a costly function, and in which `is_invariant`
-/// holds for all variables and Lets.
+/// the largest subexpressions that contain a load or a costly function and whose variables and Lets
+/// all satisfy `is_invariant`.
 void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
            const std::function<bool(const Expr& leaf)>& is_invariant, kir::Block& block);
 
@@ -58,8 +58,8 @@ double estimated_trip_count(const KernelBuilder& builder, const Vars& vars);
 /// Returns the approximate number of scalar operations in one evaluation of the body of the sink.
 double operation_count(const FlatSink& sink);
 
-/// Emits stores that set the error words of an input to {1, index} if an index into it is out of
-/// range.
+/// Emits stores that set the error words of an input to {1, index} if an index into this input is
+/// out of range.
 void emit_bounds_checks(const FlatSink& sink, kir::Block& block);
 
 bool contains(const Vars& vars, int64_t v);
@@ -69,12 +69,12 @@ Expr ceil_div(const Expr& a, int64_t n);
 /// Returns the trip count of the loops over `vars`, the product of their extents.
 Expr trip_count(const KernelBuilder& builder, const Vars& vars);
 
-/// Returns an expression that reads an accumulator as `dtype`. If `lanes` is true, it reads the
-/// total over the lanes.
-Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes);
-/// Returns an expression that reads the index held by an argmax accumulator, as i64. `value_dtype`
-/// is the dtype of the values that the accumulator compares.
+/// Returns an expression that reads an accumulator as `dtype`. If `per_lane`, the accumulator has
+/// one value per lane, and the expression reduces them.
+Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool per_lane);
+/// Returns an expression that reads the position stored in an argmax accumulator, as i64.
+/// `value_dtype` is the dtype of the values that the accumulator compares.
 Expr read_argmax_position(int64_t acc, DType value_dtype, const std::vector<Expr>& index,
-                          bool lanes);
+                          bool per_lane);
 
 }  // namespace fluid

@@ -6,11 +6,11 @@
 namespace fluid {
 namespace {
 
-// If a reduction over rows has at most this many results, its accumulators are in registers;
-// otherwise they are in memory.
+// Maximum number of results of a reduction over rows whose accumulators are in registers. With more
+// results, the accumulators are in memory.
 constexpr int64_t kMaxAccumulators = 8;
 constexpr double kMaxUnrolled = 32;  // maximum number of copies of an unrolled loop body
-// Trip count that keeps the largest team of a GPU busy.
+// Trip count that keeps the largest thread team of a GPU busy.
 constexpr double kFullTeamIterations = 1024;
 
 int64_t round_up(double n, int64_t multiple) {
@@ -97,7 +97,7 @@ void Sweep::make_nests() {
 }
 
 /// Returns the nest that has the same loops as the sink, or a new nest. Renames the variables of
-/// the sink to those of the nest.
+/// the sink to the variables of the nest.
 Sweep::Nest& Sweep::find_or_add_nest(FlatSink& sink) {
   std::vector<Nest>& nests = stages_[static_cast<size_t>(sink.source->stage)];
   const PartialResults* partial = partial_results_of(sink);
@@ -236,8 +236,8 @@ void Sweep::partition_rows() {
 }
 
 /// Returns the number of items per block. An item is an iteration of the loops over `prefix_` and
-/// over chunks. If there are partial results, limits the number of blocks, so that the size of the
-/// scratch buffers does not depend on the batch size.
+/// over the chunks. If there are partial results, limits the number of blocks, so that the size of
+/// the scratch buffers does not depend on the batch size.
 Expr Sweep::items_per_block(double operations_per_item, double min_items, bool vector) {
   const int64_t least = vector ? round_up(min_items, b_.processor.row_multiple)
                                : std::max<int64_t>(static_cast<int64_t>(min_items), 1);
@@ -273,14 +273,14 @@ void Sweep::emit(const Expr& block_index, kir::Block& out) {
 void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
     if (!p.block_major) {
-      bool lanes = row_vector_ >= 0;
+      bool per_lane = row_vector_ >= 0;
       for (const auto& nests : stages_) {
         for (const Nest& nest : nests) {
           const bool here = std::ranges::find(nest.sinks, p.sink) != nest.sinks.end();
-          lanes = lanes || (here && nest.vector >= 0);
+          per_lane = per_lane || (here && nest.vector >= 0);
         }
       }
-      declare_accumulator(*p.sink, lanes, out);
+      declare_accumulator(*p.sink, per_lane, out);
       continue;
     }
     const int64_t v = b_.next_var++;
@@ -302,9 +302,9 @@ void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
       for (int64_t v : p.sink->out) index.push_back(Expr::var(v));
       const Expr place = p.sink->result_index * Expr::index(p.stride) + block_index;
       at.push_back({kir::StoreTo{
-          p.buffer, place, read_acc(binding.acc, p.sink->acc, index, binding.lanes), {}}});
+          p.buffer, place, read_acc(binding.acc, p.sink->acc, index, binding.per_lane), {}}});
       if (p.positions < 0) return;
-      const Expr position = read_argmax_position(binding.acc, p.sink->acc, index, binding.lanes);
+      const Expr position = read_argmax_position(binding.acc, p.sink->acc, index, binding.per_lane);
       at.push_back({kir::StoreTo{p.positions, place, position, {}}});
     });
   }
@@ -363,7 +363,7 @@ void Sweep::emit_row(kir::Block& out) {
 }
 
 /// Emits one vector loop over all combinations of `fastest` and `others`. A loop over `fastest`
-/// alone would be too short for all threads of the team.
+/// alone would be too short to keep all threads of a thread team busy.
 kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out) {
   std::vector<std::pair<int64_t, Expr>> digits = {{fastest, extent_expr(b_.extent(fastest))}};
   Expr count = digits[0].second;
@@ -377,8 +377,8 @@ kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir:
   return delinearize(b_, flat_index, digits, loop);
 }
 
-/// Returns the variables that are flattened into one loop with the vector variable, on a GPU only.
-/// If sums are in memory, excludes reduction variables: two threads would add to the same sum.
+/// Returns the variables to flatten into one loop with the vector variable; none on a CPU. If sums
+/// are in memory, excludes reduction variables, because two threads would add to the same sum.
 Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
   const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullTeamIterations;
   if (!b_.processor.gpu || nest.array || wide) return {};
@@ -419,12 +419,12 @@ kir::Block& Sweep::emit_nest_loops(const Nest& nest, const Vars& vars, kir::Bloc
                   kir::For::Kind::vector);
 }
 
-void Sweep::declare_accumulator(const FlatSink& sink, bool lanes, kir::Block& out) {
-  kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, lanes};
+void Sweep::declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out) {
+  kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, per_lane};
   if (sink.source->reduces_rows) {
     for (int64_t v : sink.out) acc.dims.push_back(b_.extent(v).size);
   }
-  accs_[sink.id] = {acc.id, lanes};
+  accs_[sink.id] = {acc.id, per_lane};
   out.push_back({std::move(acc)});
 }
 
@@ -500,8 +500,8 @@ void Sweep::emit_reduction_results(const FlatSink& sink, kir::Block& out) {
     return sink.unrounded ? sink.acc : sink.source->op->results[result].type.dtype;
   };
   for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
-    const Expr value = r == 1 ? read_argmax_position(binding.acc, sink.acc, {}, binding.lanes)
-                              : read_acc(binding.acc, sink.acc, {}, binding.lanes);
+    const Expr value = r == 1 ? read_argmax_position(binding.acc, sink.acc, {}, binding.per_lane)
+                              : read_acc(binding.acc, sink.acc, {}, binding.per_lane);
     out.push_back(
         {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
   }

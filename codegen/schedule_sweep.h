@@ -1,6 +1,7 @@
 #pragma once
 
-// Sweep schedule of one GroupPart: loops over its rows, which are divided into blocks.
+// Sweep schedule of one GroupPart: loops over the rows of the part. The rows are divided into
+// blocks.
 
 #include <list>
 
@@ -9,7 +10,7 @@
 namespace fluid {
 
 /// Buffers for the partial results of a reduction over rows. Each block stores one partial result
-/// per element of the result. Kernel::finish combines them.
+/// per element of the result. Kernel::finish combines the partial results of all blocks.
 struct PartialResults {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
@@ -48,8 +49,8 @@ class Sweep {
   };
   /// The accumulator of a reduction sink.
   struct SinkAccumulator {
-    int64_t acc = 0;     ///< id of the accumulator, see kir::Acc
-    bool lanes = false;  ///< whether the accumulator holds one value per lane
+    int64_t acc = 0;        ///< id of the accumulator, see kir::Acc
+    bool per_lane = false;  ///< whether the accumulator has one value per lane
   };
 
   void make_nests();
@@ -71,7 +72,7 @@ class Sweep {
   kir::Block& emit_nest_loops(const Nest& nest, const Vars& vars, kir::Block& out);
   Vars vars_to_flatten(const Nest& nest, const Vars& vars) const;
   kir::Block& emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out);
-  void declare_accumulator(const FlatSink& sink, bool lanes, kir::Block& out);
+  void declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out);
   void accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, kir::Block& out);
   const PartialResults* partial_results_of(const FlatSink& sink) const;
   void for_each_result(const FlatSink& sink, kir::Block& out,
@@ -95,7 +96,7 @@ class Sweep {
   Expr block_index_;
 };
 
-/// Emits the sweeps over all GroupParts, and the finish, into the kernel of the builder.
+/// Emits the sweeps over all GroupParts, and the finish function, into the kernel of the builder.
 void emit_sweeps(KernelBuilder& builder);
 
 }  // namespace fluid

@@ -9,7 +9,7 @@ namespace fluid::kir {
 namespace {
 
 /// A phase: the buffer accesses of a vector loop, or of one statement outside of vector loops.
-/// Within a phase each thread accesses only its own elements.
+/// Within a phase, each thread accesses only its own elements.
 struct Phase {
   const void* statement;
   std::set<int64_t> reads, writes;  // indices of the buffers that are read and written

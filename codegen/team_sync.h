@@ -6,9 +6,10 @@
 
 namespace fluid::kir {
 
-/// Returns the addresses of the statements in `body` after which the team needs a barrier. Such a
-/// statement writes a buffer that other threads access elsewhere in the block, or reads a buffer
-/// that other threads write. An operand that is not exclusive may alias any result of its dtype.
+/// Returns the addresses of the statements in `body` after which the thread team needs a barrier.
+/// Such a statement writes a buffer that other threads access elsewhere in the block, or reads a
+/// buffer that other threads write. An operand without Buffer::exclusive may alias any result of
+/// the same dtype.
 std::unordered_set<const void*> sync_points(const Kernel& kernel, const Block& body);
 
 }  // namespace fluid::kir

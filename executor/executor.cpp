@@ -38,8 +38,8 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 }
 
 /// Collective. Returns the precision that PrecisionOptions::choose_amp selects: chosen_amp if set,
-/// else the fastest in rank 0's timing. All ranks return rank 0's choice. Returns nullopt if
-/// choose_amp is off.
+/// else the fastest precision in rank 0's measurements. All ranks return rank 0's choice. Returns
+/// nullopt if choose_amp is off.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
@@ -157,7 +157,7 @@ class Executor::Impl {
       step = &prepare(mode, batch.size, mode == Mode::predict ? feeds_in(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    session_.initialise();  // retries if it failed in prepare()
+    session_.initialise();  // retries if initialise() failed in prepare()
     if (collective && !group_.started()) start_group_and_broadcast();
     if (collective) session_.in_flight().wait_for_inference();
     if (options_.debug.check_finite && step->options().mode == Mode::train)
@@ -191,7 +191,7 @@ class Executor::Impl {
                       batch.size));
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    return group_.broadcast_first_message(search_.describe_first_nonfinite(*step, batch));
+    return group_.broadcast_first_nonempty(search_.describe_first_nonfinite(*step, batch));
   }
 
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds) {
@@ -229,7 +229,7 @@ class Executor::Impl {
     }
     if (group_.is_single_process()) return restore_local(from, where);
     // restore_local() frees the values of `from`. With ZeRO-1, scatter_sharded_variables() reads
-    // them afterwards, so keep a copy.
+    // the values afterwards, so a copy is necessary.
     const Snapshot whole = options_.distributed.zero > 0 ? from : Snapshot();
     std::string changed;
     group_.run_on_rank_0([&] { changed = restore_local(from, where); });
@@ -366,8 +366,8 @@ class Executor::Impl {
     return prepared;
   }
 
-  /// Returns Mode::eval for Mode::train if the program has no minimize(), because run() then does
-  /// the same as eval(). Returns other modes unchanged.
+  /// Returns Mode::eval for Mode::train if the program has no minimize(), because run() then equals
+  /// eval(). Returns other modes unchanged.
   Mode effective_mode(Mode mode) const {
     return mode == Mode::train && !trains_ ? Mode::eval : mode;
   }
@@ -398,9 +398,9 @@ class Executor::Impl {
     return checked_feeds(names);
   }
 
-  /// Returns the prepared step for `batch`, or null. Does not allocate. Without strict_shapes, a
-  /// predict step computes all outputs that the feeds in `batch` allow. With strict_shapes, it may
-  /// compute fewer.
+  /// Returns the prepared step for `batch`, or null. Does not allocate. Without strict_shapes, the
+  /// result for predict() computes all outputs that the feeds in `batch` allow. With strict_shapes,
+  /// it may compute fewer outputs.
   PreparedStep* find(Mode mode, const Batch& batch) {
     static const std::set<std::string> kAll;
     mode = effective_mode(mode);

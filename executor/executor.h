@@ -48,12 +48,12 @@ struct BatchSizes {
   std::vector<std::string> predict_feeds = {};  ///< names of the feeds of predict(); empty: all
 };
 
-/// Memory of an executor in bytes: the arena, which holds all tensors of all steps, and other
+/// Memory of an executor in bytes: the arena, which contains all tensors of all steps, and other
 /// memory.
 struct MemoryUse {
   int64_t total = 0;           ///< size of the arena: state + slots + transient
   int64_t state = 0;           ///< parameters, optimizer state, counters
-  int64_t slots = 0;           ///< feed buffers (one or two sets) and output buffers (two sets)
+  int64_t slots = 0;           ///< one or two sets of feed buffers, and two sets of output buffers
   int64_t transient = 0;       ///< temporary tensors; the maximum over all prepared steps
   int64_t resident_bytes = 0;  ///< bytes of the arena whose pages are resident in memory
   /// (owner, bytes) of GPU memory outside the arena, largest first. Each value is measured as a
@@ -62,7 +62,7 @@ struct MemoryUse {
   int64_t pinned_bytes = 0;  ///< pinned host memory; 0 on a CPU
 };
 
-/// Runs a program on a place. Compiles a step for each batch size and holds the variables
+/// Runs a program on a place. Compiles a step for each batch size, and owns the variables
 /// (parameters, buffers, optimizer state). All variables are initialised from the seed on first
 /// use.
 ///
@@ -87,7 +87,8 @@ class Executor {
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  /// Compiles the steps for these batch sizes. Running them later neither compiles nor allocates.
+  /// Compiles the steps for these batch sizes. Running the steps later neither compiles nor
+  /// allocates.
   void prepare(const BatchSizes& sizes);
 
   /// Collective. Broadcasts rank 0's variables to all ranks. The first run() also does this. Call
@@ -97,11 +98,11 @@ class Executor {
   /// all-reduces.
   ProcessGroup& process_group();
 
-  /// Runs one training step: forward, backward, update. Without minimize() in the program it runs
-  /// the forward pass only. Throws UserError for a batch that does not match the program's feeds,
-  /// and for data that a kernel rejects (a label out of range); no variable changes then. Throws
-  /// DeviceError when a library fails. On the CPU the message says whether some variables were
-  /// updated; on a GPU this is unknown.
+  /// Runs one training step: forward, backward, update. Runs only the forward pass if the program
+  /// has no minimize(). Throws UserError for a batch that does not match the program's feeds, and
+  /// for data that a kernel rejects (a label out of range). No variable changes after a UserError.
+  /// Throws DeviceError when a library fails. The message says, on the CPU only, whether some
+  /// variables were updated.
   ///
   /// On a GPU steps are asynchronous: run() returns once the feeds are copied, and at most two
   /// steps are in flight. An error of step n is thrown, with n in its message, by the first call
@@ -114,8 +115,8 @@ class Executor {
   /// no variable.
   OutputViews eval(const Batch& batch);
   /// Computes, in inference mode, the outputs that depend only on feeds in `batch`. With
-  /// strict_shapes it runs the prepared step that computes the most of these outputs. Changes no
-  /// variable but caches (frontend/cache.h).
+  /// strict_shapes, runs the prepared step that computes the most of these outputs. Changes no
+  /// variable except caches (frontend/cache.h).
   OutputViews predict(const Batch& batch);
   /// Overloads that take tensors by feed name. The batch size is the extent of the feeds' batch
   /// dimension.
@@ -127,12 +128,12 @@ class Executor {
   /// `feeds`.
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds);
 
-  /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. Values
-  /// that are not finite are written as they are; see nonfinite_parameters().
+  /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. Also
+  /// writes values that are not finite; see nonfinite_parameters().
   void save(const std::string& path);
   /// Returns the names of parameters and buffers that have an inf or NaN element.
   std::vector<std::string> nonfinite_parameters();
-  /// Reads parameters and buffers from a safetensors file. The file must hold all of them, with
+  /// Reads parameters and buffers from a safetensors file. The file must contain all of them, with
   /// equal shapes and in any float dtype. `layout`: the layout of linear weights in a file that
   /// Fluid did not write. A call before the first prepare() avoids compiling the initialisers.
   void load(const std::string& path, ParamsLayout layout = ParamsLayout::unspecified);
@@ -146,21 +147,21 @@ class Executor {
   void set_parameter(std::string_view name, const Tensor& value);
 
   /// Collective. Returns the variables and options to store in a checkpoint. With ZeRO-1, rank 0's
-  /// snapshot holds the gathered optimizer states. The tensors of a snapshot may be views into the
-  /// arena. Such views are valid until the next step runs or is prepared.
+  /// snapshot contains the gathered optimizer states. The tensors of a snapshot may be views into
+  /// the arena. Such views are valid until the next step runs or is prepared.
   Snapshot snapshot();
   /// Collective. Sets the variables of all ranks from rank 0's `snapshot`; the other ranks pass an
   /// empty snapshot. Call prepare() for a training step first. On rank 0, returns the options that
-  /// affect results and differ from the snapshot's: "seed 1 (was 0)". If it returns "", the
-  /// following steps compute the same bits as an uninterrupted run. Pass the snapshot with
-  /// std::move() to save memory: each value is freed once it is copied. `name` names the snapshot
-  /// in messages. Throws UserError, and changes nothing, for a snapshot of another program or
-  /// optimizer.
+  /// affect results and differ from the snapshot's options, such as "seed 1 (was 0)". If the
+  /// returned text is "", the following steps compute the same bits as an uninterrupted run. Pass
+  /// the snapshot with std::move() to save memory: each value is freed once it is copied. `name`
+  /// names the snapshot in messages. Throws UserError, and changes nothing, for a snapshot of
+  /// another program or optimizer.
   std::string restore(Snapshot snapshot, const std::string& name = "snapshot");
 
   /// Collective. Finds the first op with a non-finite result, by running the last step again. Call
   /// it after a step that was skipped or whose loss is not finite, with the batch of that step.
-  /// Returns the op and its source line. If several ranks find an op, returns that of the lowest
+  /// Returns the op and its source line. If several ranks find an op, returns the op of the lowest
   /// rank ("rank 1: ..."). Returns "" when only a sum over ranks is not finite. Changes no
   /// variable; the outputs of the step stay valid. Throws UserError if DebugOptions::check_finite
   /// is off, and for a batch size that was not prepared.

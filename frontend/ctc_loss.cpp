@@ -10,11 +10,11 @@
 namespace fluid {
 namespace {
 
-/// Stands for the log of 0. Finite, because the gradient of logsumexp of infinities is NaN.
+/// Represents the log of 0. Finite, because the gradient of logsumexp of infinities is NaN.
 constexpr double kLogZero = -1e30;
 
-/// Records the loss of one batch. L = 2 S + 1 is the length of a target with blanks before, between
-/// and after its labels.
+/// Records the loss of one batch. L = 2 S + 1 is the length of a target with a blank before,
+/// between and after its labels.
 class Ctc {
  public:
   Ctc(Value log_probs, Value targets, Value input_lengths, Value target_lengths,
@@ -71,8 +71,8 @@ class Ctc {
   }
   Value constant(double value) const { return filled(log_probs_.dtype(), {}, value); }
 
-  /// [N, L]: a blank, then each label followed by a blank. Elements past the length of a target may
-  /// be any integers; blanks replace them.
+  /// Returns [N, L]: a blank, then each label followed by a blank. Elements past the length of a
+  /// target may be any integers and are replaced by blanks.
   Value labels_with_blanks() const {
     const Shape& shape = targets_.shape();
     const auto blank = static_cast<double>(options_.blank);
@@ -86,21 +86,22 @@ class Ctc {
                   {.axis = 1}, loc_);
   }
 
-  /// x [N, L] shifted by `by` positions along L; `before` fills the start.
+  /// Shifts x [N, L] by `by` positions along L. The first `by` elements become `before`.
   Value shifted(Value x, int64_t by, double before) const {
     const Value rest =
         slice(x, {.starts = {0}, .stops = {extended_length_ - by}, .axes = {1}}, loc_);
     return concat({filled(x.dtype(), {samples_, by}, before), rest}, {.axis = 1}, loc_);
   }
 
-  /// log(exp(a) + exp(b) + exp(c)).
+  /// Returns log(exp(a) + exp(b) + exp(c)), computed stably.
   Value log_sum(Value a, Value b, Value c) const {
     const Value max = stop_gradient(maximum(maximum(a, b, loc_), c, loc_), loc_);
     return max + log(exp(a - max, loc_) + exp(b - max, loc_) + exp(c - max, loc_), loc_);
   }
 
-  /// Forward variables after the last element of each input: log alpha [N, L], the log-probability
-  /// of all alignments that end at a position of the target with blanks.
+  /// Returns the forward variables log alpha [N, L] after the last element of each input. An
+  /// element is the log-probability of all alignments that end at this position of the target with
+  /// blanks.
   Value scan_inputs(Value labels) const {
     const Shape& shape = log_probs_.shape();
     const DType dtype = log_probs_.dtype();
@@ -127,7 +128,8 @@ class Ctc {
     return scan({start}, {inputs, times}, step, {}, loc_).carries[0];
   }
 
-  /// [N]: alignments end at the last label or at the blank after it.
+  /// Log-probability of each target, [N]. Alignments end at the last label or at the blank after
+  /// it.
   Value log_probability(Value log_alpha) const {
     const Value last =
         unsqueeze(target_lengths_ * filled(target_lengths_.dtype(), {}, 2), {.axes = {1}}, loc_);

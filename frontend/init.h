@@ -4,9 +4,9 @@
 
 namespace fluid {
 
-/// The initialiser of a parameter. It is stored as attributes of the `param` op: `init` and the
-/// settings of that initialiser (ops/random). Fan-in and fan-out are computed from the shape of the
-/// parameter, [out, in, kh, kw] or [in, out].
+/// The initialiser of a parameter. Stored in the `param` op as attribute `init`, the name of the
+/// initialiser (ops/random), and attributes with its settings. Fan-in and fan-out are computed from
+/// the shape of the parameter, [out, in, kh, kw] or [in, out].
 class Init {
  public:
   static Init constant(double value);

@@ -37,8 +37,8 @@ ir::Graph& input_graph(Value x, const char* layer, const Loc& loc) {
   return *x.op()->graph();
 }
 
-void require(bool condition, const Loc& loc, const std::string& what) {
-  if (!condition) throw UserError(loc, what);
+void require(bool condition, const Loc& loc, const std::string& message) {
+  if (!condition) throw UserError(loc, message);
 }
 
 Init default_weight() { return Init::kaiming_uniform(std::sqrt(5.0)); }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Parts that the layer functions share: scopes, parameters and checks. Not part of the public API.
+// Functions that all layers share, for scopes, parameters and checks. Not part of the public API.
 
 #include <optional>
 #include <string>
@@ -14,16 +14,16 @@ namespace fluid {
 /// Returns "scope.name", or `name` if `scope` is empty.
 std::string scoped_name(const std::string& scope, const std::string& name);
 
-/// Returns the recording for a layer: its scope ends in `name` or, if `name` is empty, in the first
-/// free name of kind0, kind1...
+/// Returns the recording state for a layer. The scope of the layer ends in `name`. If `name` is
+/// empty, the scope ends in the first free name of kind0, kind1...
 ir::Graph::Recording layer_recording(const ir::Graph& graph, const std::string& kind,
                                      const std::string& name);
 
 /// Returns the graph of `x`. Throws UserError, which names the layer, if `x` is an empty value.
 ir::Graph& input_graph(Value x, const char* layer, const Loc& loc);
 
-/// Throws UserError(loc, what) unless `condition` holds.
-void require(bool condition, const Loc& loc, const std::string& what);
+/// Throws UserError(loc, message) unless `condition` is true.
+void require(bool condition, const Loc& loc, const std::string& message);
 
 Init default_weight();
 Init default_bias(int64_t fan_in);
@@ -44,8 +44,8 @@ class LayerParameters {
     if constexpr (requires { layer.sparse; }) options_.sparse = layer.sparse;
   }
 
-  /// Returns `given` if it is set. Otherwise adds a parameter `name` of `type` to the graph and
-  /// returns it. `role`, such as "weight", names the parameter in messages.
+  /// Returns `given` if it is set. Otherwise adds a parameter `name` of type `type` to the graph
+  /// and returns the parameter. `role`, such as "weight", names the parameter in messages.
   Value get(const char* role, const std::string& name, const Type& type,
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback);

@@ -22,10 +22,10 @@ Ints kernel_size(const Ints& kernel, size_t dims, const char* op, const Loc& loc
   return sizes;
 }
 
-/// Attributes of the op of a convolution layer.
+/// Returns the attributes of the op of a convolution layer.
 Attrs conv_layer_attrs(Value x, const Conv& layer, const Loc& loc) {
   return {{"stride", layer.stride},
-          {"padding", layer.padding.of(x, *layer.kernel, layer.stride, layer.dilation, loc)},
+          {"padding", layer.padding.resolve(x, *layer.kernel, layer.stride, layer.dilation, loc)},
           {"dilation", layer.dilation},
           {"groups", layer.groups}};
 }
@@ -38,9 +38,10 @@ Attrs conv_layer_attrs(Value, const ConvTranspose& layer, const Loc&) {
           {"groups", layer.groups}};
 }
 
-/// Records a layer that applies convolution `op` to x, of the given form.
+/// Records a layer that applies the convolution op `op` to x. `shape_text`: the required shape of
+/// x, such as "[N, C, H, W]", for error messages.
 template <class Layer>
-Value convolution(Value x, const Layer& layer, const char* op, const char* form, size_t dims,
+Value convolution(Value x, const Layer& layer, const char* op, const char* shape_text, size_t dims,
                   const Loc& loc) {
   constexpr bool kTransposed = std::is_same_v<Layer, ConvTranspose>;
   ir::Graph& graph = input_graph(x, op, loc);
@@ -49,7 +50,7 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* form,
   const int64_t filters = *layer.filters;
   require(filters > 0, loc, subject + "filters must be positive");
   require(x.shape().size() == dims + 2 && !x.shape()[1].batch, loc,
-          subject + "the input is " + x.type().str() + ", not " + form);
+          subject + "the input is " + x.type().str() + ", not " + shape_text);
   const int64_t channels = x.shape()[1].size;
   require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
           subject + std::to_string(layer.groups) + " groups do not divide " +
@@ -85,7 +86,7 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   ir::ScopedRecording as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
-  // The type of one channel of x. Its number of elements is the number of values in a batch mean.
+  // The type of one channel of x. The batch mean of a channel averages this number of elements.
   Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
   const Value count = internal::numel(graph, {.of = channel}, loc);
@@ -95,8 +96,8 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
   record_store(graph, var.op()->symbol, moved[1], loc);
 }
 
-/// Returns the operands of a normalisation op: x, then the layer's scale and bias. Scale and bias
-/// have type `type`.
+/// Returns the operands of a normalisation op: x, then the layer's scale and bias, both of type
+/// `type`.
 template <class Layer>
 Values normalization_operands(Value x, const char* kind, const Layer& layer, const Type& type,
                               const Loc& loc) {
@@ -119,8 +120,8 @@ Values normalization_operands(Value x, const char* kind, const Layer& layer, con
   return operands;
 }
 
-/// Records a layer that applies the normalisation op `op`. `scope` begins the names of unnamed
-/// layers; `scale` is the type of its scale and bias.
+/// Records a layer that applies the normalisation op `op`. `scope`: prefix of the names of unnamed
+/// layers. `scale`: type of the layer's scale and bias.
 template <class Layer>
 Value normalization(Value x, const char* op, const char* scope, const Layer& layer,
                     const Type& scale, const Attrs& attrs, const Loc& loc) {
@@ -141,11 +142,12 @@ Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   return {compute_dtype(x.dtype()), shape, {}};
 }
 
-/// Returns the type of a scale with one element per channel of x. `form` is the expected form of x,
-/// for the message.
-Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* form, const Loc& loc) {
+/// Returns the type of a scale with one element per channel of x. `shape_text`: the required shape
+/// of x, such as "[N, C, ...]", for error messages.
+Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* shape_text,
+                   const Loc& loc) {
   require(is_float(x.dtype()) && x.shape().rank() >= min_rank && !x.shape()[1].batch, loc,
-          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + form);
+          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + shape_text);
   return {compute_dtype(x.dtype()), {x.shape()[1]}, {}};
 }
 
@@ -191,8 +193,8 @@ Value activate(Value x, Act act, const Loc& loc) {
   throw InternalError("no such activation");
 }
 
-Ints Padding::of(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
-                 const Loc& loc) const {
+Ints Padding::resolve(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
+                      const Loc& loc) const {
   if (!same_) return given_;
   return same_padding(x, {.kernel = kernel, .stride = stride, .dilation = dilation, .same = *same_},
                       loc);

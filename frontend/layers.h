@@ -33,10 +33,10 @@ enum class Act : uint8_t {
   hard_swish,
   log_sigmoid
 };
-/// Applies an activation function to `x`, with the default attributes of its op.
+/// Applies an activation function to `x`, with the default attributes of the activation op.
 Value activate(Value x, Act act, const Loc& loc = Loc::here());
 
-/// The bias option of a layer: `true` adds a bias parameter, `false` adds none, and a Value is used
+/// The bias option of a layer. `true` adds a bias parameter, `false` adds none, and a Value is used
 /// as the bias.
 class Bias {
  public:
@@ -51,8 +51,8 @@ class Bias {
   std::optional<Value> given_;
 };
 
-/// The padding of a convolution: one number, one per spatial dimension, all before the elements and
-/// then all after them ({top, left, bottom, right}), or Same::upper or Same::lower.
+/// The padding of a convolution: one number, one number per spatial dimension, two numbers per
+/// spatial dimension ({top, left, bottom, right}), or Same::upper or Same::lower.
 class Padding {
  public:
   Padding(int value) : given_(value) {}                               // NOLINT: implicit
@@ -61,9 +61,9 @@ class Padding {
   Padding(const std::vector<int64_t>& values) : given_(values) {}     // NOLINT: implicit
   Padding(Same same) : same_(same) {}                                 // NOLINT: implicit
 
-  /// Returns the padding of a layer with input x as numbers.
-  Ints of(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
-          const Loc& loc) const;
+  /// Returns the padding as numbers, for a layer with input x.
+  Ints resolve(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,
+               const Loc& loc) const;
 
  private:
   Ints given_;
@@ -76,10 +76,10 @@ class Padding {
 /// after its kind and numbered: conv0, conv1, fc0... The default initialisers are PyTorch's:
 /// weights are Kaiming-uniform with slope sqrt(5), biases uniform within 1/sqrt(fan-in).
 ///
-/// `weight`, `bias`, `gamma` and `beta` pass a value that is used instead of a new parameter. The
-/// gradient of a parameter that several layers share is the sum of their gradients.
+/// `weight`, `bias`, `gamma` and `beta` pass a value that is used instead of a new parameter. If
+/// several layers share a parameter, its gradient is the sum of the gradients from all layers.
 ///
-/// Throws UserError when the type of a passed value does not fit, and when initialisers or
+/// Throws UserError when the type of a passed value does not fit, or when initialisers or
 /// ParameterOptions are set but the layer adds no parameter.
 struct Conv {
   Required<int64_t> filters;  ///< output channels
@@ -117,12 +117,14 @@ struct ConvTranspose {
   Required<Ints> kernel;      ///< kernel size: one number, or one per spatial dimension
   Ints stride = 1;
   Ints padding = 0;
-  Ints output_padding = 0;  ///< added to the spatial extents of the result, after the elements
+  /// Extra size at the end of each spatial dimension of the result, as in PyTorch.
+  Ints output_padding = 0;
   Ints dilation = 1;
   int64_t groups = 1;
   Bias bias = true;
   Act act = Act::none;
-  std::optional<Value> weight = {};  ///< given weight [C, filters / groups, ...], dtype of x
+  /// Weight [C, filters / groups, ...] supplied by the caller, with x's dtype.
+  std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};
   bool trainable = true;
@@ -160,8 +162,8 @@ Value linear(Value x, const Linear& layer, const Loc& loc = Loc::here());
 struct Dropout {
   double p = 0.5;  ///< probability that an element is zeroed, in [0, 1]
 };
-/// Zeroes random elements and scales the others by 1 / (1 - p). With p = 1 the result and the
-/// gradient of x are zero. In eval and predict steps dropout() returns x unchanged.
+/// Zeroes random elements and multiplies the other elements by 1 / (1 - p). With p = 1, the result
+/// and the gradient of x are zero. In eval and predict steps, dropout() returns x unchanged.
 Value dropout(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 /// Like dropout(), but zeroes whole channels of [N, C, H, W].
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc = Loc::here());
@@ -181,10 +183,10 @@ struct BatchNorm {
   bool weight_decay = true;
   std::string name = {};
 };
-/// Batch normalisation: normalises each channel of x [N, C, ...] over all other dims. Training
-/// steps use the batch's mean and variance and update the running statistics; eval and predict
-/// steps use the running statistics. Adds the parameters bn0.gamma and bn0.beta [C], and the
-/// buffers bn0.running_mean and bn0.running_var [C], which are saved with the parameters.
+/// Batch normalisation: normalises each channel of x [N, C, ...] over all other dimensions.
+/// Training steps use the batch's mean and variance, and update the running statistics. Eval and
+/// predict steps use the running statistics. Adds the parameters bn0.gamma and bn0.beta [C], and
+/// the buffers bn0.running_mean and bn0.running_var [C]. Parameter files contain the buffers, too.
 Value batch_norm(Value x, const BatchNorm& layer = {}, const Loc& loc = Loc::here());
 
 /// Options of layer normalisation. See Conv for parameters. Scale and bias are f32 if x is f16 or
@@ -196,7 +198,7 @@ struct LayerNorm {
   Bias bias = true;    ///< a bias supplied by the caller has scale's shape
   Act act = Act::none;
   /// Scale supplied by the caller, with the shape of x's dimensions from `axis` to the last. If
-  /// absent, a layer with a scale adds a parameter.
+  /// absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
@@ -214,7 +216,7 @@ struct RmsNorm {
   bool affine = true;  ///< false: the layer has no scale
   Act act = Act::none;
   /// Scale supplied by the caller, with the shape of x's dimensions from `axis` to the last. If
-  /// absent, a layer with a scale adds a parameter.
+  /// absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
@@ -232,7 +234,7 @@ struct GroupNorm {
   bool affine = true;  ///< false: the layer has neither scale nor bias
   Bias bias = true;
   Act act = Act::none;
-  /// Scale [C] supplied by the caller. If absent, a layer with a scale adds a parameter.
+  /// Scale [C] supplied by the caller. If absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
@@ -240,7 +242,7 @@ struct GroupNorm {
   std::string name = {};
 };
 /// Group normalisation: divides the channels of x [N, C, ...] into groups, and normalises each
-/// group of a sample. Adds the parameters gn0.scale and gn0.bias [C].
+/// group of each sample. Adds the parameters gn0.scale and gn0.bias [C].
 Value group_norm(Value x, const GroupNorm& layer, const Loc& loc = Loc::here());
 
 /// Options of instance normalisation. See LayerNorm.
@@ -249,7 +251,7 @@ struct InstanceNorm {
   bool affine = false;  ///< true: the layer has a scale and a bias
   Bias bias = true;     ///< applies only if `affine` is true
   Act act = Act::none;
-  /// Scale [C] supplied by the caller. If absent, a layer with a scale adds a parameter.
+  /// Scale [C] supplied by the caller. If absent and `affine` is true, the layer adds a parameter.
   std::optional<Value> scale = {};
   bool trainable = true;
   double lr_scale = 1;
@@ -257,7 +259,7 @@ struct InstanceNorm {
   std::string name = {};
 };
 /// Instance normalisation: normalises each channel of each sample of x [N, C, L, ...]. If `affine`,
-/// adds the parameters in0.scale and in0.bias [C]. It has no running statistics.
+/// adds the parameters in0.scale and in0.bias [C]. There are no running statistics.
 Value instance_norm(Value x, const InstanceNorm& layer = {}, const Loc& loc = Loc::here());
 
 }  // namespace fluid

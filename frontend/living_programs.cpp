@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// Returns an id of the calling thread. Ids are never reused, unlike those of std::thread::id.
+/// Returns the id of the calling thread. Unlike std::thread::id, ids are never reused.
 uint64_t this_thread_id() {
   static std::atomic<uint64_t> next_id = 0;
   thread_local const uint64_t id = next_id++;
@@ -28,7 +28,7 @@ struct Registry {
   std::vector<Registration> programs;
 };
 Registry& registry() {
-  static auto* const all = new Registry;  // not deleted: a static Program may be destroyed later
+  static auto* const all = new Registry;  // never deleted: static Programs may outlive it
   return *all;
 }
 

@@ -11,9 +11,9 @@ namespace fluid {
 struct UnregisterProgram {
   void operator()(ir::Program* program) const;
 };
-/// Owns a program, which current_program() can return until the RegisteredProgram is destroyed.
+/// Owns a registered program: current_program() can return the program until its destruction.
 using RegisteredProgram = std::unique_ptr<ir::Program, UnregisterProgram>;
-/// Registers `program` for current_program() on the calling thread.
+/// Makes `program` available to current_program() on the calling thread.
 RegisteredProgram register_program(std::unique_ptr<ir::Program> program);
 
 /// RAII guard: current_program() on this thread returns `program` during the guard's lifetime.
@@ -24,10 +24,9 @@ class CurrentProgramGuard {
   CurrentProgramGuard(const CurrentProgramGuard&) = delete;
 };
 
-/// Returns the program to which parameter() adds a parameter: the program of the innermost
-/// CurrentProgramGuard of this thread. Without a guard, it is the only existing program that this
-/// thread registered. Throws UserError naming the parameter if there is no such program or more
-/// than one.
+/// Returns the program to which parameter() adds parameters: the program of this thread's innermost
+/// CurrentProgramGuard. Without a guard, returns the only existing program that this thread
+/// registered. Throws UserError naming the parameter if there is no such program or more than one.
 ir::Program& current_program(const std::string& parameter_name, const Loc& loc);
 
 }  // namespace fluid

@@ -42,8 +42,8 @@ struct Adam {
   double weight_decay = 0;
 };
 
-/// AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. First
-/// p -= lr weight_decay p, then the update of Adam without weight decay.
+/// AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Applies p -=
+/// lr weight_decay p, then Adam's update without weight decay.
 struct AdamW {
   double lr = 0.001;
   double beta1 = 0.9;
@@ -52,8 +52,8 @@ struct AdamW {
   double weight_decay = 0.01;
 };
 
-/// Gradient clipping before the optimizer's update. A limit of 0 turns that kind of clipping off.
-/// If several limits are set, they are applied in the order of the fields.
+/// Gradient clipping before the optimizer's update. A limit of 0 means no clipping. If several
+/// limits are set, the clips are applied in the order of the fields.
 struct Clip {
   double value = 0;        ///< clips each element to [-value, value]
   double norm = 0;         ///< clips the norm of each parameter's gradient separately
@@ -66,18 +66,18 @@ struct StepDecay {
   double factor = 0.1;
 };
 
-/// Schedule: linear warmup to the optimizer's lr over `warmup` updates, then cosine decay to the
-/// learning rate `end` at update `steps`.
+/// Schedule: the learning rate rises linearly to the optimizer's lr over `warmup` updates, then
+/// falls along a cosine to `end` at update `steps`.
 struct Cosine {
   Required<int64_t> steps;
   int64_t warmup = 0;
   double end = 0;
 };
 
-/// Schedule like PyTorch's ReduceLROnPlateau. Multiplies the learning rate by `factor` when the
-/// loss of more than `patience` epochs in a row is not below (1 - `threshold`) times the best loss.
-/// The next `cooldown` epochs are not counted. The caller passes the loss of each epoch to
-/// Executor::reduce_on_plateau().
+/// Schedule like PyTorch's ReduceLROnPlateau. An epoch is bad if its loss is not below (1 -
+/// `threshold`) times the best loss. After more than `patience` consecutive bad epochs, multiplies
+/// the learning rate by `factor`. The `cooldown` epochs after a reduction never count as bad. The
+/// caller passes the loss of each epoch to Executor::reduce_on_plateau().
 struct Plateau {
   double factor = 0.1;
   int64_t patience = 10;
@@ -86,12 +86,10 @@ struct Plateau {
   double min_lr = 0;
 };
 
-/// Schedule: the learning rate is the optimizer's lr until Executor::set_learning_rate() changes
-/// it.
+/// Schedule: starts at the optimizer's lr; Executor::set_learning_rate() changes the learning rate.
 struct Manual {};
 
-/// The learning rate schedule. std::monostate: the learning rate is a constant of the compiled
-/// step.
+/// The learning rate schedule. std::monostate: the compiled step has a constant learning rate.
 using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau, Manual>;
 
 /// Options of minimize() besides the optimizer.
@@ -100,9 +98,9 @@ struct MinimizeOptions {
   Schedule schedule = {};
 };
 
-/// Makes the program a training program. A training step computes the gradients of the scalar
-/// `loss` and updates every trainable parameter on which `loss` depends. Program::save() includes
-/// this training recipe.
+/// Makes the program of `loss` a training program. A training step computes the gradients of the
+/// scalar `loss` and updates every trainable parameter on which `loss` depends. Program::save()
+/// includes this training recipe.
 void minimize(Value loss, const SGD& optimizer, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
 void minimize(Value loss, const Momentum& optimizer, const MinimizeOptions& options = {},

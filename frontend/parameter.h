@@ -7,8 +7,7 @@
 
 namespace fluid {
 
-/// Options of a parameter. They are recorded as attributes of its `param` op and saved with the
-/// program.
+/// Options of a parameter. Recorded as attributes of the `param` op and saved with the program.
 struct ParameterOptions {
   DType dtype = f32;
   bool trainable = true;     ///< false: frozen; no gradient, optimizer state or update
@@ -20,14 +19,14 @@ struct ParameterOptions {
   bool sparse = false;
 };
 
-/// Adds a parameter to the current program: the program of the innermost Scope of this thread, or
-/// else the only existing Program that this thread created. The current scope prefixes the name of
-/// the parameter. Throws UserError when there is no such program or there are several; use
-/// Program::parameter() in these cases.
+/// Adds a parameter to the program of this thread's innermost Scope. Without a Scope, adds it to
+/// the only existing Program that this thread created. Throws UserError when there is no such
+/// program or more than one; use Program::parameter() then. The name of the current scope is
+/// prepended to `name`.
 Value parameter(const std::string& name, const Shape& shape, const Init& init,
                 const ParameterOptions& options = {}, const Loc& loc = Loc::here());
 
-/// Adds a parameter to `graph`. The current scope of the graph prefixes its name.
+/// Adds a parameter to `graph`. The name of the current scope of the graph is prepended to `name`.
 Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& shape,
                        const Init& init, const ParameterOptions& options, const Loc& loc);
 

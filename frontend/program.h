@@ -18,14 +18,14 @@ struct DataOptions {
   std::vector<double> std = {};   ///< one number, or one per channel (dimension 1); empty: 1
 };
 
-/// A neural network program: the ops that layer functions record, or that a file holds. The Values
-/// of a program are valid during the lifetime of the Program.
+/// A neural network program, recorded by layer functions or read from a file. The Values of a
+/// program are valid during the lifetime of the Program.
 class Program {
  public:
   explicit Program(std::string name);
   explicit Program(std::unique_ptr<ir::Program> recorded);
-  /// Reads a program file, in FlatBuffers (`.fluid`) or text (`.fir`) format. The format is
-  /// detected from the contents.
+  /// Reads a program file, in FlatBuffers (`.fluid`) or text (`.fir`) format. Detects the format
+  /// from the contents.
   static Program load(const std::string& path);
 
   /// Adds a feed: an input whose data each batch provides. Throws UserError when the name is taken.
@@ -33,8 +33,8 @@ class Program {
              const Loc& loc = Loc::here());
   Value data(const std::string& name, const Shape& shape, DType dtype, const DataOptions& options,
              const Loc& loc = Loc::here());
-  /// Adds a parameter. The current scope prefixes its name. Throws UserError when the name is
-  /// taken.
+  /// Adds a parameter. The name of the current scope is prepended to `name`. Throws UserError when
+  /// the name is taken.
   Value parameter(const std::string& name, const Shape& shape, const Init& init,
                   const ParameterOptions& options = {}, const Loc& loc = Loc::here());
   /// Makes `value` an output of the program with the given name.
@@ -52,8 +52,8 @@ class Program {
   RegisteredProgram program_;
 };
 
-/// RAII scope: prefixes the names of layers and parameters that are recorded during its lifetime
-/// with `name`, as in "encoder.conv0.w". Meanwhile fluid::parameter() adds parameters to `program`.
+/// RAII scope. During its lifetime, `name` is prepended to the names of new layers and parameters,
+/// as in "encoder.conv0.w", and fluid::parameter() adds parameters to `program`.
 class Scope {
  public:
   Scope(Program& program, const std::string& name);

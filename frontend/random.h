@@ -2,8 +2,8 @@
 
 // Random numbers that differ in each training step. They depend on the seed of the executor, the
 // step, the recorded op, the index of the sample in the global batch, and the index within the
-// sample. So they do not depend on micro-batches, ranks and devices. Eval and predict steps do not
-// advance the step: they draw the same numbers until the next training step.
+// sample. They do not depend on how the batch is divided into micro-batches, or on the ranks or
+// devices used. Eval and predict steps draw the same numbers until the next training step.
 
 #include <optional>
 
@@ -16,7 +16,7 @@ Value random_state(ir::Graph& graph, const Loc& loc);
 
 /// Options of random_uniform().
 struct RandomUniform {
-  double low = 0, high = 1;       ///< the numbers lie in [low, high)
+  double low = 0, high = 1;       ///< the numbers are in [low, high)
   std::optional<Type> type = {};  ///< a float type; absent: the type of `like`
 };
 /// Draws uniform numbers, as torch.rand_like. Throws UserError if the type is not a float type.
@@ -31,11 +31,11 @@ struct RandomNormal {
 /// float type.
 Value random_normal(Value like, const RandomNormal& options = {}, const Loc& loc = Loc::here());
 
-/// Returns 1 with probability p[i], else 0, for each element of the float tensor p, as
-/// torch.bernoulli. No gradient flows to p.
+/// Samples from a Bernoulli distribution, as torch.bernoulli: each element is 1 with probability
+/// p[i], else 0. p is a float tensor and gets no gradient.
 Value bernoulli(Value p, const Loc& loc = Loc::here());
 
-/// Draws a class from softmax(logits[i...]) for float logits [i..., C]: i64 [i...].
+/// Samples a class from softmax(logits) along the last axis: float logits [..., C] -> i64 [...].
 Value categorical(Value logits, const Loc& loc = Loc::here());
 
 }  // namespace fluid

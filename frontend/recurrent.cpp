@@ -14,17 +14,18 @@ namespace {
 /// One kind of recurrent network.
 struct Cell {
   const char* name;
-  int64_t gates;        ///< number of gates: columns of the weights, in multiples of H
-  size_t states;        ///< number of states of a layer and direction
+  int64_t gates;        ///< number of gates; the weights have gates * H columns
+  size_t states;        ///< number of states per layer and direction
   bool candidate_bias;  ///< whether there is a bias c [H] that the reset gate scales
 };
 
-/// The parameters of one layer and direction. The biases are null if the layer has none.
+/// The parameters of one layer and direction. A bias that the layer does not have is null.
 struct CellParameters {
   Value w, u, b, c;
 };
 
-/// Computes the next states from the element x [N, features] of the sequence and the states.
+/// Computes the next states from one element x [N, features] of the sequence and the current
+/// states.
 using CellStep = Values (*)(Value x, const Values& states, const CellParameters& p,
                             const Recurrent& layer, const Loc& loc);
 
@@ -99,16 +100,17 @@ CellParameters cell_parameters(Value x, const Recurrent& layer, const Cell& cell
   return p;
 }
 
-/// Whether each element of x [T, N, features] is within the length of its sequence: [T, N, 1].
+/// Returns [T, N, 1]: whether each element of x [T, N, features] is within the length of its
+/// sequence.
 Value is_within(Value x, Value lengths, const Loc& loc) {
   const Type type{lengths.dtype(), {x.shape()[0]}, {}};
   const Value t = unsqueeze(arange(*x.op()->graph(), {.type = type}, loc), {.axes = {1}}, loc);
   return unsqueeze(less(t, lengths, loc), {.axes = {2}}, loc);
 }
 
-/// Runs one layer in one direction over x [T, N, features]. `within`: see
-/// is_within(); null if all sequences have length T. Sets `states` to the final states.
-/// Returns the hidden states, [T, N, H].
+/// Runs one layer in one direction over x [T, N, features]. `within`: see is_within(); null if all
+/// sequences have length T. Sets `states` to the final states. Returns the hidden states, [T, N,
+/// H].
 Value run_direction(Value x, Value within, const Recurrent& layer, const Cell& cell, CellStep step,
                     bool reverse, Values& states, const Loc& loc) {
   const CellParameters p = cell_parameters(x, layer, cell, loc);

@@ -9,21 +9,22 @@
 
 namespace fluid {
 
-/// Options of rnn(), gru() and lstm(). All weights and biases are initialised uniformly in
-/// [-1 / sqrt(units), 1 / sqrt(units)], as in PyTorch, unless an initialiser is given.
+/// Options of rnn(), gru() and lstm(). By default, all weights and biases are initialised uniformly
+/// in [-1 / sqrt(units), 1 / sqrt(units)], as in PyTorch.
 struct Recurrent {
   Required<int64_t> units;     ///< size of the hidden state, H
   int64_t layers = 1;          ///< layer n + 1 reads the output of layer n
-  bool bidirectional = false;  ///< run a second recurrence from the last element to the first
+  bool bidirectional = false;  ///< adds a second recurrence from the last element to the first
   bool bias = true;
   bool relu = false;  ///< only for rnn(): relu instead of tanh
-  /// Probability of zeroing an element of the output of each layer but the last, in training.
+  /// Dropout probability, in training, for the output of each layer except the last.
   double dropout = 0;
-  /// Initial states [N, H]: one for each layer and direction, and for lstm() two, the hidden state
-  /// and the cell state. The directions of a layer are consecutive. Empty: zeros.
+  /// Initial states [N, H], one for each layer and direction. lstm() has two: the hidden state and
+  /// the cell state. The directions of a layer are consecutive. Empty: zeros.
   Values initial = {};
   /// Lengths of the sequences, integers [N]. Elements past the length of a sequence do not change
-  /// the states, and their output is zero, as with a PackedSequence. Empty: all have length T.
+  /// the states, and their output is zero, as with a PackedSequence. Absent: all sequences have
+  /// length T.
   std::optional<Value> lengths = {};
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};

@@ -28,7 +28,7 @@ int64_t steps_of(const Values& sequences, const ScanOptions& options, const Loc&
   return steps;
 }
 
-/// Moves the ops from position `first` on that depend on `arguments` from `graph` to `body`.
+/// Moves ops from `graph` to `body`: all ops from position `first` on that depend on `arguments`.
 void move_dependent_ops(ir::Graph& graph, size_t first, const Values& arguments, ir::Graph& body) {
   std::set<const ir::Op*> dependent;
   for (const Value& v : arguments) dependent.insert(v.op());
@@ -46,7 +46,7 @@ void move_dependent_ops(ir::Graph& graph, size_t first, const Values& arguments,
   body.adopt(std::move(moved));
 }
 
-/// Makes the body's operands that other graphs hold captures: arguments of the body.
+/// Turns operands that come from other graphs into captures, which are arguments of the body.
 class Captures {
  public:
   Captures(ir::Graph& body, Values& operands) : body_(body), operands_(operands) {}
@@ -67,7 +67,7 @@ class Captures {
   std::map<Value, Value> arguments_;
 };
 
-/// Records one scan. If recording fails, the program is as before.
+/// Records one scan. If recording fails, restores the program.
 class Recorder {
  public:
   Recorder(ir::Graph& graph, Values operands, const ScanParts& parts, const Loc& loc)
@@ -122,8 +122,7 @@ class Recorder {
     }
   }
 
-  /// Makes the values of the outer graph that the step reads captures, and sets the outputs of the
-  /// body.
+  /// Captures the values of the outer graph that the step reads. Sets the outputs of the body.
   void capture(ScanStep& step) {
     Captures captures(*parts_.body, operands_);
     const size_t recorded = parts_.body->ops.size();
@@ -150,8 +149,8 @@ class Recorder {
     return result;
   }
 
-  /// Erases what record() has recorded: arguments, the ops that depend on them, an invalid scan,
-  /// and bodies.
+  /// Erases everything that record() has recorded: arguments, the ops that depend on them, an
+  /// invalid scan, and bodies.
   void discard() {
     ir::Graph discarded(&program_, "discarded");
     move_dependent_ops(graph_, first_, arguments_, discarded);

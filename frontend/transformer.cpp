@@ -17,7 +17,7 @@ void require_sequence(Value x, const char* layer, const char* what, const Loc& l
               ", not a float [N, T, features]");
 }
 
-/// Numbers of heads, and features of each.
+/// Numbers of query heads and of key heads, and the features per head.
 struct Heads {
   int64_t queries, keys, depth;
 };
@@ -50,14 +50,14 @@ Value sublayer(Value x, int64_t units, const Layer& layer, const std::string& na
                 loc);
 }
 
-/// [N, T, heads * D] -> [N, heads, T, D].
+/// Splits the features: [N, T, heads * D] -> [N, heads, T, D].
 Value split_heads(Value x, int64_t heads, int64_t depth, const Loc& loc) {
   const Shape& s = x.shape();
   const Value split = reshape(x, {.to = Type{x.dtype(), {s[0], s[1], heads, depth}, {}}}, loc);
   return transpose(split, {.perm = {0, 2, 1, 3}}, loc);
 }
 
-/// [N, heads, T, D] -> [N, T, heads * D].
+/// Merges the heads: [N, heads, T, D] -> [N, T, heads * D].
 Value join_heads(Value x, const Loc& loc) {
   const Shape& s = x.shape();
   const int64_t features = s[1].size * s[3].size;
@@ -65,7 +65,7 @@ Value join_heads(Value x, const Loc& loc) {
   return reshape(joined, {.to = Type{x.dtype(), {s[0], s[2], features}, {}}}, loc);
 }
 
-/// Attention of the projections q [N, T, heads * D], k and v, and the projection of its result.
+/// Computes attention from the projections q [N, T, heads * D], k and v, and projects the result.
 Value attend(Value q, Value k, Value v, const Heads& heads, const MultiHeadAttention& layer,
              const Loc& loc) {
   Values operands = {split_heads(q, heads.queries, heads.depth, loc),
@@ -90,14 +90,16 @@ void check_cache(Value x, const MultiHeadAttention& layer, const Loc& loc) {
               ", not an integer scalar");
 }
 
-/// The positions of a cache, in the dtype of the given position and with the shape `shape`.
+/// Returns the positions 0, 1, ... of a cache, in the dtype of `attention.position` and with shape
+/// `shape`.
 Value positions(const AttentionCache& attention, const Shape& shape, const Loc& loc) {
   ir::Graph& graph = *attention.position->op()->graph();
   const Type type{attention.position->dtype(), {*attention.length}, {}};
   return reshape(arange(graph, {.type = type}, loc), shape, loc);
 }
 
-/// The keys or values of all positions, x [N, heads, 1, D] at the given one: [N, heads, length, D].
+/// Returns the cached keys or values of all positions, [N, heads, length, D], after writing x [N,
+/// heads, 1, D] at the current position.
 Value cached(Value x, const std::string& name, const AttentionCache& attention, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   const Shape& s = x.shape();
@@ -109,7 +111,7 @@ Value cached(Value x, const std::string& name, const AttentionCache& attention, 
   return all;
 }
 
-/// Attention of one position to itself and the positions before.
+/// Attention of one position to itself and to all earlier positions.
 Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
                       const MultiHeadAttention& layer, const Loc& loc) {
   check_cache(q, layer, loc);

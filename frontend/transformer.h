@@ -11,23 +11,25 @@ namespace fluid {
 
 /// Options of an embedding. See Conv2d for parameters.
 struct Embedding {
-  Required<int64_t> rows;               ///< number of indices, such as the size of a vocabulary
+  Required<int64_t> rows;               ///< number of table rows, such as the vocabulary size
   Required<int64_t> units;              ///< features per row
-  DType dtype = f32;                    ///< of the table
+  DType dtype = f32;                    ///< dtype of the table
   std::optional<int64_t> padding = {};  ///< row that gets no gradient
-  std::optional<Value> weight = {};     ///< given table [rows, units]; `dtype` does not apply to it
-  std::optional<Init> weight_init = {};  ///< by default normal with mean 0 and deviation 1
+  /// Table [rows, units] supplied by the caller. `dtype` is then ignored.
+  std::optional<Value> weight = {};
+  std::optional<Init> weight_init = {};  ///< default: normal with mean 0 and standard deviation 1
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
   bool sparse = false;  ///< see ParameterOptions
   std::string name = {};
 };
-/// Embedding: integer indices of any shape [...] -> rows of a table [..., units]. An index out of
-/// range raises an error in the step. Adds the parameter embedding0.w.
+/// Embedding: integer indices of any shape [...] -> rows of a table [..., units]. An out-of-range
+/// index raises an error in the step. Adds the parameter embedding0.w.
 Value embedding(Value index, const Embedding& layer, const Loc& loc = Loc::here());
 
-/// Keys and values of the earlier positions of a decoder, which predict steps keep (see cache.h).
+/// Cache of the keys and values of earlier positions in a decoder. Predict steps keep it (see
+/// cache.h).
 struct AttentionCache {
   Required<int64_t> length;  ///< maximum number of positions
   Required<Value> position;  ///< integer scalar: the position of the input, from 0 to length - 1
@@ -37,25 +39,26 @@ struct AttentionCache {
 struct MultiHeadAttention {
   Required<int64_t> heads;  ///< number of heads; divides the features
   /// Number of heads of keys and values, a divisor of `heads`: grouped-query attention (Ainslie et
-  /// al., "GQA", EMNLP 2023). 0: as many as `heads`.
+  /// al., "GQA", EMNLP 2023). 0: equal to `heads`.
   int64_t key_heads = 0;
   bool causal = false;  ///< whether position i attends to positions 0 to i only
-  /// Broadcasts to [N, heads, T, S]: bool, false hides a key; or a float that is added to the
-  /// scores.
+  /// Mask that broadcasts to [N, heads, T, S]. A bool mask hides a key where it is false. A float
+  /// mask is added to the scores.
   std::optional<Value> mask = {};
-  /// Decodes one position: x [N, 1, E] with a constant N attends to the positions up to `position`,
-  /// whose keys and values earlier predict steps have stored. Only for self-attention. Includes the
-  /// causal mask, so `mask` must be empty. Adds the caches attention0.keys and attention0.values.
+  /// Decodes one position: x [N, 1, E] with a constant N attends to all positions up to `position`.
+  /// Earlier predict steps have stored the keys and values of these positions. Only for
+  /// self-attention. Includes the causal mask, so `mask` must be empty. Adds the caches
+  /// attention0.keys and attention0.values.
   std::optional<AttentionCache> cache = {};
   bool bias = true;
-  std::optional<Init> weight_init = {};  ///< of all weights
+  std::optional<Init> weight_init = {};  ///< initialiser of all weights
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
   std::string name = {};
 };
-/// Multi-head self-attention: x [N, T, E] -> [N, T, E]. Adds the linear layers attention0.qkv,
-/// whose units are the queries, keys and values, in this order, and attention0.out.
+/// Multi-head self-attention: x [N, T, E] -> [N, T, E]. Adds the linear layers attention0.qkv and
+/// attention0.out. The units of attention0.qkv are the queries, keys and values, in this order.
 Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& loc = Loc::here());
 /// Multi-head cross-attention: x [N, T, E] attends to `memory` [N, S, M]. Returns [N, T, E]. Adds
 /// the linear layers attention0.q, attention0.kv and attention0.out.
@@ -71,13 +74,14 @@ struct TransformerBlock {
   std::optional<Value> mask = {};            ///< see MultiHeadAttention
   std::optional<AttentionCache> cache = {};  ///< see MultiHeadAttention
   Act act = Act::gelu;
-  /// Whether layers are normalised before they are applied (pre-norm), or after the residual
-  /// addition (post-norm), as in the paper.
+  /// Whether layer normalisation precedes each sublayer (pre-norm) or follows the residual addition
+  /// (post-norm), as in the paper.
   bool norm_first = true;
-  double dropout = 0;  ///< probability, after the attention and after the feed-forward network
-  double eps = 1e-5;   ///< of the layer normalisations
-  bool bias = true;    ///< of the linear layers and the normalisations
-  std::optional<Init> weight_init = {};  ///< of all weights
+  /// Dropout probability of the outputs of the attention and of the feed-forward network.
+  double dropout = 0;
+  double eps = 1e-5;                     ///< epsilon of the layer normalisations
+  bool bias = true;                      ///< bias of the linear layers and of the normalisations
+  std::optional<Init> weight_init = {};  ///< initialiser of all weights
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
@@ -90,7 +94,7 @@ struct TransformerBlock {
 Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc = Loc::here());
 
 /// Adds the sinusoidal positional encoding of the paper to x [N, T, E]: sin(t w_i) to feature 2i
-/// and cos(t w_i) to feature 2i + 1, where w_i = 10000^(-2i / E). E is even.
+/// and cos(t w_i) to feature 2i + 1, where w_i = 10000^(-2i / E). E must be even.
 Value positional_encoding(Value x, const Loc& loc = Loc::here());
 
 }  // namespace fluid

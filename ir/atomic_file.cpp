@@ -47,8 +47,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    // Retries on EEXIST. A file of this name may be left from a crashed process with the same pid,
-    // or belong to a process in another container.
+    // Retries on EEXIST. The file may be left from a crashed process with the same pid, or belong
+    // to a process in another container.
     do {
       temporary_ = unique_temporary_path(target_);
       fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -97,8 +97,8 @@ void flush_directory(const std::string& path) {
 }
 
 void check_writable(const std::string& path) {
-  // Skips pipes and devices, because opening and closing a pipe sends its reader an end of file. If
-  // the file cannot be examined, is_other() returns false.
+  // Skips pipes and devices, because the reader of a pipe would see an end of file. is_other()
+  // returns false on an error.
   std::error_code ignored;
   if (!std::filesystem::is_other(path, ignored)) AtomicFile file(path);
 }

@@ -7,10 +7,11 @@
 
 namespace fluid {
 
-/// Replaces a file atomically. Writes go to a temporary file in the same directory. commit()
-/// flushes it to the disk, renames it to `path` and flushes the directory. Without commit() the
-/// destructor deletes the temporary file. A device or a pipe is written directly. Every member
-/// throws UserError naming the path on a system error (no directory, no permission, disk full).
+/// Replaces a file atomically. Writes to a temporary file in the same directory. commit() flushes
+/// the temporary file to the disk, renames it to `path` and flushes the directory. Without
+/// commit(), the destructor deletes the temporary file. Writes directly to a device or pipe. Every
+/// member throws UserError naming the path on a system error (no directory, no permission, disk
+/// full).
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -33,8 +34,8 @@ class AtomicFile {
 /// Flushes a directory's entries to the disk (fsync). Throws UserError naming the path on failure.
 void flush_directory(const std::string& path);
 
-/// Checks that AtomicFile can create `path`, and leaves no file behind. Throws the UserError that
-/// AtomicFile would throw. Call it before a long computation whose results go to `path`.
+/// Checks that AtomicFile can create `path`, before a long computation whose results go to `path`.
+/// Throws the UserError that AtomicFile would throw. Leaves no file behind.
 void check_writable(const std::string& path);
 
 /// Replaces the contents of `path` by `bytes`, atomically.
@@ -43,8 +44,8 @@ void write_file_atomically(const std::string& path, std::string_view text);
 
 inline constexpr size_t kMaxFileBytes = size_t{64} << 20;  ///< maximum size of a program file
 
-/// Returns the contents of the file or pipe `path`. Throws UserError naming the path when it cannot
-/// be read or is larger than kMaxFileBytes. The limit also bounds reads from endless devices.
+/// Returns the contents of the file or pipe `path`. Throws UserError naming the path if the file
+/// cannot be read or has more than kMaxFileBytes. The limit also stops reads from endless devices.
 std::string read_file(const std::string& path);
 
 }  // namespace fluid

@@ -21,7 +21,7 @@ struct GraphRef {
 using Attr = std::variant<bool, int64_t, double, std::string, Type, GraphRef, std::vector<int64_t>,
                           std::vector<double>, std::vector<std::string>>;
 
-/// Returns the name of the attribute's type for messages and docs: "int", "list of ints", ...
+/// Returns the name of the type of `attr` for messages and docs: "int", "list of ints", ...
 std::string_view attr_type_name(const Attr& attr);
 
 /// Named attributes in insertion order.
@@ -34,10 +34,11 @@ class Attrs {
 
   const Attr* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  void set(std::string_view name, Attr value);  ///< replaces an existing entry `name`
+  void set(std::string_view name, Attr value);  ///< adds or replaces the entry `name`
   void erase(std::string_view name);
 
-  /// Returns the value of `name`. Throws InternalError when it is missing or has another type.
+  /// Returns the value of `name`. Throws InternalError if the attribute is missing or has another
+  /// type.
   template <class T>
   const T& get(std::string_view name) const {
     const Attr* attr = find(name);

@@ -17,8 +17,8 @@ class Reader {
     // Copies the file to an 8-byte-aligned buffer: 8 is the largest alignment in the schema.
     bytes_.resize((bytes.size() + 7) / 8);
     std::memcpy(bytes_.data(), bytes.data(), bytes.size());
-    // Tables of a valid file do not overlap, and each takes at least 8 bytes: a reference to it and
-    // an offset. So a file of n bytes holds at most n / 8 tables.
+    // A valid file of n bytes holds at most n / 8 tables: tables do not overlap, and each table
+    // takes at least 8 bytes, for an offset and a reference to the table.
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes.size(),
                                    16, static_cast<uint32_t>(bytes.size() / 8));
     if (!fbs::VerifyProgramBuffer(verifier)) damaged("its structure is broken");
@@ -62,9 +62,8 @@ class Reader {
             " " + what);
   }
 
-  /// Counts bytes copied out of the file. In a valid file nothing is referenced twice, so the
-  /// copies are no larger than the file. A hostile file could reference one large vector a million
-  /// times.
+  /// Limits the total size of the copies to the size of the file. A valid file references every
+  /// vector once; a hostile file could reference a large vector a million times.
   void charge_budget(size_t bytes) {
     if (bytes > budget_) damaged("its parts overlap");
     budget_ -= bytes;
@@ -79,7 +78,7 @@ class Reader {
     if (s->size() > limit) damaged(of_what + " has too long a name");
     return text(s);
   }
-  /// Copies bytewise, because the verifier does not check the alignment of 8-byte elements.
+  /// Uses memcpy, because the verifier does not check the alignment of 8-byte elements.
   template <class To, class From>
   std::vector<To> scalars(const flatbuffers::Vector<From>* from) {
     if (from == nullptr) return {};

@@ -60,7 +60,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       found = candidate;
     }
   }
-  constexpr size_t kMinPrefix = 3;  // minimum length of a prefix match
+  constexpr size_t kMinPrefix = 3;  // minimum length of `name` for a prefix match
   for (const std::string& candidate : candidates) {
     if (found.empty() && name.size() >= kMinPrefix && candidate.starts_with(name))
       found = candidate;

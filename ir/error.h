@@ -27,14 +27,14 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// A failure of the device: no driver, out of memory, a failed launch. `fluidrun` exits with 3.
+/// A device failure: no driver, out of memory, a failed launch. `fluidrun` exits with 3.
 class DeviceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the text of an error message. `what` is the text, or a function that returns the text. A
-/// function avoids building a text that is not needed.
+/// Returns the text of an error message. `what` is the text or a function that returns it. The
+/// function runs only if the text is needed.
 template <class What>
 std::string message_text(const What& what) {
   if constexpr (std::is_invocable_v<const What&>) {
@@ -54,8 +54,9 @@ void check(bool condition, const What& what,
   if (!condition) throw_check_error(message_text(what), where);
 }
 
-/// Returns " (did you mean 'relu'?)" for the candidate that is closest to `name`, if it is close
-/// enough, or else for one that starts with `name`. Returns "" when there is none.
+/// Returns " (did you mean 'relu'?)" for the candidate with the smallest edit distance to `name`,
+/// if the distance is small. Otherwise suggests a candidate that starts with `name`. Returns "" if
+/// there is none.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace fluid

@@ -26,7 +26,7 @@ class Program;
 /// A handle to one result of an op. Cheap to copy; valid while the op lives.
 class Value {
  public:
-  Value() = default;  ///< the null value; stands for no value, for example no gradient
+  Value() = default;  ///< the null value; means absence, for example of a gradient
   Value(ir::Op* op, int index) : op_(op), index_(index) {}
 
   explicit operator bool() const { return op_ != nullptr; }
@@ -58,7 +58,8 @@ struct std::hash<fluid::Value> {
 
 namespace fluid {
 
-/// Value -> ops that read the value. An op appears once for each operand that is this value.
+/// Value -> ops that read the value. An op that reads the value in several operands appears once
+/// per operand.
 using Uses = std::unordered_map<Value, std::vector<ir::Op*>>;
 
 namespace ir {
@@ -96,7 +97,7 @@ class Op {
   Graph* graph_ = nullptr;
 };
 
-/// A named result of a graph.
+/// A named output of a graph.
 struct Output {
   std::string name;
   Value value;
@@ -123,8 +124,8 @@ class Graph {
   /// Sets the id of `op`, which must be the last appended op, to an id that was read from a text or
   /// file. Ops appended later get larger ids.
   void restore_id(Op& op, int64_t id);
-  /// Moves `ops` of another graph to the end of this graph. Keeps their ids, which no op of this
-  /// graph may have.
+  /// Moves `ops` of another graph to the end of this graph. Keeps the ids of the ops, which must
+  /// not occur in this graph.
   void adopt(std::vector<std::unique_ptr<Op>> ops);
   /// Moves ops [first, end) to just before position `destination`, which must be at most `first`.
   void move_tail(size_t first, size_t destination);
@@ -145,8 +146,8 @@ class Graph {
   /// Properties that append() gives to new ops. Set through ScopedRecording and Scope.
   struct Recording {
     Role role = Role::forward;
-    /// Overrides the location passed to append(). A pass sets it to the location of the op that it
-    /// rewrites, even if that location is unknown. Then the new ops never have a location in
+    /// Overrides the location passed to append(). A pass sets this to the location of the op that
+    /// it rewrites, even if the location is unknown. Otherwise new ops would get locations in
     /// Fluid's own sources.
     std::optional<Loc> loc = {};
     std::string scope;
@@ -182,8 +183,8 @@ class ScopedRecording {
   Graph::Recording saved_;
 };
 
-/// A training program: a set of named graphs. The user records `main`; `startup` holds the
-/// initialisers. The bodies of `fused` ops are graphs of the program too.
+/// A training program: a set of named graphs. The user records the graph `main`. The graph
+/// `startup` contains the initialisers. The bodies of `fused` ops are also graphs of the program.
 class Program {
  public:
   explicit Program(std::string name);
@@ -197,14 +198,14 @@ class Program {
   const Graph& main() const { return *graphs.front(); }
   Graph* find(std::string_view graph_name) const;  ///< null if there is no such graph
   Graph& add_graph(std::string graph_name);        ///< `graph_name` must not be in use
-  /// Removes the graphs for which `dead` returns true. Returns whether any was removed.
+  /// Removes the graphs for which `dead` returns true. Returns whether any graph was removed.
   bool erase_graphs(const std::function<bool(const Graph&)>& dead);
   /// Returns an unused graph name: `stem` followed by the lowest free number.
   std::string fresh_graph_name(const std::string& stem);
 
  private:
   std::unordered_map<std::string, Graph*> by_name_;
-  /// Stem of a graph name -> n, where the names with suffixes 0 to n - 1 are in use.
+  /// Stem of a graph name -> n, if the names with suffixes 0 to n - 1 are in use.
   std::unordered_map<std::string, size_t> taken_;
 };
 

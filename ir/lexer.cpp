@@ -35,7 +35,7 @@ std::string describe(const Token& token) {
 void Lexer::fail(size_t offset, const std::string& what) const {
   const std::string_view before = text_.substr(0, offset);
   const auto line = std::ranges::count(before, '\n') + 1;
-  // on the first line rfind() gives npos, and npos + 1 is 0
+  // on the first line rfind() returns npos, and npos + 1 is 0
   const size_t column = offset - (before.rfind('\n') + 1) + 1;
   throw UserError(std::string(file_) + ":" + std::to_string(line) + ":" + std::to_string(column) +
                   ": " + what);

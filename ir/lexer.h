@@ -11,7 +11,7 @@ struct Token {
   enum class Kind : uint8_t {
     word,    ///< an identifier
     value,   ///< %name; `text` is the name without %
-    number,  ///< a number; `text` is as written: -12, 1e-05
+    number,  ///< a number; `text` is the source text: -12, 1e-05
     string,  ///< a quoted string; `text` is unescaped, without the quotes
     punct,   ///< one punctuation character
     end,     ///< end of the text

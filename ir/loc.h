@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// A location in the user's source. Builders take `Loc loc = Loc::here()` as their last argument,
-/// so ops, errors and profile rows name the line in the user's source.
+/// A location in the user's source. Layer and op functions have the default argument `Loc loc =
+/// Loc::here()`, which captures the caller's line for error messages and profiles.
 struct Loc {
   std::string file;  ///< path of the source as given to the compiler; empty if unknown
   int line = 0;
@@ -14,7 +14,7 @@ struct Loc {
     return {file, line};
   }
   bool known() const { return !file.empty(); }
-  /// Returns "mnist.cpp:13" (last component of the path), or "" when unknown.
+  /// Returns "mnist.cpp:13" (last component of the path), or "" if the location is unknown.
   std::string str() const;
   bool operator==(const Loc&) const = default;
 };

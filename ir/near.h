@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// Returns text that lists at most `max_names` of `names`, by increasing edit distance to `name`:
-/// "'conv0.w', 'conv0.b' and 12 more". Returns "none" when `names` is empty.
+/// Lists at most `max_names` of `names`, by increasing edit distance to `name`: "'conv0.w',
+/// 'conv0.b' and 12 more". Returns "none" when `names` is empty.
 std::string nearest_names(std::string_view name, std::span<const std::string> names,
                           size_t max_names);
 

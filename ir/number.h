@@ -17,7 +17,8 @@ std::errc read_number(std::string_view text, T& value) {
   return stop == end ? error : std::errc::invalid_argument;
 }
 
-/// Parses all of `text` as a T. Returns nullopt when it is not a number or T cannot hold it.
+/// Parses all of `text` as a T. Returns nullopt when `text` is not a number or T cannot represent
+/// it.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value = {};

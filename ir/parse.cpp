@@ -12,8 +12,8 @@ namespace {
 
 using Kind = Token::Kind;
 
-/// Splits "mnist.cpp:13" into file and line. The line is 0 when the text does not end in a positive
-/// number.
+/// Splits "mnist.cpp:13" into file and line. The line is 0 if `text` does not end in ":" and a
+/// positive number.
 Loc parse_loc(const std::string& text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return {text, 0};
@@ -195,7 +195,7 @@ Attr Parser::list() {
   expect("[");
   do {
     const size_t offset = token_.offset;
-    // checked before attr() recurses: lists do not nest
+    // rejects nested lists before attr() recurses
     if (is("[")) fail("expected a number or a string");
     Attr entry = attr();
     if (auto* n = std::get_if<int64_t>(&entry)) {

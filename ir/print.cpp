@@ -27,7 +27,7 @@ std::string text_of(const std::vector<std::string>& list) { return list_text(lis
 
 enum class Naming { numbered, by_id };
 
-/// Assigns each value of a graph a unique name, without '%'.
+/// Assigns each value of a graph a unique name.
 class ValueNames {
  public:
   ValueNames(const Graph& graph, Naming naming) {
@@ -46,8 +46,8 @@ class ValueNames {
     }
   }
 
-  /// Returns the name of a value, or "%?" if the value belongs to another graph, which verify()
-  /// rejects.
+  /// Returns the name of a value with "%", or "%?" if the value belongs to another graph. verify()
+  /// rejects such values.
   std::string of(Value value) const {
     const auto it = names_.find({value.op(), value.index()});
     return "%" + (it == names_.end() ? "?" : it->second);

@@ -6,7 +6,8 @@
 
 namespace fluid::ir {
 
-/// Returns the text form (.fir). parse() reads it; printing the parsed program gives the same text.
+/// Returns the text form (.fir) of the program. Parsing the text and printing the result gives the
+/// same text.
 ///
 ///   program @mlp {
 ///     %x = data "image" {scale = 0.1} : f32[?, 784]
@@ -18,9 +19,9 @@ namespace fluid::ir {
 ///   }
 ///
 /// The statements of `main` are in the program itself; other graphs are blocks. Brackets hold the
-/// role unless it is forward, the parameter of a gradient, the scope, and the id. The id is omitted
-/// when it is the previous op's id plus 1. `@` gives the last component of the source file and the
-/// line. Values keep their names if these are unique identifiers; unnamed values are numbered. An
+/// role (omitted if forward), the parameter of a gradient, the scope, and the id (omitted if it is
+/// the previous op's id plus 1). `@` gives the last component of the source file and the line.
+/// Values whose names are unique identifiers keep their names; unnamed values are numbered. An
 /// empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 

@@ -42,7 +42,7 @@ UniquePtr<fbs::TypeT> type_of(const Type& from) {
   return type;
 }
 
-/// Stores an attribute's value in the field of AttrT for the attribute's kind.
+/// Stores the value of an attribute in the field of AttrT for the value's type.
 struct AttrValueWriter {
   fbs::AttrT& to;
 

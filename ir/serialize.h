@@ -10,11 +10,11 @@
 
 namespace fluid::ir {
 
-/// Version of the .fluid format: serialize() writes it, and deserialize() accepts no other. Format
-/// 1 used other op names.
+/// Version of the .fluid format that serialize() writes. deserialize() accepts no other version.
+/// Format 1 used other op names.
 inline constexpr uint32_t kFileFormat = 2;
 
-/// Returns the version of an op's definition, at least 1; 0 for an unknown op.
+/// Function that returns the version of an op's definition, at least 1; 0 for an unknown op.
 using OpVersion = std::function<int(std::string_view op)>;
 
 /// Encodes a verified program as a FlatBuffer with the schema program.fbs and the identifier FLPG.
@@ -22,8 +22,8 @@ using OpVersion = std::function<int(std::string_view op)>;
 /// UserError for an op unknown to `version`.
 std::string serialize(const Program& program, const OpVersion& version);
 
-/// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). The hash detects a changed scalar,
-/// which FlatBuffers' verifier does not.
+/// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). Unlike FlatBuffers' verifier, the
+/// hash detects changed scalars.
 std::string append_checksum(std::string bytes);
 /// Checks and removes the hash that append_checksum() appends. Throws UserError, starting with
 /// `file_name`, when the hash does not match.

@@ -172,7 +172,7 @@ Tensor Tensor::copy() const {
 Tensor Tensor::cast(DType dtype) const {
   if (dtype == dtype_) return copy();
   Tensor t(dtype, shape_);
-  // Integers are not converted through double, because a double cannot hold every i64.
+  // Converts integers without going through double, because a double cannot represent every i64.
   const bool exact = !is_float(dtype) && !is_float(dtype_);
   for (int64_t i = 0; i < numel_; ++i) {
     if (exact) {

@@ -38,7 +38,7 @@ constexpr bool holds(DType dtype) {
   return false;
 }
 
-/// Returns the dtype of T. Does not compile for uint16_t, which holds both f16 and bf16.
+/// Returns the dtype of T. Does not compile for uint16_t, the type of both f16 and bf16 elements.
 template <class T>
 consteval DType dtype_of() {
   for (DType d : {DType::f64, DType::f32, DType::i64, DType::i32, DType::u8, DType::boolean}) {
@@ -47,13 +47,13 @@ consteval DType dtype_of() {
   throw "no dtype holds T";  // a compile-time error: the function is consteval
 }
 
-/// A row-major tensor in host memory. It owns its memory or is a view of other memory.
+/// A row-major tensor in host memory. Owns its memory or is a view.
 class Tensor {
  public:
   Tensor() = default;
   /// Allocates zeroed memory, 64-byte aligned. Throws UserError when the size overflows.
   Tensor(DType dtype, std::vector<int64_t> shape);
-  /// Returns a view of `data`. The caller keeps `data` alive, or passes its owner.
+  /// Returns a view of `data`. Without `owner`, the caller must keep `data` alive.
   static Tensor view(DType dtype, std::vector<int64_t> shape, void* data,
                      std::shared_ptr<void> owner = nullptr);
   /// Returns a tensor with a copy of `values`. Throws UserError when values.size() is not the
@@ -110,19 +110,19 @@ std::span<const T> Tensor::as() const {
   return {static_cast<const T*>(data_), static_cast<size_t>(numel_)};
 }
 
-/// Convert between f32 and `dtype`, which is f16 or bf16. Rounding is to nearest even.
+/// Convert between f32 and `dtype` (f16 or bf16), rounding to nearest even.
 float half_to_float(uint16_t bits, DType dtype);
 uint16_t float_to_half(float value, DType dtype);
 
-/// A batch of named input tensors. The first dimension of each tensor is `size` samples.
+/// A batch of named input tensors, each with `size` samples along dimension 0.
 struct Batch {
   int64_t size = 0;
   std::vector<std::pair<std::string, Tensor>> columns;
-  /// Batches with equal nonzero ids have equal contents. A buffer that already holds such a batch
-  /// need not be filled again.
+  /// Batches with equal nonzero ids have equal contents. A buffer that holds a batch with the same
+  /// id need not be refilled.
   uint64_t id = 0;
-  /// For a micro-batch or a rank's shard: `first` is the index of its first sample in the global
-  /// batch, and `whole` is the size of the global batch. `whole` is 0 if this is the global batch.
+  /// For a micro-batch or a shard of a rank: `first` is the index of the first sample in the global
+  /// batch; `whole` is the size of the global batch. For a global batch both are 0.
   int64_t first = 0;
   int64_t whole = 0;
   int64_t global_size() const { return whole == 0 ? size : whole; }

@@ -104,7 +104,7 @@ std::optional<Layout> parse_layout(std::string_view text, int64_t rank) {
     layout.blocks.push_back({axis, size});
     i = static_cast<size_t>(after - text.data()) + 1;
   }
-  // Rejects upper-case letters that disagree with the blocks, leading zeros in block sizes, and
+  // Rejects upper-case letters that do not match the blocks, leading zeros in block sizes, and
   // missing axes.
   if (static_cast<int64_t>(layout.order.size()) != rank || layout.str() != text)
     return std::nullopt;

@@ -28,11 +28,11 @@ std::string escape_control_characters(std::string_view s);
 /// Puts `s` in double quotes and escapes quotes, backslashes and control characters.
 std::string quote(std::string_view s);
 
-/// Returns the shortest decimal text that parses back to the same bits and has the form of a float:
+/// Returns the shortest decimal text that parses back to the same bits and is written as a float:
 /// "1.0", "1e-05", "nan", "-inf". Every NaN prints as "nan".
 std::string float_text(double value);
 
-/// Returns `name` after an '@', in quotes if it is not an identifier: "@main", "@\"my net\"".
+/// Returns '@' and `name`. Quotes a name that is not an identifier: "@main", "@\"my net\"".
 std::string graph_reference(std::string_view name);
 
 /// Parses the output of Layout::str() for a tensor of `rank` dims. Returns nullopt when `text` is

@@ -21,8 +21,8 @@ namespace {
 class JoiningThreads {
  public:
   ~JoiningThreads() { join(); }
-  /// Starts threads until there are `count`. Returns the error message of the system if it cannot
-  /// create a thread.
+  /// Starts threads until there are `count`. If the system cannot create a thread, returns its
+  /// error message.
   std::optional<std::string> start(size_t count, const std::function<void()>& work) {
     try {
       threads_.reserve(count);
@@ -92,7 +92,7 @@ void check_thread_limit(size_t count, const std::string& component) {
   release.count_down();
   const size_t started = threads.size();
   threads.join();
-  // /proc may list a joined thread for a short time.
+  // /proc may still list a joined thread for a short time.
   constexpr int kTries = 1000;
   for (int i = 0; i < kTries && process_thread_count() > before; ++i) std::this_thread::yield();
   if (!why) return;

@@ -11,13 +11,12 @@ namespace fluid {
 /// -u`.
 std::thread start_thread(std::function<void()> work);
 
-/// Runs `work` on `count` threads, including the calling thread, or on fewer threads if the system
-/// cannot create as many. Returns when all threads have finished. Rethrows an exception that `work`
-/// threw.
+/// Runs `work` on `count` threads, including the calling thread. Uses fewer threads if the system
+/// cannot create `count`. Returns when all threads have finished. Rethrows an exception of `work`.
 void run_on_threads(size_t count, const std::function<void()>& work);
 
-/// Throws DeviceError unless the process can create `count` more threads. `component` is what needs
-/// the threads, for the message: "a pool of 4 threads".
+/// Throws DeviceError unless the process can create `count` more threads. The message names
+/// `component`, the user of the threads, as in "a pool of 4 threads".
 void check_thread_limit(size_t count, const std::string& component);
 
 }  // namespace fluid

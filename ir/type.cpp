@@ -40,10 +40,12 @@ std::optional<DType> parse_dtype(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-bool is_float(DType dtype) { return dtype == DType::f64 || dtype == DType::f32 || is_half(dtype); }
+bool is_half_precision(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+bool is_float(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::f32 || is_half_precision(dtype);
+}
 bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolean; }
-DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+DType compute_dtype(DType dtype) { return is_half_precision(dtype) ? DType::f32 : dtype; }
 
 int64_t Dim::at(int64_t batch_size) const {
   return batch ? checked_product(size, batch_size) : size;

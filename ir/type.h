@@ -14,20 +14,20 @@ enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, u8, boolean };
 inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16,
                        i64 = DType::i64, i32 = DType::i32, u8 = DType::u8, boolean = DType::boolean;
 
-int64_t size_of(DType dtype);           ///< bytes per element; a bool takes one
+int64_t size_of(DType dtype);           ///< bytes per element; 1 for bool
 std::string_view name_of(DType dtype);  ///< name in programs: "f32", "bool", ...
 std::optional<DType> parse_dtype(std::string_view name);
 bool is_float(DType dtype);
-bool is_half(DType dtype);     ///< f16 or bf16
-bool is_integer(DType dtype);  ///< i64, i32 or u8 (not bool)
+bool is_half_precision(DType dtype);  ///< f16 or bf16
+bool is_integer(DType dtype);         ///< i64, i32 or u8 (not bool)
 /// Returns the dtype of arithmetic on `dtype`: f32 for f16 and bf16, else `dtype` itself.
 DType compute_dtype(DType dtype);
 
 /// Extent of a dimension: a constant, or a multiple of the batch size. Compiling for one batch size
 /// makes every extent a constant.
 struct Dim {
-  int64_t size = 0;  ///< the extent, or the factor of the batch size
-  bool batch = false;
+  int64_t size = 0;    ///< the extent; if `batch`, the factor of the batch size
+  bool batch = false;  ///< whether the extent is `size` times the batch size
 
   constexpr Dim() = default;
   constexpr Dim(int64_t n) : size(n) {}  // NOLINT: implicit, so that a number is a Dim
@@ -39,14 +39,15 @@ struct Dim {
   }
   int64_t at(int64_t batch_size) const;  ///< the extent; throws UserError on overflow
   bool is(int64_t n) const { return !batch && size == n; }
-  std::string str() const;  ///< text: "784", "?" (the batch size), "256?" (256 times it)
+  std::string str() const;  ///< "784"; "?": the batch size; "256?": 256 x batch size
   bool operator==(const Dim&) const = default;
 };
 
 /// The batch dimension: `net.data("image", {kBatch, 1, 28, 28}, f32)`.
 inline constexpr Dim kBatch = Dim::of_batch(1);
 
-/// Extents of a tensor, outermost first. Rank 0 is a scalar. At most one dim depends on the batch.
+/// Extents of a tensor, outermost first; a scalar has rank 0. At most one dim depends on the batch
+/// size.
 class Shape : public std::vector<Dim> {
  public:
   using std::vector<Dim>::vector;
@@ -54,16 +55,15 @@ class Shape : public std::vector<Dim> {
 
   int64_t rank() const { return static_cast<int64_t>(size()); }
   bool has_batch() const;
-  /// Returns the number of elements, which may be a multiple of the batch size.
+  /// Returns the number of elements: a constant or a multiple of the batch size.
   Dim numel() const;
   int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
-  Shape at(int64_t batch_size) const;  ///< the shape at this batch size
+  Shape at(int64_t batch_size) const;  ///< the shape for this batch size
   std::string str() const;             ///< text: "[?, 784]"
 };
 
-/// The memory layout of a tensor that is not plain row-major: the dims in `order`, outermost first,
-/// then the inner blocks. nChw16c has order {0, 1, 2, 3} and blocks {{axis 1, 16}}. Padding
-/// elements are zero.
+/// A memory layout other than plain row-major: the dims in `order`, outermost first, then the inner
+/// blocks. nChw16c has order {0, 1, 2, 3} and blocks {{axis 1, 16}}. Padding elements are zero.
 struct Layout {
   struct Block {
     int axis;
@@ -77,15 +77,14 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-/// Returns the letters that stand for the axes of a tensor of `rank` dims in the name of a layout:
-/// "nchw" up to rank 4, then "abcdef...". A tensor with a layout has at most as many dims as there
-/// are letters.
+/// Returns the letters of the axes of a tensor of rank `rank` in the name of a layout: "nchw" up to
+/// rank 4, then "abcdef...". The number of letters limits the rank of a tensor with a layout.
 std::string_view layout_letters(int64_t rank);
 
 struct Type {
   DType dtype = DType::f32;
   Shape shape;
-  std::optional<Layout> layout;  ///< memory layout; absent: plain row-major
+  std::optional<Layout> layout;  ///< memory layout; nullopt: plain row-major
 
   std::string str() const;  ///< text: "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
   /// Returns the size in bytes, including the padding of the layout. Throws UserError on overflow.

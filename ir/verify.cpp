@@ -51,8 +51,8 @@ std::string fault_of(const Type& type) {
   return "";
 }
 
-/// Whether the byte size at batch size 1 overflows int64_t. Counts dims of 0 as 1, so the product
-/// of the other dims is checked too.
+/// Whether the byte size at batch size 1 overflows int64_t. Treats a dim of 0 as 1, so that the
+/// product of the other dims must not overflow either.
 bool overflows(const Type& type) {
   if (std::ranges::none_of(type.shape, [](const Dim& d) { return d.size == 0; })) {
     return !type.checked_bytes_at(1);
@@ -69,8 +69,8 @@ void verify_type(const Op& op, const Type& type) {
           [&] { return "the bytes of " + type.str() + " overflow a 64-bit integer"; });
 }
 
-/// Returns "" if `v` is a result of one of the ops `before`, which precede its use in `graph`.
-/// Otherwise returns the reason why `v` is invalid.
+/// Checks that `v` is a result of one of `before`, the ops of `graph` before the use of `v`.
+/// Returns the reason why `v` is invalid, or "".
 std::string fault_of(const Graph& graph, const OpSet& before, Value v) {
   if (!v) return " is no value";
   if (!before.contains(v.op())) {
@@ -159,8 +159,7 @@ std::vector<const Graph*> inner_graphs(const Graph& graph, const GraphNames& gra
   return inner;
 }
 
-/// Rejects cycles by topological sorting: removes unreferenced graphs until none is left (Kahn,
-/// CACM 1962).
+/// Rejects graphs that contain themselves, by topological sorting (Kahn, CACM 1962).
 void verify_nesting(const Program& program, const GraphNames& graphs) {
   std::unordered_map<const Graph*, size_t> references;
   for (const auto& g : program.graphs) {

@@ -6,17 +6,17 @@
 
 namespace fluid::ir {
 
-/// Checks the rules that hold for every program, independent of the meaning of its ops:
+/// Checks the rules that hold for every program, whatever its ops mean:
 /// - graphs, outputs and symbols have unique names; op and attribute names are identifiers; the
 ///   first graph is main;
 /// - operands and outputs are results of earlier ops of the same graph;
 /// - types have at most kMaxRank dims, at most one batch dim and no negative dim; their byte size
 ///   fits int64_t, and their layout fits the shape;
 /// - attributes refer to existing graphs, and no graph contains itself;
-/// - a variable is declared once (an op with a symbol and results) and written once (an op with a
-///   symbol and no result).
-/// Then calls `check_op`, when given, for each op in order; it may throw too. Throws UserError
-/// "net.cpp:13: matmul %y in graph main: what".
+/// - at most one op of a graph declares a variable (symbol and results), and at most one op writes
+///   it (symbol and no result).
+/// Then calls `check_op`, unless null, for each op in order. Throws UserError "net.cpp:13: matmul
+/// %y in graph main: what".
 void verify(const Program& program, const std::function<void(const Op&)>& check_op = nullptr);
 
 /// Returns the name of an op for messages: "matmul %y" or "data \"image\"", plus the graph unless

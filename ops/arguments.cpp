@@ -87,8 +87,8 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
 }
 
 /// Returns `given` converted to the type of `like`. An int becomes a float, a list of ints becomes
-/// a list of floats, and an empty list becomes an empty list of the type of `like`. Other values
-/// are unchanged.
+/// a list of floats, and an empty list becomes an empty list of the type of `like`. Returns any
+/// other value unchanged.
 Attr converted(const Attr& given, const Attr& like) {
   if (given.index() == like.index()) return given;
   if (const auto* i = std::get_if<int64_t>(&given); i != nullptr && like.index() == 2) {

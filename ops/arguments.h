@@ -1,7 +1,7 @@
 #pragma once
 
-// Functions that check operands and attributes of an op against its OpDef. record() and verify_op()
-// call them.
+// Functions for record() and verify_op() that check the operands and attributes of an op against
+// its OpDef.
 
 #include "ops/op_def.h"
 
@@ -27,14 +27,14 @@ void check_arity(const OpDef& def, const std::vector<Value>& operands, const Loc
 /// attribute of the wrong type, or a missing required attribute.
 void check_attrs(const OpDef& def, const Attrs& attrs, const Loc& loc);
 
-/// Throws UserError when the declaration of a source op is invalid: a negative dimension, a
-/// variable whose shape depends on the batch, or an initialiser that rejects the type.
+/// Throws UserError for a source op with an invalid declaration: a negative dimension, a variable
+/// whose shape depends on the batch size, or an initialiser that rejects the type.
 void check_source(const OpDef& def, const std::string& symbol, const Type& type, const Attrs& attrs,
                   const Loc& loc);
 
 /// Returns the attributes in the order of `def`, with defaults filled in and ints converted to
-/// floats where `def` declares a float. Throws the errors of check_attrs(). Fills in no defaults if
-/// `def.open_attrs`.
+/// floats where `def` declares a float. If `def.open_attrs`, does not fill in defaults. Throws the
+/// errors of check_attrs().
 Attrs complete_attrs(const OpDef& def, const Attrs& given, const Loc& loc);
 
 }  // namespace fluid

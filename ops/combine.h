@@ -10,8 +10,8 @@ enum class Combine : uint8_t {
   prod,
   max,  ///< NaN if any element is NaN, as in PyTorch
   min,
-  /// Has two results: the maximum, and the row-major index of its first occurrence among the
-  /// reduced elements. The index may have any integer dtype. NaN counts as the largest value.
+  /// Has two results: the maximum, and the row-major index of the first maximum among the reduced
+  /// elements. The index may have any integer dtype. NaN counts as the largest value.
   argmax,
 };
 

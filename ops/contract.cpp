@@ -16,8 +16,8 @@ Expr negated(const Expr& product) {
   return Expr::make(product.op(), product.dtype(), {-product.args()[0], product.args()[1]});
 }
 
-/// Contracts a product and the addition that uses it into an fma. Keeps a product with several
-/// uses, because each fma would compute it again.
+/// Contracts a product and the addition that uses it into an fma. Does not contract a product with
+/// several uses, because each fma would recompute the product.
 class Contraction {
  public:
   void count(const Expr& root) {

@@ -7,12 +7,12 @@
 
 namespace fluid {
 
-/// These functions throw UserError unless operand `i` is a tensor of the named kind: float, numeric
-/// or bool. The message states the actual type: "the operand must be a float tensor, not i64[3]".
+/// Throw UserError unless operand `i` is a float, numeric or bool tensor. The message states the
+/// actual type: "the operand must be a float tensor, not i64[3]".
 void require_float(const InferCtx& c, size_t i);
 void require_numeric(const InferCtx& c, size_t i);  ///< float or integer dtype
 void require_bool(const InferCtx& c, size_t i);
-/// Throws UserError unless operand `first` and all later operands have the same dtype.
+/// Throws UserError unless all operands from number `first` on have the same dtype.
 void require_same_dtype(const InferCtx& c, size_t first = 0);
 
 /// Whether `dtype` can hold `value`: an integer in range for integer dtypes, 0 or 1 for bool.
@@ -21,8 +21,8 @@ bool is_representable(double value, DType dtype);
 void require_representable(const InferCtx& c, std::string_view name, DType dtype);
 
 /// Returns the shape to which all operands broadcast by NumPy's rule: trailing dimensions are
-/// aligned and extents are equal or 1. The batch dimension broadcasts only with itself and with
-/// extent 1. Throws UserError when the operands do not broadcast.
+/// aligned, and their extents are equal or 1. The batch dimension broadcasts only with itself and
+/// with extent 1. Throws UserError when the operands do not broadcast.
 Shape broadcast_shape(const InferCtx& c);
 
 /// Type inference of an op with one result, which has the type of operand 0. Throws UserError
@@ -64,8 +64,8 @@ std::function<Cost(const CostCtx&)> cost_per_element(double flops);
 /// Returns the sign of each element of the float tensor `x`: -1, 0 or 1. The sign of NaN is 0.
 Value sign_of(Value x);
 
-/// Gradient of a broadcast from shape `target` to the shape of `x`: sums `x` over the dimensions
-/// that the broadcast expanded. The result has shape `target`.
+/// Sums `x` over the dimensions that a broadcast from shape `target` to the shape of `x` expands.
+/// This is the gradient of the broadcast. The result has shape `target`.
 Value sum_to(Value x, const Shape& target);
 
 }  // namespace fluid

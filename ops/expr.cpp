@@ -121,8 +121,8 @@ double apply_unary(ScalarOp op, double x) {
   }
 }
 
-/// Splits `e` into (quotient, remainder) with e == quotient * n + remainder. If `e` is a sum, its
-/// terms that are multiples of n go into the quotient.
+/// Splits `e` into (quotient, remainder) with e == quotient * n + remainder. If `e` is a sum, the
+/// terms that are multiples of n form the quotient.
 std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
   const Expr zero = integer(e.dtype(), 0);
   if (is_constant(e)) {
@@ -296,7 +296,7 @@ Expr binary(ScalarOp op, const Expr& a, const Expr& b) {
 }  // namespace
 
 Expr Expr::constant(DType dtype, double value) {
-  check(!is_half(dtype), "scalar constants cannot have half precision");
+  check(!is_half_precision(dtype), "scalar constants cannot have half precision");
   if (!is_float(dtype)) {
     if (dtype == DType::boolean) return integer(dtype, value != 0);
     return integer(dtype, static_cast<int64_t>(value));

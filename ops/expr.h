@@ -14,11 +14,11 @@ namespace fluid {
 
 /// Operator of a scalar expression node.
 enum class ScalarOp : uint8_t {
-  constant,  // a literal; its value is in fvalue (floats) or ivalue (integers, bool)
-  var,       // an i64 loop variable; ivalue: its number
+  constant,  // a literal; value: fvalue (floats) or ivalue (integers, bool)
+  var,       // an i64 loop variable; ivalue: its id
   batch,     // the batch size as i64
   read,      // an element of an operand; ivalue: operand number; args: one i64 index per dimension
-  // From here to `cast`: arithmetic on indices and on floats, comparisons, logic and conversion.
+  // The operators from `add` to `cast` are arithmetic, comparisons, logic and conversion.
   add,
   sub,
   mul,
@@ -65,9 +65,9 @@ enum class ScalarOp : uint8_t {
   select,  // args: bool condition, value if true, value if false
   cast,    // converts args[0] to dtype; float to integer truncates; to bool: args[0] != 0
   // The next operators occur only in kernel IR (ops/kernel_ir.h); `let` also in GroupSink::body.
-  load,   // an element of buffer ivalue; args: i64 offset, optional bool mask (false: gives fvalue)
-  let,    // the value that a Let statement defines; ivalue: the number of the Let
-  acc,    // an element of accumulator array number ivalue; args: constant indices
+  load,   // element args[0] (i64) of buffer `ivalue`; fvalue if the optional mask args[1] is false
+  let,    // the value that the Let statement with id `ivalue` defines
+  acc,    // an element of the accumulator array with id `ivalue`; args: constant indices
   lanes,  // horizontal reduction of the SIMD lanes of args[0], an acc, in a fixed tree order
   // The next operator occurs in op bodies and in kernel IR.
   philox,  // 32 random bits as i64 in [0, 2^32); args: seed, counter, stream, index (i64)
@@ -82,10 +82,10 @@ struct ExprNode {
   std::vector<Expr> args;
   int64_t ivalue = 0;
   double fvalue = 0;
-  /// For `read`: the value is `fvalue` where the index is out of range.
+  /// For `read`: whether an out-of-range index is allowed and gives `fvalue`.
   bool guarded = false;
-  /// For `read`: the index depends on data. An out-of-range index is clamped and sets the error
-  /// word.
+  /// For `read`: whether the index depends on data. The kernel clamps an out-of-range index and
+  /// sets the error word.
   bool checked = false;
 };
 
@@ -115,13 +115,13 @@ class Expr {
   std::shared_ptr<const ExprNode> node_;
 };
 
-/// Whether `e` is a constant. The second overload also requires that its value is `value`.
+/// Whether `e` is a constant. The second overload also compares the value with `value`.
 bool is_constant(const Expr& e);
 bool is_constant(const Expr& e, double value);
 /// Whether `a` and `b` are the same expression; they need not share nodes.
 bool structurally_equal(const Expr& a, const Expr& b);
 
-// Arithmetic operators. They fold constants, x - 0 and x * 1; for integers also x + 0 and x * 0.
+// Arithmetic operators that fold constants, x - 0 and x * 1, and for integers also x + 0 and x * 0.
 Expr operator+(const Expr& a, const Expr& b);
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
@@ -159,7 +159,7 @@ Expr philox(const Expr& seed, const Expr& counter, const Expr& stream, const Exp
 }  // namespace scalar
 
 /// Rebuilds `e` bottom-up. Calls `replace` for each node after its arguments have been rewritten.
-/// `replace` returns a replacement, or a null Expr to keep the node. A shared node is visited once.
+/// `replace` returns a replacement, or a null Expr to keep the node. Visits a shared node once.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& replace);
 /// Calls `visit` once for every distinct node of `e`, in topological order: arguments before their
 /// users.

@@ -20,7 +20,7 @@ Vars intersection(const Vars& a, const Vars& b) {
 
 bool subset(const Vars& a, const Vars& b) { return intersection(a, b).size() == a.size(); }
 
-/// Returns the entries of `vars` that are variables. Entry -1 marks a dimension of extent 1.
+/// Returns the entries of `vars` that are variables. An entry of -1 marks a dimension of extent 1.
 Vars non_unit(const Vars& vars) {
   Vars kept;
   std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
@@ -54,7 +54,7 @@ class UnionFind {
     while (parent_[i] != i) i = parent_[i];
     return i;
   }
-  /// Merges the sets of `a` and `b`. Returns false when they are in the same set already.
+  /// Merges the sets of `a` and `b`. Returns false if `a` and `b` are already in the same set.
   bool merge(size_t a, size_t b) {
     a = find(a);
     b = find(b);
@@ -84,8 +84,8 @@ class VariableUnifier {
     return consistent(classes_);
   }
 
-  /// Unifies variables that index the same dimension of the same value. Skips a unification that
-  /// would be inconsistent.
+  /// Unifies variables that index the same dimension of the same value, unless the result would be
+  /// inconsistent.
   void unify_reads(const std::vector<SinkBuilder::ValueReads>& value_reads) {
     for (const SinkBuilder::ValueReads& value : value_reads) {
       for (const std::vector<Expr>& read : value.reads)
@@ -236,8 +236,8 @@ class RowSelection {
     return grown;
   }
 
-  /// Whether the sink reads only reductions whose results are still available after the loop over
-  /// rows. The result of a reduction within one row is not.
+  /// Whether every reduction that the sink reads is still available after the loop over rows. A
+  /// reduction within one row is not available.
   bool reads_only_complete(const GroupSink& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
       const GroupSink& source = sink(reduction_of(let).sink);

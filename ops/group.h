@@ -1,16 +1,16 @@
 #pragma once
 
 // Analysis of a group of Map and Reduce ops that become one kernel. The fusion pass checks whether
-// a group fits one kernel. The schedules generate loops from the analysis. The memory planner finds
-// buffers that may alias.
+// one kernel can compute a group. The schedules generate loops from the analysis. The memory
+// planner finds buffers that may alias.
 //
 // Map ops that are not outputs are inlined into their readers. The remaining ops are the *sinks*:
-// the outputs and the reductions. If a sink reads a reduction, the indices must be plain loop
-// variables; the analysis unifies them with the variables of the reduction. Sinks that share
-// variables form a *part*. Parts are independent; the kernel runs them side by side. The outer loop
-// of a part, the *sweep*, runs over its *rows*: the loop variables that all its sinks share. A
-// reduction over row variables is complete only after the sweep. Sinks that read such a reduction
-// run in the *finish*, a phase after the sweep.
+// the outputs and the reductions. A sink may read a reduction only at indices that are plain loop
+// variables. The analysis unifies these variables with the variables of the reduction. Sinks that
+// share variables form a *part*. Parts are independent; different blocks of the kernel run them.
+// The outer loop of a part, the *sweep*, runs over its *rows*: the loop variables that all its
+// sinks share. A reduction over row variables is complete only after the sweep. Sinks that read
+// such a reduction run in the *finish*, a phase after the sweep.
 
 #include <map>
 #include <optional>
@@ -27,17 +27,17 @@ namespace fluid {
 struct GroupSink {
   const ir::Op* op = nullptr;
   /// Indices into Group::outputs. A Map sink has one entry. A reduction has one entry per result of
-  /// the op, -1 for a result that is not an output.
+  /// the op; -1 marks a result that is not an output.
   std::vector<int> outputs;
-  int result = 0;                  ///< for a Map: which result of `op` the sink computes
-  std::vector<int64_t> out;        ///< loop variable of each result dimension; -1: extent 1
-  std::vector<int64_t> reduce;     ///< loop variable of each reduced dimension; -1: extent 1
+  int result = 0;               ///< for a Map: index of the result of `op` that the sink computes
+  std::vector<int64_t> out;     ///< loop variable of each result dimension; -1: extent 1
+  std::vector<int64_t> reduce;  ///< loop variable of each reduced dimension; -1: extent 1
   std::optional<Combine> combine;  ///< the reduction; nullopt for a Map
   /// The expression that the sink computes for one point of its loops. Its leaves are constants,
-  /// the batch size, loop variables, `read` and `let` nodes. A `read` node loads from
-  /// Group::inputs[ivalue]; its args are one index per dimension and an optional bool mask (if
-  /// false, the value is fvalue). A `let` node is the result of a reduction (see reduction_of());
-  /// its args are one index per dimension.
+  /// the batch size, loop variables, `read` nodes and `let` nodes. A `read` node loads from
+  /// Group::inputs[ivalue]. Its args are one index per dimension and an optional bool mask; where
+  /// the mask is false, the value is fvalue. A `let` node is the result of a reduction (see
+  /// reduction_of()). Its args are one index per dimension.
   Expr body;
   bool finish = false;        ///< the sink runs after the loop over rows
   bool reduces_rows = false;  ///< the sink is a reduction over row variables
@@ -45,7 +45,7 @@ struct GroupSink {
   int stage = 0;              ///< sinks of lower stages run first within a row
 };
 
-/// Sinks that depend on each other or share loop variables. Parts are independent of each other.
+/// Sinks that depend on each other or share loop variables. Different parts are independent.
 struct GroupPart {
   std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first sink
   std::vector<int> sinks;     ///< indices into Group::sinks, in dependency order
@@ -53,28 +53,30 @@ struct GroupPart {
 
 /// A group of Map and Reduce ops that one kernel computes.
 struct Group {
-  std::vector<Value> inputs;     ///< values that the group reads; analyze_group()'s `inputs` first
+  /// Values that the group reads; the first ones are analyze_group()'s `inputs`.
+  std::vector<Value> inputs;
   std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
   std::vector<Dim> extents;      ///< loop variable -> its extent
   std::vector<GroupSink> sinks;  ///< in dependency order
   std::vector<GroupPart> parts;
 };
 
-/// The reduction result that a `let` node of a sink's body reads: index into Group::sinks, and
-/// index of the result.
+/// The reduction result that a `let` node in the body of a sink reads: index of the reduction in
+/// Group::sinks, and index of the result.
 struct ReductionRead {
   int sink;
   int result;
 };
 ReductionRead reduction_of(const Expr& let);
 
-/// Whether the op may be in a group: a Map, a Reduce, or an Alias that only adds or drops
+/// Whether the op may be in a group: a Map, a Reduce, or an Alias that only inserts or removes
 /// dimensions of extent 1.
 bool is_groupable(const ir::Op& op);
 
-/// Returns the operands that a Map or Reduce reads at data-dependent indices: operand number ->
-/// dimension that the index addresses, or the rank if it addresses several dimensions. Such a read
-/// sets the error word when the index is out of range. Returns an empty map for other ops.
+/// Returns the operands that a Map or Reduce reads at data-dependent indices: operand index ->
+/// dimension that the data-dependent index addresses, or the rank if it addresses several
+/// dimensions. Such a read sets the error word when the index is out of range. Returns an empty map
+/// for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
 /// Cache of lowered ops, with multiply-adds contracted to fmas. Ops of one kind (see OpKinds) share
@@ -90,15 +92,15 @@ class LoweringCache {
 
 /// Analyses a group of ops. `ops` must be groupable (see is_groupable()) and in dependency order.
 /// `outputs` are distinct results of `ops`. `inputs` become the first entries of Group::inputs.
-/// `cache` is optional; several calls can share it. Returns nullopt when the group does not fit one
-/// kernel.
+/// `cache` is optional; several calls can share it. Returns nullopt when one kernel cannot compute
+/// the group.
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs,
                                    std::span<const Value> inputs = {},
                                    LoweringCache* cache = nullptr);
 
 /// Analyses the body of a `fused` op. Group::inputs[i] is the result of the `arg` op whose
-/// attribute `index` is i. Throws InternalError when the body does not fit one kernel.
+/// attribute `index` is i. Throws InternalError when one kernel cannot compute the body.
 Group analyze_fused_body(const ir::Graph& body);
 
 /// Returns the pairs (output, input) of a fused body that may share a buffer. In such a pair, no

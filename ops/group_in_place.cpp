@@ -7,7 +7,7 @@ namespace fluid {
 namespace {
 
 /// Whether `read` accesses the element that the current iteration of `writer` stores. If `compared`
-/// is given, compares only the indices along these loop variables.
+/// is not null, compares only the indices along the loop variables in `compared`.
 bool same_element(const GroupSink& writer, const Expr& read,
                   const std::vector<int64_t>* compared = nullptr) {
   for (size_t d = 0; d < writer.out.size(); ++d) {

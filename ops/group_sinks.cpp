@@ -19,8 +19,8 @@ Shape without_ones(const Shape& shape) {
   return kept;
 }
 
-/// Lowers an Alias that only adds or drops dimensions of extent 1 to a Map. The Map reads the
-/// operand at the result's index, with the extent-1 dimensions matched up.
+/// Lowers an Alias to a Map. The Alias must only add or drop dimensions of extent 1, so that the
+/// other dimensions of operand and result correspond in order.
 Lowered lower_alias(const ir::Op& op) {
   const Value from = op.operands.at(0);
   const Shape& to = op.results[0].type.shape;

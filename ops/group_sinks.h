@@ -14,12 +14,12 @@ class SinkBuilder {
   SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
               std::span<const Value> inputs, LoweringCache& cache);
 
-  /// Fills in `group`. Returns false when the group cannot become a kernel: a result of the group
-  /// is read at an index that depends on data, or an output is not a result of the group.
+  /// Fills in `group`. Returns false if the group cannot become a kernel: an op of the group reads
+  /// a result of the group at a data-dependent index, or an output is not a result of the group.
   bool build();
 
-  /// A value and the indices of each read of the value. Reads of the same value show which loop
-  /// variables of different sinks to unify.
+  /// A value and the indices of each read of the value. If sinks read the same value, these indices
+  /// determine which of their loop variables to unify.
   struct ValueReads {
     Value value;
     std::vector<std::vector<Expr>> reads;

@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// Hash-consing of expressions: structurally equal expressions get one node, so that pointer
-/// equality is structural equality.
+/// Hash-consing of expressions: structurally equal expressions share a node, so that comparing
+/// pointers is enough.
 class Interner {
  public:
   Expr operator()(const Expr& e);

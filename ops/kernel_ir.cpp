@@ -34,8 +34,8 @@ const std::string& buffer_name(const Kernel& kernel, int64_t id) {
   return kernel.buffers[static_cast<size_t>(id)].name;
 }
 
-/// Prints expressions. A node that a statement uses several times is printed once and given a name,
-/// so that the text stays as small as the expression graph.
+/// Prints expressions. A node that a statement uses several times gets a name and is printed once,
+/// so that the text is not larger than the expression graph.
 class ExprPrinter {
  public:
   ExprPrinter(const Kernel& kernel, std::string& out, int& temporaries)
@@ -174,7 +174,7 @@ class Printer {
   void print(const Acc& a, const std::string& indent) {
     out_ += indent + "acc" + std::to_string(a.id) + ": " + std::string(fluid::name_of(a.dtype));
     for (int64_t d : a.dims) out_ += " x " + std::to_string(d);
-    out_ += " = " + std::string(name_of(a.combine)) + (a.lanes ? " lanes\n" : "\n");
+    out_ += " = " + std::string(name_of(a.combine)) + (a.per_lane ? " lanes\n" : "\n");
   }
 
   void print(const Accumulate& a, const std::string& indent) {
@@ -212,7 +212,7 @@ class Printer {
   int temporaries_ = 0;
 };
 
-/// Calls `visit` for each value that the statements in vector loops compute.
+/// Calls `visit` for each expression whose value a statement in a vector loop computes.
 void for_each_lane_expr(const Block& block, bool in_lanes,
                         const std::function<void(const Expr&)>& visit) {
   auto each = [&](const Expr& e) {

@@ -1,13 +1,13 @@
 #pragma once
 
 // Kernel IR: loops, accumulators and scalar expressions over flat buffers. A schedule translates a
-// fused group of tensor ops to kernel IR. The emitter translates kernel IR to LLVM IR, for the host
-// or for PTX.
+// fused group of tensor ops to kernel IR. The emitter translates kernel IR to LLVM IR for the CPU
+// or the GPU (PTX).
 //
-// A kernel is called for ranges of blocks, in any order, from any thread. Its results must be
-// bit-identical for any partition of the blocks into ranges. Blocks write partial results to
-// scratch buffers, which are indexed by block. `finish` runs once after all blocks and combines the
-// partial results.
+// A call of a kernel runs a range of blocks. Calls come in any order, from any thread. The results
+// must be bit-identical for any partition of the blocks into ranges. Blocks write partial results
+// to scratch buffers, which are indexed by block. `finish` runs once after all blocks and combines
+// the partial results.
 
 #include <memory>
 #include <string>
@@ -25,9 +25,8 @@ struct Buffer {
   DType dtype = DType::f32;
   Dim elements;  ///< number of elements, with padding; may be a multiple of the batch size
   Role role = Role::in;
-  /// Whether the buffer aliases no output of the kernel. If so, its loads may move across stores
-  /// and use read-only caches. Must be false for an operand whose memory the memory plan may reuse
-  /// for a result.
+  /// Whether the buffer is noalias: it overlaps no output of the kernel, so that loads may move
+  /// across stores and use read-only caches. False for an operand whose memory a result may reuse.
   bool exclusive = false;
 };
 
@@ -36,10 +35,10 @@ using Block = std::vector<Stmt>;
 
 /// for var in [begin, end) step 1: body.
 /// vector: iterations are lanes of vectors. The last, partial vector is masked. An access whose
-/// offset grows by 1 per lane is a vector access; one with the same offset in all lanes is a
-/// broadcast; other accesses are strided or gathered. The threads of a team divide the iterations
-/// among themselves. Outside of vector loops all threads of a team execute the same statements,
-/// except that only one thread stores.
+/// offset grows by 1 per lane is a vector access. An access with the same offset in all lanes is a
+/// broadcast. Other accesses are strided or gathered. The threads of a thread team divide the
+/// iterations among themselves. Outside of vector loops, all threads of a team execute the same
+/// statements, except that only one thread stores.
 /// unroll: begin and end are constants. The body is emitted once per iteration, with a constant for
 /// var.
 struct For {
@@ -60,16 +59,16 @@ struct Let {
 /// Declares an array of accumulators of shape `dims` (empty: one accumulator), which is live until
 /// the end of its block. Each accumulator starts as the identity of `combine`: 0 for sum, 1 for
 /// prod, -inf for max and argmax (at position 0), +inf for min. An array can be in registers only
-/// if its indices are constants after unrolling. If `lanes` is set, the array is declared outside
-/// of a vector loop and accumulated lane by lane inside it; ScalarOp::lanes reads the total over
-/// all lanes. If `lanes` is not set, an accumulator that is declared inside a vector loop has one
-/// value per lane.
+/// if its indices are constants after unrolling. If `per_lane`, the array is declared outside of a
+/// vector loop and accumulated lane by lane inside the loop; ScalarOp::lanes reads the total over
+/// all lanes. If not `per_lane`, an accumulator that is declared inside a vector loop has one value
+/// per lane.
 struct Acc {
   int64_t id;
   DType dtype;
   Combine combine = Combine::sum;
   std::vector<int64_t> dims;
-  bool lanes = false;
+  bool per_lane = false;
 };
 
 /// acc[index] = combine(acc[index], value). An argmax accumulator also stores the `position` (i64)
@@ -102,8 +101,8 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
   std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
-  /// Contents of the buffer of role `constants`. The code loads them at run time, so that kernels
-  /// that differ only in these values share code.
+  /// Contents of the buffer of role `constants`. Loaded at run time, so that kernels that differ
+  /// only in these constants share code.
   std::vector<int64_t> constants;
   Expr blocks;               ///< number of blocks; the expression may read ScalarOp::batch
   int64_t block_var = 0;     ///< variable that holds the block index in `body`
@@ -118,13 +117,13 @@ struct Kernel {
 /// Returns the text of the whole kernel, for tests, dumps and the key of the object cache.
 std::string print(const Kernel& kernel);
 
-/// Returns the number of lanes per thread in the vector loops of a kernel, a power of two. This is
-/// `vector_width`, unless that is 0. Otherwise a vector has 64 bytes, the widest register of a CPU,
-/// divided into elements of one dtype. The dtype is the widest float dtype in vector loops and in
-/// buffers of several elements, or the widest integer dtype if there is no float.
+/// Returns the number of lanes per thread in the vector loops of a kernel, a power of two:
+/// `vector_width` if it is not 0, else 64 bytes (an AVX-512 register) divided by the size of the
+/// kernel's widest float dtype, or of its widest integer dtype if the kernel uses no float. Only
+/// the dtypes in vector loops and in buffers of several elements count.
 int64_t lanes_of(const Kernel& kernel);
 
-/// Returns the value of `e` for the batch size `batch`. `e` may read ScalarOp::batch.
+/// Evaluates `e` for batch size `batch`, the value of ScalarOp::batch.
 int64_t evaluate(const Expr& e, int64_t batch);
 
 }  // namespace fluid::kir

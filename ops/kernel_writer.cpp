@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kNominalBatch = 64;  // batch size for estimating the work per block
 constexpr int64_t kLinesPerBlock = 64;
-// Minimum inner extent for vectorizing over the inner dimensions. Below it, the lanes of a vector
-// run over the outer dimensions.
+// Minimum inner extent for vectorizing over the inner dimensions. With a smaller extent, the outer
+// dimensions are vectorized.
 constexpr int64_t kMinInnerLanes = 16;
 
 /// A node that refers to a Let or an accumulator by its id.
@@ -21,8 +21,8 @@ Expr reference(ScalarOp op, DType dtype, int64_t id, std::vector<Expr> index = {
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-/// Returns the flops of one execution of the op at the nominal batch size. Returns the number of
-/// elements that the op reads and writes if that is larger.
+/// Returns the larger of two numbers, at the nominal batch size: the flops of the op, and the
+/// elements that the op reads and writes.
 double operations_of(const ir::Op& op) {
   std::vector<Type> in, out;
   double elements = 0;
@@ -65,7 +65,7 @@ KernelWriter::KernelWriter(const LoopsCtx& c)
   for (const InPlace& pair : loops_in_place_pairs(op)) {
     kernel_.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // A result that the graph does not read lies in scratch memory.
+  // A result without readers lies in scratch memory.
   for (size_t r = 0; r < results_.size(); ++r) {
     const Type& type = op.results[r].type;
     if (results_[r].buffer < 0) results_[r] = scratch(type.dtype, type.shape.numel());
@@ -203,7 +203,7 @@ void for_each_line(KernelWriter& k, const LowerCtx& c, const AxisView& view,
   const auto lanes = [&](const Expr& n, const Expr& block, const KernelWriter::LoopBody& line) {
     k.vector(block * chunk, scalar::min(n, (block + Expr::index(1)) * chunk), line);
   };
-  if (view.inner.batch || view.inner.size >= kMinInnerLanes) {  // neighbouring lines are contiguous
+  if (view.inner.batch || view.inner.size >= kMinInnerLanes) {  // vectorize the inner dimensions
     const Expr chunks = chunks_of(inner);
     k.blocks(outer * chunks, [&](const Expr& block) {
       const Expr o = k.let(scalar::floordiv(block, chunks));

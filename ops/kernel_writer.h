@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// Writes the kernel of a Loops op. Statements are appended to the innermost open loop; a loop is
+/// Writes the kernel of a Loops op. Statements are appended to the innermost open loop. A loop is
 /// open while the function that writes its body runs.
 ///
 ///   KernelWriter k(c);
@@ -36,7 +36,7 @@ class KernelWriter {
 
   Array operand(size_t i) const { return operands_.at(i); }
   Array result(size_t i = 0) const { return results_.at(i); }
-  /// Adds a scratch buffer. Not allowed after the first call of check_index().
+  /// Adds a scratch buffer. Must not be called after check_index().
   Array scratch(DType dtype, Dim elements);
 
   /// Writes the body of the kernel. `count` is the number of blocks; it may depend on the batch
@@ -46,7 +46,7 @@ class KernelWriter {
   void loop(const Expr& begin, const Expr& end, const LoopBody& body);
   void vector(const Expr& begin, const Expr& end, const LoopBody& body);
   void unroll(int64_t count, const LoopBody& body);
-  /// Runs `body` if `condition` holds. The condition must have the same value in all lanes.
+  /// Runs `body` if `condition` is true. The condition must have the same value in all lanes.
   void branch(const Expr& condition, const Body& body);
 
   /// Loads an element and converts it to the compute dtype. load_if() returns `fallback` where
@@ -54,8 +54,8 @@ class KernelWriter {
   Expr load(const Array& a, const Expr& offset) const;
   Expr load_if(const Expr& guard, const Array& a, const Expr& offset, double fallback) const;
   void store(const Array& a, const Expr& offset, const Expr& value, const Expr& mask = {});
-  /// Computes `value` once, at this point of the kernel. Returns an expression that refers to the
-  /// computed value.
+  /// Emits code that computes `value` once, at this point of the kernel. Returns an expression that
+  /// reads the computed value.
   Expr let(const Expr& value);
 
   /// Declares an array of accumulators that start as the identity of `combine`.
@@ -69,11 +69,11 @@ class KernelWriter {
   Expr total(const Accumulators& a) const;
 
   /// Returns `index` clamped to [0, extent). An out-of-range index sets the error word of operand
-  /// `i`, which Loops::checked of the op must list. `mask` is the condition that the index is used;
-  /// null: always.
+  /// `i`, which Loops::checked of the op must list. Where `mask` is false, the index is not
+  /// checked. A null mask is true.
   Expr check_index(size_t i, const Expr& index, const Expr& extent, const Expr& mask = {});
 
-  /// Returns the kernel, with an estimate of the work per block from the op's cost.
+  /// Returns the kernel. Derives its estimate of the work per block from the op's cost.
   kir::Kernel kernel();
 
  private:
@@ -88,12 +88,12 @@ class KernelWriter {
   int64_t error_ = -1;  ///< index of the buffer of error words
 };
 
-/// Returns a number of blocks that keeps `device` busy, for kernels whose work can be divided into
+/// Returns a number of blocks that keeps `device` busy, for kernels that can divide their work into
 /// any number of blocks.
 int64_t preferred_blocks(KernelDevice device);
 
-/// A shape around one axis, seen as [outer, extent, inner] in row-major order. The elements that
-/// differ only along the axis form a line.
+/// A shape seen as [outer, extent, inner] around one axis, in row-major order. A line is the
+/// elements that differ only in their index along the axis.
 struct AxisView {
   Dim outer, inner;
   int64_t extent;
@@ -101,9 +101,9 @@ struct AxisView {
 /// `axis` must be non-negative and must not be the batch dimension.
 AxisView view_along(const Shape& shape, int64_t axis);
 
-/// Writes a kernel that processes lines in vector lanes. `body(line, first)` writes the code for
-/// one line: its number, and the offset of its first element. Element t of the line is at
-/// first + t * inner.
+/// Writes a kernel that processes one line per vector lane. `body(line, first)` writes the code for
+/// one line. `line` is the index of the line, and `first` is the offset of its first element.
+/// Element t of the line is at first + t * inner.
 void for_each_line(KernelWriter& k, const LowerCtx& c, const AxisView& view,
                    const std::function<void(const Expr& line, const Expr& first)>& body);
 

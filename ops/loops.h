@@ -1,6 +1,6 @@
 #pragma once
 
-// Ops that write their kernels themselves (Loops). Such an op is a fused group of its own.
+// Ops that build their own kernels (Loops). Such an op is always a fused group of its own.
 
 #include <string>
 #include <vector>
@@ -25,18 +25,18 @@ class LoopsCtx : public LowerCtx {
   KernelDevice device_;
 };
 
-/// Returns the Loops op of a fused body whose other ops are "arg" ops. Returns null for a body
-/// without a Loops op.
+/// Returns the Loops op of a fused body; null if there is none. The other ops of the body must be
+/// "arg" ops.
 const ir::Op* loops_op(const ir::Graph& body);
 
-/// Returns the kernel of a Loops op in a fused body. Its buffers are those of
-/// codegen/schedule.h: one per arg, one per output, then scratch buffers, then error words.
+/// Returns the kernel of a Loops op in a fused body. Its buffers are ordered as in
+/// codegen/schedule.h: one per arg, one per output, scratch buffers, error words.
 kir::Kernel loops_kernel(const ir::Op& op, const std::string& name, KernelDevice device);
 /// Like the function above, but uses the definition `def`, which need not be in the op table.
 kir::Kernel loops_kernel(const ir::Op& op, const OpDef& def, const std::string& name,
                          KernelDevice device);
 
-/// Returns the pairs (output, arg) of the fused body of a Loops op that may share a buffer.
+/// Returns the pairs (output, arg) that may share a buffer in the fused body of a Loops op.
 std::vector<InPlace> loops_in_place_pairs(const ir::Op& op);
 
 }  // namespace fluid

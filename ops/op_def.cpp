@@ -15,8 +15,8 @@ Expr read_of(const Type& type, size_t operand, std::vector<Expr> index) {
 
 }  // namespace
 
-void InferCtx::fail(const std::string& what) const {
-  throw UserError(loc_, std::string(op_) + ": " + what);
+void InferCtx::fail(const std::string& message) const {
+  throw UserError(loc_, std::string(op_) + ": " + message);
 }
 
 Expr LowerCtx::reduce_var(size_t d) const { return out_var(out_.at(0).shape.size() + d); }

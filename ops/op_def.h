@@ -1,9 +1,9 @@
 #pragma once
 
-// Definition of an op (OpDef). A new op is one file that returns an OpDef, written with designated
-// initialisers. A Required field that is omitted does not compile, unless the field is a list. The
-// build gathers all definitions in a table (ops/table.h) and generates functions.h and OPS.md from
-// the table.
+// Definition of an op (OpDef). To add an op, add one file with a function that returns an OpDef,
+// written with designated initialisers. Omitting a Required field is a compile error, unless the
+// field is a list. The build gathers all definitions in a table (ops/table.h) and generates
+// functions.h and OPS.md from the table.
 
 #include <functional>
 #include <map>
@@ -22,20 +22,20 @@
 
 namespace fluid {
 
-/// Name and documentation of an operand or a result.
+/// A port, that is, an operand or a result of an op: its name and documentation.
 struct PortDef {
   std::string name;
   std::string doc;
-  bool variadic = false;  ///< last port: any number of operands (concat)
-  bool optional = false;  ///< trailing port: the operand may be omitted (a bias)
-  /// A result after the first that only gradients and metrics read, such as the argmax of a pooling
-  /// window. If all results after the first are auxiliary, the op's function in functions.h returns
-  /// only the first result.
+  bool variadic = false;  ///< only for the last port: any number of operands (concat)
+  bool optional = false;  ///< only for trailing ports: the operand may be omitted (a bias)
+  /// Whether only gradients and metrics read this result, for example the argmax of a pooling
+  /// window. Must be false for the first result. If all other results are auxiliary, the op's
+  /// function in functions.h returns only the first result.
   bool auxiliary = false;
 };
 
-/// Definition of an attribute. The type of `fallback` is the type of the attribute. The value of
-/// `fallback` is the default value, unless the attribute is `required`.
+/// Definition of an attribute. The attribute has the type of `fallback`. Its default value is
+/// `fallback`, unless the attribute is `required`.
 struct AttrDef {
   std::string name;
   Attr fallback;
@@ -44,8 +44,8 @@ struct AttrDef {
 };
 
 /// Argument of OpDef::infer, which returns the result types. `infer` calls fail() for invalid
-/// operands, with a message that names them. For a source op (param, data, ...), operand 0 is the
-/// declared type, and `infer` checks the attributes.
+/// operands, with a message that names these operands. For a source op (param, data, ...), operand
+/// 0 is the declared type, and `infer` checks the attributes.
 class InferCtx {
  public:
   InferCtx(std::string_view op, const std::vector<Type>& in, const Attrs& attrs, const Loc& loc)
@@ -60,11 +60,11 @@ class InferCtx {
   }
   const Attrs& attrs() const { return attrs_; }
   const Loc& loc() const { return loc_; }
-  /// Throws UserError with message "<file:line>: <op>: <what>".
-  [[noreturn]] void fail(const std::string& what) const;
-  /// Calls fail(what) unless `condition` holds.
-  void require(bool condition, const std::string& what) const {
-    if (!condition) fail(what);
+  /// Throws UserError with message "<file:line>: <op>: <message>".
+  [[noreturn]] void fail(const std::string& message) const;
+  /// Calls fail(message) unless `condition` is true.
+  void require(bool condition, const std::string& message) const {
+    if (!condition) fail(message);
   }
 
  private:
@@ -134,12 +134,12 @@ class LowerCtx {
   Expr reduce_var(size_t d) const;  ///< variable of the d-th reduced dimension
   std::vector<Expr> out_vars() const;
   Expr extent(const Dim& d) const;  ///< `d` as a constant or a multiple of the batch size
-  /// Reads operand `i` at the index of the result element, with NumPy broadcasting (trailing
-  /// dimensions aligned).
+  /// Reads operand `i` at the index of the result element. Broadcasts as NumPy does, with trailing
+  /// dimensions aligned.
   Expr in(size_t i) const;
   /// Reads operand `i` at `index`, one entry per dimension. The index must be in range.
   Expr read(size_t i, std::vector<Expr> index) const;
-  /// Reads operand `i` at `index`. An out-of-range index gives `fallback`.
+  /// Reads operand `i` at `index`. Returns `fallback` if the index is out of range.
   Expr read_or(size_t i, std::vector<Expr> index, double fallback) const;
   /// Reads operand `i` at a data-dependent index. An out-of-range index is clamped and sets the
   /// error word.
@@ -174,14 +174,14 @@ class LoopsCtx;
 
 /// Lowering of an op that is neither a map nor a reduction (sort, scatter, attention). The op
 /// writes its kernel in kernel IR, with a KernelWriter (ops/kernel_writer.h). Results must not
-/// depend on the partition of the blocks. Samples of a batch must be independent: sample i of a
-/// result depends only on sample i of the operands that have a batch dimension.
+/// depend on how the blocks are divided among threads. Samples of a batch must be independent:
+/// sample i of a result depends only on sample i of the operands that have a batch dimension.
 struct Loops {
   std::function<kir::Kernel(const LoopsCtx&)> kernel;
   /// Returns the operands whose data-dependent indices the kernel checks with
-  /// KernelWriter::check_index(). Maps the operand number to the dimension that the index
-  /// addresses, or to the rank if it addresses several dimensions. Null: there are no such
-  /// operands.
+  /// KernelWriter::check_index(). Maps the operand index to the dimension that the data-dependent
+  /// index addresses, or to the rank if it addresses several dimensions. Null if the kernel checks
+  /// no indices.
   std::function<std::map<int64_t, size_t>(const LowerCtx&)> checked = nullptr;
 };
 
@@ -190,7 +190,7 @@ struct Expand {
   std::function<Values(const ExpandCtx&)> ops;
 };
 
-/// View (reshape): the result shares the operand's buffer and has another shape. No kernel runs.
+/// View (reshape): the result shares the operand's buffer but has another shape. Runs no kernel.
 struct Alias {};
 
 /// A named buffer (data, param, state, arg). Not lowered to a kernel.
@@ -202,7 +202,7 @@ struct Store {};
 struct Directive {};
 
 /// The gradients of operand 0 with respect to the other operands (gradients). The pass
-/// expand_gradients replaces the op by ops that compute them.
+/// expand_gradients replaces the op by ops that compute these gradients.
 struct Derivative {};
 
 /// A fused group of ops (fused), which the fusion pass creates.
@@ -219,14 +219,14 @@ using Lower = std::variant<Map, Reduce, Loops, Expand, Alias, Source, Store, Dir
                            Composite, Scan, CollectiveOp>;
 
 struct NoGrad {};  ///< the op is not differentiable
-/// Returns one gradient per operand; null for an operand that gets none.
+/// Returns one gradient per operand; null for an operand without gradient.
 using GradFn = std::function<Values(const GradCtx&)>;
 using Grad = std::variant<NoGrad, GradFn>;
 
 struct Pure {};    ///< no side effects
 struct Random {};  ///< draws random numbers; record() sets attribute "stream" to the random stream
-/// The op updates variables. Pairs (result, operand): the result is the new value of the variable
-/// that the operand reads.
+/// The op updates variables. Contains pairs (result index, operand index). The result is the new
+/// value of the variable that the operand reads.
 struct Updates {
   std::vector<std::pair<int, int>> results;
 };
@@ -234,12 +234,12 @@ struct Collective {};
 struct Metric {};  ///< a metric: its results are (sum, weight)
 using Effects = std::variant<Pure, Random, Updates, Collective, Metric>;
 
-/// How automatic mixed precision treats the op: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}` if
+/// Class of the op in automatic mixed precision: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}` if
 /// operand 1 stays f32.
 struct Amp {
   enum Class : uint8_t { kHalf, kF32, kFollow };
   Class amp_class;
-  std::vector<int> f32_operands;  ///< numbers of the operands that stay f32 in half precision
+  std::vector<int> f32_operands;  ///< indices of the operands that stay f32 in half precision
   Amp(Class amp_class, std::vector<int> f32_operands = {})  // NOLINT: implicit conversion
       : amp_class(amp_class), f32_operands(std::move(f32_operands)) {}
 };
@@ -258,7 +258,7 @@ struct Cost {
   double bytes = -1;  ///< memory traffic; -1: the size of all operands and results
 };
 
-/// In-place pair: result `out` may alias operand `in` when no later op reads the operand.
+/// In-place pair: result `out` may alias operand `in` if no later op reads the operand.
 struct InPlace {
   int out = 0;
   int in = 0;
@@ -295,8 +295,8 @@ struct OpDef {
   Required<Lower> lower;
   Required<std::vector<LibraryKernel>> kernels;
   Required<int> version;
-  /// Builds the replacement of the op in eval and predict graphs (for dropout: its operand). If
-  /// null, the op is kept.
+  /// Records ops that replace the op in eval and predict graphs (for dropout: returns its operand).
+  /// If null, the op is kept.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
   /// Records the updates whose sum is result 0, the gradient of a table. Null, or returns nullopt,
   /// if result 0 is no sum of few rows.
@@ -305,7 +305,7 @@ struct OpDef {
   /// `train` those of its optimizer. The attributes in `attrs` are then optional and get no
   /// defaults; the code that reads an attribute checks it.
   bool open_attrs = false;
-  /// Whether only the compiler records the op. The op's function is then in
+  /// Whether only the compiler records the op. If so, the op's function is in
   /// ops/internal_functions.h, in namespace fluid::internal. All ops that update variables, such as
   /// optimizers, are internal.
   bool internal = false;

@@ -9,9 +9,9 @@
 
 namespace fluid {
 
-/// Assigns ids to kinds of ops. Ops of one kind have equal names, attributes, operand types and
-/// result types, so they lower to the same expressions. Repeated layers have ops of the same kinds.
-/// The ops must outlive the OpKinds object and stay unchanged.
+/// Assigns ids to kinds of ops. Ops with equal names, attributes, operand types and result types
+/// have the same kind, and lower to the same expressions. Repeated layers share kinds. The ops must
+/// outlive the OpKinds object and stay unchanged.
 class OpKinds {
  public:
   int kind_id(const ir::Op& op);

@@ -1,8 +1,8 @@
 #pragma once
 
-// C++ operators and shorter overloads of op functions. A C++ number becomes a scalar of the other
-// operand's dtype. The functions throw UserError for null operands and for operands of unequal
-// dtype.
+// C++ operators and convenience overloads of op functions. A C++ number becomes a scalar of the
+// other operand's dtype. The functions throw UserError for null operands and for operands of
+// unequal dtype.
 
 #include "ops/functions.h"
 
@@ -38,13 +38,13 @@ Value scalar_like(Value like, double value, const Loc& loc = Loc::here());
 /// Casts `x` to `dtype`. Returns `x` itself when it already has this dtype.
 Value cast(Value x, DType dtype, const Loc& loc = Loc::here());
 
-/// Reshapes `x` in row-major order. One extent may be -1: it is inferred, and may be a multiple of
-/// the batch size, as in {-1, 784}.
+/// Reshapes `x` in row-major order. One extent may be -1, as in {-1, 784}; the inferred extent may
+/// be a multiple of the batch size.
 Value reshape(Value x, const Shape& shape, const Loc& loc = Loc::here());
 
 Value broadcast_to(Value x, const Shape& shape, const Loc& loc = Loc::here());
 
-/// Mean (or maximum) over height and width: [N, C, H, W] becomes [N, C, 1, 1].
+/// Mean or maximum over height and width: [N, C, H, W] becomes [N, C, 1, 1].
 Value global_avg_pool2d(Value x, const Loc& loc = Loc::here());
 Value global_max_pool2d(Value x, const Loc& loc = Loc::here());
 

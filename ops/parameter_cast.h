@@ -4,7 +4,8 @@
 
 namespace fluid {
 
-/// If `op` casts a parameter (`param` op) to another dtype, returns the parameter, else null.
+/// Returns the parameter (`param` op) that `op` casts to another dtype; null if `op` is not such a
+/// cast.
 const ir::Op* parameter_of_cast(const ir::Op& op);
 
 }  // namespace fluid

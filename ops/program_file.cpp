@@ -29,8 +29,8 @@ std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::
   return ir::parse(contents, file_name, &offsets);
 }
 
-/// RAII guard for error messages: sets the source location of each op that has none to its file
-/// name and line. The destructor removes these locations, so that printing gives the original text.
+/// RAII guard for error messages: gives ops without a source location their line in the program
+/// file. The destructor removes these locations, so that printing gives the original text.
 class ScopedLineLocations {
  public:
   ScopedLineLocations(ir::Program& program, std::string_view text, const std::string& file_name,

@@ -11,13 +11,13 @@ namespace fluid {
 /// Verifies the program with ir::verify(), and each op with verify_op().
 void verify_program(const ir::Program& program);
 
-/// Reads a .fluid or .fir file. The contents determine the format, not the name. Fills in default
-/// attributes and verifies the program and its ops. Throws UserError with a message that starts
-/// with `path` and, for an invalid op of a text file, its line.
+/// Reads a .fluid or .fir file; detects the format from the contents. Fills in default attributes
+/// and verifies the program and its ops. Throws UserError with a message that starts with `path`
+/// and, for an invalid op of a text file, its line.
 std::unique_ptr<ir::Program> load_program(const std::string& path);
 
-/// Reads a program from text or from the bytes of ir::serialize(). `file_name` is the name in error
-/// messages.
+/// Reads a program from text or from the bytes of ir::serialize(). `file_name` is the file name in
+/// error messages.
 std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::string& file_name);
 
 /// Writes the program as text if `path` ends in ".fir", else in the .fluid format. Writes the file

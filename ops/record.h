@@ -5,7 +5,7 @@
 namespace fluid {
 
 /// Appends an op `name` to `graph` and returns its results. Fills in default attributes, checks
-/// operands and attributes, and infers the result types. A UserError names the location in
+/// operands and attributes, and infers the result types. UserErrors name the location of
 /// graph.recording if it is set, else `loc`.
 Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
               const Loc& loc);

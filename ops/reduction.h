@@ -19,8 +19,8 @@ int64_t normalized_axis(const InferCtx& c, int64_t axis, size_t rank);
 /// Returns the definitions of attributes "axes" and "keep_dims".
 std::vector<AttrDef> reduction_attrs();
 
-/// Returns `shape` without the dimensions `axes`, or with extent 1 there if `keep_dims`. `axes` are
-/// normalised (see normalized_axes()).
+/// Returns `shape` without the dimensions `axes`, or, if `keep_dims`, with extent 1 in their place.
+/// `axes` must be normalised (see normalized_axes()).
 Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims);
 
 /// Type inference of a reduction: returns the type of operand 0, reduced along attribute "axes".
@@ -38,8 +38,8 @@ std::vector<Type> infer_extremum(const InferCtx& c);
 /// "axes".
 OpDef reduction_extremum_def(std::string name, std::string doc, Combine combine);
 
-/// OpDef of a reduction of a bool tensor along attribute "axes". `lowered` records ops that compute
-/// the result; `along` holds attributes "axes" and "keep_dims".
+/// OpDef of a reduction of a bool tensor along attribute "axes". `lowered` records the ops that
+/// compute the result; `along` holds attributes "axes" and "keep_dims".
 OpDef logical_reduction_def(std::string name, std::string doc,
                             std::function<Value(Value x, const SumAttrs& along)> lowered);
 
@@ -53,8 +53,8 @@ Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);
 /// combined as i64.
 Reduce arithmetic_reduction(Combine combine);
 
-/// Reshapes `y`, the result of reducing a tensor of shape `from`, so that the reduced axes have
-/// extent 1. The result broadcasts to `from`.
+/// Reshapes `y` so that the reduced axes have extent 1. `y` is the reduction of a tensor of shape
+/// `from`; the result broadcasts to `from`.
 Value unsqueeze_axes(Value y, const Shape& from, const Attrs& attrs);
 
 }  // namespace fluid

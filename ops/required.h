@@ -23,7 +23,7 @@ struct Required {
   const T* operator->() const { return &value; }
 };
 
-/// A mandatory field that is a list. The list may be empty, as in `{.inputs = {}}`. Omitting the
+/// A mandatory field that is a list. The list may be empty, as in `{.inputs = {}}`. An omitted
 /// initialiser compiles too, because C++ treats it as `{}`.
 template <class E>
 struct Required<std::vector<E>> {

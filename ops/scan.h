@@ -1,9 +1,9 @@
 #pragma once
 
 // The parts of a `scan` op. Its operands are the initial carries, the sequences and the captures.
-// Its results are the final carries and the collected values. Operand i is argument i of the body.
-// The body gets one element of a sequence at a time, whose type has no leading dimension. Outputs
-// of the body are the next carries and the values to collect.
+// Its results are the final carries and the stacked results. Operand i is argument i of the body.
+// For a sequence, the argument is one element, whose type lacks the leading dimension. The outputs
+// of the body are the next carries and the values to stack.
 
 #include <vector>
 
@@ -11,7 +11,8 @@
 
 namespace fluid {
 
-/// Limit of the number of steps: an executable holds the addresses of each step.
+/// Maximum number of steps. The limit is necessary because an executable stores the addresses of
+/// each step.
 inline constexpr int64_t kMaxScanSteps = 1'000'000;
 
 bool is_scan(const ir::Op& op);
@@ -30,7 +31,7 @@ struct ScanParts {
 };
 ScanParts scan_parts(const ir::Op& scan);
 
-/// Appends a scan to `graph` and returns it. `operands` correspond to the arguments of the body.
+/// Appends a scan to `graph` and returns the scan. Operand i is argument i of the body.
 ir::Op* append_scan(ir::Graph& graph, Values operands, const ScanParts& parts, const Loc& loc);
 
 /// Type of a sequence of `steps` elements of type `element`.
@@ -38,11 +39,10 @@ Type sequence_type(const Type& element, int64_t steps);
 
 /// Appends an `arg` op to a body graph.
 Value append_argument(ir::Graph& body, size_t index, const Type& type);
-/// The arguments of a body graph, in the order of the operands. Null if the body does not read an
-/// operand.
+/// The arguments of a body graph, by operand. Null for an operand that the body does not read.
 Values arguments_of(const ir::Graph& body, size_t operands);
 
-/// Whether `graph`, which runs as a program, is the body of a scan: it has arguments.
+/// Whether `graph`, the main graph of a program, is the body of a scan, that is, has arguments.
 bool is_scan_body(const ir::Graph& graph);
 /// The bodies of the scans of `graph`, including nested ones. An outer body precedes its inner
 /// bodies.
@@ -57,8 +57,8 @@ std::vector<Type> infer_scan(const ir::Op& scan);
 /// Whether `op`, or an op in its body, checks data-dependent indices (see checked_operands()).
 bool checks_data(const ir::Op& op);
 
-/// Throws UserError unless the body takes the operands and computes the results of `scan`, and
-/// every op of the body may run in a scan: it has no side effects and draws no random numbers.
+/// Throws UserError unless the types of the body match the operands and results of `scan`, and no
+/// op of the body has side effects or draws random numbers.
 void verify_scan(const ir::Op& scan);
 
 }  // namespace fluid

@@ -10,8 +10,8 @@ namespace fluid {
 enum class SourceKind : uint8_t {
   none,       ///< the op is not a source
   feed,       ///< `data`: fed by the user each step
-  parameter,  ///< `param`: trained; saved in checkpoints
-  state,      ///< `state`: an optimizer moment, a counter, ...
+  parameter,  ///< `param`: a model parameter
+  state,      ///< `state`: any other variable, such as an optimizer moment or a counter
   argument,   ///< `arg` in the body of a fused op: an operand of the fused op
   carried,    ///< `carried`: the value of `carry` in the previous micro-batch
 };
@@ -22,8 +22,8 @@ SourceKind source_kind(const ir::Op& op);
 /// the batch's first sample in the global batch.
 inline constexpr std::string_view kRandomState = "rng";
 
-/// Whether the op is a variable, that is, a `param` or a `state`: its buffer keeps its value
-/// between steps.
+/// Whether the op is a variable, that is, a `param` or a `state`. The buffer of a variable keeps
+/// its value between steps.
 bool is_variable(const ir::Op& op);
 /// Whether the op is a `state` with kCacheAttribute.
 bool is_cache(const ir::Op& op);

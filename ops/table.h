@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-/// Returns the definitions of all ops, sorted by name. The build gathers every function `OpDef
+/// Returns the definitions of all ops, sorted by name. The build gathers all functions `OpDef
 /// *_op()` in ops/*/*.cpp.
 std::span<const OpDef> op_table();
 
@@ -21,25 +21,28 @@ const OpDef& op_named(std::string_view name, const Loc& loc = {});
 /// Returns the definition of an op of a verified graph. Throws InternalError for an unknown op.
 const OpDef& def_of(const ir::Op& op);
 
-/// Infers the result types of an op from its operands and attributes; for a scan, from its body.
-/// For sources and fused ops, returns the recorded types. Throws UserError for invalid operands.
+/// Infers the result types of an op from its operands and attributes. For a scan, infers them from
+/// its body. For sources and fused ops, returns the recorded types. Throws UserError for invalid
+/// operands.
 std::vector<Type> infer_types(const ir::Op& op);
 
 /// Checks an op that record() did not create, such as an op of a parsed file: known name, operand
-/// count, attributes, symbol, and result types equal to the inferred types. Checks the body of a
-/// fused op or a scan too. Throws UserError naming the op's location.
+/// count, attributes, symbol, and result types equal to the inferred types. Also checks the body of
+/// a fused op or a scan. Throws UserError with the op's location.
 void verify_op(const ir::Op& op);
 
 /// Returns the errors in the definitions `ops`, one per string: a missing doc, an in-place pair out
-/// of range, a required operand after an optional one, ... Empty when there are none.
+/// of range, a required operand after an optional one, ... Empty if there are no errors.
 std::vector<std::string> op_table_errors(std::span<const OpDef> ops);
 
 /// An op lowered to a Map or a Reduce for concrete operand types.
 struct Lowered {
-  std::vector<Dim> out;     ///< shape of the results: extents of variables 0 to out.size() - 1
-  std::vector<Dim> reduce;  ///< extents of the reduction variables, which follow; empty for a Map
+  std::vector<Dim> out;  ///< shape of the results: extents of variables 0 to out.size() - 1
+  /// Extents of the reduction variables, numbered from out.size(); empty for a Map.
+  std::vector<Dim> reduce;
   std::optional<Combine> combine;
-  std::vector<Expr> bodies;  ///< Map: one per result; Reduce: one, the reduced expression
+  /// Map: one expression per result; Reduce: one expression, whose value is reduced.
+  std::vector<Expr> bodies;
 };
 /// Lowers `op` by its definition in the table, which must be a Map or a Reduce.
 Lowered lower_op(const ir::Op& op);

@@ -14,11 +14,11 @@ namespace fluid {
 namespace {
 
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
-/// micro-batch leaves "carried values" in the arena for the next micro-batch. "<parameter>.grad" is
-/// the sum of the gradients of a parameter; "<output>.part" is the sum of an output. "<state>.part"
-/// is the new value of a state that the user's program updates, such as a running mean. The next
-/// micro-batch reads "<state>.part" instead of the state. Only the last micro-batch stores the
-/// state, unless the step is skipped.
+/// micro-batch leaves "carried values" in the arena, which the next micro-batch reads.
+/// "<parameter>.grad" is the sum of the gradients of a parameter; "<output>.part" is the sum of an
+/// output. "<state>.part" is the new value of a state that the user's program updates, such as a
+/// running mean. The next micro-batch reads "<state>.part" instead of the state. Only the last
+/// micro-batch stores the state, unless the step is skipped.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -53,9 +53,9 @@ class Accumulation {
     return fill(*v.op()->graph(), {.type = v.type(), .value = 0});
   }
 
-  /// Assigns an offset to each carried value. The offset is the same in all micro-batches.
-  /// Gradients come first, in the order of the buckets of the all_reduce pass, so that a bucket can
-  /// reuse the memory of the accumulated gradients.
+  /// Assigns an offset to each carried value, the same in all micro-batches. Gradients come first,
+  /// in the order of the buckets of the all_reduce pass, so that a bucket can reuse the memory of
+  /// the accumulated gradients.
   void assign_carried_offsets() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);
@@ -76,8 +76,8 @@ class Accumulation {
   }
 
   /// For a rank without samples: replaces the operands of collectives by zeros, and erases the
-  /// stores whose values depend on a feed. The values of the remaining stores depend only on the
-  /// samples of other ranks.
+  /// stores whose values depend on a feed. The remaining stores depend only on the samples of other
+  /// ranks.
   void contribute_zeros() {
     rewrite_ops(graph_, [](ir::Op& op) {
       if (!is_collective(op)) return Values();
@@ -105,9 +105,8 @@ class Accumulation {
     graph_.erase_if(is_store);
   }
 
-  /// Replaces each operand of `op` that is a state which micro-batches update. The replacement is
-  /// the value carried from the previous micro-batch. Returns no values, so that rewrite_ops()
-  /// keeps `op`.
+  /// If `op` reads a state that micro-batches update, replaces the operand by the value carried
+  /// from the previous micro-batch. Returns no values, so that rewrite_ops() keeps `op`.
   Values read_carried_states(ir::Op& op) {
     for (Value& v : op.operands) {
       const auto found = carried_states_.find(v.op()->symbol);
@@ -118,8 +117,8 @@ class Accumulation {
     return {};
   }
 
-  /// Replaces the loss by the sum of the losses of this and the previous micro-batches. If one of
-  /// the losses is not finite, the sum is not finite either; skip_nonfinite tests the sum.
+  /// Replaces the loss by the sum of the losses of this and the previous micro-batches.
+  /// skip_nonfinite tests the sum, which is not finite if one of the losses is not finite.
   void add_loss() {
     ir::ScopedRecording as(graph_, recipe_.recording());
     Value& loss = recipe_.directive().operands.at(0);
@@ -146,7 +145,7 @@ class Accumulation {
     graph_.ops.back()->symbol = name;
   }
 
-  /// The sum of `v` over this and the previous micro-batches. The sum is carried as `name`.
+  /// The sum of `v` over this and the previous micro-batches, carried as `name`.
   Value add_carried(const std::string& name, Value v) {
     const Value sum = micro_batch_ == MicroBatchKind::first ? v : v + carried(name, v.type());
     values_to_carry_.emplace_back(name, sum);

@@ -63,12 +63,13 @@ class Reduction {
     for (const size_t i : bucket)
       last_backward_collective_ =
           std::max(last_backward_collective_, recipe_.last_collective_of(i));
-    const Values sums = insert_collective(
-        graph_,
-        // Order number: after last_backward_collective_ and after the earlier buckets.
-        last_backward_collective_ + 1 + bucket_count_,
-        options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
-        recipe_.directive().loc);
+    const Values sums =
+        insert_collective(graph_,
+                          // Position among the collectives: after last_backward_collective_ and
+                          // after the earlier buckets.
+                          last_backward_collective_ + 1 + bucket_count_,
+                          options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
+                          recipe_.directive().loc);
     for (size_t k = 0; k < bucket.size(); ++k) {
       ir::ScopedRecording as(graph_, recipe_.recording(recipe_.parameters()[bucket[k]]));
       Value& gradient = recipe_.gradient(bucket[k]);
@@ -103,7 +104,7 @@ class Reduction {
     Values parts;
     for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
     Value& loss = recipe_.directive().operands.at(0);
-    const bool reduces_loss = skips_on_nonfinite_loss(options_);  // the same on all ranks
+    const bool reduces_loss = skips_on_nonfinite_loss(options_);  // equal on all ranks
     if (reduces_loss) parts.push_back(loss);
     if (parts.empty()) return;
     for (Value& part : parts) {

@@ -25,9 +25,9 @@ bool is_in_layer(const std::string& scope, const std::string& layer) {
   return scope == layer || scope.starts_with(layer + ".");
 }
 
-/// Precedence of a listed name that matches `op`: the length of the name if it is a layer that
-/// contains the op, 0 if it is the op's name. The highest precedence wins. nullopt if the name does
-/// not match.
+/// Precedence of a listed name that matches `op`. If the name is a layer that contains the op, the
+/// precedence is the length of the name. If the name is the op's name, the precedence is 0. The
+/// highest precedence wins. nullopt if the name does not match.
 std::optional<size_t> match_precedence(const std::string& name, const ir::Op& op) {
   if (is_in_layer(op.scope, name)) return name.size();
   if (op.name == name) return 0;
@@ -77,8 +77,8 @@ bool is_amp_candidate(const ir::Op& op) {
          !std::holds_alternative<Directive>(lower) && !is_scan(op) && !is_constant(op);
 }
 
-/// Chooses a precision for every op that reads floats. Inserts casts of the op's operands. Ops that
-/// need the same value in the same dtype share one cast.
+/// Chooses a precision for every op that reads floats, and inserts casts of the op's operands. Ops
+/// that need the same value in the same dtype share one cast.
 class Caster {
  public:
   Caster(const ir::Graph& graph, const AmpOptions& options)
@@ -152,8 +152,8 @@ class Caster {
     return casts_[key] = new_cast(v, to);
   }
 
-  /// `v` cast to `to`. For a reshaped parameter, casts the parameter and reshapes the result, so
-  /// that other readers of the parameter share the cast.
+  /// Casts `v` to `to`. For a reshaped parameter, casts the parameter and reshapes the result of
+  /// the cast, so that other readers of the parameter share the cast.
   Value new_cast(Value v, DType to) {
     const bool reshapes = std::holds_alternative<Alias>(*def_of(*v.op()).lower);
     if (reshapes && any_dtype_ops_.contains(v.op())) {
@@ -172,7 +172,7 @@ class Caster {
   AmpReport report_;
 };
 
-/// Erases the kNoAmp attributes. They are no longer needed, and cse would not merge ops that differ
+/// Erases the kNoAmp attributes. They have no further use, and cse would not merge ops that differ
 /// only in this attribute.
 bool erase_marks(ir::Graph& graph) {
   bool changed = false;

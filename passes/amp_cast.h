@@ -9,7 +9,7 @@
 namespace fluid {
 
 struct AmpReport {
-  /// The precision chosen for an op that reads floats, and why.
+  /// The precision chosen for an op that reads floats, and the reason.
   struct Choice {
     const ir::Op* op = nullptr;
     DType dtype = DType::f32;
@@ -19,8 +19,8 @@ struct AmpReport {
   std::vector<Value> casts;  ///< results of the inserted casts
 };
 
-/// Automatic mixed precision of a recorded graph: chooses a precision for every op that reads
-/// floats, inserts casts of the op's operands, and reports the choices.
+/// Applies automatic mixed precision to a recorded graph: chooses a precision for every op that
+/// reads floats, inserts casts of the operands, and reports the choices.
 AmpReport cast_for_amp(ir::Graph& graph, const AmpOptions& options);
 
 /// Throws UserError if a name in AmpOptions::in_f32 or in_half is in both lists, or is neither an

@@ -10,16 +10,16 @@
 namespace fluid {
 namespace {
 
-constexpr double kStrided = 2;  // time of a transposing copy, relative to a contiguous copy
+constexpr double kStrided = 2;  // cost of a transposing copy relative to a contiguous copy
 
-/// Whether a value of this type may be channels-first or channels-last. True for a batch of images
-/// with more than one channel and more than one pixel. Filters keep their layout.
+/// Whether a value of this type may be channels-first or channels-last: a batch of images with
+/// several channels and several pixels. Filters keep their layout.
 bool has_layout_choice(const Type& type) {
   const Shape& s = type.shape;
   return s.size() == 4 && s[0].batch && !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
 }
 
-/// Connected ops whose values must have the same layout, and the time that channels-last saves.
+/// A set of connected ops whose values must have the same layout.
 struct Region {
   std::vector<ir::Op*> ops;
   bool library = false;  ///< whether a library kernel can run one of the ops
@@ -58,8 +58,9 @@ class Assigner {
     return values;
   }
 
-  /// Whether values of the op may be channels-last. The op must be a Map or Reduce, whose generated
-  /// code accepts any layout. If it has library kernels, one of them must accept channels-last too.
+  /// Whether values of the op may be channels-last. The op must be a Map or Reduce, because their
+  /// generated code accepts any layout. If the op has library kernels, one of them must accept
+  /// channels-last too.
   bool is_layout_agnostic(const ir::Op& op) const {
     const OpDef& def = def_of(op);
     if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {
@@ -145,8 +146,8 @@ class Assigner {
   }
 
   /// Values with a layout choice that need a copy if exactly the ops `inside` are channels-last.
-  /// Such a value is produced inside and read outside, or produced outside and read inside, or
-  /// produced inside and a graph output. Ordered by the position of the first such reader.
+  /// Such a value crosses the boundary of `inside` from producer to reader, or is a graph output
+  /// produced inside. Ordered by the first reader across the boundary; graph outputs are last.
   Values boundary_values(const std::set<const ir::Op*>& inside) const {
     Values values;
     std::set<Value> seen;

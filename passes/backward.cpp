@@ -63,7 +63,7 @@ void Backward::differentiate(ir::Op& op) {
   ir::ScopedRecording as(graph_, {role_, op.loc, op.scope, ""});
   const size_t first = graph_.ops.size();
   const Values din = gradients_of_operands(op, dout);
-  copy_loc_and_no_amp(op, graph_, first);
+  copy_loc_and_amp_exclusion(op, graph_, first);
   for (size_t i = 0; i < din.size(); ++i) {
     const Value of = op.operands[i];
     if (!din[i] || !active_.contains(of)) continue;

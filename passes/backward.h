@@ -11,14 +11,15 @@ namespace fluid {
 /// that compute the gradients.
 class Backward {
  public:
-  /// Differentiates `ys`. The paths from `xs` to `ys` must lie within the ops that the graph has
-  /// now. Appended ops get the role `role`. `reason` completes the message "<op> has no gradient,
-  /// but ...".
+  /// Differentiates `ys` with respect to `xs`. Only ops that are already in the graph may lie on
+  /// paths from `xs` to `ys`. Appended ops get the role `role`. `reason` completes the error
+  /// message "<op> has no gradient, but ...".
   Backward(ir::Graph& graph, const Values& ys, const Values& xs, ir::Role role, std::string reason);
 
-  /// Sets the gradient of `y`, one of `ys`. If it has one already, adds `gradient`.
+  /// Sets the gradient of `y`, one of `ys`. Adds `gradient` if `y` already has a gradient.
   void seed(Value y, Value gradient);
-  /// Sets the gradient of `y` to ones, as for the sum of its elements. Returns the ones.
+  /// Sets the gradient of `y` to ones, which differentiates the sum of the elements of `y`. Returns
+  /// the tensor of ones.
   Value seed_with_ones(Value y);
 
   /// Makes run() keep apart the gradients that reach `x` from its readers. contributions(x) returns
@@ -35,13 +36,13 @@ class Backward {
   void find_active_values();
   void differentiate(ir::Op& op);
   Values gradients_of_operands(ir::Op& op, const Values& dout);
-  void accumulate(Value of, Value gradient, const Loc& loc);
+  void accumulate(Value x, Value gradient, const Loc& loc);
 
   ir::Graph& graph_;
   Values ys_;
   ir::Role role_;
   std::string reason_;
-  size_t count_;            ///< number of ops before the appended ones
+  size_t count_;            ///< number of ops in the graph before gradients are appended
   std::set<Value> active_;  ///< values on a path from xs to y
   std::map<Value, Value> gradients_;
   std::map<Value, Values> contributions_;  ///< the keys are the values of keep_apart()

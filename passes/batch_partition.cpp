@@ -23,8 +23,8 @@ size_t batch_dim(const std::vector<Dim>& shape) {
   return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
 }
 
-/// Whether each element of the value is the same in a part as in the whole batch. A nonlinear
-/// function of a value that is not plain has kind `other`.
+/// Whether each element of the value is the same in a part of the batch as in the whole batch. A
+/// nonlinear function of any other value has kind `other`.
 bool is_plain(const BatchPartition& p) {
   return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::per_sample);
 }
@@ -52,7 +52,7 @@ BatchPartition product_of(const BatchPartition& a, const BatchPartition& b) {
   return {b.kind, power};
 }
 
-/// Whether a cast is linear up to rounding. A cast from float to integer is not.
+/// Whether a cast is linear up to rounding. A cast from float to integer is not linear.
 bool is_linear_cast(DType from, DType to) {
   return is_float(to) || (is_integer(to) && !is_float(from));
 }
@@ -142,13 +142,13 @@ class Body {
     switch (e.op()) {
       case ScalarOp::constant:
         return {};
-      case ScalarOp::var:  // the index of a sample in a part differs from its index in the batch
+      case ScalarOp::var:  // a sample has different indices in a part and in the whole batch
         return e.node().ivalue == batch_ ? kOther : BatchPartition{};
       case ScalarOp::batch:
         return {BatchPartition::same, 1};
       case ScalarOp::read:
         return read(e);
-      case ScalarOp::philox:  // the counter uses the index of the sample in the whole batch
+      case ScalarOp::philox:  // the random counter uses the index of the sample in the whole batch
         return {is_batched(extents_) ? BatchPartition::per_sample : BatchPartition::same, 0};
       case ScalarOp::add:
       case ScalarOp::sub:
@@ -171,7 +171,8 @@ class Body {
   BatchPartition read(const Expr& e) {
     const auto i = static_cast<size_t>(e.node().ivalue);
     const Shape& shape = op_.operands[i].shape();
-    // If the index of a read depends on a sample's data, the element read belongs to that sample.
+    // If the index of a read depends on data of a sample, the element that is read belongs to this
+    // sample.
     const bool selected = std::ranges::any_of(
         e.args(), [&](const Expr& at) { return of(at).kind == BatchPartition::per_sample; });
     if (selected && operands_[i].kind == BatchPartition::same) {
@@ -192,7 +193,7 @@ class Body {
                : kOther;
   }
 
-  /// BatchPartition of `e`, whose operator may be nonlinear.
+  /// BatchPartition of an expression whose operator may be nonlinear.
   BatchPartition function(const Expr& e) {
     BatchPartition result;
     for (const Expr& a : e.args()) {
@@ -211,8 +212,8 @@ class Body {
   std::unordered_map<const ExprNode*, BatchPartition> known_;
 };
 
-/// Whether a reshape from `a` to `b` keeps every element in its sample. It does if the dimensions
-/// before the batch dimension have the same number of elements in both shapes.
+/// Whether a reshape from `a` to `b` keeps every element in its sample. This requires that the
+/// dimensions before the batch dimension have the same number of elements in both shapes.
 bool keeps_samples(const Shape& a, const Shape& b) {
   const auto before = [](const Shape& s) {
     return Shape(s.begin(), s.begin() + static_cast<ptrdiff_t>(batch_dim(s))).numel();
@@ -220,9 +221,9 @@ bool keeps_samples(const Shape& a, const Shape& b) {
   return before(a) == before(b);
 }
 
-/// A Loops op processes each sample independently. If all operands are plain and one has a batch
-/// dimension, a result with a batch dimension is `per_sample`. A result without a batch dimension
-/// then mixes samples and is `other`.
+/// Partitions of the results of a Loops op, which processes each sample independently. If all
+/// operands are plain and one of them has a batch dimension, a result with a batch dimension is
+/// `per_sample`, and a result without a batch dimension is `other`.
 std::vector<BatchPartition> partitions_of_loops(const ir::Op& op,
                                                 const std::vector<BatchPartition>& operands) {
   const bool plain = std::ranges::all_of(operands, is_plain);
@@ -323,8 +324,8 @@ std::vector<BatchPartition> BatchPartitionAnalysis::partitions_by_lowering(const
   return results;
 }
 
-/// Partitions of the body's outputs, for carries that may belong to samples from the second step on
-/// only: zeros become per_sample.
+/// Partitions of the outputs of a scan's body. An initial carry of zeros may become `per_sample`
+/// from the second step on.
 std::vector<BatchPartition> BatchPartitionAnalysis::partitions_of_scan(
     const ir::Op& op, std::vector<BatchPartition> arguments) {
   const ScanParts parts = scan_parts(op);

@@ -9,13 +9,14 @@
 
 namespace fluid {
 
-/// How a value computed on the whole batch relates to the values that the same program computes on
-/// parts of the batch (micro-batches or shards). A value is n^power times a value of kind `kind`,
-/// where n is the number of samples of its part. The kinds `same`, `per_sample` and `total`
-/// correspond to Replicate, Shard and Partial of PyTorch's DTensor.
+/// Relation between a value computed on the whole batch and the values that the same program
+/// computes on parts of the batch (micro-batches or shards). A value is n^power times a value of
+/// kind `kind`, where n is the number of samples in its part. The kinds `same`, `per_sample` and
+/// `total` correspond to Replicate, Shard and Partial of PyTorch's DTensor.
 struct BatchPartition {
   enum Kind {
-    same,        ///< equal in all parts, up to n^power: a parameter (power 0), n itself (power 1)
+    same,  ///< equal in all parts after division by n^power: a parameter (power 0), n itself (power
+           ///< 1)
     per_sample,  ///< has a batch dimension: each element belongs to one sample
     total,       ///< a sum over samples
     terms,       ///< a sum whose terms differ in kind or in scale_power()
@@ -25,10 +26,9 @@ struct BatchPartition {
   int power = 0;
   bool operator==(const BatchPartition&) const = default;
 
-  /// Exponent of the factor by which the value of a part is multiplied, so that the products add up
-  /// to the value of the whole batch. The factor is (n_part / n_batch)^scale_power(). 0 for a sum
-  /// over samples; 1 for a mean, or for a value that is equal in all parts. Only for kinds `same`
-  /// and `total`.
+  /// The value of the whole batch is the sum of the values of the parts, each multiplied by (n_part
+  /// / n_batch)^scale_power(). 0 for a sum over samples; 1 for a mean, or for a value that is equal
+  /// in all parts. Only for kinds `same` and `total`.
   int scale_power() const { return kind == same ? 1 - power : -power; }
 };
 
@@ -42,8 +42,8 @@ class BatchPartitionAnalysis {
   const ir::Op& first_unsupported_op(Value v) const { return *unsupported_ops_.at(v); }
   /// Whether the result of `op` for one sample depends on other samples, as in batch_norm.
   bool computes_batch_statistics(const ir::Op& op);
-  /// For an op whose result is of kind `terms`: for each operand, whether it is a term of the sum
-  /// (true) or a factor (false). Empty if the op is not such a sum.
+  /// For an op whose result is of kind `terms`: whether each operand is a term of the sum (true) or
+  /// a factor (false). Empty if the op is not such a sum.
   std::vector<bool> terms_of(const ir::Op& op);
 
  private:

@@ -7,12 +7,12 @@
 
 namespace fluid {
 
-/// Alignment of the tensors in a bucket, in elements: a whole number of 64-byte cache lines in
-/// every float dtype.
+/// Alignment of the tensors in a bucket, in elements. For every float dtype, the alignment in bytes
+/// is a multiple of the 64-byte cache line.
 inline constexpr int64_t kBucketLine = 32;
 
 /// Number of elements that a tensor takes in a bucket, padding included: numel rounded up to
-/// kBucketLine. The number does not depend on the dtype of the bucket.
+/// kBucketLine. Does not depend on the dtype of the bucket.
 inline int64_t bucket_elements(const Type& type) {
   const int64_t elements = type.bytes_at(1) / size_of(type.dtype);
   return (elements + kBucketLine - 1) / kBucketLine * kBucketLine;
@@ -28,8 +28,8 @@ struct BucketShard {
   int64_t size() const { return end - begin; }
 };
 
-/// The shard of process `rank`, one of `world` processes, in a bucket of `elements` elements. The
-/// size of a shard is a multiple of kBucketLine; the last shards may be smaller or empty.
+/// The shard of process `rank` of `world` in a bucket of `elements` elements. The size of a shard
+/// is a multiple of kBucketLine; the last shards may be smaller or empty.
 inline BucketShard bucket_shard(int64_t elements, int64_t world, int64_t rank) {
   const int64_t lines = (elements + kBucketLine - 1) / kBucketLine;
   const int64_t each = (lines + world - 1) / world * kBucketLine;

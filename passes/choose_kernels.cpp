@@ -20,9 +20,9 @@ bool is_elementwise(const ir::Op& op) {
          std::holds_alternative<Pure>(*def_of(op).effects);
 }
 
-/// The only reader of the only result of `op`, if it can be the next epilogue op: an elementwise op
-/// with the same result type and role as `op`. Null if there is no such reader, or if the result of
-/// `op` is a graph output.
+/// The only reader of the only result of `op`, if the reader can be the next epilogue op: an
+/// elementwise op with the same result type and role as `op`. Null if there is no such reader, or
+/// if the result of `op` is a graph output.
 ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);
@@ -33,8 +33,8 @@ ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& o
   return reader->role == op.role ? reader : nullptr;
 }
 
-/// A reduction is a contraction if it has more than this number of products per result element.
-/// Other reductions are fused like elementwise ops.
+/// A reduction with more than this number of products per result element is a contraction. Other
+/// reductions are fused like elementwise ops.
 constexpr double kMinContractionProducts = 16;
 
 /// An op with its epilogue ops, and the library kernel chosen to run them.
@@ -72,10 +72,10 @@ class Chooser {
   }
 
  private:
-  /// The library kernel for a chain of `head` and epilogue ops. Chooses the longest chain for which
-  /// a library kernel is faster than generated code for `head` alone. The epilogue counts as free
-  /// in generated code, which fuses epilogue ops with `head` or with their readers. nullopt if
-  /// generated code is faster.
+  /// The library kernel for a chain of `head` and epilogue ops, or nullopt if generated code is
+  /// faster. Chooses the longest chain for which a library kernel is faster than generated code for
+  /// `head` alone. Generated code is assumed to run the epilogue at no cost, because it fuses
+  /// epilogue ops with `head` or with their readers.
   std::optional<ChosenKernel> choose(ir::Op* head) {
     const double generated = generated_seconds(*head);
     std::optional<ChosenKernel> best;
@@ -120,8 +120,8 @@ class Chooser {
   }
 
   /// Whether the op is a contraction: a sum of more than kMinContractionProducts products per
-  /// result element. Generated code fuses neither producers nor other reductions into a
-  /// contraction.
+  /// result element. Generated code does not fuse a contraction with its producers or with other
+  /// reductions.
   bool is_contraction(const ir::Op& op) const {
     const auto program = concrete_copy({&op}, options_.batch);
     const ir::Op& copy = *program->main().ops.back();

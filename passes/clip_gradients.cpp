@@ -15,8 +15,8 @@ Value clamped(Value g, double limit) {
   return minimum(maximum(g, scalar_like(g, -limit)), scalar_like(g, limit));
 }
 
-/// Factor, at most 1, by which to multiply a tensor so that its L2 norm is at most `max_norm`.
-/// `squares` is the sum of the squares of the tensor's elements.
+/// Factor (at most 1) that scales a tensor to an L2 norm of at most `max_norm`. `squares` is the
+/// sum of the squares of the tensor's elements.
 Value clip_factor(Value squares, double max_norm) {
   const Value factor = max_norm / (sqrt(squares) + kEps);
   return minimum(factor, scalar_like(factor, 1));

@@ -19,24 +19,24 @@ Values record_collective(ir::Graph& graph, std::string_view op, const Values& bu
 Values insert_collective(ir::Graph& graph, int64_t order_number, std::string_view op,
                          const Values& bucket, const Loc& loc);
 
-/// Marks `collective`: the ranks exchange their error words before it runs. The error word of a
-/// rank says whether the rank has rejected the step's data.
+/// Marks `collective` as the collective before which the ranks exchange their error words. The
+/// error word of a rank says whether the rank has rejected the data of the step.
 void set_error_sync(ir::Op& collective);
 /// Number of collectives that run before the collective marked by set_error_sync(); nullopt if none
 /// is marked.
 std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph);
 
-/// An ordering constraint without data flow: op `second` must run after op `first`. Collectives
-/// have such constraints because all ranks must run them in the same order. The collective marked
-/// by set_error_sync() has such constraints because it must run after all ops that may reject data.
+/// An ordering constraint without data flow: op `second` must run after op `first`. Such edges
+/// order the collectives, because all ranks must run them in the same order. They also order the
+/// collective marked by set_error_sync() after all ops that may reject data.
 using OrderEdge = std::pair<const ir::Op*, const ir::Op*>;
 std::vector<OrderEdge> order_edges(const ir::Graph& graph);
 /// Sorts the ops topologically by data flow and order_edges(). Keeps the current order where
 /// possible.
 void sort_by_order_edges(ir::Graph& graph);
 
-/// For each of `values`, the order number of the last collective on which the value depends; -1 if
-/// it depends on none. nullopt if the graph has no collective.
+/// For each of `values`, the order number of the last collective on which the value depends, or -1
+/// if there is none. nullopt if the graph has no collective.
 std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, const Values& values);
 
 /// Total size in bytes of the operands of `collective` on one process.

@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// Copies ops into the body graph of a `fused` op. Values that other ops produce become `arg` ops.
+/// Copies ops into the body graph of a `fused` op. Values from other ops become `arg` ops.
 class BodyBuilder {
  public:
   BodyBuilder(ir::Graph& body, const std::vector<const ir::Op*>& ops) : body_(body) {

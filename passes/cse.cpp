@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether `op` can be merged with an op of the same name, operands and attributes: `op` is not
-/// random and has no side effects.
+/// Whether `op` can be merged with an equal op (name, operands, attributes): it is not random and
+/// has no side effects.
 bool is_mergeable(const ir::Op& op) {
   const OpDef& def = def_of(op);
   return std::holds_alternative<Pure>(*def.effects) &&

@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-/// Whether the op is live even if nothing reads its results: a store, a directive or a collective.
-/// All processes must call a collective, even a process that does not use the result.
+/// Whether the op is live even without readers: a store, a directive or a collective. All processes
+/// must call a collective, even a process that does not use the result.
 bool is_root(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower) ||
@@ -57,7 +57,7 @@ bool drop_graphs(ir::Program& program) {
 
 bool run_dce(ir::Program& program, const Options&, const Target&) {
   const bool ops = drop_ops(program.main());
-  // After drop_ops: an erased op may have held the last reference to a graph.
+  // Must follow drop_ops(), because an erased op may have held the last reference to a graph.
   return drop_graphs(program) || ops;
 }
 

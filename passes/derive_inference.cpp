@@ -24,7 +24,7 @@ Values inference_of(ir::Op& op) {
   return def.inference == nullptr ? Values() : def.inference(ExpandCtx(op));
 }
 
-/// The stores that write caches.
+/// The stores that write to cache states (see kCacheAttribute).
 std::set<const ir::Op*> cache_stores(const ir::Graph& graph) {
   const auto variables = variables_by_name(graph);
   std::set<const ir::Op*> stores;
@@ -36,9 +36,9 @@ std::set<const ir::Op*> cache_stores(const ir::Graph& graph) {
   return stores;
 }
 
-/// Erases the ops on which no output and none of `stores` depends, such as the train directive and
-/// other stores. Must run before ops are replaced by their inference form: a store may read a
-/// result that the inference form does not have.
+/// Erases the ops on which neither an output nor any of `stores` depends, such as the train
+/// directive and other stores. Must run before ops are replaced by their inference form, because a
+/// store may read a result that the inference form lacks.
 bool drop_training(ir::Graph& graph, const std::set<const ir::Op*>& stores) {
   Values roots = output_values(graph);
   for (const ir::Op* store : stores) roots.push_back(store->operands.at(0));

@@ -7,8 +7,8 @@
 namespace fluid {
 namespace {
 
-/// Appends the ops that compute the results of a `gradients` op. All earlier such ops have been
-/// replaced, so that an op may differentiate through their gradients.
+/// Appends the ops that compute the results of a `gradients` op. All earlier `gradients` ops have
+/// already been replaced, so this op may differentiate through them.
 Values append_gradients(ir::Graph& graph, const ir::Op& op) {
   const Value y = op.operands.at(0);
   const Values xs(op.operands.begin() + 1, op.operands.end());

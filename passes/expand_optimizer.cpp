@@ -23,8 +23,8 @@ namespace {
 // parameter, the gradient, the learning rate and the update counter.
 constexpr size_t kFirstState = 4;
 
-/// Name of two attributes. On an optimizer, it is the weight decay factor. On a parameter, it is a
-/// bool: whether weight decay applies to the parameter.
+/// Name of an attribute. For an optimizer: the weight decay factor. For a parameter: a bool,
+/// whether weight decay applies to the parameter.
 constexpr const char* kDecay = "weight_decay";
 
 /// Replaces the train directive by optimizer ops and by the stores of the values that they update.
@@ -56,8 +56,8 @@ class Expansion {
     return record_source(graph_, "state", name, type, {}, train_.loc);
   }
 
-  /// Records the learning-rate schedule. Also stores the learning rate in a state, so that users
-  /// can read it.
+  /// Records the learning-rate schedule, and a store of the learning rate to a state that users can
+  /// read.
   void schedule(Value counter) {
     const OpDef& def = *find_schedule(train_.attrs.get<std::string>("schedule"));
     Values operands = {counter};
@@ -76,7 +76,7 @@ class Expansion {
     return reshape(factor, Shape{}, train_.loc);
   }
 
-  /// The learning rate times `scale`, cast to `dtype`, in which the optimizer op computes.
+  /// The learning rate times `scale`, in `dtype`, the compute dtype of the optimizer op.
   Value rate(DType dtype, double scale) {
     Value& known = rates_[{dtype, scale}];
     if (known) return known;
@@ -143,7 +143,7 @@ class Expansion {
     return slice(flat, {.starts = {part.begin}, .stops = {part.end}}, train_.loc);
   }
 
-  /// `part`, this process's shard of `whole`, padded with zeros to the shape of `whole`.
+  /// Pads `part`, this process's shard of `whole`, with zeros to the shape of `whole`.
   Value padded_to_whole(Value whole, size_t index, Value part) const {
     const BucketShard range = recipe_.own_shard(index);
     const int64_t elements = whole.shape().numel().size;
@@ -167,7 +167,7 @@ class Expansion {
   /// All-gathers the new values of the parameters. Each process has updated only its shard.
   void all_gather_parameters() {
     for (auto& [bucket, parts] : updated_shards_) {
-      std::ranges::reverse(parts);  // to the operand order of reduce_scatter
+      std::ranges::reverse(parts);  // the operand order of reduce_scatter
       Values updated;
       for (const auto& [name, value] : parts) updated.push_back(value);
       const Values whole = record_collective(graph_, "all_gather", updated, train_.loc);
@@ -180,8 +180,8 @@ class Expansion {
     return step_predicate ? where(step_predicate, value, otherwise, train_.loc) : value;
   }
 
-  /// Makes a skipped step keep the old values of recorded states, such as running statistics. Even
-  /// a skipped step updates states that depend on the step predicate, such as the loss scale.
+  /// Makes a skipped step keep the old values of recorded states, such as running statistics.
+  /// States that depend on the step predicate, such as the loss scale, are always updated.
   void predicate_recorded_stores() {
     const std::set<const ir::Op*> deciding = dependents(recipe_.step_predicate());
     const size_t count = graph_.ops.size();
@@ -222,8 +222,8 @@ class Expansion {
   std::map<std::pair<DType, double>, Value> rates_;  ///< (dtype, lr_scale) -> learning rate
   std::vector<std::pair<std::string, Value>> stores_;
   /// Bucket index -> (parameter name, new value of this process's shard, zero-padded to the shape
-  /// of the parameter). The order is descending, because the last bucket holds the first
-  /// parameters, which the next forward pass reads first.
+  /// of the parameter). In descending order: the last bucket holds the first parameters, which the
+  /// next forward pass reads first.
   std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> updated_shards_;
 };
 

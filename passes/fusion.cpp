@@ -13,15 +13,17 @@ namespace fluid {
 namespace {
 
 // Costs are in scalar operations.
-constexpr double kOpsPerByte = 1.5;     // cost of reading or writing a byte of memory
-constexpr double kLaunchCost = 20e3;    // cost of starting a kernel and waiting for its threads
-constexpr double kSerialSlowdown = 32;  // cost factor of code that one thread runs after the loops
+constexpr double kOpsPerByte = 1.5;   // cost of reading or writing a byte of memory
+constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting for its threads
+// Cost factor of the serial code after the loops, which one thread runs.
+constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
 // A contraction has more than this number of elements, and more than this number of terms per
 // element.
 constexpr int64_t kMinContractionTerms = 8;
-constexpr double kSmallBytes = 1 << 20;  // in bytes; larger results are not fused horizontally
-constexpr size_t kMaxOps = 256;          // maximum number of ops of a horizontally fused kernel
+// Maximum size in bytes of a result that may be fused horizontally.
+constexpr double kSmallBytes = 1 << 20;
+constexpr size_t kMaxOps = 256;  // maximum number of ops of a horizontally fused kernel
 // Maximum number of ops of a kernel whose ops share loops. In such a kernel, the code of an op is
 // repeated in each op into which it is inlined.
 constexpr size_t kMaxOpsInLoops = 64;
@@ -39,8 +41,8 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
 
 using Nodes = std::set<const ExprNode*>;
 
-/// Cost of evaluating `body` for one element, in scalar operations. Nodes in `computed` are free,
-/// and so are loop-invariant nodes, which are computed once. Inserts the other nodes into
+/// Cost of evaluating `body` for one element, in scalar operations. Nodes in `computed` are free.
+/// Loop-invariant nodes are free too, because they are computed once. Inserts the other nodes into
 /// `computed`.
 double operations(const Expr& body, Nodes& computed) {
   double n = 1;
@@ -65,10 +67,10 @@ double bytes(const Value& v, int64_t batch) {
 
 bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
 
-/// Estimated cost of a kernel in scalar operations. If several results of a loop share a
-/// subexpression, it counts once in optimizer updates and in the bodies of scans, but once per
-/// result in other kernels. This limits the size of groups: a large group keeps values alive for
-/// long, and the model has no term for memory use.
+/// Estimated cost of a kernel in scalar operations. A subexpression that several results of a loop
+/// share counts once in optimizer updates and in the bodies of scans. In other kernels it counts
+/// once per result. This limits the size of groups: values of large groups have long live ranges,
+/// and the model has no term for memory use.
 double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
   const bool shared = in_scan || std::ranges::all_of(group.sinks, [](const GroupSink& s) {
                         return is_update(*s.op);
@@ -87,7 +89,7 @@ double kernel_cost(const Group& group, int64_t batch, bool in_scan) {
   return cost;
 }
 
-/// Whether the group can be merged with other groups. A Loops op cannot.
+/// Whether the group can be merged with other groups. False for a Loops op.
 bool is_mergeable(const FusionGroup& group) {
   return group.fusible && is_groupable(*group.ops.front());
 }
@@ -160,8 +162,8 @@ Values Fusion::outputs_of(const FusionGroup& group) const {
   return outputs;
 }
 
-/// Estimate for the kernel of the group, cached by GroupKey, so that repeated layers are analysed
-/// once.
+/// Estimate for the kernel of the group. Estimates are cached by GroupKey, so that repeated layers
+/// are analysed once.
 const Fusion::KernelEstimate& Fusion::estimate_of(const FusionGroup& group) const {
   GroupKey key = group_key(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));
@@ -217,8 +219,8 @@ std::set<Value>& Fusion::inputs_of(FusionGroup& group) const {
   return group.inputs;
 }
 
-/// Whether the groups are independent: neither reads a result of the other, and they have no common
-/// inputs except scalars. Iterates over the values of `small`, not of `large`.
+/// Whether the groups are independent: neither reads a result of the other, and they share no
+/// inputs except scalars. Iterates over the values of `small`, not of `large`, to save time.
 bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
   const std::set<Value>& read = inputs_of(large);
   return std::ranges::none_of(small.outputs, [&](const Value& v) { return read.contains(v); }) &&
@@ -229,7 +231,7 @@ bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
 }
 
 /// Inserts the outputs of `from` into the outputs of `to`, in graph order. The groups must be
-/// independent: then each output of either group is an output of the merged group.
+/// independent, because then every output remains an output of the merged group.
 void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   const auto place = [&](const Value& v) { return std::pair(positions_.at(v.op()), v.index()); };
   Values all;

@@ -17,8 +17,8 @@ namespace fluid {
 /// Ops that become one kernel, or a single op that is not fused.
 struct FusionGroup {
   std::vector<const ir::Op*> ops;  ///< in graph order
-  /// Whether the ops become a generated kernel: is_groupable() holds for each op, or the only op is
-  /// a Loops op.
+  /// Whether one kernel is generated for the ops. Requires is_groupable() of each op, or a Loops op
+  /// that is alone in the group.
   bool fusible = false;
   double cost = 0;                      ///< estimated cost of the kernel, in scalar operations
   const ir::Op* contraction = nullptr;  ///< the only contraction in the group; null: none
@@ -30,17 +30,17 @@ struct FusionGroup {
   uint64_t reaches = 0;
 };
 
-/// Whether `op` is a contraction, such as matmul or convolution: a sum of products with more than 8
-/// terms per element, more than 8 elements, and more than 2 products per operand element on
-/// average. A contraction gets its own loop nest.
+/// Whether `op` is a contraction, such as a matmul or a convolution. A contraction is a sum of
+/// products with more than 8 terms per element, more than 8 elements, and on average more than 2
+/// products per operand element. A contraction gets its own loop nest.
 bool is_contraction(const ir::Op& op, int64_t batch);
 
-/// Kernel fusion of one graph. Initially, each op is a group of its own. Merges of groups keep the
-/// dependency graph of the groups acyclic.
+/// Kernel fusion of one graph. Initially, each group contains one op. Merging groups never creates
+/// a cycle in the dependency graph of the groups.
 class Fusion {
  public:
   Fusion(const ir::Graph& graph, const Options& options);
-  /// Merges groups where a merge lowers the estimated cost.
+  /// Merges groups as long as this lowers the estimated cost.
   void run();
   /// The groups, in a topological order.
   std::vector<FusionGroup> groups_in_order() const;
@@ -60,7 +60,7 @@ class Fusion {
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   struct KernelEstimate {
     bool valid = false;  ///< whether the group can be one kernel
-    size_t parts = 0;    ///< number of parts that share no loops (GroupPart)
+    size_t parts = 0;    ///< number of GroupParts, the parts of a group that share no loops
     double cost = 0;     ///< in scalar operations
   };
   const KernelEstimate& estimate_of(const FusionGroup& group) const;
@@ -86,8 +86,8 @@ class Fusion {
   /// Ops with precomputed reachability, at most 64. See fusion_cycles.cpp.
   std::vector<const ir::Op*> landmarks_;
   Uses uses_;
-  /// The order_edges() of the graph: op -> ops that must run before it; op -> ops that must run
-  /// after it.
+  /// The order_edges() of the graph. Predecessors: op -> ops that must run before it. Successors:
+  /// op -> ops that must run after it.
   std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> order_predecessors_,
       order_successors_;
   std::set<Value> graph_outputs_;

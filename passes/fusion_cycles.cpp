@@ -1,7 +1,6 @@
-// Cycle test of kernel fusion: two groups cannot merge if a third group depends on one of them and
-// the other depends on the third. Topological levels bound the search between groups that are close
-// in the graph. Landmarks, ops with precomputed reachability, answer most queries about distant
-// groups.
+// Cycle test of kernel fusion: groups a and b cannot merge if a third group depends on a, and b
+// depends on the third. Topological levels bound the search between groups that are close in the
+// graph. Landmarks (ops with precomputed reachability) answer most queries about distant groups.
 
 #include <algorithm>
 #include <queue>
@@ -13,13 +12,13 @@ namespace fluid {
 namespace {
 
 constexpr size_t kLandmarks = 64;
-constexpr int64_t kGap = 1 << 20;  // gap between initial levels, so that raising a level rarely
-                                   // raises the levels of readers
+// Gap between initial levels, so that raising a level rarely raises the levels of readers.
+constexpr int64_t kGap = 1 << 20;
 
 }  // namespace
 
-/// Divides the graph order into at most 64 intervals. The landmark of an interval is the op through
-/// which the longest dependency chain passes. Computes `reached_by` and `reaches` of the groups.
+/// Divides the ops, in graph order, into at most 64 intervals. The landmark of an interval is its
+/// op on the longest dependency chain. Computes `reached_by` and `reaches` of the groups.
 void Fusion::place_landmarks() {
   const size_t n = groups_.size();
   std::vector<int64_t> above(n), chain(n);
@@ -132,8 +131,8 @@ void Fusion::update_after_merge(FusionGroup* merged, const FusionGroup& other) c
   raise_reader_levels(merged);
 }
 
-/// Raises the levels of the groups that depend on `group`, until each level is higher than the
-/// levels of all producers. Visits each group at most once, in ascending order of the old levels.
+/// Raises the levels of the groups that depend on `group`, so that each group is above all of its
+/// producers. Visits each group at most once, in ascending order of the old levels.
 void Fusion::raise_reader_levels(FusionGroup* group) const {
   using Entry = std::pair<int64_t, FusionGroup*>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> lifted;

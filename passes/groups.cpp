@@ -12,9 +12,9 @@ namespace {
 
 using Positions = std::vector<int64_t>;
 
-// Attribute: index of the op's group in execution order.
+// Name of the attribute that holds the index of the op's group in execution order.
 constexpr std::string_view kGroup = "group";
-// Attribute: index of each result of the op among the results of the kernel.
+// Name of the attribute that holds the index of each result among the results of the kernel.
 constexpr std::string_view kResults = "group_results";
 
 void add(LiveRanges& lives, Value v, int at) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kSuffix = ".half";
 
-/// Replaces each cast of a parameter to half precision by a read of the parameter's half-precision
-/// copy, a state. Returns a map from the parameter's name to the copy.
+/// Replaces each cast of a parameter to half precision by a read of a state, the half-precision
+/// copy of the parameter. Returns a map from the name of each parameter to its copy.
 std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   std::map<std::string, Value> copies;
   rewrite_ops(graph, [&](ir::Op& op) {
@@ -31,7 +31,7 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   return copies;
 }
 
-/// Adds stores that write the new value of each parameter to its half-precision state. A skipped
+/// Adds stores that write the new value of each parameter to its half-precision copy. A skipped
 /// step stores the old value again.
 void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) {
   const size_t end = graph.ops.size();

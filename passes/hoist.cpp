@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// Upper bound on what a value of the body depends on.
+/// Upper bound on the dependences of a value in the body of a scan.
 enum class Dependence : uint8_t {
   none,
   captures,  ///< the value is the same in each step
@@ -22,9 +22,9 @@ enum class Dependence : uint8_t {
   carries,
 };
 
-/// Moves ops from the body of one scan to the outer graph: ops that depend on captures, and
-/// contractions that do not depend on carries. Such a contraction runs once, on the elements of all
-/// steps.
+/// Moves ops from the body of one scan to the outer graph: ops that depend only on captures, and
+/// contractions that do not depend on carries. A moved contraction runs once, on the elements of
+/// all steps.
 class Hoister {
  public:
   Hoister(ir::Op& scan, int64_t batch)
@@ -53,7 +53,7 @@ class Hoister {
       const bool moved = movable.contains(op.get()) && record_outside(*op);
       if (!moved) kept.push_back(op.get());
     }
-    // Adding an argument appends an op to the body.
+    // Adding an argument appends an op to the body, so this loop runs over a copy of the op list.
     for (ir::Op* op : kept) {
       for (Value& v : op->operands) v = inside(v);
     }
@@ -79,7 +79,8 @@ class Hoister {
     return movable;
   }
 
-  /// Whether `op` computes rows from the rows of elements of sequences, or of results of `of_rows`.
+  /// Whether row i of the result of `op` depends only on row i of sequence elements and of results
+  /// of `of_rows`.
   bool computes_rows(const ir::Op& op, const std::set<const ir::Op*>& of_rows) const {
     std::vector<bool> has_rows;
     for (const Value& v : op.operands) {
@@ -90,7 +91,7 @@ class Hoister {
     return maps_rows(op, has_rows);
   }
 
-  /// Records `op` in the outer graph. Returns false if that is impossible.
+  /// Records `op` in the outer graph. Returns false if the op cannot be recorded there.
   bool record_outside(const ir::Op& op) {
     const bool of_elements = dependence_.at(&op) == Dependence::elements;
     Values operands;
@@ -112,7 +113,8 @@ class Hoister {
     return true;
   }
 
-  /// The value of the outer graph that corresponds to `v`; null if there is none. Copies constants.
+  /// The value of the outer graph that corresponds to `v`, or null. Copies constants to the outer
+  /// graph.
   Value outside(Value v) {
     const auto known = outside_.find(v);
     if (known != outside_.end()) return known->second;
@@ -122,7 +124,8 @@ class Hoister {
                     : Value();
   }
 
-  /// The value that ops in the body read in place of `v`: an argument if `v` was moved.
+  /// The value that ops in the body read in place of `v`: an argument if `v` was moved out, else
+  /// `v`.
   Value inside(Value v) {
     const auto moved = outside_.find(v);
     if (moved == outside_.end() || argument_ops_.contains(v.op())) return v;
@@ -142,13 +145,13 @@ class Hoister {
   int64_t batch_;
   std::set<const ir::Op*> argument_ops_;
   std::map<const ir::Op*, Dependence> dependence_;
-  /// Value of the body -> value of the outer graph: a captured value or a whole sequence.
+  /// Value of the body -> value of the outer graph: a capture or a whole sequence.
   std::map<Value, Value> outside_;
   std::map<Value, Value> inside_;  ///< moved value -> argument
 };
 
-/// Removes the outputs of the body that `scan` collects and nothing reads. Returns the new position
-/// of each output, -1 for a removed one.
+/// Removes the stacked results of `scan` that have no reader, and the corresponding outputs of the
+/// body. Returns the new index of each output, or -1 for a removed output.
 std::vector<int> remove_unread_outputs(ir::Op& scan, const std::set<Value>& read) {
   const ScanParts parts = scan_parts(scan);
   std::vector<ir::Output> outputs;
@@ -162,8 +165,8 @@ std::vector<int> remove_unread_outputs(ir::Op& scan, const std::set<Value>& read
   return positions;
 }
 
-/// Hoists from `scan`. Returns the replacements of its results if the scan no longer collects all
-/// of them, else no values.
+/// Hoists ops out of `scan`. If this removes results of the scan, returns a replacement for each
+/// result. Otherwise returns no values.
 Values hoist_from_scan(ir::Op& scan, const std::set<Value>& read, int64_t batch) {
   const std::vector<int> positions = remove_unread_outputs(scan, read);
   Hoister(scan, batch).run();

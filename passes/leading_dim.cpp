@@ -20,8 +20,8 @@ bool has_leading_dim(Value v, const Dim& extent) {
   return !v.shape().empty() && v.shape()[0] == extent;
 }
 
-/// Whether `body` uses loop variable `var` only as the leading index of reads, and every read of an
-/// operand that `has_rows` marks has `var` as its leading index.
+/// Whether `body` uses loop variable `var` only as the leading index of reads. Every read of an
+/// operand marked in `has_rows` must have `var` as its leading index.
 bool indexes_rows_only(const Expr& body, int64_t var, const std::vector<bool>& has_rows) {
   bool valid = true;
   size_t uses = 0, leading = 0;
@@ -30,7 +30,7 @@ bool indexes_rows_only(const Expr& body, int64_t var, const std::vector<bool>& h
   };
   for_each_node(body, [&](const Expr& e) {
     uses += static_cast<size_t>(std::ranges::count_if(e.args(), is_var));
-    if (e.op() == ScalarOp::philox) valid = false;  // draws depend on all loop variables
+    if (e.op() == ScalarOp::philox) valid = false;  // random numbers depend on all loop variables
     if (e.op() != ScalarOp::read) return;
     if (!has_rows[static_cast<size_t>(e.node().ivalue)]) return;
     const bool own = !e.args().empty() && is_var(e.args()[0]);
@@ -83,10 +83,11 @@ Value record_for_rows(ir::Graph& graph, const ir::Op& op, const Values& operands
     if (!like.shape.empty()) made.shape[0] = like.shape[0];
     if (made != like) return {};
   } catch (const UserError&) {
-    return {};  // an attribute holds the number of rows
+    return {};  // an attribute of the op contains the number of rows
   }
   const Value recorded = record(graph, op.name, operands, op.attrs, op.loc)[0];
-  // The expressions differ if one of them holds the number of rows, as in a mean over the rows.
+  // The new op is not equivalent if its expression contains the number of rows, as a mean over rows
+  // does.
   const bool same = structurally_equal(lower_op(*recorded.op()).bodies[0], lower_op(op).bodies[0]);
   return same ? recorded : Value();
 }

@@ -5,9 +5,8 @@
 
 namespace fluid {
 
-/// Line diff of two texts, without context lines: '-' before each line that only `before` has, '+'
-/// before each line that only `after` has. A moved line is both removed and added. "" if the texts
-/// are equal.
+/// Line diff of two texts, without context lines: '-' before lines only in `before`, '+' before
+/// lines only in `after`. A moved line appears with both. "" if the texts are equal.
 std::string line_diff(std::string_view before, std::string_view after);
 
 }  // namespace fluid

@@ -13,7 +13,7 @@ inline constexpr std::string_view kLossScale = "loss_scale";             ///< st
 inline constexpr std::string_view kGoodSteps = "loss_scale.good_steps";  ///< state, i64[]
 inline constexpr std::string_view kSkippedSteps = "loss_scale.skipped";  ///< state, i64[]
 
-/// The state `name` of the graph, a scalar. Declares the state if the graph has no state `name`.
+/// The scalar state `name` of the graph. Declares the state if it does not exist.
 Value loss_scale_state(ir::Graph& graph, std::string_view name, DType dtype, double initial,
                        const Loc& loc);
 

@@ -10,10 +10,10 @@
 namespace fluid {
 namespace {
 
-/// Number of collectives that run before all data can be checked: the collectives up to the last
-/// one on which an op that may reject data depends. 0 if no such op depends on a collective;
-/// nullopt if no op may reject data. All ranks compute the same number, even a rank without
-/// samples, because the number depends only on the recorded program.
+/// Number of collectives up to the last one on which an op that may reject data depends. All data
+/// can be checked after these collectives. 0 if no such op depends on a collective; nullopt if no
+/// op may reject data. All ranks compute the same number, even a rank without samples, because the
+/// number depends only on the recorded program.
 std::optional<size_t> needed_collectives(const ir::Program& program, const Options& options,
                                          const Target& target) {
   const std::unique_ptr<ir::Program> expanded = program.clone();

@@ -33,9 +33,9 @@ Range parse_range(std::string_view text) {
   return range;
 }
 
-/// Live ranges of root values (see root_of()): positions of the ops that first and last use them.
-/// Uses of an alias count for its root. A collective whose results have no reader may run until the
-/// end of the step.
+/// Live ranges of root values (see root_of()): positions of the ops that first and last use each
+/// value. Uses of an alias count as uses of its root. A collective whose results have no reader may
+/// run until the end of the step.
 class Lifetimes {
  public:
   explicit Lifetimes(const ir::Graph& graph) : end_(static_cast<int>(graph.ops.size()) - 1) {
@@ -61,8 +61,8 @@ class Lifetimes {
   std::map<Value, int> first_, last_;
 };
 
-/// Reads the ranges of the plan from attributes of the ops. Computes what the attributes do not
-/// hold: the categories and names of the ranges, the region sizes, and the peak memory.
+/// Reads the ranges of the plan from attributes of the ops. Computes the categories and names of
+/// the ranges, the region sizes, and the peak memory.
 class PlanReader {
  public:
   PlanReader(const ir::Graph& graph, const Options& options)
@@ -160,8 +160,8 @@ class PlanReader {
     }
   }
 
-  /// Finds the op at which most memory is in use. If a range begins at the op where a range with
-  /// the same offset ends, the op runs in place, and the shared bytes count once.
+  /// Finds the op at which most memory is in use. An op runs in place if a range begins at the op
+  /// and another range with the same offset ends at the op. The shared bytes then count once.
   void find_peak() {
     std::vector<Range> ranges;
     for (const auto& [v, range] : plan_.values) ranges.push_back(range);
@@ -295,7 +295,7 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
   }
   if (before_sync) return results;
   const ir::Graph* checking = generated_body(**last);
-  // A scan and a Loops op store results before all index checks.
+  // A scan and a Loops op write results before all their index checks have run.
   if (checking == nullptr || loops_op(*checking) != nullptr) {
     for (size_t r = 0; r < (*last)->results.size(); ++r) {
       results.insert((*last)->result(static_cast<int>(r)));
@@ -307,7 +307,7 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
       group.sinks, [](const GroupSink& s) { return s.finish && reads_checked(s.body); });
   for (const GroupSink& sink : group.sinks) {
     for (const int r : sink.outputs) {
-      const bool stored = r >= 0;  // -1: the kernel does not store this reduction
+      const bool stored = r >= 0;  // -1: the kernel does not store the result of this reduction
       if (stored && (finish_checks || !sink.finish)) results.insert((*last)->result(r));
     }
   }

@@ -38,8 +38,8 @@ enum class RangeCategory : uint8_t {
 };
 std::string_view name_of(RangeCategory category);
 
-/// A byte range of the arena that holds a value or the workspace of an op, and the live range of
-/// this value or workspace.
+/// A byte range of the arena for a value or for the workspace of an op, and the live range of this
+/// value or workspace.
 struct Range {
   Region region = Region::transient;
   RangeCategory category = RangeCategory::activation;
@@ -50,27 +50,27 @@ struct Range {
   /// Position of the last op that uses the range. A range outside of Region::transient is live for
   /// the whole step.
   int last = 0;
-  std::string name;  ///< name of the variable, feed or output; for other ranges, of the value or op
+  std::string name;  ///< name of the variable, feed or output; otherwise name of the value or op
 };
 
 /// Memory plan of the main graph of a compiled program.
 ///
-/// Every result of an op has a range. The result of an Alias op has the range of its operand. A
-/// result that is written directly to a variable, or computed in place, has the range that it
-/// overwrites. Ranges in Region::state carry the name of their variable, so that an executor can
-/// place variables elsewhere and share them between programs.
+/// Every result of an op has a range. The result of an Alias op has the same range as its operand.
+/// A result that is written directly to a variable, or computed in place, has the range that it
+/// overwrites. Ranges in Region::state carry the name of their variable. Executors use the name to
+/// place variables elsewhere and to share them between programs.
 struct MemoryPlan {
   std::map<Value, Range> values;
-  /// Workspaces of fused ops and library kernels; for a `carry` op, the range to which it copies.
+  /// Workspaces of fused ops and library kernels. The workspace of a `carry` op is its destination.
   std::map<const ir::Op*, Range> workspaces;
-  int64_t state = 0;  ///< size of each region in bytes; for feeds and outputs, of one slot
+  int64_t state = 0;  ///< size of each region in bytes; feeds and outputs: size of one slot
   int64_t feeds = 0;
   int64_t outputs = 0;
   int64_t transient = 0;
   int64_t& bytes(Region region);
   int64_t bytes(Region region) const { return const_cast<MemoryPlan&>(*this).bytes(region); }
   std::string peak;  ///< name and source location of the op at which most memory is in use
-  /// Bytes in use at the peak, by category. Only one slot of feeds and outputs counts.
+  /// Bytes in use at the peak, by category. Counts only one slot of feeds and of outputs.
   std::map<RangeCategory, int64_t> at_peak;
   /// Size of the arena in bytes if no other program shares it. `feed_slots` is 1 or 2.
   int64_t total(int feed_slots) const {
@@ -85,9 +85,10 @@ MemoryPlan memory_plan(const ir::Program& final_program, const Options& options)
 MemoryPlan memory_plan(const ir::Graph& final_graph, const Options& options);
 
 /// Throws InternalError unless the plan is valid. Derives live ranges from the program,
-/// independently of the plan_memory pass. Checks that values that are live at once do not overlap,
-/// except for in-place results, and that ranges lie inside their regions. Checks that no variable
-/// is overwritten before its last reader has run, or while an op may still reject the step's data.
+/// independently of the plan_memory pass. Checks that ranges lie inside their regions, and that
+/// values with overlapping live ranges do not overlap in memory, except for in-place results.
+/// Checks that no variable is overwritten before its last reader has run, or while an op may still
+/// reject the step's data.
 void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options);
 
 /// The value whose memory `v` shares: the value at the end of the chain of Alias ops, or `v`
@@ -99,8 +100,8 @@ Value root_of(Value v);
 bool may_reject_data(const ir::Op& op);
 
 /// Results that are written while the step's data may still be rejected: before the last data check
-/// or, with several processes, before the exchange of error words. Such a result must not alias a
-/// variable, because a rejected step leaves variables unchanged.
+/// or, with several processes, before the ranks exchange their error words. Such a result must not
+/// alias a variable, because a rejected step leaves variables unchanged.
 std::set<Value> unchecked_results(const ir::Graph& final_graph);
 
 /// Cache of in-place pairs: for each op, the (result, operand) pairs that may share memory. Fused

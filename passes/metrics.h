@@ -9,9 +9,9 @@ namespace fluid {
 /// Whether `v` is the sum of a metric, the first result of a metric op such as `accuracy`.
 bool is_metric(Value v);
 
-/// Suffixes of the outputs into which a metric is split: "accuracy.sum" and "accuracy.weight",
-/// scalars of the metric's dtype. The metric over an epoch is the total of the sums divided by the
-/// total of the weights.
+/// Suffixes of the two outputs into which a metric is split, as in "accuracy.sum" and
+/// "accuracy.weight". Both are scalars of the metric's dtype. The metric over an epoch is the total
+/// sum divided by the total weight.
 inline constexpr std::string_view kMetricSum = ".sum";
 inline constexpr std::string_view kMetricWeight = ".weight";
 

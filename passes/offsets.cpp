@@ -14,9 +14,9 @@ struct Placed {
   int first, last;
 };
 
-/// Best-fit offset for `wanted`: the start of the smallest sufficient gap between the buffers that
-/// are live at the same time as `wanted`. If no gap is sufficient, the highest end of these
-/// buffers. `placed` is sorted by offset.
+/// Best-fit offset for `wanted`: the start of the smallest gap that holds it between the buffers
+/// live at the same time. If no gap is large enough, the highest end of these buffers. `placed` is
+/// sorted by offset.
 int64_t best_gap(const std::vector<Placed>& placed, const Buffer& wanted) {
   int64_t best = -1, smallest = std::numeric_limits<int64_t>::max(), end = 0;
   for (const Placed& p : placed) {
@@ -63,7 +63,7 @@ std::vector<size_t> ordered(const std::vector<Buffer>& buffers, Before before) {
   return order;
 }
 
-/// Maximum number of bytes that are live at once: a lower bound on the total size of any placement.
+/// Maximum number of bytes that are live at once, a lower bound on the total size of any placement.
 int64_t peak_in_use(const std::vector<Buffer>& buffers) {
   std::map<int, int64_t> change;
   for (const Buffer& b : buffers) {
@@ -100,8 +100,8 @@ struct Placement {
       : order(std::move(by)), buffers(unplaced), end(place(buffers, order)) {}
 };
 
-/// Maximum number of placements that the local search tries. The number is lower for many buffers,
-/// because a placement compares each buffer with half of the other buffers on average.
+/// Maximum number of placements that the local search tries. Decreases with the number of buffers,
+/// because the cost of a placement grows quadratically.
 double placements_to_try(size_t buffers) {
   constexpr double kTries = 400, kComparisons = 50e6;
   const auto n = static_cast<double>(buffers);
@@ -110,7 +110,8 @@ double placements_to_try(size_t buffers) {
 
 /// Local search over orders of placement that begin with the large buffers. Each try moves a random
 /// large buffer to another position among the large buffers and keeps the new order if the total
-/// size does not grow. Stops when the total size is `bound`, or after placements_to_try() tries.
+/// size does not grow. Stops when the total size reaches `bound`, or after placements_to_try()
+/// tries.
 Placement improved(const Placement& start, int64_t bound) {
   const int64_t small = bound / 64;
   std::vector<size_t> order = start.order;

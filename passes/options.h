@@ -28,17 +28,17 @@ enum class MicroBatchKind : uint8_t {
   empty,   ///< for a rank without samples: contributes zero gradients and updates the parameters
 };
 
-/// Settings of loss scaling for f16 gradients. The defaults follow PyTorch's GradScaler, which has
-/// no floor and no ceiling.
+/// Settings of loss scaling for f16 gradients. The defaults are those of PyTorch's GradScaler,
+/// except `floor` and `ceiling`, which GradScaler lacks.
 struct LossScale {
   double initial = 65536;
   /// Factor applied after `interval` consecutive steps with finite gradients.
   double growth = 2;
   double backoff = 0.5;  ///< factor applied after a step with non-finite gradients
   int64_t interval = 2000;
-  double floor = 1;
-  double ceiling = 16777216;
-  bool dynamic = true;  ///< whether the scale changes; if false, it stays at `initial`
+  double floor = 1;           ///< minimum of the scale
+  double ceiling = 16777216;  ///< maximum of the scale
+  bool dynamic = true;        ///< false: the scale stays at `initial`
 };
 
 /// Level of automatic mixed precision.
@@ -52,21 +52,21 @@ struct AmpOptions {
   DType dtype = DType::bf16;  ///< the half-precision dtype: bf16 or f16
   LossScale loss_scale = {};  ///< used only with f16, because bf16 has the range of f32
   AmpLevel level = AmpLevel::o1;
-  /// Names of ops and layers that run in f32 (`in_f32`) or in half precision (`in_half`), in place
-  /// of the default for the op. A name is an op ("softmax") or a layer ("fc0"; "encoder" includes
-  /// the layers inside it). A layer takes precedence over an op, and an inner layer over an outer
-  /// layer. A NoAmp scope takes precedence over both lists.
+  /// Names of ops and layers that run in f32 (`in_f32`) or in half precision (`in_half`) instead of
+  /// the default precision of the op. A name is an op ("softmax") or a layer ("fc0"; "encoder"
+  /// includes the layers inside it). A layer takes precedence over an op, and an inner layer over
+  /// an outer layer. A NoAmp scope takes precedence over both lists.
   std::vector<std::string> in_f32 = {};
   std::vector<std::string> in_half = {};
   bool has_half_weights() const { return level == AmpLevel::o2; }
   bool scales_loss() const { return dtype == DType::f16; }
 };
 
-/// How gradients are grouped into buckets for collectives.
+/// How gradients are grouped into buckets for collectives. Default sizes as in PyTorch's DDP.
 struct Buckets {
   /// Size of the first bucket: small, so that its collective starts early.
   int64_t first_bytes = int64_t{1} << 20;
-  /// Size of the other buckets. Both sizes are the defaults of PyTorch's DDP.
+  /// Size of the other buckets.
   int64_t bytes = int64_t{25} << 20;
   /// Dtype of the collectives, f16 or bf16; nullopt: the dtype of the gradients.
   std::optional<DType> dtype = {};
@@ -77,33 +77,33 @@ struct Buckets {
 struct Options {
   Mode mode = Mode::train;
   int64_t batch = 1;              ///< samples per step; > 0
-  std::optional<DType> dtype;     ///< dtype of all floats (f64); nullopt: as recorded
+  std::optional<DType> dtype;     ///< replaces all float dtypes (f64); nullopt: none
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
   /// Whether the program processes only a part of the batch: a micro-batch or a shard. The loss and
-  /// outputs are then scaled, so that the parts add up to the loss and outputs of the whole batch.
+  /// outputs are then scaled, so that their sums over all parts are those of the whole batch.
   bool scale_partial_loss = false;
   int64_t world = 1;               ///< number of processes that train together
   bool force_collectives = false;  ///< whether to run collectives even if `world` is 1
   bool uses_collectives() const { return world > 1 || force_collectives; }
-  /// Rank of this process. The compiled program depends on `rank` only if `shard_optimizer` is
-  /// true.
+  /// Rank of this process. Affects the compiled program only if `shard_optimizer` is true.
   int64_t rank = 0;
-  bool shard_optimizer = false;
+  bool shard_optimizer = false;  ///< whether to shard optimizer states over the ranks (ZeRO-1)
   Buckets buckets = {};
   bool sync_bn = false;  ///< whether batch_norm uses the statistics of all processes
   /// For Mode::predict: names of the feeds that the user supplies; empty: all.
   std::set<std::string> feeds;
   /// For Mode::init: names of the variables to initialise; empty: all.
   std::set<std::string> init_variables = {};
-  bool fuse = true;
+  bool fuse = true;       ///< whether to fuse ops into kernels
   bool libraries = true;  ///< whether to use library kernels where they are faster
   bool tf32 = false;  ///< whether GPU libraries may compute f32 matmuls and convolutions in TF32
   /// Whether to skip the update of a step whose loss is not finite (--check-finite).
   bool check_finite = false;
-  /// Debugging option (--verify-plan): puts guard bytes between ranges and poisons dead ranges.
+  /// Debugging option (--verify-plan): puts guard bytes between the ranges of the arena and poisons
+  /// dead ranges.
   bool guard_plan = false;
-  bool verify_each = true;  ///< whether to verify after each pass; false: only after the last pass
+  bool verify_each = true;  ///< whether to verify after each pass, not only after the last
 };
 
 }  // namespace fluid

@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Whether the group is a single op that stays in the main graph. If neither is_kept() nor
-/// is_generated() holds for a group, its ops are dead.
+/// Whether the group is a single op that stays in the main graph. The ops of a group are dead if
+/// neither is_kept() nor is_generated() holds.
 bool is_kept(const FusionGroup& group) {
   return !group.ops.empty() &&
          (!group.fusible || (group.ops.size() == 1 &&

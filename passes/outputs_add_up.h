@@ -8,14 +8,14 @@
 
 namespace fluid {
 
-/// Whether the values of the output for micro-batches or shards add up to its value for the whole
-/// batch, once scale_partial_loss has scaled them. True for metrics and for floats without a batch
+/// Whether the value of the output for the whole batch is the sum of its values for micro-batches
+/// or shards, scaled by scale_partial_loss. True for metrics and for floats without a batch
 /// dimension, such as a loss.
 bool is_additive(const ir::Output& output);
 
 /// A value that is summed over micro-batches or shards to compute an output for which is_additive()
-/// holds. Output "loss" has one summand, its value. Metric "accuracy" has two, "accuracy.sum" and
-/// "accuracy.weight".
+/// holds. Output "loss" has one summand, its value. Metric "accuracy" has the summands
+/// "accuracy.sum" and "accuracy.weight".
 struct Summand {
   std::string name;
   Value value;

@@ -14,9 +14,9 @@ namespace fluid {
 struct Pass {
   std::string name;  ///< such as "append_backward"
   std::string doc;   ///< description in one sentence
-  /// Properties of the program that the pass requires, such as "typed".
+  /// Properties that the program must have before the pass, such as "typed".
   std::vector<std::string> needs;
-  std::vector<std::string> gives;  ///< properties that hold after the pass
+  std::vector<std::string> gives;  ///< properties that the program has after the pass
   bool (*run)(ir::Program&, const Options&,
               const Target&);  ///< returns whether the program changed
 };
@@ -27,8 +27,8 @@ const std::vector<Pass>& all_passes();
 /// The passes that compile a recorded program, in order (pipeline.cpp).
 std::vector<Pass> pipeline(const Options& options);
 
-/// The last passes of pipeline(), in execution order. They choose, fuse and order kernels, then
-/// plan memory.
+/// The last passes of pipeline(), in execution order. They choose kernels, fuse ops, order the
+/// kernels and plan memory.
 std::vector<Pass> kernel_pipeline(const Options& options);
 
 /// The passes that compile a startup_program(), in order.
@@ -42,8 +42,8 @@ struct PassReport {
   std::string dump;      ///< line_diff() of the program before and after the pass, if requested
 };
 
-/// Error message if a pass needs a property that no earlier pass gives. The message names a pass
-/// that gives the property. "" if `passes` can run in this order.
+/// Error message if a pass needs a property that no earlier pass gives, else "". The message names
+/// a pass that gives the property.
 std::string order_error(const std::vector<Pass>& passes);
 
 /// Runs and times `passes`, in order. Throws if order_error() is not empty. Verifies the program

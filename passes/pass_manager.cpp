@@ -15,8 +15,8 @@
 namespace fluid {
 namespace {
 
-/// Checks that each stored value has the type of its variable. Skips variables that the program
-/// does not declare, because their types are unknown.
+/// Checks that each stored value has the type of its variable. Skips undeclared variables, because
+/// their types are unknown.
 void verify_stores(const ir::Graph& graph) {
   std::map<std::string_view, const ir::Op*> variables;
   for (const auto& op : graph.ops) {

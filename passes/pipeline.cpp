@@ -9,24 +9,24 @@ const std::vector<Pass>& all_passes() {
 
 namespace {
 
-/// Appends the passes that turn the recorded program into the program of a training step or of
-/// inference.
+/// Appends the passes that turn the recorded program into the program of one training or inference
+/// step.
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
-  p.push_back(derive_inference_pass());  // first, so that other passes do not process ops that
-                                         // inference does not need
-  p.push_back(expand_gradients_pass());  // before amp_cast, whose casts would hide the operands
+  p.push_back(derive_inference_pass());  // first: other passes then skip ops unused in inference
+  p.push_back(expand_gradients_pass());  // before amp_cast, whose casts would hide its operands
   p.push_back(simplify_pass());          // before append_backward: erased ops need no gradient
   p.push_back(cse_pass());
   p.push_back(dce_pass());
 
   if (options.amp)
-    p.push_back(amp_cast_pass());  // before append_backward, so that gradients get casts too
+    p.push_back(amp_cast_pass());  // before append_backward, so that it differentiates the casts
   // Before append_backward, which differentiates the collectives of sync_batch_stats.
   if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
   if (options.scale_partial_loss)
     p.push_back(scale_partial_loss_pass());  // before append_backward: scales the terms of the loss
-  // After scale_partial_loss, which does not follow samples through the rows of hoisted products;
-  // before append_backward, so that the gradients of hoisted ops are outside of the loop, too.
+  // After scale_partial_loss, whose analysis cannot follow samples through the rows of hoisted
+  // products. Before append_backward, so that the gradients of hoisted ops are outside of the loop,
+  // too.
   p.push_back(hoist_pass());
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
@@ -52,8 +52,8 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
 
 /// Appends the passes that choose, fuse and order kernels, and that plan memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
-  // Scans.
-  p.push_back(hoist_pass());          // again: from the scans that append_backward appended
+  // Hoist ops out of scans and compile the bodies of scans.
+  p.push_back(hoist_pass());          // again: hoists from the scans that append_backward appended
   p.push_back(compile_scans_pass());  // before plan_memory, which reads the plans of bodies
 
   // Expansion into ops that kernels can compute, then CSE and DCE.
@@ -72,8 +72,9 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // Fusion, the order of kernels, and memory.
   p.push_back(fuse_pass());
   if (options.fuse) {
-    p.push_back(recompute_pass());       // after fuse: recomputes results that groups store
-    p.push_back(repeat_kernels_pass());  // after recompute: for the results that are still stored
+    p.push_back(recompute_pass());  // after fuse: recomputes results that groups store
+    p.push_back(
+        repeat_kernels_pass());  // after recompute: handles the results that are still stored
   }
   p.push_back(outline_pass());
   p.push_back(schedule_pass());     // after outline: orders kernels

@@ -88,13 +88,13 @@ class Planner {
     }
   }
 
-  /// Range of the value that `op` reads or writes. `op` is a `carried` or `carry` op, and its
+  /// Range of the value that `op` reads or writes. `op` must be a `carried` or `carry` op, whose
   /// attribute `offset` is the offset of the range.
   static Range carried_range(const ir::Op& op, int64_t bytes) {
     return make_range(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
   }
-  /// Adds a buffer that assign_offsets() must not move, live from `first` to `last`. Returns the
-  /// index of the buffer.
+  /// Adds a buffer that is live from `first` to `last` and that assign_offsets() must not move.
+  /// Returns the index of the buffer.
   size_t add_fixed_buffer(const Range& range, int first, int last) {
     buffers_.push_back({reserved(range.bytes), first, last, range.offset, true});
     return buffers_.size() - 1;
@@ -108,9 +108,8 @@ class Planner {
     }
   }
 
-  /// Range of the variable that `store` writes. If no source op reads the variable, reserves a
-  /// range. This happens in the startup program and in the first micro-batch of gradient
-  /// accumulation.
+  /// Range of the variable that `store` writes. Reserves a range if no source op reads the
+  /// variable, as in the startup program and in the first micro-batch of gradient accumulation.
   const Range& range_of_variable(const ir::Op& store) {
     auto [it, added] = written_.try_emplace(store.symbol);
     if (!added) return it->second;
@@ -155,8 +154,8 @@ class Planner {
   }
 
   /// Whether `root` may be written directly to the memory of variable `symbol`. All readers of the
-  /// old value must run before the op that computes `root`. This op itself may be a reader if it
-  /// can run in place.
+  /// old value must run before the op that computes `root`. The op itself may read the old value if
+  /// it can run in place.
   bool may_overwrite(Value root, const std::string& symbol) const {
     auto variable = variables_.find(symbol);
     if (variable == variables_.end()) return true;
@@ -170,8 +169,8 @@ class Planner {
     });
   }
 
-  /// Whether result `out` of `op` may overwrite `root` in place: the in-place pairs of `op` allow
-  /// it for each operand that shares the memory of `root`.
+  /// Whether result `out` of `op` may overwrite `root` in place. The in-place pairs of `op` must
+  /// contain each operand that shares the memory of `root`.
   bool may_share(const ir::Op& op, int out, Value root) const {
     const std::vector<InPlace>& pairs = pairs_.pairs_of(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -212,7 +211,7 @@ class Planner {
     buffers_.push_back(bucket);
   }
 
-  /// For each operand of `collective`, the carried value that the operand may overwrite in place.
+  /// The carried values that the operands of `collective` may overwrite in place, one per operand.
   /// Empty unless the carried values are at the offsets of the tensors in the bucket.
   Values carried_sums_of(const ir::Op& collective) const {
     Values sums;
@@ -278,8 +277,8 @@ class Planner {
     plan_.values[v] = make_range(Region::transient, 0, bytes);
   }
 
-  /// Index of the buffer that result `result` of `op` may overwrite in place. It is the buffer of
-  /// an operand whose last reader is `op`. nullopt if there is no such operand.
+  /// Index of the buffer that result `result` of `op` may overwrite in place: the buffer of an
+  /// operand whose last reader is `op`. nullopt if there is no such operand.
   std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
     for (const InPlace& pair : pairs_.pairs_of(op)) {
       if (pair.out != result) continue;

@@ -27,9 +27,9 @@ const std::vector<std::string>& Recipe::parameters() const {
   return directive_.attrs.get<std::vector<std::string>>("parameters");
 }
 
-void Recipe::scale_seed(const std::function<Value()>& factor) const {
+void Recipe::scale_backward_seed(const std::function<Value()>& factor) const {
   ir::Graph& graph = *directive_.graph();
-  const ir::Op* seed = this->seed().op();
+  const ir::Op* seed = backward_seed().op();
   rewrite_ops(graph, [&](ir::Op& op) {
     if (&op != seed) return Values();
     const Value unscaled = record(graph, op.name, op.operands, op.attrs, op.loc)[0];

@@ -19,8 +19,8 @@ inline constexpr std::string_view kLearningRate = "lr";
 /// the executor sets the state before each step.
 inline constexpr std::string_view kPartialLossWeight = "part.weight";
 
-/// Whether a step is skipped if its loss is not finite. True with Options::check_finite, except
-/// with loss scaling, which tests the gradients instead.
+/// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
+/// loss scaling, which tests the gradients instead.
 bool skips_on_nonfinite_loss(const Options& options);
 
 /// View of the `train` directive, the op that represents backward and the update until
@@ -36,10 +36,9 @@ class Recipe {
   ir::Op& directive() const { return directive_; }
   const std::vector<std::string>& parameters() const;
   /// The seed of backward: the gradient of the loss with respect to itself (1, or the loss scale).
-  Value& seed() const { return directive_.operands.at(1); }
-  /// Multiplies the seed by factor(), a function that records a scalar. Casts the scalar to the
-  /// dtype of the seed.
-  void scale_seed(const std::function<Value()>& factor) const;
+  Value& backward_seed() const { return directive_.operands.at(1); }
+  /// Multiplies the seed by the scalar that `factor` records, cast to the dtype of the seed.
+  void scale_backward_seed(const std::function<Value()>& factor) const;
   /// The gradient of parameter parameters()[i].
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
   /// For a sparse parameter: the row numbers, i64 [n], of the rows [n, D] of gradient(i). Each row
@@ -57,7 +56,7 @@ class Recipe {
   void replace_gradients(const std::function<Value(Value)>& replace) const;
   /// Shards the optimizer states and the update over the processes (ZeRO-1). This process updates
   /// the elements [bounds[i][rank], bounds[i][rank + 1]) of parameter `i`. On this process, the
-  /// gradients of the other elements are 0. Parameters with equal `bucket_of[i]` share a
+  /// gradients of the other elements are 0. Parameters with the same `bucket_of[i]` share a
   /// collective.
   void set_shards(const std::vector<std::vector<int64_t>>& bounds,
                   const std::vector<int64_t>& bucket_of, int64_t rank) const;
@@ -68,12 +67,12 @@ class Recipe {
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
   int64_t bucket_index(size_t i) const;
-  /// If the optimizer is sharded: all-reduces `sums`, the sums over elements of gradients, because
-  /// each process has only its shards of the gradients. Else returns `sums`.
+  /// All-reduces `sums`, sums over elements of gradients, if the optimizer is sharded, because each
+  /// process has only its shards of the gradients. Otherwise returns `sums`.
   Values all_reduce_sums(const Values& sums) const;
 
-  /// A bool scalar of the program: false if the step is skipped, that is, if the step must not
-  /// update the parameters. Null if the program never skips a step.
+  /// A bool scalar of the program: false if the step is skipped, that is, must not update the
+  /// parameters. Null if the program never skips a step.
   Value step_predicate() const;
   void set_step_predicate(Value step_predicate) const;
 

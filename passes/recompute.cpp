@@ -11,14 +11,14 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMinRecomputedBytes = 64 << 10;  // in bytes; smaller values are not recomputed
+constexpr int64_t kMinRecomputedBytes = 64 << 10;  // minimum bytes of a recomputed value
 // A value is much smaller than another value if its size is at most 1/16 of the other's size.
 constexpr int64_t kMuchSmallerFactor = 16;
 
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
-/// Whether recomputing the scalar operator is cheaper than loading its result from memory: it takes
-/// about one instruction.
+/// Whether the scalar operator takes about one instruction. Recomputing its result is then cheaper
+/// than loading the result from memory.
 bool is_cheap(ScalarOp op) {
   switch (op) {
     case ScalarOp::constant:
@@ -55,17 +55,18 @@ struct Chain {
   std::set<Value> sources;         ///< values that the ops load from memory
 };
 
-/// Rematerialization: recomputes values in the kernels that read them instead of storing them, if
-/// this increases neither memory use nor memory traffic. Example: backward of batch_norm subtracts
-/// the mean again from the half-precision result of the convolution, so that no f32 result stays in
-/// memory. The mask of a relu is recomputed from the result of the relu.
+/// Rematerialization: recomputes values in the kernels that read them instead of storing the
+/// values, if this increases neither memory use nor memory traffic. Example: backward of batch_norm
+/// again subtracts the mean from the half-precision result of the convolution, so that no f32
+/// result stays in memory. Another example: the mask of a relu is recomputed from the result of the
+/// relu.
 ///
 /// Only cheap ops are recomputed, such as differences, products, comparisons, selections and casts.
-/// Recomputed values are bitwise equal to the original values, with one exception. A kernel rounds
-/// a half-precision value when it stores the value, not when the next op of the same kernel reads
-/// the value. Therefore ops with half-precision results are not recomputed. From a stored
-/// half-precision value, only comparisons with a constant are recomputed. These are the exception:
-/// the result can change if rounding moves the value onto the constant.
+/// A kernel rounds a half-precision value when it stores the value, not when the next op of the
+/// same kernel reads the value. Therefore ops with half-precision results are not recomputed, and
+/// from a stored half-precision value, only comparisons with a constant are recomputed. Recomputed
+/// values are bitwise equal to the original values, except these comparisons: their result can
+/// change if rounding moves the value onto the constant.
 class Recompute {
  public:
   Recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
@@ -113,7 +114,7 @@ class Recompute {
         op.results.size() != 1) {
       return false;
     }
-    if (is_half(op.results[0].type.dtype) && !op.operands.empty()) return false;
+    if (is_half_precision(op.results[0].type.dtype) && !op.operands.empty()) return false;
     bool good = true;
     for_each_node(lower_op(op).bodies.at(0), [&](const Expr& e) {
       good = good && is_cheap(e.op());
@@ -128,19 +129,20 @@ class Recompute {
   }
 
   /// Whether `op` compares a value with a constant. A comparison of two computed half-precision
-  /// values could give another result after the values are rounded.
+  /// values is excluded, because rounding of the values could change its result.
   static bool compares_with_constant(const ir::Op& op) {
     return op.results[0].type.dtype == DType::boolean &&
            std::ranges::count_if(op.operands,
                                  [](const Value& v) { return !v.op()->operands.empty(); }) == 1;
   }
 
-  /// Whether a copy of `reader` in another kernel may load `v` from memory. `v` must not be
-  /// overwritten before the copy runs: collectives overwrite their operands in place, and the
-  /// update overwrites variables.
+  /// Whether a copy of `reader` in another kernel may load `v` from memory. Values that may be
+  /// overwritten before the copy runs are excluded: collectives overwrite their operands in place,
+  /// and the update overwrites variables.
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op())) return false;
-    if (inside.contains(v.op())) return !is_half(v.dtype()) || compares_with_constant(reader);
+    if (inside.contains(v.op()))
+      return !is_half_precision(v.dtype()) || compares_with_constant(reader);
     return is_never_overwritten(v, uses_);
   }
 
@@ -170,9 +172,9 @@ class Recompute {
 
   // ---- Cost of recomputing
 
-  /// Indices of the kernels other than `from` that read `v`. Empty if `v` must stay stored: a graph
-  /// output, a Loops op or an op outside of generated kernels reads it, or a reader would recompute
-  /// an element more than once.
+  /// Indices of the kernels other than `from` that read `v`. Empty if `v` must stay stored. This is
+  /// the case if `v` is a graph output, if a Loops op or an op outside of generated kernels reads
+  /// `v`, or if a reader would recompute an element more than once.
   std::set<int> readers(Value v, int from) const {
     std::set<int> readers;
     const auto uses = uses_.find(v);
@@ -208,7 +210,7 @@ class Recompute {
     });
   }
 
-  /// Change, in bytes, of the memory traffic of kernels if `v` is recomputed.
+  /// Change of the memory traffic of kernels, in bytes, if `v` is recomputed.
   int64_t traffic_change(Value v, const Chain& chain, int from,
                          const std::set<int>& readers) const {
     int64_t more = -bytes(v) * static_cast<int64_t>(1 + readers.size());
@@ -225,7 +227,7 @@ class Recompute {
   }
 
   /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow: the values
-  /// with longer live ranges are larger than `v` in total, and the peak rises.
+  /// whose live ranges grow are larger than `v` in total, and the peak rises.
   std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     LiveRanges after = lives_;
@@ -288,8 +290,8 @@ class Recompute {
     std::set<const ir::Op*> ops;
   };
 
-  /// Inserts copies of the chain's ops into kernel `reader`. The ops of this kernel then read the
-  /// copy of `v` instead of `v`.
+  /// Inserts copies of the chain's ops into kernel `reader`, whose ops then read the copy of `v`
+  /// instead of `v`.
   RecomputedCopy insert_copy(Value v, const Chain& chain, int reader) {
     FusionGroup& into = group(reader);
     std::map<Value, Value> copies;
@@ -324,12 +326,13 @@ class Recompute {
 
   /// Whether kernel `rest` still contains a comparison of the chain that reads a half-precision
   /// value before the value is rounded. The copies of the comparison read the rounded value, so
-  /// their mask could differ from the original mask.
+  /// their result could differ.
   static bool sees_another_rounding(const Chain& chain, const FusionGroup& rest) {
     const std::set<const ir::Op*> inside(rest.ops.begin(), rest.ops.end());
     return std::ranges::any_of(chain.ops, [&](const ir::Op* op) {
       return inside.contains(op) && std::ranges::any_of(op->operands, [&](const Value& v) {
-               return is_half(v.dtype()) && inside.contains(v.op()) && !v.op()->operands.empty();
+               return is_half_precision(v.dtype()) && inside.contains(v.op()) &&
+                      !v.op()->operands.empty();
              });
     });
   }

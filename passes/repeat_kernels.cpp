@@ -11,7 +11,7 @@
 namespace fluid {
 namespace {
 
-// In bytes; kernels with smaller results are not repeated.
+// Minimum size in bytes of the results of a repeated kernel.
 constexpr int64_t kMinRepeatedBytes = 1 << 20;
 
 bool is_pure_map(const ir::Op* op) {
@@ -21,11 +21,11 @@ bool is_pure_map(const ir::Op* op) {
           checked_operands(*op).empty());
 }
 
-/// Rematerialization of whole kernels: runs a kernel of elementwise ops a second time, before late
+/// Rematerialization of whole kernels: runs an elementwise kernel a second time, before late
 /// readers of its result, if this lowers the peak memory. Example: backward reads the results of
-/// batch_norm and relu, which can be computed again from the result of the convolution. The same
-/// holds for half-precision casts of parameters. The code is the same both times, so the results
-/// are bitwise equal.
+/// batch_norm and relu, which can be computed again from the result of the convolution. Another
+/// example is a half-precision cast of a parameter. Both runs use the same code, so the results are
+/// bitwise equal.
 class RepeatKernels {
  public:
   RepeatKernels(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
@@ -78,7 +78,7 @@ class RepeatKernels {
     return readers;
   }
 
-  /// Index of the first late reader: the reader after the longest gap between consecutive readers.
+  /// Index of the first late reader, the reader after the longest gap between consecutive readers.
   static int first_late(const std::set<int>& readers) {
     int late = *readers.begin(), longest = 0, before = late;
     for (const int reader : readers) {

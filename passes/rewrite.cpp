@@ -10,7 +10,7 @@ ir::Graph::Recording recording_of(const ir::Op& op) {
   return {op.role, op.loc, op.scope, op.param};
 }
 
-void copy_loc_and_no_amp(const ir::Op& op, ir::Graph& graph, size_t first) {
+void copy_loc_and_amp_exclusion(const ir::Op& op, ir::Graph& graph, size_t first) {
   const bool no_amp = op.attrs.has(kNoAmp);
   for (size_t i = first; i < graph.ops.size(); ++i) {
     graph.ops[i]->loc = op.loc;
@@ -20,8 +20,8 @@ void copy_loc_and_no_amp(const ir::Op& op, ir::Graph& graph, size_t first) {
 
 namespace {
 
-/// Gives the replacement `to` the name of the replaced result, unless `to` has a name of its own.
-/// Error messages and reports show these names.
+/// Copies the name of a replaced result to its replacement `to`, unless `to` has a name. Error
+/// messages and reports show these names.
 void inherit_name(std::string& name, Value to) {
   std::string& other = to.op()->results[static_cast<size_t>(to.index())].name;
   if (other.empty()) other = std::move(name);
@@ -45,7 +45,7 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
       ir::ScopedRecording as(graph, recording_of(*op));
       with = replace(*op);
     }
-    copy_loc_and_no_amp(*op, graph, first);
+    copy_loc_and_amp_exclusion(*op, graph, first);
     if (with.empty()) {
       graph.ops.push_back(std::move(op));
       continue;

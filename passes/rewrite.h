@@ -16,14 +16,14 @@ namespace fluid {
 /// Role, location, scope and parameter of `op`, for the ops that a pass records to replace `op`.
 ir::Graph::Recording recording_of(const ir::Op& op);
 /// Copies the source location and the kNoAmp attribute of `op` to the ops from position `first` on,
-/// which replace `op`. If `op` has no location, erases the locations of these ops: otherwise error
-/// messages would point into Fluid's own source files.
-void copy_loc_and_no_amp(const ir::Op& op, ir::Graph& graph, size_t first);
+/// the replacements of `op`. If `op` has no location, erases their locations, because error
+/// messages must not point into Fluid's own source files.
+void copy_loc_and_amp_exclusion(const ir::Op& op, ir::Graph& graph, size_t first);
 
 /// Calls `replace` for every op in order. `replace` returns one replacement per result of the op,
-/// or no values to keep the op. A replacement may be null if the result has no reader. `replace`
-/// may record new ops; they are inserted before the op, and `replace` is not called for them.
-/// Returns whether any op was replaced.
+/// or no values to keep the op. The replacement of a result without readers may be null. Ops that
+/// `replace` records are inserted before the op and are not rewritten themselves. Returns whether
+/// any op was replaced.
 bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace);
 
 /// Replaces `from` by `to` in the operands of all readers listed in `uses` and in the graph's
@@ -40,13 +40,13 @@ Values output_values(const ir::Graph& graph);
 bool erase_all_except(ir::Graph& graph, const std::set<const ir::Op*>& live);
 
 /// A program with copies of the ops in `chain`. The shapes are concrete for batch size `batch`, as
-/// Target requires. The program begins with `arg` ops for the values that the chain reads from
+/// Target requires. The program begins with an `arg` op for each value that the chain reads from
 /// other ops.
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch);
 
 /// Appends copies of `ops`, with role `role`, to the graph and returns the copies. `ops` must be in
-/// topological order. Where an op reads a result of another op in `ops`, its copy reads the copy of
-/// the result. Inserts each result and its copy into `copies`.
+/// topological order. If an op reads a result of another op in `ops`, its copy reads the copy of
+/// that result. Adds an entry result -> copy to `copies` for each result.
 std::vector<const ir::Op*> append_copies(ir::Graph& graph, const std::vector<const ir::Op*>& ops,
                                          ir::Role role, std::map<Value, Value>& copies);
 

@@ -11,15 +11,15 @@
 namespace fluid {
 namespace {
 
-/// Scales the loss and outputs of a program that processes a micro-batch or shard. The scaled
-/// values of all micro-batches or shards add up to the value of the whole batch.
+/// Scales the loss and outputs of a program that processes a micro-batch or shard. The sum of the
+/// scaled values over all micro-batches or shards is the value for the whole batch.
 class PartialLossScaler {
  public:
   explicit PartialLossScaler(ir::Graph& graph) : graph_(graph) {}
 
-  /// `v`, scaled so that its values in all parts of the batch add up to its value for the whole
-  /// batch. For example, a mean is multiplied by the part's fraction of the samples. `what` names
-  /// `v` in error messages.
+  /// `v`, scaled so that the sum over all parts of the batch is the value for the whole batch. For
+  /// example, a mean is multiplied by the part's fraction of the samples. `what` names `v` in error
+  /// messages.
   Value scaled_to_add_up(Value v, const std::string& what) {
     const BatchPartition parts = analysis_.partition_of(v);
     if (parts.kind == BatchPartition::other) reject_loss(analysis_.first_unsupported_op(v), what);

@@ -7,9 +7,8 @@
 
 namespace fluid {
 
-/// Collects the arguments of a scan's body while a pass records the body. The numbers of the
-/// arguments are known only at the end, because carries precede sequences, and sequences precede
-/// captures.
+/// Collects the arguments of a scan's body while a pass records the body. Arguments get their
+/// indices only at the end, because carries precede sequences, and sequences precede captures.
 class ScanArguments {
  public:
   /// Starts without arguments.
@@ -17,18 +16,19 @@ class ScanArguments {
   /// Starts with the arguments of `scan`.
   explicit ScanArguments(const ir::Op& scan);
 
-  /// Each appends an argument for `operand`, a value of the outer graph, and returns the argument.
+  /// These functions append an argument for `operand`, a value of the outer graph, and return the
+  /// argument.
   Value add_carry(Value operand) { return add(carries_, operand, operand.type()); }
   Value add_sequence(Value operand);
   Value add_capture(Value operand) { return add(captures_, operand, operand.type()); }
 
-  /// The sequence, an operand of the scan, whose elements `argument` stands for; null if `argument`
-  /// stands for no element.
+  /// The sequence operand of the scan whose elements `argument` represents. Null if `argument`
+  /// represents a carry or a capture.
   Value sequence_of(Value argument) const;
 
-  /// Moves the arguments to the start of the body and numbers them. Leaves out the sequences and
-  /// captures that are not in `live`, the ops that the outputs of the body need. Returns the
-  /// operands of the scan, and sets the numbers of carries and sequences in `parts`.
+  /// Moves the arguments to the start of the body and sets their indices. Drops the sequences and
+  /// captures that are not in `live`, the ops on which the outputs of the body depend. Returns the
+  /// operands of the scan. Sets the numbers of carries and sequences in `parts`.
   Values finish(ScanParts& parts, const std::set<const ir::Op*>& live);
 
  private:
@@ -42,8 +42,8 @@ class ScanArguments {
   std::vector<Argument> carries_, sequences_, captures_;
 };
 
-/// Gives `scan` the operands that correspond to `arguments`, and erases the ops of the body that no
-/// output needs.
+/// Sets the operands of `scan` to the operands of `arguments`. Erases the ops of the body on which
+/// no output depends.
 void set_arguments(ir::Op& scan, ScanArguments& arguments);
 
 }  // namespace fluid

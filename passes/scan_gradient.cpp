@@ -22,20 +22,22 @@ Value zeros(ir::Graph& graph, const Type& type) {
   return fill(graph, {.type = without_layout(type), .value = 0.0}, {});
 }
 
-/// Whether computing `op` again gives the same bits, and takes little time. A kernel does not round
-/// a half-precision value that it reads without storing it, so such a value would differ.
+/// Whether recomputing `op` is cheap and gives the same bits. Half-precision results are excluded:
+/// a kernel does not round a half-precision result that the same kernel reads, so a recomputed
+/// value could differ.
 bool is_recomputable(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   const bool elementwise =
       std::holds_alternative<Map>(lower) || std::holds_alternative<Alias>(lower);
-  return elementwise && std::ranges::none_of(
-                            op.results, [](const ir::Result& r) { return is_half(r.type.dtype); });
+  return elementwise && std::ranges::none_of(op.results, [](const ir::Result& r) {
+           return is_half_precision(r.type.dtype);
+         });
 }
 
-/// The ops of a forward body whose results the forward steps collect, if gradients need them: the
-/// arguments and the ops that are not recomputable. If the only reader of such a result is
-/// recomputable and of the same type, its result is collected instead: the sum of a product and a
-/// bias in place of the product. All other ops are computed again.
+/// The ops of a forward body whose results the forward scan must stack if gradients need them: the
+/// arguments and all ops that are not recomputable. If the only reader of such a result is
+/// recomputable and has a result of the same type, the result of the reader is stacked instead.
+/// Example: product + bias instead of the product. All other ops are recomputed.
 std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
   const Uses uses = body.uses();
   std::set<const ir::Op*> kept;
@@ -51,8 +53,9 @@ std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
   return kept;
 }
 
-/// Builds the backward scan of one scan. Its body begins with a copy of the forward body. The
-/// gradients follow. In the end, the values that are not computed again are replaced by sequences.
+/// Builds the backward scan of one scan. The body of the backward scan is a copy of the forward
+/// body, followed by the gradients. In the end, forward values that are not recomputed are replaced
+/// by elements of sequences.
 class ScanGradient {
  public:
   ScanGradient(ir::Op& scan, const std::vector<bool>& active, const std::string& reason)
@@ -88,7 +91,7 @@ class ScanGradient {
     return copy;
   }
 
-  /// The arguments of the forward body whose gradients are needed.
+  /// The arguments of the forward body for which gradients are needed.
   Values differentiated(const std::vector<bool>& active) const {
     Values xs;
     for (size_t i = 0; i < forward_arguments_.size(); ++i) {
@@ -98,8 +101,8 @@ class ScanGradient {
     return xs;
   }
 
-  /// Adds the gradients of the next carries, which the backward scan carries, and of the collected
-  /// values.
+  /// Seeds the gradients of the outputs of the forward body. The gradients of next carries are
+  /// carries of the backward scan. The gradients of stacked results are sequences.
   void seed(const Values& dout) {
     for (size_t i = 0; i < forward_outputs_.size(); ++i) {
       const Value y = forward_outputs_[i];
@@ -122,8 +125,8 @@ class ScanGradient {
     }
   }
 
-  /// The gradient of a capture is a sum over the steps. If it is a sum over rows, too, one op
-  /// computes it after the loop. Otherwise, the loop carries the sum.
+  /// The gradient of a capture is a sum over the steps. If the gradient in one step is a sum over
+  /// rows, one op computes the total after the loop. Otherwise, the loop carries the sum.
   void sum_capture_gradients() {
     for (size_t i = forward_.captures_begin(); i < forward_arguments_.size(); ++i) {
       const Value x = forward_arguments_[i];
@@ -151,17 +154,19 @@ class ScanGradient {
     }
   }
 
-  /// Makes the body collect `v`. Returns the position among the collected values.
+  /// Makes the backward scan stack the values of `v` from all steps. Returns the index of `v` among
+  /// the stacked values.
   size_t collect(Value v) { return collected_.try_emplace(v, collected_.size()).first->second; }
 
-  /// Replaces each value of the forward step that the gradients need by an argument, unless it is
-  /// computed again.
+  /// Replaces the forward values that the gradients read by arguments of the body. Does not replace
+  /// values that the body recomputes.
   void replace_forward_values() {
     std::map<Value, Value> forward;  // value of the copy -> value of the forward body
     for (size_t i = 0; i < copied_; ++i) {
       ir::Op &copy = *body_.ops[i], &original = *forward_.body->ops[i];
-      // The gradient of an inner scan may have appended results to the copy; the inner body, to
-      // which it appended outputs, is also that of the original.
+      // The gradient of an inner scan may have appended results to the copy, and outputs to the
+      // inner body. The original and the copy share the inner body, so the original gets the same
+      // results.
       if (is_scan(copy)) original.results = copy.results;
       for (int r = 0; r < static_cast<int>(copy.results.size()); ++r) {
         forward[copy.result(r)] = original.result(r);
@@ -198,7 +203,7 @@ class ScanGradient {
     }
   }
 
-  /// The argument that stands for `copy`, a value of the copied forward body.
+  /// The argument that replaces `copy`, a value of the copied forward body.
   Value argument_for(Value copy, Value original) {
     if (source_kind(*copy.op()) != SourceKind::argument) {
       return arguments_.add_sequence(collected_by_forward(original));
@@ -210,8 +215,8 @@ class ScanGradient {
                                          : arguments_.add_capture(given);
   }
 
-  /// The result of the forward scan that holds `value` of each step. Appends the result if the
-  /// forward scan does not collect the value.
+  /// The result of the forward scan that stacks the values of `value` from all steps. Appends this
+  /// result if it is missing.
   Value collected_by_forward(Value value) {
     std::vector<ir::Output>& outputs = forward_.body->outputs;
     for (size_t i = forward_.carries; i < outputs.size(); ++i) {
@@ -224,7 +229,8 @@ class ScanGradient {
 
   Values append() {
     Values outputs = next_carries_;
-    // A collected value that is an element of a sequence needs no copy.
+    // A stacked value that is an element of an input sequence needs no copy: the sequence is the
+    // result.
     std::vector<Value> collected(collected_.size());
     for (const auto& [v, position] : collected_) collected[position] = v;
     std::vector<int> results(collected.size(), -1);
@@ -271,18 +277,20 @@ class ScanGradient {
   ir::Op& scan_;
   ScanParts forward_;
   ir::Graph& graph_;
-  ir::Graph& body_;               ///< body of the backward scan
-  size_t copied_;                 ///< number of ops that `body_` copies from the forward body
-  std::set<const ir::Op*> kept_;  ///< copied ops that the backward steps do not compute
+  ir::Graph& body_;  ///< body of the backward scan
+  size_t copied_;    ///< number of ops that `body_` copies from the forward body
+  /// Ops of the forward copy that the backward steps do not recompute.
+  std::set<const ir::Op*> kept_;
   Values forward_arguments_, forward_outputs_;  ///< in `body_`
   ScanArguments arguments_;
   Backward backward_;
-  std::vector<size_t> carries_;  ///< forward carries whose gradients the first carries are
+  std::vector<size_t> carries_;  ///< [k]: the forward carry whose gradient is carry k
   Values next_carries_;
-  std::map<size_t, size_t> carried_sums_;         ///< capture -> carry that sums its gradient
-  std::map<size_t, Value> sums_;                  ///< capture -> its gradient in one step
-  std::map<size_t, size_t> collected_gradients_;  ///< sequence -> position in collected_
-  std::map<Value, size_t> collected_;             ///< collected value -> its position
+  std::map<size_t, size_t> carried_sums_;  ///< capture -> carry that sums its gradient
+  std::map<size_t, Value> sums_;           ///< capture -> its gradient in one step
+  /// Sequence operand -> index of its gradient in collected_.
+  std::map<size_t, size_t> collected_gradients_;
+  std::map<Value, size_t> collected_;  ///< value to stack -> index of the stacked value
 };
 
 }  // namespace

@@ -9,23 +9,23 @@
 
 namespace fluid {
 
-/// Alignment of the elements of a sequence in bytes. Kernels of a GPU need it. A step works on
-/// copies of elements whose size is not a multiple of it.
+/// Alignment in bytes that GPU kernels require of the elements of a sequence. If the element size
+/// is not a multiple of this alignment, a step works on copies of the elements.
 inline constexpr int64_t kElementAlign = 16;
 
-/// Memory of a scan whose body is compiled. The workspace of the scan holds the transient values of
-/// a step, two buffers for each carry, because a step reads one while it writes the other, and the
-/// copies of elements.
+/// Memory of a scan whose body is compiled. The workspace of the scan contains the transient values
+/// of a step, two buffers per carry, and copies of sequence elements. A step reads one carry buffer
+/// and writes the other.
 struct ScanPlan {
   ScanPlan(const ir::Op& scan, const Options& options);
 
   ScanParts parts;
   MemoryPlan body;  ///< plan of a step; its transient region begins at offset 0 of the workspace
-  /// Offsets of the buffers of each carry in the workspace. The first step reads the initial carry
-  /// instead, and the last step writes the result of the scan.
+  /// Offsets of the two buffers of each carry in the workspace. The first step reads the initial
+  /// carry directly, and the last step writes directly to the result of the scan.
   std::vector<std::array<int64_t, 2>> carries;
-  /// Operand or result that is a sequence with unaligned elements -> offset of the copy of an
-  /// element in the workspace.
+  /// For sequences with unaligned elements: operand or result index -> offset in the workspace of
+  /// the copy of one element.
   std::map<size_t, int64_t> operand_copies, result_copies;
   int64_t bytes = 0;  ///< size of the workspace
 };

@@ -48,7 +48,7 @@ class Problem {
   const std::vector<int>& consumed(int i) const { return consumed_[static_cast<size_t>(i)]; }
   const std::vector<int>& produced(int i) const { return produced_[static_cast<size_t>(i)]; }
 
-  /// Root index -> number of readers of the root that have not run yet.
+  /// Number of readers that have not run yet, by root index.
   using RemainingReaders = std::vector<int>;
   RemainingReaders all_readers() const {
     RemainingReaders remaining;
@@ -121,8 +121,8 @@ class Problem {
     }
   }
 
-  /// Adds edges from the readers of each variable to the op that computes its new value, so that
-  /// the new value can overwrite the old value in place.
+  /// Adds edges from the readers of each variable to the op that computes the new value of the
+  /// variable, so that the new value can overwrite the old value in place.
   void order_updates() {
     const auto uses = graph_.uses();
     // Name -> value of the source (variable, feed or carried value).
@@ -206,10 +206,10 @@ class Problem {
   std::vector<std::vector<int>> consumed_, produced_;  ///< op index -> indices into roots_
 };
 
-/// List scheduling: repeatedly appends the ready op with the lowest score; among equal scores, the
-/// op that comes first in the graph. Stores come last. A score is recomputed only when the number
-/// of remaining readers of a root becomes 1. Therefore score(i, remaining) may use `remaining` only
-/// to test for exactly one remaining reader.
+/// List scheduling: repeatedly appends the ready op with the lowest score. Among equal scores,
+/// appends the op that comes first in the graph. Stores come last. A score is recomputed only when
+/// the number of remaining readers of a root becomes 1. Therefore score(i, remaining) may use
+/// `remaining` only to test for exactly one remaining reader.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;
@@ -244,8 +244,8 @@ Order list_schedule(const Problem& p, const Score& score) {
   return order;
 }
 
-/// An order in which ops run shortly before their first reader: the postorder of a depth-first
-/// search from forward ops and ops without successors to their predecessors.
+/// An order in which ops run shortly before their first reader. It is the postorder of a
+/// depth-first search along predecessors, starting from forward ops and ops without successors.
 Order as_late_as_possible(const Problem& p) {
   Order order;
   std::vector<bool> done(static_cast<size_t>(p.size()));
@@ -275,9 +275,9 @@ std::vector<Order> candidates(const Problem& p) {
           list_schedule(p, least_memory)};
 }
 
-/// `order`, changed to overlap communication with computation. Each collective starts as soon as
-/// its operands are computed. Ops that depend on a collective of gradients or outputs run after all
-/// other ops.
+/// Returns `order`, changed to overlap communication with computation. Each collective starts as
+/// soon as its operands are computed. Ops that depend on a collective of gradients or outputs run
+/// after all other ops.
 Order overlapped(const Problem& p, const Order& order) {
   if (p.collectives().empty()) return order;
   std::vector<bool> waits(static_cast<size_t>(p.size()));
@@ -289,7 +289,7 @@ Order overlapped(const Problem& p, const Order& order) {
     todo.pop_back();
     if (waits[static_cast<size_t>(i)]) continue;
     waits[static_cast<size_t>(i)] = true;
-    // Skips edges between collectives: they are not data dependencies.
+    // Skips edges between collectives, because they are not data dependencies.
     std::ranges::copy_if(p.successors(i), std::back_inserter(todo), [&](int next) {
       return !is_collective(p.op(i)) || !is_collective(p.op(next));
     });
@@ -320,11 +320,11 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
-/// Applies overlapped() to the orders and returns the one with the lowest peak memory. With
-/// collectives, orders count as equal if their peaks exceed the lowest peak by at most kMargin
-/// times the bytes of the collectives. The margin allows early collectives, which keep gradients
-/// alive together with activations. Of equal orders, returns the one that starts collectives
-/// earliest.
+/// Applies overlapped() to the orders and returns the order with the lowest peak memory. With
+/// collectives, all orders whose peak exceeds the lowest peak by at most kMargin times the bytes of
+/// the collectives count as equal. Among equal orders, returns the one that starts collectives
+/// earliest. The margin allows such orders although they keep gradients and activations in memory
+/// at once.
 Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
   constexpr double kMargin = 1.5;  // as a multiple of the bytes of all collectives
   int64_t collective_total = 0;

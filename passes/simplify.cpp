@@ -5,10 +5,10 @@
 #include "passes/rewrite.h"
 
 // Algebraic simplification and constant folding without a table of rewrite rules. The pass lowers
-// an op to its scalar expression and substitutes the expressions of its operands; constructing an
-// expression folds it. If the result is a plain read or a constant, the read value or the constant
-// replaces the op. This covers x - 0, x * 1, -(-x), double transposes, casts to the same type, full
-// slices, reductions over extent 1, and constant folding.
+// an op to its scalar expression and substitutes the expressions of the operands. Expressions are
+// folded on construction. If the result is a plain read or a constant, the read value or the
+// constant replaces the op. This covers x - 0, x * 1, -(-x), double transposes, casts to the same
+// type, full slices, reductions over extent 1, and constant folding.
 
 namespace fluid {
 namespace {
@@ -21,8 +21,8 @@ bool is_pure_map(const ir::Op& op) {
          op.results.size() == 1;
 }
 
-/// The scalar expression of an op. Index `ivalue` of a read node refers to `leaves`: the operands
-/// of the op, then the operands of the ops whose expressions are substituted.
+/// The scalar expression of an op. The `ivalue` of a read node is an index into `leaves`: the
+/// operands of the op, then the operands of the substituted ops.
 struct Body {
   Expr expr;
   Values leaves;
@@ -49,15 +49,15 @@ Expr at_index(const Expr& body, const std::vector<Expr>& index) {
   });
 }
 
-/// Whether the expression of the op that computes `from` may replace the read of `from`. False if
-/// the substitution would lose a rounding to half precision or the bounds check of the read.
+/// Whether `read`, a read of `from`, may be replaced by the expression of the op that computes
+/// `from`. False if this would lose a rounding to half precision or the bounds check of the read.
 bool may_substitute(const Expr& read, Value from) {
-  return !read.node().guarded && !read.node().checked && !is_half(from.dtype()) &&
+  return !read.node().guarded && !read.node().checked && !is_half_precision(from.dtype()) &&
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 
-/// The expression `own` of `op`, with each read of an operand replaced by the expression of the op
-/// that computes the operand. Replaces only reads of ops for which `substitute` is true.
+/// The expression `own` of `op`, with reads of operands replaced by the expressions of the ops that
+/// compute the operands, if `substitute` is true for these ops.
 Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   Body body{own, op.operands};
   const auto count = static_cast<int64_t>(op.operands.size());
@@ -71,8 +71,8 @@ Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   return body;
 }
 
-/// Whether the read is elementwise: element (i0, i1, ...) of the result reads element (i0, i1, ...)
-/// of `from`. Ignores dimensions of extent 1.
+/// Whether element (i0, i1, ...) of the result reads element (i0, i1, ...) of `from`. Ignores
+/// dimensions of extent 1.
 bool reads_in_order(const Expr& read, Value from, const Type& result) {
   std::vector<Expr> index;
   std::vector<Dim> extents;
@@ -99,7 +99,7 @@ bool fits_double(int64_t value) {
   return rounded < 0x1p63 && static_cast<int64_t>(rounded) == value;
 }
 
-/// A `fill` op that replaces `op`, if `e` is a constant that `fill` can represent; else empty.
+/// A `fill` op that replaces `op`, if `e` is a constant that `fill` can represent; else no values.
 Values constant(const ir::Op& op, const Expr& e) {
   if (!is_constant(e) || !fits_double(e.node().ivalue)) return {};
   const double value = is_float(e.dtype()) ? e.node().fvalue : static_cast<double>(e.node().ivalue);

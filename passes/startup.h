@@ -21,8 +21,8 @@ struct VariableDecl {
 std::vector<VariableDecl> declared_variables(const ir::Graph& graph);
 
 /// The startup program, which initialises `variables`. Random initialisers use the seed in state
-/// "rng". The program is not compiled: run the passes of startup_pipeline(). Throws the UserErrors
-/// of record_initializer().
+/// "rng". The caller must run the passes of startup_pipeline(). Throws the UserErrors of
+/// record_initializer().
 std::unique_ptr<ir::Program> startup_program(const std::string& name,
                                              const std::vector<VariableDecl>& variables);
 

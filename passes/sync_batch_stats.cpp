@@ -51,7 +51,7 @@ class StatisticsSync {
     return p == BatchPartition{BatchPartition::same, 1};
   }
 
-  /// Finds the ops that compute the number of samples. Such ops have no operands, so a single
+  /// Finds the ops that compute the number of samples. These ops have no operands, so a single
   /// all_reduce can sum all counts before the statistics are computed.
   void find_counts() {
     BatchPartitionAnalysis analysis;
@@ -102,8 +102,9 @@ class StatisticsSync {
     return record(graph_, "all_reduce", {own}, {}, op.loc);
   }
 
-  /// Numbers the n collectives of the forward pass -n to -1. Collective k - 1 computes the gradient
-  /// of collective -k, so the backward pass runs its collectives in reverse order.
+  /// Gives the n collectives of the forward pass the order numbers -n to -1. The gradient of
+  /// collective -k will get number k - 1, so that the backward pass runs its collectives in reverse
+  /// order.
   void number_collectives() {
     std::vector<ir::Op*> collectives;
     for (const auto& op : graph_.ops) {
@@ -114,7 +115,7 @@ class StatisticsSync {
   }
 
   ir::Graph& graph_;
-  /// Ops that use batch statistics, or the ops of their expansions.
+  /// Ops that use batch statistics; once expanded, the ops of their expansions.
   std::set<const ir::Op*> statistics_ops_;
   /// Ops that update variables (running statistics) from batch statistics.
   std::set<const ir::Op*> updates_;

@@ -16,8 +16,8 @@ struct KernelCandidate {
   double seconds = 0;          ///< predicted run time
   int64_t workspace = 0;       ///< bytes of scratch memory
   bool propagates_nan = true;  ///< whether a NaN in an operand gives a NaN in the result
-  /// Whether the values of a sample can affect the results of other samples. If so, finite values
-  /// affect only their rounding, but an inf or NaN can change the results entirely.
+  /// Whether the values of one sample can affect the results of other samples. Finite values then
+  /// change only the rounding of other results; an inf or NaN can change other results entirely.
   bool mixes_samples = false;
   /// Whether the result may overwrite the addend of the last epilogue op.
   bool overwrites_addend = false;
@@ -36,12 +36,12 @@ struct KernelCandidate {
   }
 };
 
-/// Epilogue of an op: elementwise ops such as bias and relu. Each op reads the result of the
-/// previous op.
+/// Epilogue of an op: elementwise ops such as bias and relu, in order. Each epilogue op reads the
+/// result of the previous op.
 using EpilogueOps = std::vector<const ir::Op*>;
 
-/// Thrown when the batch size exceeds a limit of the target's kernels; not thrown for lack of
-/// memory.
+/// Error: the batch size exceeds a limit of the target's kernels. Lack of memory causes other
+/// errors.
 class BatchTooLarge : public UserError {
  public:
   using UserError::UserError;
@@ -64,8 +64,8 @@ class Target {
   /// Whether library kernels may write directly to variables. True if the executor can prevent
   /// library kernels from running in a rejected step.
   virtual bool libraries_may_write_variables() const { return true; }
-  /// Whether the repeat_kernels pass runs: on a device with fast but scarce memory, recomputing a
-  /// result in backward is better than keeping the result from forward.
+  /// Whether to run the repeat_kernels pass. The pass pays off on a device whose memory is fast but
+  /// scarce: there, recomputing a forward result in backward is better than keeping the result.
   virtual bool repeats_kernels() const { return false; }
   /// Number of slots in Region::feeds: 2 if the device copies the feeds of the next step while a
   /// step runs, else 1.

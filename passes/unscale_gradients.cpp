@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// A bool scalar of the program: whether all elements of all gradients are finite.
+/// A bool scalar: whether all elements of all gradients are finite.
 Value all_finite(const Recipe& recipe) {
   Value bad;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {
@@ -22,7 +22,7 @@ Value all_finite(const Recipe& recipe) {
 
 /// Records the stores of the loss scale and the step counts for the next step. As in PyTorch's
 /// GradScaler, the scale grows after `interval` consecutive steps with finite gradients and backs
-/// off after a step with non-finite gradients. The scale stays between `floor` and `ceiling`.
+/// off after a step with non-finite gradients. The scale is clamped to [`floor`, `ceiling`].
 void store_next_scale(ir::Graph& graph, const LossScale& s, Value scale, const Recipe& recipe) {
   const Value step_predicate = recipe.step_predicate();
   const Loc& loc = recipe.directive().loc;

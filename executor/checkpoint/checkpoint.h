@@ -13,7 +13,8 @@ namespace fluid {
 
 class Executor;
 
-/// The state of a training loop. A checkpoint stores it together with the executor's snapshot.
+/// The state of a training loop. A checkpoint stores this state together with the executor's
+/// snapshot.
 struct TrainingState {
   /// The accumulated sum and weight of a scalar output in the current epoch. The mean of the output
   /// is sum / weight.
@@ -45,7 +46,7 @@ struct Checkpoint {
   std::string path;
   Snapshot snapshot;
   TrainingState state;
-  bool best = false;  ///< whether this checkpoint was the best one when it was written
+  bool best = false;  ///< whether this checkpoint was the best one when written
   /// Error messages of newer checkpoints that newest_checkpoint() skipped because they are damaged.
   std::vector<std::string> skipped_checkpoints = {};
 };
@@ -61,11 +62,11 @@ class CheckpointNotWritten : public UserError {
 /// when all checkpoints are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 
-/// Reads the checkpoint at `path`. Throws UserError with the reason when it is damaged.
+/// Reads the checkpoint at `path`. Throws UserError with the reason when the checkpoint is damaged.
 Checkpoint read_checkpoint(const std::string& path);
 
 struct CheckpointOptions {
-  int64_t keep = 3;  ///< how many of the newest checkpoints to keep, in addition to the best one
+  int64_t keep = 3;  ///< number of newest checkpoints to keep, in addition to the best one
 };
 
 /// The directory with the checkpoints of one training run. One process at a time may write to it.
@@ -74,8 +75,8 @@ struct CheckpointOptions {
 ///                      manifest.json
 ///   last, best         links to the newest and to the best checkpoint
 ///
-/// A checkpoint is written to a temporary directory, which is renamed once all its files are on
-/// disk. If the process is killed during save(), the newest intact checkpoint therefore survives.
+/// A checkpoint is written to a temporary directory, which is renamed after all files are on disk.
+/// If the process is killed during save(), the newest intact checkpoint therefore survives.
 ///
 ///   CheckpointDirectory checkpoints("run");
 ///   const std::optional<Checkpoint> from = newest_checkpoint("run");
@@ -84,19 +85,20 @@ struct CheckpointOptions {
 ///   if (from) exe.restore(from->snapshot, from->path);
 class CheckpointDirectory {
  public:
-  /// Creates the directory if needed. Throws UserError when it is not writable, or another process
-  /// uses it.
+  /// Creates the directory if needed. Throws UserError when the directory is not writable, or
+  /// another process writes to it.
   explicit CheckpointDirectory(std::string directory, CheckpointOptions options = {});
   ~CheckpointDirectory();
   CheckpointDirectory(const CheckpointDirectory&) = delete;
 
   /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the operating
-  /// system fails to write a file. Throws UserError when a parameter is not finite; earlier
-  /// checkpoints are then kept.
+  /// system fails to write a file. Throws UserError when a parameter is not finite, and keeps the
+  /// earlier checkpoints.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
-  /// Points the link `best` to the checkpoint at `path`. Call it after resuming from a checkpoint:
-  /// the process that wrote the checkpoint may have ended before it updated the link.
+  /// Points the link `best` to the checkpoint at `path`. Must be called after resuming from a
+  /// checkpoint, because the process that wrote the checkpoint may have ended before updating the
+  /// link.
   void mark_best(const std::string& path);
 
   const std::string& directory() const { return directory_; }
@@ -112,8 +114,8 @@ class CheckpointDirectory {
 
   std::string directory_;
   CheckpointOptions options_;
-  /// Whether this process created the directory. If so, the destructor removes the directory if it
-  /// is empty.
+  /// Whether this process created the directory. In that case, the destructor removes an empty
+  /// directory.
   bool created_directory_ = false;
   int lock_ = -1;
 };

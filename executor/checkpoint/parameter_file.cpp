@@ -17,7 +17,7 @@ constexpr const char* kHowToSayLayout =
     "pass --params-layout pytorch or fluid (in C++ load(path, layout))";
 
 /// Returns the weights of linear layers: parameter name -> shape. A weight is a rank-2 parameter
-/// that every matmul reads as its right operand without transposing it.
+/// that every matmul reads as its right operand, not transposed.
 std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& program) {
   std::map<std::string, std::vector<int64_t>> weights;
   std::set<std::string> others;

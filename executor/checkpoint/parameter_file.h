@@ -9,7 +9,7 @@
 namespace fluid {
 
 /// Reads a safetensors file for `program`. With layout `pytorch`, transposes the weights of linear
-/// layers. Checks only the shapes of these weights. Throws UserError in these cases:
+/// layers. Checks the shapes of these weights only. Throws UserError in these cases:
 /// - the layout is unspecified, a weight is square, and Fluid did not write the file;
 /// - a weight has a shape that fits only the other layout;
 /// - the layout is `pytorch`, and Fluid wrote the file.

@@ -16,9 +16,9 @@ std::map<std::string, std::string> result_options(const ir::Program& recorded,
                                                   int threads);
 
 /// Lists the options that differ between a checkpoint (`before`) and the current run (`now`): "seed
-/// 1 (was 0)". Ignores an option that is specific to the place (threads, tuning, workspace) if the
-/// places differ or one map lacks the option. A checkpoint without the option "place" was written
-/// on a CPU.
+/// 1 (was 0)". If the places differ or one map lacks the option, ignores the options that are
+/// specific to a place (threads, tuning, workspace). A checkpoint without the option "place" was
+/// written on a CPU.
 std::string changed_result_options(std::map<std::string, std::string> before,
                                    std::map<std::string, std::string> now);
 

@@ -28,13 +28,13 @@ struct SnapshotVariable {
 struct Snapshot {
   std::string program;        ///< the program's name
   uint64_t program_hash = 0;  ///< program_hash() of the recorded program
-  /// Options that affect results, such as "seed" and "amp": option name -> value as text. They
-  /// include the attributes of the `train` op, such as "lr" and "optimizer".
+  /// Options that affect results, such as "seed" and "amp": option name -> value as text. The
+  /// options include the attributes of the `train` op, such as "lr" and "optimizer".
   std::map<std::string, std::string> options;
   /// The kernel algorithms chosen by autotuning. A resumed run gets this map as
-  /// ExecutorOptions::tuning_record, so it computes the same bits.
+  /// ExecutorOptions::tuning_record, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
-  std::vector<SnapshotVariable> variables;  ///< all variables except those of VariableKind::scratch
+  std::vector<SnapshotVariable> variables;  ///< all variables except VariableKind::scratch
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable
 };

@@ -64,9 +64,9 @@ StringMap parse_map(const std::string& text) {
 
 }  // namespace
 
-void Communicator::throw_failure(const std::string& what, int64_t number,
+void Communicator::throw_failure(const std::string& collective, int64_t sequence_number,
                                  const std::string& cause) {
-  throw DeviceError("cannot complete " + what + " " + std::to_string(number) +
+  throw DeviceError("cannot complete " + collective + " " + std::to_string(sequence_number) +
                     (cause.empty() ? ": it does not finish" : ": " + cause));
 }
 
@@ -81,13 +81,13 @@ std::unique_ptr<Communicator> make_communicator(
 #endif
 }
 
-void check_equal(Communicator& communicator, const World& world, const std::string& what,
+void check_equal(Communicator& communicator, const World& world, const std::string& subject,
                  uint64_t hash) {
   const std::string ranks = differing_ranks(communicator, world, hash);
-  if (!ranks.empty()) throw UserError(mismatch_message(ranks, what));
+  if (!ranks.empty()) throw UserError(mismatch_message(ranks, subject));
 }
 
-void check_equal(Communicator& communicator, const World& world, const std::string& what,
+void check_equal(Communicator& communicator, const World& world, const std::string& subject,
                  const StringMap& values) {
   const std::string own = serialize_map(values);
   const std::string ranks =
@@ -95,12 +95,12 @@ void check_equal(Communicator& communicator, const World& world, const std::stri
   if (ranks.empty()) return;
   const StringMap first = parse_map(broadcast_text(communicator, world, own, 0));
   const std::string differences =
-      broadcast_first_message(communicator, world, describe_changes(first, values, "rank 0:"));
-  throw UserError(fmt::format("{} ({})", mismatch_message(ranks, what), differences));
+      broadcast_first_nonempty(communicator, world, describe_changes(first, values, "rank 0:"));
+  throw UserError(fmt::format("{} ({})", mismatch_message(ranks, subject), differences));
 }
 
-std::string broadcast_first_message(Communicator& communicator, const World& world,
-                                    const std::string& text) {
+std::string broadcast_first_nonempty(Communicator& communicator, const World& world,
+                                     const std::string& text) {
   std::vector<double> lengths(static_cast<size_t>(world.size));
   lengths[static_cast<size_t>(world.rank)] = static_cast<double>(text.size());
   communicator.all_reduce(lengths.data(), world.size, f64);

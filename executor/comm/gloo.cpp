@@ -69,8 +69,8 @@ class ActiveBuffer {
     ActiveBuffer& active_buffer_;
   };
 
-  /// Aborts the pending sends and receives of the active buffer, if any, so that its collective
-  /// fails.
+  /// Aborts the pending sends and receives of the active buffer, if any, so that the collective
+  /// that uses it fails.
   void interrupt() {
     std::lock_guard lock(mutex_);
     if (buffer_ == nullptr) return;
@@ -169,8 +169,8 @@ AddFunction add_function(DType dtype) {
   }
 }
 
-/// Sets the output buffer of a Gloo collective. Passes an integer type of the same size as `dtype`:
-/// Gloo needs only the element size, because the reduce function adds the elements.
+/// Sets the output buffer of a Gloo collective. Passes an integer type of the same size as `dtype`,
+/// because Gloo needs only the element size. The reduce function adds the elements.
 template <class Options>
 void set_output(Options& options, std::unique_ptr<ActiveBuffer::Buffer> buffer, DType dtype) {
   switch (size_of(dtype)) {
@@ -212,8 +212,8 @@ class GlooCommunicator final : public Communicator {
       const ActiveBuffer::Scope scope(active_buffer_, buffer.get());
       set_output(options, std::move(buffer), dtype);
       options.setReduceFunction(add_function(dtype));
-      // In a ring, each element is summed by a single rank, so the result is bit-identical on all
-      // ranks.
+      // The ring algorithm sums each element on one rank and sends the sum to all others, so the
+      // results are bit-identical on all ranks.
       options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);
       options.setTimeout(timeout_);
       ::gloo::allreduce(options);
@@ -283,18 +283,19 @@ class GlooCommunicator final : public Communicator {
     return heartbeat_.collectives_started++;
   }
 
-  [[noreturn]] void throw_failure(const std::string& what, int64_t number,
+  [[noreturn]] void throw_failure(const std::string& collective, int64_t sequence_number,
                                   const std::string& cause) override {
     const Duration wait = heartbeat_timeout(store_.timeout());
-    cause.empty() ? record_diagnosis(what, number, wait) : record_error(what, number, cause, wait);
+    cause.empty() ? record_diagnosis(collective, sequence_number, wait)
+                  : record_error(collective, sequence_number, cause, wait);
     throw DeviceError(failure_);
   }
 
   std::string propose(const std::string& key, const std::string& value) override {
     return store_.propose(key, value);
   }
-  std::optional<std::pair<std::string, std::string>> proposal(int64_t number) override {
-    return store_.proposal(number);
+  std::optional<std::pair<std::string, std::string>> proposal(int64_t index) override {
+    return store_.proposal(index);
   }
 
   void set_timeout(Duration timeout) override {
@@ -336,14 +337,14 @@ class GlooCommunicator final : public Communicator {
   }
 
   /// Asks the store which rank failed, and waits up to `wait` until the store is certain. Stores
-  /// the diagnosis in failure_, the message of all later errors.
+  /// the diagnosis in failure_, which is the message of all later errors.
   void record_diagnosis(const std::string& what, int64_t number, Duration wait) {
     store_.send_heartbeat(heartbeat_.collectives_started);
     set_failure(what, number, store_.diagnose(wait, number));
   }
 
-  /// Stores `cause`, an error message of this rank, in failure_, the message of all later errors.
-  /// If the store is certain that another rank died, failure_ names that rank first.
+  /// Stores `cause`, an error message of this rank, in failure_, which is the message of all later
+  /// errors. If the store is certain that another rank died, failure_ names that rank first.
   void record_error(const std::string& what, int64_t number, const std::string& cause,
                     Duration wait) {
     const std::string dead_rank = store_.diagnose_if_certain(std::min(wait, kDeathDetectionTime));

@@ -62,17 +62,17 @@ void ProcessGroup::run_on_rank_0(const std::function<void()>& work) {
   if (!failure.empty()) throw UserError("rank 0: " + failure);
 }
 
-void ProcessGroup::check_equal(const std::string& what, const std::string& value) {
+void ProcessGroup::check_equal(const std::string& subject, const std::string& value) {
   if (is_single_process()) return;
   barrier_before_start();
-  fluid::check_equal(*communicator_, world_, what, XXH3_64bits(value.data(), value.size()));
+  fluid::check_equal(*communicator_, world_, subject, XXH3_64bits(value.data(), value.size()));
 }
 
-void ProcessGroup::check_equal(const std::string& what,
+void ProcessGroup::check_equal(const std::string& subject,
                                const std::map<std::string, std::string>& values) {
   if (is_single_process()) return;
   barrier_before_start();
-  fluid::check_equal(*communicator_, world_, what, values);
+  fluid::check_equal(*communicator_, world_, subject, values);
 }
 
 void ProcessGroup::all_reduce(std::span<double> values) {
@@ -81,10 +81,10 @@ void ProcessGroup::all_reduce(std::span<double> values) {
   communicator_->all_reduce(values.data(), static_cast<int64_t>(values.size()), f64);
 }
 
-std::string ProcessGroup::broadcast_first_message(const std::string& own_message) {
-  if (is_single_process()) return own_message;
+std::string ProcessGroup::broadcast_first_nonempty(const std::string& message) {
+  if (is_single_process()) return message;
   barrier();
-  return fluid::broadcast_first_message(*communicator_, world_, own_message);
+  return fluid::broadcast_first_nonempty(*communicator_, world_, message);
 }
 
 }  // namespace fluid

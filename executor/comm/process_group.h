@@ -31,27 +31,27 @@ class ProcessGroup {
   void start();
   bool started() const { return started_; }
 
-  /// Barrier with the longer timeout `rendezvous_timeout`; used, for example, while rank 0 saves a
-  /// checkpoint.
+  /// Barrier with the timeout `rendezvous_timeout`, which is longer than that of collectives. Used,
+  /// for example, while rank 0 saves a checkpoint.
   void barrier();
   /// Calls barrier() unless start() has run.
   void barrier_before_start();
-  /// Broadcasts the `text` of rank 0 and returns it.
+  /// Returns the `text` of rank 0 on all ranks.
   std::string broadcast_from_rank_0(const std::string& text);
   /// Runs `work` on rank 0 while the other ranks wait. If `work` throws, rank 0 rethrows its
   /// exception and the other ranks throw a UserError with the same message.
   void run_on_rank_0(const std::function<void()>& work);
-  /// Throws the same UserError on all ranks unless `value` is equal on all ranks. `what`: name of
-  /// the value in the message, such as "program".
-  void check_equal(const std::string& what, const std::string& value);
+  /// Throws the same UserError on all ranks unless `value` is equal on all ranks. `subject`: name
+  /// of the value in the message, such as "program".
+  void check_equal(const std::string& subject, const std::string& value);
   /// Throws the same UserError on all ranks unless `values`, a map from name to value, is equal on
   /// all ranks. The message lists the differences.
-  void check_equal(const std::string& what, const std::map<std::string, std::string>& values);
+  void check_equal(const std::string& subject, const std::map<std::string, std::string>& values);
   /// Sums `values` over all ranks, in place.
   void all_reduce(std::span<double> values);
-  /// Broadcasts the `own_message` of the lowest rank whose message is not empty. Returns "rank 1:
+  /// Broadcasts the message of the lowest rank whose `message` is not empty. Returns "rank 1:
   /// MESSAGE", or "" if all messages are empty.
-  std::string broadcast_first_message(const std::string& own_message);
+  std::string broadcast_first_nonempty(const std::string& message);
 
  private:
   World world_;

@@ -4,8 +4,8 @@
 
 namespace fluid::comm {
 
-ScopedSignalBlock::ScopedSignalBlock(SignalSet which) : which_(which) {
-  if (which == SignalSet::all) {
+ScopedSignalBlock::ScopedSignalBlock(SignalSet signals) : signals_(signals) {
+  if (signals == SignalSet::all) {
     sigfillset(&blocked_);
   } else {
     sigemptyset(&blocked_);
@@ -15,7 +15,7 @@ ScopedSignalBlock::ScopedSignalBlock(SignalSet which) : which_(which) {
 }
 
 ScopedSignalBlock::~ScopedSignalBlock() {
-  if (which_ == SignalSet::pipe && !sigismember(&before_, SIGPIPE)) {
+  if (signals_ == SignalSet::pipe && !sigismember(&before_, SIGPIPE)) {
     timespec at_once{};
     while (sigtimedwait(&blocked_, nullptr, &at_once) == SIGPIPE) {
     }

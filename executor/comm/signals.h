@@ -9,16 +9,16 @@ namespace fluid::comm {
 class ScopedSignalBlock {
  public:
   enum class SignalSet : unsigned char {
-    all,   ///< all signals; a thread started during the block never handles a signal
+    all,   ///< all signals, also in threads started during the lifetime of the object
     pipe,  ///< SIGPIPE, raised by a write to a closed connection; a pending SIGPIPE is discarded
   };
-  explicit ScopedSignalBlock(SignalSet which);
+  explicit ScopedSignalBlock(SignalSet signals);
   ~ScopedSignalBlock();
   ScopedSignalBlock(const ScopedSignalBlock&) = delete;
   ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
 
  private:
-  SignalSet which_;
+  SignalSet signals_;
   sigset_t blocked_, before_;
 };
 

@@ -10,14 +10,14 @@ using Kind = Message::Kind;
 
 namespace {
 
-/// Time limit for the response of rank 0, which may be busy, to a request that need not wait for
-/// other ranks.
+/// Maximum time until rank 0 answers a request that does not depend on other ranks. Allows for
+/// delays while rank 0 is busy.
 Duration response_time_limit(Duration timeout) {
   return heartbeat_timeout(timeout) + Duration(100);
 }
 
-/// Additional time limit for the response to a heartbeat or barrier request. Together with
-/// response_time_limit() it amounts to the timeout, after which rank 0 counts as unreachable.
+/// Time to add to response_time_limit() for a heartbeat or barrier request. The sum is about the
+/// timeout after which rank 0 counts as unreachable.
 Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace
@@ -70,8 +70,8 @@ std::string Store::propose(const std::string& key, const std::string& value) {
   return request_or_throw({Kind::propose, 0, key, value}, Duration(0)).value;
 }
 
-std::optional<std::pair<std::string, std::string>> Store::proposal(int64_t number) {
-  Message found = request_or_throw({Kind::proposal, number, "", ""}, Duration(0));
+std::optional<std::pair<std::string, std::string>> Store::proposal(int64_t index) {
+  Message found = request_or_throw({Kind::proposal, index, "", ""}, Duration(0));
   if (found.kind == Kind::expired) return std::nullopt;
   return std::pair(std::move(found.text), std::move(found.value));
 }

@@ -23,7 +23,7 @@ class Store {
   /// differs, or when two processes have the same rank. Throws DeviceError when ranks are absent
   /// after `timeout`.
   Store(const World& world, Duration timeout);
-  /// Tells the server that this rank leaves. On rank 0 also stops the server.
+  /// Tells the server that this rank leaves. On rank 0, also stops the server.
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -31,15 +31,15 @@ class Store {
   void set(const std::string& key, const std::string& value);
   /// Waits until `key` is set and returns its value. Throws DeviceError at the timeout.
   std::string get(const std::string& key);
-  /// Adds `n` to counter `key`, initially 0, and returns the sum. Counters have keys of their own:
-  /// set() may use the same key for a value.
+  /// Adds `n` to counter `key`, initially 0, and returns the sum. Counters have a separate key
+  /// space: set() may use the same key for a value.
   int64_t add(const std::string& key, int64_t n);
   /// Proposes `value` for `key`. Returns the first value that any rank proposed for `key`.
-  /// Proposals have keys of their own: set() may use the same key for another value.
+  /// Proposals have a separate key space: set() may use the same key for another value.
   std::string propose(const std::string& key, const std::string& value);
-  /// Returns the key and value of proposal `number`. Proposals are numbered from 0 in order of
+  /// Returns the key and value of proposal `index`. Indices count proposals from 0 in order of
   /// arrival. Returns nullopt if there are fewer proposals.
-  std::optional<std::pair<std::string, std::string>> proposal(int64_t number);
+  std::optional<std::pair<std::string, std::string>> proposal(int64_t index);
 
   /// Barrier. Throws DeviceError when a rank has not arrived after `max_wait`, has died, or has
   /// sent no heartbeat for longer than the timeout.
@@ -57,8 +57,8 @@ class Store {
   /// message that names this rank, or "" if there is none.
   std::string diagnose_if_certain(Duration wait);
 
-  /// Whether a rank has failed or rank 0 is unreachable. A collective may never complete after such
-  /// a failure.
+  /// Whether a rank has failed or rank 0 is unreachable. After such a failure, a collective may
+  /// never complete.
   bool has_failure();
 
   Duration timeout() const { return timeout_; }

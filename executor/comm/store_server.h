@@ -18,7 +18,7 @@ Duration heartbeat_timeout(Duration timeout);
 /// Returns the interval between the heartbeats of a rank.
 Duration heartbeat_interval(Duration timeout);
 
-/// The server of the store, on rank 0. Holds keys, values, and the state of each rank. Runs on its
+/// The server of the store, on rank 0. Stores keys, values, and the state of each rank. Runs on its
 /// own thread until destroyed.
 class StoreServer {
  public:
@@ -43,7 +43,7 @@ class StoreServer {
     enum class State : uint8_t { absent, present, died, left } state = State::absent;
     Clock::time_point last_heard;
     int64_t collectives_started = 0;  ///< number of collectives that the rank has started
-    int64_t barrier = 0;              ///< index of the last barrier that the rank has entered
+    int64_t barrier = 0;              ///< index of the last barrier that the rank entered
   };
 
   void serve();
@@ -56,7 +56,7 @@ class StoreServer {
   std::optional<Message> try_answer(const Connection& connection, const Message& request);
   std::string absent_ranks() const;
   /// Describes the first rank that died or left, or that has sent nothing for longer than
-  /// `max_silence`. Returns "" if there is none.
+  /// `max_silence`. Returns "" if there is no such rank.
   std::string describe_dead_rank(Duration max_silence);
   /// Describes the rank that most likely caused a failure. `failed`: sequence number of the failed
   /// collective, or "" if no collective failed.
@@ -82,7 +82,7 @@ class StoreServer {
   /// List of the ranks that were absent when the rendezvous timed out.
   std::string absent_at_timeout_;
   std::string user_error_;  ///< message of a UserError; once set, the response to every request
-  std::string diagnosis_;   ///< message that names the failed rank, the same for all ranks
+  std::string diagnosis_;   ///< message that names the failed rank, equal on all ranks
   std::optional<Clock::time_point> shutdown_deadline_;
   std::thread thread_;
 };

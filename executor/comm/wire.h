@@ -11,7 +11,7 @@ using Clock = std::chrono::steady_clock;
 using Duration = std::chrono::milliseconds;
 
 /// A request to the store's server, or a response. Every request gets one response. The comment of
-/// each kind names the fields that it uses.
+/// each kind names the fields in use.
 struct Message {
   enum class Kind : uint8_t {
     /// Request to join the world. `text` is the job, `value` is "RANK SIZE". The server responds
@@ -19,9 +19,9 @@ struct Message {
     hello,
     set,      ///< request: set key `text` to `value`
     get,      ///< request: get key `text`. Waits up to `number` ms until the key is set
-    add,      ///< request: add `number` to counter `text`. The response holds the sum
-    propose,  ///< request: propose `value` for key `text`. The response holds the first proposal
-    /// Request for proposal `number`, counted from 0 in order of arrival. The response holds the
+    add,      ///< request: add `number` to counter `text`. The response contains the sum
+    propose,  ///< request: propose `value` for key `text`. The response contains the first proposal
+    /// Request for proposal `number`, counted from 0 in order of arrival. The response contains the
     /// key in `text` and the value in `value`.
     proposal,
     heartbeat,  ///< heartbeat of a rank that has started `number` collectives
@@ -31,11 +31,11 @@ struct Message {
     /// Request for a message that names the rank that caused a failure. The server responds when it
     /// is certain, or after `number` ms. `text` is kOnlyIfCertain, or "" to accept the most likely
     /// rank. `value` is the sequence number of the failed collective, or "" if no collective
-    /// failed. The server also pushes a diagnosis to all ranks as a message of this kind, with the
-    /// diagnosis in `value`.
+    /// failed. The server also sends a diagnosis to all ranks, without a request, as a message of
+    /// this kind with the diagnosis in `value`.
     diagnosis,
     leave,  ///< request: the sender leaves the world
-    done,   ///< response to a successful request. The request's comment names the fields
+    done,   ///< response to a successful request. The comment of the request names the fields
     /// Response: the wait timed out, or the requested proposal does not exist. After `hello`,
     /// `value` lists the absent ranks.
     expired,
@@ -56,7 +56,7 @@ std::string pack(const Message& message);
 /// incomplete. Throws DeviceError for malformed bytes.
 std::optional<Message> unpack(std::string& bytes);
 
-/// Owns a socket descriptor, or none (-1). Move-only.
+/// Owns a socket descriptor; -1 means no descriptor. Move-only.
 class Socket {
  public:
   explicit Socket(int fd = -1) : fd_(fd) {}

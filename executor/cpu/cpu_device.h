@@ -14,8 +14,8 @@ struct CpuDeviceOptions {
   int threads = 0;                       ///< compute threads; 0: OpenMP's default
   std::string cache_dir;                 ///< on-disk cache of compiled kernels; empty: no cache
   Communicator* communicator = nullptr;  ///< communicator of all ranks; null in a single process
-  /// Whether the device runs a timing trial, in which no other rank takes part in collectives. Runs
-  /// with an observer then include the collectives.
+  /// Whether collectives involve only this rank, as in a timing trial. If true, runs with an
+  /// observer include the collectives.
   bool collectives_are_local = false;
   /// A CPU to generate code for, with fewer instruction-set extensions than the host.
   struct BaselineCpu {

@@ -16,7 +16,7 @@ namespace {
 // pool costs more time than it saves.
 constexpr double kParallelFlops = 60e3;
 
-/// Records the begin and end times of each call of a run in `times`.
+/// Records the begin and end time of each call of a run in `times`.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}
@@ -280,7 +280,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
   for (size_t i = 0; i < calls_.size(); ++i) {
     const CpuCall& call = calls_[i];
     if (observer_ && call.collective.depends_on_collective) {
-      // The calls of a scan are skipped together, so the check may run for each of them.
+      // The guard may check each skipped call, because all calls of a scan are skipped together.
       if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
@@ -289,7 +289,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
       collective_queue_->wait(call.collective.awaited_collectives);
       clock.wait_ends(i);
     }
-    // The copy of an element has no operands and results of an op.
+    // A call that copies a sequence element does not have the operands and results of its op.
     const bool observed = observer_ && !(call.copy_bytes > 0 && lowers_to<Scan>(*call.op));
     if (observed && !observer_(*call.op, call.buffers[slots].data(), false)) return {};
     if (call.updates_variables) {

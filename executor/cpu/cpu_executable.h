@@ -20,7 +20,8 @@ namespace fluid {
 /// `copy_bytes` bytes from buffer 0 to buffer 1.
 struct CpuCall {
   const ir::Op* op = nullptr;
-  int position = 0;  ///< index of the op in the main graph; in a scan, of the scan
+  /// Index of the op in the main graph. For an op in a scan: index of the scan.
+  int position = 0;
   CompiledKernel kernel;
   LibraryBinder library;  ///< creates the library calls; empty unless the call is a library kernel
   int64_t copy_bytes = 0;
@@ -37,18 +38,18 @@ struct CpuCall {
   bool updates_variables = false;
 };
 
-/// A compiled program on the CPU: a list of calls with bound addresses, which runs synchronously.
+/// A compiled program on the CPU: a list of calls with bound addresses. Runs synchronously.
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
                 KernelCache& kernels, Compiler& compiler, int threads, CollectiveQueue* queue);
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
-  StepStatus finish(int outputs) override;
+  StepStatus finish(int output_slot) override;
   std::vector<const ir::Op*> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
-  /// Makes runs with an observer include collectives and the calls that depend on their
-  /// results. Requires that no other rank takes part in the collectives.
+  /// Makes runs with an observer include collectives and the calls that depend on their results.
+  /// Requires that no other rank takes part in the collectives.
   void observe_collectives();
 
  private:

@@ -18,7 +18,7 @@ constexpr double kOutOfCache = 0.1;
 // row-major.
 constexpr double kOtherLayout = 0.25;
 // kGeneratedEfficiency is multiplied by this factor if an index divides the innermost loop
-// variable, as in the gradient of a strided convolution: such reads are not contiguous.
+// variable, as in the gradient of a strided convolution. Such reads are not contiguous.
 constexpr double kDividedIndex = 0.1;
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
@@ -37,8 +37,8 @@ double bandwidth(const TargetDescription& cpu, double touched) {
   return (cached ? cpu.cache_gbs : cpu.memory_gbs) * 1e9 * cpu.threads;
 }
 
-/// Whether an index of a read of `op`, if it is a Reduce, divides the innermost variable of the
-/// result.
+/// Whether `op` is a Reduce that reads an operand at an index that divides the innermost variable
+/// of the result.
 bool divides_innermost_index(const ir::Op& op) {
   if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return false;
   const Lowered lowered = lower_op(op);
@@ -102,7 +102,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
 
 int64_t CpuTarget::scratch_bytes(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel"))
-    return 0;  // library kernel: its KernelCandidate holds the workspace size
+    return 0;  // library kernel: its KernelCandidate has the workspace size
   return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 

@@ -15,8 +15,8 @@ namespace fluid {
 void check_spare_memory();
 
 /// Returns the library kernels that can compute `op` and `epilogue` on `cpu`, with predicted times,
-/// fastest first. Returns none in a build without libraries. `bytes_per_second`: bandwidth of the
-/// cache or memory that holds the op's tensors.
+/// fastest first. The list is empty in a build without libraries. `bytes_per_second`: bandwidth of
+/// the cache or memory that holds the op's tensors.
 std::vector<KernelCandidate> library_candidates(const ir::Op& op, const EpilogueOps& epilogue,
                                                 const TargetDescription& cpu,
                                                 double bytes_per_second);

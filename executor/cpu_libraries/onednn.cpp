@@ -24,7 +24,7 @@ constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
                                        {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
                                        {"onednn.matmul", plan_matmul, 1}};
 
-/// oneDNN uses 32-bit extents and crashes on larger ones.
+/// oneDNN uses 32-bit extents and crashes on larger extents.
 bool fits_onednn(const Type& type) {
   return std::ranges::all_of(
       type.shape, [](const Dim& d) { return d.size <= std::numeric_limits<int32_t>::max(); });
@@ -216,7 +216,7 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t actual_result = nullptr;
-  void* wide = nullptr;  // data of argument i, in f32 if widened; at the end, of the result
+  void* wide = nullptr;  // data of argument i, in f32 if r.widens; after the loop, of the result
   std::vector<void*> required;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];

@@ -58,7 +58,7 @@ Blocking blocking_of(const Dims& dims, const Layout& layout) {
   return result;
 }
 
-// Maximum number of elements that the calling thread converts without other threads.
+// Maximum number of elements that the calling thread converts alone.
 constexpr int64_t kSerial = 1 << 14;
 
 #if defined(__x86_64__)
@@ -156,7 +156,7 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   if (d.format_kind != dnnl_blocked || d.extra.flags != dnnl_memory_extra_flag_none) return {};
   const auto& blocking = d.format_desc.blocking;
   const size_t rank = type.shape.size();
-  if (static_cast<size_t>(d.ndims) != rank) return {};  // a filter with a group axis
+  if (static_cast<size_t>(d.ndims) != rank) return {};  // the tensor is a filter with a group axis
   Layout layout;
   // Number of blocks along each axis, after the division below.
   Dims blocks(d.padded_dims, d.padded_dims + rank);

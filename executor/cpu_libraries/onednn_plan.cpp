@@ -47,7 +47,7 @@ struct ConvProblem {
         w(filter_descs(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_descs(y_type)) {
     if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
-      // With one channel, nchw and nhwc are the same in memory. Give x the layout of y, because
+      // With one channel, nchw and nhwc are the same in memory. Use y's layout for x, because
       // oneDNN selects kernels by strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }
@@ -79,7 +79,7 @@ bool has_epilogue(const OnednnTask& task) { return task.epilogue.bias || task.ep
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-/// Views a plain tensor as a matrix: merges all axes but the last into the rows.
+/// Views a row-major tensor as a matrix: flattens all axes except the last into rows.
 Type folded(const Type& t) {
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < t.shape.size(); ++d) rows *= t.shape[d].size;

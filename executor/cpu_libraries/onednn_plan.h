@@ -48,7 +48,7 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue);
 
 /// Throws DeviceError if `status` is an error.
 void check_onednn(dnnl_status_t status);
-/// Executes a primitive. Throws DeviceError when it fails.
+/// Executes a primitive. Throws DeviceError on failure.
 void run_onednn(const_dnnl_primitive_t primitive, const dnnl::stream& stream,
                 const std::vector<dnnl_exec_arg_t>& args);
 

@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxGradientBytes = int64_t{128} << 20;  // maximum bytes for all shards
+constexpr int64_t kMaxGradientBytes = int64_t{128} << 20;  // maximum bytes of all shards' gradients
 constexpr int64_t kSumChunk = 1024;  // elements that are summed at a time; they fit in the L1 cache
 
 bool is_reference(const OnednnShards::PrimitiveDesc& desc) {
@@ -77,8 +77,8 @@ class ShardedCall {
         this);
   }
 
-  /// Sums one chunk of the gradients of all shards, and rounds the sums to bf16. The order of the
-  /// additions is the order of the shards, for any number of threads.
+  /// Sums one chunk of the gradients of all shards, and rounds the sums to bf16. Adds in the order
+  /// of the shards, for any number of threads.
   void sum_chunk(int64_t first) const {
     const int64_t n = std::min(kSumChunk, elements_ - first);
     std::array<float, kSumChunk> total;

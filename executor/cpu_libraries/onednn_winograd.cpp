@@ -37,8 +37,8 @@ bool is_image(const Type& t) {
 }
 
 /// The shapes of a Winograd convolution, which reads source images and writes result images. The
-/// input gradient is a convolution that reads dy and writes dx. The filter gradient reads both
-/// images and writes the filter.
+/// input gradient is a convolution that reads dy and writes dx. The filter gradient reads x and dy,
+/// and writes dw.
 struct WinogradProblem {
   ConvDirection direction;
   WinogradVariant variant;
@@ -113,8 +113,8 @@ struct Matrices {
   }
 };
 
-/// Target size in bytes of the transformed tiles of a chunk. A chunk is multiplied right after it
-/// is transformed, while it is still in the cache.
+/// Target size in bytes of the transformed tiles of a chunk. Each chunk is multiplied right after
+/// its transform, while the chunk is still in the cache.
 constexpr int64_t kChunkBytes = 8 << 20;
 
 /// The chunks into which the tiles are divided. A chunk has `size` tiles; the last chunk may be
@@ -202,8 +202,8 @@ void warm_up_gemm() {
               result.data(), kSide);
 }
 
-/// A plan, and the generated code of its matmuls. Code generation takes time and memory, so only a
-/// WinogradPlan is created for a candidate.
+/// A plan, and the generated code of its matmuls. Code generation takes time and memory, so a
+/// candidate has only a WinogradPlan.
 struct CompiledWinogradPlan : WinogradPlan {
   std::map<BatchedMatmul, dnnl::matmul> primitives;
 

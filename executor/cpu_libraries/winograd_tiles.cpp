@@ -9,7 +9,7 @@ namespace {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Returns the distance in pixels between the starts of adjacent images of a mosaic. Adjacent
-/// images share the padding between them.
+/// images share the padding between the images.
 int64_t period_of(const WinogradAxis& axis) {
   return std::max(axis.in + std::max(axis.before, axis.after), axis.out);
 }

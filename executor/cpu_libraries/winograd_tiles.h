@@ -20,10 +20,11 @@ struct WinogradImages {
   int64_t pixel_bytes = 0;
 };
 
-/// Maps tiles to the pixels that they read and write in a batch of images. Either each image is
-/// tiled separately, or all images form a mosaic with padding between them. A tile of a mosaic may
-/// contain pixels of several images. The mosaic is used if it is allowed and needs fewer tiles. For
-/// example, 64 images of 13 x 13 pixels need 784 tiles as a mosaic, and 1024 separately.
+/// Maps each tile to the pixels that the tile reads and writes in a batch of images. Either each
+/// image is tiled separately, or all images form a mosaic with padding between them. A tile of a
+/// mosaic may contain pixels of several images. The images form a mosaic if this is allowed and
+/// needs fewer tiles. For example, 64 images of 13 x 13 pixels need 784 tiles as a mosaic, and 1024
+/// separately.
 class WinogradTiles {
  public:
   WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x, int input_tile,

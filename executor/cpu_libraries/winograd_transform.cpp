@@ -238,8 +238,8 @@ struct Transforms {
   FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
                                         int64_t end, WinogradPlanes to) {
     alignas(64) float block[kWinogradLanes * kRow];
-    // Strides in elements from the filter of a result channel to that of the next result channel,
-    // and from the filter of a source channel to that of the next source channel.
+    // Strides in elements between the filters of consecutive result channels, and between the
+    // filters of consecutive source channels.
     const int64_t next_to = f.rotated ? kArea : kRow, next_from = f.rotated ? kRow : kArea;
     const __m512i lanes =
         _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),

@@ -44,8 +44,7 @@ struct WinogradPlanes {
   WinogradPlanes at(int64_t offset) const { return {data + offset, stride}; }
 };
 
-/// Addresses of a tile's pixels, row by row. An input tile smaller than the largest uses only the
-/// first entries.
+/// Addresses of a tile's pixels, row by row. A smaller input tile uses only the first entries.
 using WinogradInputPixels = std::array<std::byte*, kWinogradMaxInputTile * kWinogradMaxInputTile>;
 using WinogradOutputPixels = std::array<std::byte*, kWinogradOutputTile * kWinogradOutputTile>;
 
@@ -56,16 +55,16 @@ void transform_winograd_input(const WinogradVariant& variant, const WinogradInpu
 void transform_winograd_output_gradient(const WinogradVariant& variant,
                                         const WinogradOutputPixels& pixels, int64_t channels,
                                         WinogradPlanes to);
-/// Computes A' m A for a transformed tile m. Then adds `bias` (one value per channel) unless it is
-/// null, and applies a relu if `relu` is set. Stores the results to the pixels whose address is not
-/// null.
+/// Computes A' m A for a transformed tile m. Then adds `bias` (one value per channel; null: no
+/// bias), and applies a relu if `relu` is set. Stores the results to the pixels whose address is
+/// not null.
 void transform_winograd_output(const WinogradVariant& variant, WinogradPlanes from,
                                int64_t channels, const void* bias, bool relu,
                                const WinogradOutputPixels& pixels);
 
-/// A filter [out_channels, in_channels, taps, taps] in the plain layout. If `rotated`, it is
-/// rotated by 180 degrees and its channel axes are swapped, as in the convolution that computes the
-/// input gradient.
+/// A filter [out_channels, in_channels, taps, taps] in the plain layout. If `rotated`, the
+/// convolution rotates the filter by 180 degrees and swaps its channel axes, as for the input
+/// gradient.
 struct WinogradFilter {
   WinogradVariant variant;
   int64_t out_channels, in_channels;
@@ -81,9 +80,10 @@ struct WinogradFilter {
 /// kWinogradLanes. Each plane is a matrix [source channel][result channel].
 void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
                                int64_t end, WinogradPlanes to);
-/// Computes G' m G for the rows [begin, end) of the planes, which are matrices
-/// [in_channels][out_channels]. `begin` and `end` must be multiples of kWinogradLanes. The filter
-/// must not be rotated.
+/// Computes the filter gradient G' m G, where m is the sum of (B' x B) * (A dy A') over all tiles.
+/// Element i of m is in plane i, a matrix [in_channels][out_channels]. Computes the rows [begin,
+/// end) of these matrices. `begin` and `end` must be multiples of kWinogradLanes. The filter must
+/// not be rotated.
 void transform_winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from,
                                         int64_t begin, int64_t end, void* w);
 

@@ -67,7 +67,7 @@ FluidGpuResult assemble_for(int architecture, const char* ptx, size_t length, vo
   linker.run_unless_failed(
       [&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
   if (linker.result() != NVJITLINK_SUCCESS) {
-    // A version of nvJitLink does not support GPU architectures that were released later.
+    // nvJitLink does not support GPU architectures that are newer than its version.
     const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
     return set_error(
         unknown ? fluid_gpu_unusable : fluid_gpu_invalid_usage,

@@ -16,7 +16,7 @@ struct FluidGpuCommunicator {
   FluidGpu* gpu = nullptr;
   int rank = 0, ranks = 1;
   ncclComm_t handle = nullptr;
-  /// Becomes ready when ncclCommAbort() returns; valid after begin_abort().
+  /// Becomes ready when ncclCommAbort() returns. Valid after begin_abort().
   std::future<void> aborted = {};
 };
 
@@ -47,10 +47,10 @@ FluidGpuResult nonblocking_result(ncclResult_t result, const char* action,
 }
 
 /// Sets two environment variables of NCCL, unless the user has set them. NCCL_ALGO=Ring makes sums
-/// reproducible: in NCCL's tree algorithms, the order of additions depends on more than the ranks.
-/// NCCL_GRAPH_REGISTER=0 disables the registration of buffers that a CUDA graph uses. Registration
-/// requires equal buffer offsets on all ranks (NCCL User Guide, "User Buffer Registration"), but
-/// the ranks' memory plans differ.
+/// reproducible. With NCCL's tree algorithms, the order of additions depends on more than the
+/// ranks. NCCL_GRAPH_REGISTER=0 disables the registration of buffers that a CUDA graph uses.
+/// Registration requires equal buffer offsets on all ranks (NCCL User Guide, "User Buffer
+/// Registration"), but the ranks' memory plans differ.
 void configure_nccl() {
   static const bool done = [] {
     setenv("NCCL_ALGO", "Ring", 0);

@@ -25,7 +25,9 @@ ColumnMajorLayout stored_result(const FluidGpuMatmul& p) {
   return read_by_columns(p.m, p.n, p.result_row_stride, p.result_matrix_stride);
 }
 
-bool is_half(FluidGpuDtype dtype) { return dtype == fluid_gpu_f16 || dtype == fluid_gpu_bf16; }
+bool is_half_precision(FluidGpuDtype dtype) {
+  return dtype == fluid_gpu_f16 || dtype == fluid_gpu_bf16;
+}
 
 /// Whether consecutive columns or matrices overlap in memory.
 bool overlaps(const ColumnMajorLayout& m, int64_t count) {
@@ -39,7 +41,7 @@ std::string validation_error(const FluidGpuMatmul& p) {
   for (const FluidGpuDtype dtype : {p.operands, p.result}) {
     if (dtype < fluid_gpu_f64 || dtype > fluid_gpu_bf16) return "its dtype is invalid";
   }
-  if (p.result != p.operands && !(is_half(p.operands) && p.result == fluid_gpu_f32)) {
+  if (p.result != p.operands && !(is_half_precision(p.operands) && p.result == fluid_gpu_f32)) {
     return "the dtype of its result is neither that of its operands nor f32 for half-precision "
            "operands";
   }

@@ -24,8 +24,8 @@ cudnnDataType_t type_of(FluidGpuDtype dtype) {
 }
 
 /// Extents of a tensor, in the order [n, c, h, w] for NCHW and NHWC alike.
-Int64x4 extents_of(const FluidGpuConvolution& c, ConvolutionDescription::Tensor which) {
-  switch (which) {
+Int64x4 extents_of(const FluidGpuConvolution& c, ConvolutionDescription::Tensor tensor) {
+  switch (tensor) {
     case ConvolutionDescription::images:
       return {c.images, c.channels, c.height, c.width};
     case ConvolutionDescription::filters:
@@ -108,15 +108,15 @@ int64_t ConvolutionDescription::result_bytes() const {
   return n * c * h * w * (task_.dtype == fluid_gpu_f32 ? 4 : 2);
 }
 
-DnnDescriptor ConvolutionDescription::tensor_descriptor(Tensor which) const {
-  const Int64x4 extents = extents_of(task_, which);
-  const bool in_order = which == filters || task_.channels_last == 0;
-  const bool is_virtual = which == unbiased || which == biased;
+DnnDescriptor ConvolutionDescription::tensor_descriptor(Tensor tensor) const {
+  const Int64x4 extents = extents_of(task_, tensor);
+  const bool in_order = tensor == filters || task_.channels_last == 0;
+  const bool is_virtual = tensor == unbiased || tensor == biased;
   DnnDescriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, is_virtual ? CUDNN_DATA_FLOAT : type_of(task_.dtype))
       .set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const int64_t>(extents))
       .set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const int64_t>(strides_of(extents, !in_order)))
-      .set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<int64_t>(which))
+      .set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<int64_t>(tensor))
       .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment)
       .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   made.finalize();

@@ -22,7 +22,7 @@ cudaError_t destroy_dnn(void* handle) {
   return status == CUDNN_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
 }
 
-/// Creates the GPU's cuDNN handle `gpu->dnn` if it does not exist yet.
+/// Creates the GPU's cuDNN handle `gpu->dnn` unless the handle exists.
 cudnnStatus_t ensure_cudnn_handle(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->dnn_mutex);
   if (gpu->dnn != nullptr) return CUDNN_STATUS_SUCCESS;

@@ -3,7 +3,7 @@
 
 namespace fluid::cuda {
 
-/// Events are created without cudaEventBlockingSync, so that a host thread spins while it waits for
+/// Events are created without cudaEventBlockingSync, so that a host thread spins while waiting for
 /// an event. Blocking would wake the thread by an interrupt, which can take longer than a short
 /// step.
 FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The functions of FluidGpuTable. executor/gpu_driver/backend_table.h documents them.
+// The functions of FluidGpuTable, which is documented in executor/gpu_driver/backend_table.h.
 
 #include "executor/gpu_driver/backend_table.h"
 

@@ -9,13 +9,13 @@ struct FluidGpuPlan {
   virtual ~FluidGpuPlan() = default;
   FluidGpuPlan(const FluidGpuPlan&) = delete;
 
-  /// Returns what the plan does, such as "multiplying matrices", for error messages.
+  /// Returns a description of the plan's work, such as "multiplying matrices", for error messages.
   virtual const char* action() const = 0;
   /// Queues one execution of the plan on `stream`.
   virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& operands) = 0;
 
   FluidGpu* gpu;
-  bool has_addend, has_bias;  ///< whether the plan has an addend; whether it has a bias
+  bool has_addend, has_bias;  ///< whether the plan adds an addend, and whether it adds a bias
   int64_t workspace = 0;      ///< workspace that the plan needs, in bytes
   bool loaded = false;        ///< whether the plan's kernels have been loaded onto the GPU
 };

@@ -13,10 +13,10 @@ class GpuResources {
   using ReleaseResource = cudaError_t (*)(void* resource);
 
   void add(void* resource, ReleaseResource release_resource);
-  /// Releases `resource`. Returns cudaErrorInvalidValue when it is not registered.
+  /// Releases `resource`. Returns cudaErrorInvalidValue when `resource` is not registered.
   cudaError_t release_resource(void* resource);
   /// Releases all resources in reverse order of registration, because a CUDA graph refers to
-  /// resources that were registered before it. Returns the first error.
+  /// resources that were registered before the graph. Returns the first error.
   cudaError_t release_all();
 
  private:

@@ -41,8 +41,8 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
       gpu, graph, "creating a graph", [&](cudaGraphExec_t* handle) {
         const cudaError_t error = cudaGraphInstantiate(handle, recorded, 0);
         if (error != cudaSuccess) return error;
-        // Uploads the graph now: otherwise its first launch would upload it, and allocate memory
-        // within a step.
+        // Uploads the graph now, because an upload by the first launch would allocate memory within
+        // a step.
         const cudaError_t uploaded = cudaGraphUpload(*handle, stream->handle);
         if (uploaded != cudaSuccess) cudaGraphExecDestroy(*handle);
         return uploaded;

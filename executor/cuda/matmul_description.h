@@ -19,7 +19,7 @@ class BlasCalls {
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
-/// The cuBLASLt descriptors of a matmul. Creating them requires no GPU, and they need not be
+/// The cuBLASLt descriptors of a matmul. The descriptors are created without a GPU, and need not be
 /// destroyed.
 class MatmulDescription {
  public:

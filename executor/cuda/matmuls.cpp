@@ -37,7 +37,7 @@ cudaError_t destroy_blas(void* handle) {
   return status == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
 }
 
-/// Creates the GPU's cuBLASLt handle `gpu->blas` if it does not exist yet.
+/// Creates the GPU's cuBLASLt handle `gpu->blas` unless the handle exists.
 cublasStatus_t ensure_cublas_handle(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->blas_mutex);
   if (gpu->blas != nullptr) return CUBLAS_STATUS_SUCCESS;
@@ -105,7 +105,7 @@ FluidGpuResult matmul_algorithms(FluidGpu* gpu, const FluidGpuMatmul* matmul, in
                                             &found_count);
     });
   }
-  // Returns an empty list, because cuBLASLt has no algorithm.
+  // cuBLASLt has no algorithm: returns an empty list.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return fluid_gpu_ok;
   if (status != CUBLAS_STATUS_SUCCESS) return blas_result(gpu, action, status);
   for (const auto& result : std::span(found).first(static_cast<size_t>(found_count))) {

@@ -35,7 +35,7 @@ struct FluidGpuStream {
 struct FluidGpuEvent {
   FluidGpu* gpu = nullptr;
   cudaEvent_t handle = nullptr;
-  bool has_timing = false;  ///< whether the event records its time
+  bool has_timing = false;  ///< whether the event records the time
 };
 
 struct FluidGpuGraph {

@@ -18,7 +18,7 @@ namespace fluid {
 namespace {
 
 void widen(Type& type) {
-  if (is_half(type.dtype)) type.dtype = DType::f32;
+  if (is_half_precision(type.dtype)) type.dtype = DType::f32;
 }
 
 /// The body of a `fused` op as a program of its own. Each operand of the `fused` op is a feed, and
@@ -38,11 +38,10 @@ class BodyProgram {
   }
 
   ir::Program& program() { return *program_; }
-  /// Returns the source of output number `output` of this program: an op in the body and the index
-  /// of the op's result.
+  /// Returns the source of output `output` of this program: an op in the body, and the index of the
+  /// op's result.
   std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
-  /// Feed `feed` of this program holds an operand of the fused op. Returns the index of this
-  /// operand.
+  /// Returns the index of the fused op's operand that feed `feed` of this program holds.
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
@@ -103,7 +102,7 @@ class BodyProgram {
 std::optional<DType> stored_half(const ir::Op& fused, const ir::Op& op, int result) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   for (const ir::Output& o : fused.graph()->program().find(name)->outputs) {
-    if (o.value.op() == &op && o.value.index() == result && is_half(o.value.dtype())) {
+    if (o.value.op() == &op && o.value.index() == result && is_half_precision(o.value.dtype())) {
       return o.value.dtype();
     }
   }
@@ -188,8 +187,8 @@ std::string describe_body_op(const NonfiniteKernel& kernel, int64_t batch, Devic
 
 std::string describe_nonfinite_op(const NonfiniteKernel& kernel, int64_t batch, Device& device) {
   if (std::string text = describe_body_op(kernel, batch, device); !text.empty()) return text;
-  // It is unknown which op of the kernel produced the first non-finite value, so name the first op
-  // of the kernel's body. In a library kernel, the first op is the main op.
+  // Names the first op of the kernel's body, because it is unknown which op of the kernel produced
+  // the first non-finite value. In a library kernel, the first op is the main op.
   const auto& name = kernel.op->attrs.get<GraphRef>("body").name;
   for (const auto& op : kernel.op->graph()->program().find(name)->ops) {
     if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, kernel.element}, batch);

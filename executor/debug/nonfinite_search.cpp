@@ -13,7 +13,7 @@
 namespace fluid {
 namespace {
 
-/// Whether the ops in the body of a kernel can be recomputed one by one from the operands of the
+/// Whether the ops in the body of a kernel can be recomputed one at a time from the operands of the
 /// kernel.
 bool is_recomputable(const ir::Op& op) {
   return op.attrs.has("body") && !op.attrs.has("kernel") &&
@@ -59,12 +59,13 @@ std::string NonfiniteSearch::describe_first_nonfinite(const PreparedStep& step,
   return source.empty() ? describe_nonfinite_kernel(step, batch) : source;
 }
 
-void NonfiniteSearch::rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+void NonfiniteSearch::rerun_observed(const PreparedStep& step, size_t last_micro_batch,
+                                     const Batch& batch,
                                      const StepsInFlight::RerunObserver& observer) {
-  session_.rerun_observed(step, last, batch, controls_before_, observer);
+  session_.rerun_observed(step, last_micro_batch, batch, controls_before_, observer);
 }
 
-/// Describes the first feed or variable that held a non-finite value before the step. Returns "" if
+/// Describes the first feed or variable that had a non-finite value before the step. Returns "" if
 /// all values were finite.
 std::string NonfiniteSearch::describe_nonfinite_input(const PreparedStep& step,
                                                       const Batch& batch) {
@@ -86,8 +87,8 @@ std::string NonfiniteSearch::describe_nonfinite_input(const PreparedStep& step,
   return "";
 }
 
-/// Returns the device that recomputes ops. It is the CPU, because recomputing on the GPU would need
-/// memory that was not planned.
+/// Returns the device that recomputes ops. This is the CPU, because recomputing on the GPU would
+/// need memory that was not planned.
 Device& NonfiniteSearch::host_device() {
   if (!host_) host_ = cpu_device({.threads = session_.device().threads()});
   return *host_;
@@ -97,7 +98,7 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
                                                        const Batch& batch) {
   std::optional<NonfiniteKernel> bad;
   size_t bad_run = 0;
-  size_t calls = 0;  // number of calls up to the bad one; a scan calls its ops repeatedly
+  size_t calls = 0;  // number of calls up to the bad call; a scan calls its ops repeatedly
   rerun_observed(step, step.runs().size() - 1, batch,
                  [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
                    bad_run = i;
@@ -111,8 +112,8 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
   if (!bad) return describe_nonfinite_body_op(step, batch);
   const int64_t samples = step.runs()[bad_run].micro_batch.samples;
   if (is_recomputable(*bad->op)) {
-    // Copy the operands in a second rerun, before the kernel runs: the kernel may overwrite its
-    // operands in place.
+    // Copies the operands in a second rerun, before the kernel runs, because the kernel may
+    // overwrite its operands in place.
     size_t begun = 0;
     rerun_observed(step, bad_run, batch,
                    [&](size_t, const ir::Op& op, void* const* buffers, bool done) {
@@ -124,8 +125,8 @@ std::string NonfiniteSearch::describe_nonfinite_kernel(const PreparedStep& step,
   return describe_nonfinite_op(*bad, samples, host_device());
 }
 
-/// Searches inside the kernels for a non-finite value when all results that they store are finite.
-/// A kernel may compute and check gradients that it never stores.
+/// Searches inside the kernels for a non-finite value when all stored results are finite. A kernel
+/// may compute and check gradients that it never stores.
 std::string NonfiniteSearch::describe_nonfinite_body_op(const PreparedStep& step,
                                                         const Batch& batch) {
   std::string text;

@@ -25,7 +25,7 @@ class NonfiniteSearch {
   std::string describe_nonfinite_input(const PreparedStep& step, const Batch& batch);
   std::string describe_nonfinite_kernel(const PreparedStep& step, const Batch& batch);
   std::string describe_nonfinite_body_op(const PreparedStep& step, const Batch& batch);
-  void rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+  void rerun_observed(const PreparedStep& step, size_t last_micro_batch, const Batch& batch,
                       const StepsInFlight::RerunObserver& observer);
   Device& host_device();
 

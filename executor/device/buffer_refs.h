@@ -12,12 +12,13 @@ namespace fluid {
 /// returns the actual address once memory is bound.
 struct BufferRef {
   Region region = Region::transient;
-  int64_t offset = 0;    ///< bytes from the start of the region or, in the state region, variable
+  /// Bytes from the start of the region or, in the state region, of the variable.
+  int64_t offset = 0;
   std::string variable;  ///< name of the variable; set only in the state region
-  /// Index of the kernel's first error word if the buffer holds error words, else -1. Error words
-  /// lie in no region.
+  /// Index of the kernel's first error word if this is the buffer of error words, else -1. Error
+  /// words are in no region.
   int error_word = -1;
-  /// Whether the buffer is the kernel's constant table, which lies in no region.
+  /// Whether the buffer is the kernel's constant table, which is in no region.
   bool constants = false;
 };
 

@@ -11,7 +11,7 @@ struct CompileReport {
   double compile_ms = 0;
   int kernels = 0;  ///< number of kernels that LLVM compiled
   int cache_hits = 0;
-  /// One line per op that no library could compute, with the reason.
+  /// One line, with the reason, per op that no library could compute.
   std::vector<std::string> library_rejections = {};
 };
 

@@ -33,30 +33,31 @@ struct DescriptionReader::Impl {
     names.emplace_back(name);
     const auto entry = object.find(name);
     if (entry == object.end()) {
-      throw UserError(file + ": the " + what + "'s entry '" + name + "' is missing");
+      throw UserError(file + ": the " + object_name + "'s entry '" + name + "' is missing");
     }
     if (!holds<T>(*entry)) {
-      throw UserError(file + ": the " + what + "'s entry '" + name + "' cannot be " +
+      throw UserError(file + ": the " + object_name + "'s entry '" + name + "' cannot be " +
                       entry->dump());
     }
     value = entry->template get<T>();
   }
 
-  std::string file, what;
+  std::string file, object_name;
   Json object;
   std::vector<std::string> names;  ///< names of the entries read so far
 };
 
-DescriptionReader::DescriptionReader(const std::string& text, std::string file, std::string what,
-                                     const std::string& pointer, const std::string& missing)
-    : impl_(new Impl{std::move(file), std::move(what), {}, {}}) {
+DescriptionReader::DescriptionReader(const std::string& text, std::string file,
+                                     std::string object_name, const std::string& pointer,
+                                     const std::string& missing_message)
+    : impl_(new Impl{std::move(file), std::move(object_name), {}, {}}) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) {
     throw UserError(impl_->file + ": not a JSON object that describes a target");
   }
   const Json::json_pointer at(pointer);
   if (!json.contains(at) || !json.at(at).is_object()) {
-    throw UserError(impl_->file + ": " + missing);
+    throw UserError(impl_->file + ": " + missing_message);
   }
   impl_->object = json.at(at);
 }
@@ -73,8 +74,8 @@ void DescriptionReader::reject_unknown_entries(std::vector<std::string> known) c
   known.insert(known.end(), impl_->names.begin(), impl_->names.end());
   for (const auto& entry : impl_->object.items()) {
     if (std::ranges::find(known, entry.key()) != known.end()) continue;
-    throw UserError(impl_->file + ": a " + impl_->what + " has no entry '" + entry.key() + "'" +
-                    did_you_mean(entry.key(), known));
+    throw UserError(impl_->file + ": a " + impl_->object_name + " has no entry '" + entry.key() +
+                    "'" + did_you_mean(entry.key(), known));
   }
 }
 

@@ -12,10 +12,10 @@ namespace fluid {
 class DescriptionReader {
  public:
   /// Parses `text`, the content of `file`, and selects the object at JSON Pointer `pointer` (RFC
-  /// 6901). `what`: name of the object in error messages, such as "GPU". `missing`: error message
-  /// if there is no object at `pointer`.
-  DescriptionReader(const std::string& text, std::string file, std::string what,
-                    const std::string& pointer = "", const std::string& missing = "");
+  /// 6901). `object_name`: name of the object in error messages, such as "GPU". `missing_message`:
+  /// error message if there is no object at `pointer`.
+  DescriptionReader(const std::string& text, std::string file, std::string object_name,
+                    const std::string& pointer = "", const std::string& missing_message = "");
   ~DescriptionReader();
   DescriptionReader(const DescriptionReader&) = delete;
 

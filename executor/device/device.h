@@ -24,7 +24,7 @@ namespace fluid {
 
 /// Indices of the feed slot and the output slot of a step, 0 or 1 each. Memory with a single feed
 /// slot uses index 0. Two steps in flight may use the same feed slot, so an unchanged batch is
-/// copied only once. They must use different output slots.
+/// copied only once. Two steps in flight must use different output slots.
 struct Slots {
   int feeds = 0;
   int outputs = 0;
@@ -82,10 +82,11 @@ class Executable {
   /// compiled again.
   virtual void bind(const MemoryAddresses& memory, const Variables& variables) = 0;
   /// Starts a step on the given slots, ordered after all earlier steps on this memory. Returns the
-  /// step's status, or nullopt if the step runs asynchronously. In the latter case finish() returns
-  /// the status, and the host must not touch the slots before finish(). Allocates nothing.
+  /// step's status, or nullopt if the step runs asynchronously. If the step runs asynchronously,
+  /// finish() returns the status, and the host must not touch the slots before finish(). Allocates
+  /// nothing.
   ///
-  /// If `times` is not null, stores the times of the step in it, as values of clock_ns().
+  /// If `times` is not null, stores the times of the step in `times`, as values of clock_ns().
   /// `times->calls` must have one entry for each of call_ops(). A non-null `times` requires
   /// enable_timing() and makes the step synchronous.
   ///
@@ -95,11 +96,11 @@ class Executable {
   /// When an asynchronous step is rejected, later steps may already be in flight. Later steps of
   /// programs with data checks change no variable until PlaceMemory::clear_rejection_flag().
   /// Programs without data checks run normally. This is safe, because a training program contains
-  /// every data check of its eval and predict programs. So after a rejected eval or predict step, a
-  /// training step changes no variable either.
+  /// every data check of its eval and predict programs. So a training step after a rejected eval or
+  /// predict step changes no variable either.
   virtual std::optional<StepStatus> start(Slots slots, RunTimes* times) = 0;
-  /// Waits for the last asynchronous step that used output slot `outputs`. Returns its status.
-  virtual StepStatus finish(int outputs) = 0;
+  /// Waits for the last asynchronous step that used output slot `output_slot`. Returns its status.
+  virtual StepStatus finish(int output_slot) = 0;
   /// Runs a step synchronously.
   StepStatus run(Slots slots, RunTimes* times) {
     const std::optional<StepStatus> ended = start(slots, times);
@@ -122,8 +123,8 @@ class Device {
   virtual std::shared_ptr<PlaceMemory> allocate_memory(const Regions& regions) const = 0;
   /// Compiles the main graph of a program that has been through the whole pass pipeline.
   /// `final_program` and `plan` must outlive the result. Returns null when a library has no
-  /// algorithm for an op that the target assigned to the library. The target then no longer assigns
-  /// the op to this library, and the caller must run the pipeline again.
+  /// algorithm for an op that the target assigned to the library. Afterwards the target no longer
+  /// assigns the op to this library, and the caller must run the pipeline again.
   virtual std::unique_ptr<Executable> compile(const ir::Program& final_program,
                                               const MemoryPlan& plan, const Options& options) = 0;
   /// Collective. Broadcasts `bytes` bytes of the session's memory at address `at` from rank 0.
@@ -133,14 +134,14 @@ class Device {
   /// choice was made by timing.
   virtual std::map<std::string, std::string> tuning_record() const { return {}; }
   /// Replaces tuning choices by the choices that all ranks agreed on. Returns whether a choice
-  /// changed. If so, all executables must be bound again.
+  /// changed; after a change, all executables must be bound again.
   virtual bool adopt_tuning_record(const std::map<std::string, std::string>&) { return false; }
   /// Lists the device memory in use outside the arenas, as pairs of owner and measured size in
   /// bytes. Empty for the CPU.
   virtual std::vector<std::pair<std::string, int64_t>> memory_outside_arenas() const { return {}; }
-  /// Bytes of pinned host memory in use.
+  /// Returns the bytes of pinned host memory in use.
   virtual int64_t pinned_bytes() const { return 0; }
-  /// Peak FLOP/s and memory bandwidth of the place. The first call may measure them.
+  /// Peak FLOP/s and memory bandwidth of the place. The first call may run a benchmark.
   virtual Limits limits() const = 0;
 };
 

@@ -10,7 +10,7 @@ namespace fluid {
 namespace {
 
 std::atomic<pid_t> fork_unsafe_process =
-    0;  // PID of the process that called mark_fork_unsafe(); 0 if none has
+    0;  // PID of the process that called mark_fork_unsafe(); 0: not called
 
 }  // namespace
 

@@ -16,15 +16,15 @@ namespace fluid {
 /// only in names and locations share an entry. Thread-safe.
 class KernelCache {
  public:
-  /// The kernels that compute the body of one fused op, in execution order. On the CPU always a
-  /// single kernel.
+  /// The kernels that compute the body of one fused op, in execution order. On a CPU, this is
+  /// always a single kernel.
   using Kernels = std::vector<kir::Kernel>;
   using Schedule = std::function<Kernels(const ir::Graph& body, const std::string& name)>;
 
   KernelCache();  ///< a cache that schedules kernels for the CPU
   explicit KernelCache(Schedule schedule) : schedule_(std::move(schedule)) {}
 
-  /// Returns the kernels of the body of `fused`. Schedules them if they are not in the cache. The
+  /// Returns the kernels of the body of `fused`. Schedules kernels that are not in the cache. The
   /// reference is valid for the lifetime of the cache.
   const Kernels& kernels_of(const ir::Op& fused);
   const kir::Kernel& kernel_of(const ir::Op& fused) { return kernels_of(fused).at(0); }

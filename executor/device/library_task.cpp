@@ -14,7 +14,7 @@ bool is_read_of(const Expr& e, int64_t operand) {
   return e.op() == ScalarOp::read && e.node().ivalue == operand;
 }
 
-/// If `op` adds a tensor to `before`, returns that tensor; otherwise nullopt.
+/// Returns the tensor that `op` adds to `before`; nullopt if `op` is no such addition.
 std::optional<Value> added_to(const ir::Op& op, const Value& before) {
   if (op.operands.size() != 2 || op.operands[0] == op.operands[1]) return std::nullopt;
   const Lowered lowered = lower_op(op);
@@ -52,7 +52,7 @@ bool is_elementwise(const ir::Op& op) {
 }
 
 /// Matches the ops after `op` against the supported epilogues: a bias and a relu, or one addend of
-/// the result's type. Returns nullopt if they do not match.
+/// the result's type. Returns nullopt if the ops do not match.
 std::optional<Epilogue> match(const ir::Op& op, const EpilogueOps& chain, int channel_axis,
                               int64_t batch) {
   Epilogue result;
@@ -98,9 +98,9 @@ LibraryBody::LibraryBody(const ir::Op& fused) {
 }
 
 std::optional<LibraryTask> library_task(const ir::Op& op, const EpilogueOps& epilogue,
-                                        int64_t batch, int channel_axis, bool may_add) {
+                                        int64_t batch, int channel_axis, bool supports_addend) {
   const auto matched = match(op, epilogue, channel_axis, batch);
-  if (!matched || (matched->addend && !may_add)) return std::nullopt;
+  if (!matched || (matched->addend && !supports_addend)) return std::nullopt;
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
   LibraryTask task{op, {}, concrete(last.results[0].type, batch), *matched};
   for (const Value& v : op.operands) task.operands.push_back(concrete(v.type(), batch));

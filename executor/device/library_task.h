@@ -13,7 +13,7 @@ namespace fluid {
 
 /// The ops that a library kernel computes after its main op: a bias and a relu, or an addend.
 struct Epilogue {
-  std::optional<Type> bias;  ///< type of the bias vector, which has one value per channel
+  std::optional<Type> bias;  ///< type of the bias vector: one value per channel
   bool relu = false;
   bool addend = false;  ///< whether a tensor of the result's type is added
 };
@@ -28,16 +28,17 @@ struct LibraryTask {
 };
 
 /// Describes `op` and `epilogue` as one library call. `channel_axis`: axis of the bias, counted
-/// from the end. `may_add`: whether the library supports an addend. Returns nullopt if the library
-/// does not support the epilogue, a tensor is empty, or dtypes differ.
+/// from the end. `supports_addend`: whether the library supports an addend. Returns nullopt if the
+/// library does not support the epilogue, a tensor is empty, or dtypes differ.
 std::optional<LibraryTask> library_task(const ir::Op& op, const EpilogueOps& epilogue,
-                                        int64_t batch, int channel_axis, bool may_add = false);
+                                        int64_t batch, int channel_axis,
+                                        bool supports_addend = false);
 
 /// The body of a `fused` op. One library call computes the whole body.
 struct LibraryBody {
   explicit LibraryBody(const ir::Op& fused);
 
-  const ir::Op* head = nullptr;
+  const ir::Op* head = nullptr;  ///< the matmul or convolution
   EpilogueOps epilogue;
   /// Indices of the operands of the fused op that the library call reads: first the operands of
   /// `head`, then the additional operands of the epilogue.

@@ -32,7 +32,7 @@ SlotAddresses slot_addresses(std::byte* begin, const Regions& regions);
 /// Device addresses of the regions of a session's memory. The addresses are constant until the next
 /// Executable::bind().
 struct MemoryAddresses {
-  std::byte* state = nullptr;  ///< state region; Variable::offset is relative to it
+  std::byte* state = nullptr;  ///< state region; Variable::offset is relative to its start
   SlotAddresses slots;
   std::byte* transient = nullptr;
   /// Addresses where the host writes feeds and reads outputs. Equal to `slots` if the host can
@@ -49,7 +49,7 @@ struct MemoryAddresses {
 MemoryAddresses region_addresses(std::byte* begin, const Regions& regions);
 
 /// The memory of a session on its place, zero-initialised. Must not be destroyed while a step runs
-/// on this memory or is bound to it.
+/// on, or is bound to, this memory.
 class PlaceMemory {
  public:
   explicit PlaceMemory(const Regions& regions) : regions_(regions) {}
@@ -73,12 +73,13 @@ class PlaceMemory {
   /// Clears the rejection flag after a rejected or failed step. While the flag is set, steps with
   /// data checks change no variable.
   virtual void clear_rejection_flag() = 0;
-  /// Allocates memory for the given regions, none of which is smaller than before. Moves the
-  /// variables to the new memory, and copies the host's output slots. Afterwards this object serves
-  /// only to read its outputs. No step may be in flight. Throws DeviceError when there is too
-  /// little memory. After an error this object has its old content, perhaps at other addresses,
+  /// Allocates memory for the given regions. No region may be smaller than before. Moves the
+  /// variables to the new memory, and copies the host's output slots. Afterwards, only the outputs
+  /// of this object may be read. No step may be in flight. Throws DeviceError when there is too
+  /// little memory. After an error, this object has its old content, perhaps at other addresses,
   /// unless is_lost().
   virtual std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) = 0;
+  /// Whether a failed reallocate() lost the content of the memory.
   bool is_lost() const { return memory_.state == nullptr; }
 
  protected:

@@ -23,7 +23,7 @@ bool is_call(const ir::Op& op) {
 /// Resolves the buffers of one scan in each of its steps.
 class ScanBuffers {
  public:
-  /// `outer`: the buffers of the operands and results of `scan`. `workspace`: offset of its
+  /// `outer`: the buffers of the operands and results of `scan`. `workspace`: offset of the scan's
   /// workspace in the transient region.
   ScanBuffers(ir::Op& scan, const ScanPlan& plan, BufferOf outer, int64_t workspace, int64_t batch)
       : scan_(scan), plan_(plan), outer_(std::move(outer)), workspace_(workspace), batch_(batch) {
@@ -44,7 +44,7 @@ class ScanBuffers {
 
   BufferRef in_workspace(int64_t offset) const { return {.offset = workspace_ + offset}; }
 
-  /// Element of sequence operand `i` or of collected result `i` that step `step` reads or writes.
+  /// The element that step `step` reads from sequence operand `i` or writes to stacked result `i`.
   BufferRef operand_element(size_t i, int64_t step) const {
     return element(outer_(scan_.operands[i]), scan_.operands[i].type(), step);
   }
@@ -75,7 +75,7 @@ class ScanBuffers {
     return copy == plan_.result_copies.end() ? result_element(i, step) : in_workspace(copy->second);
   }
 
-  /// The buffer of carry `i` that step `step` reads, and that the step before writes.
+  /// The buffer of carry `i` that step `step` reads and that the previous step writes.
   BufferRef carry(size_t i, int64_t step) const {
     return in_workspace(plan_.carries[i][static_cast<size_t>(step % 2)]);
   }
@@ -93,10 +93,10 @@ class ScanBuffers {
   BufferOf outer_;
   int64_t workspace_;
   int64_t batch_;
-  std::map<Value, size_t> outputs_;  ///< root of an output of the body -> its position
+  std::map<Value, size_t> outputs_;  ///< root of an output of the body -> index of the output
 };
 
-/// Appends the calls of graphs and of the scans that they hold.
+/// Appends the calls of graphs, including the calls of their scans.
 class CallList {
  public:
   explicit CallList(const Options& options) : options_(options) {}

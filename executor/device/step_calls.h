@@ -11,10 +11,11 @@ namespace fluid {
 /// `copy_bytes` bytes from buffer 0 to buffer 1.
 struct StepCall {
   ir::Op* op = nullptr;
-  int position = 0;             ///< position in the main graph of the op or, in a scan, of the scan
+  /// Index of the op in the main graph. For an op in a scan: index of the scan.
+  int position = 0;
   std::vector<BufferRef> refs;  ///< buffers of the operands, then of the results
   Range workspace;              ///< planned workspace; empty if `op` has none
-  int64_t copy_bytes = 0;       ///< for a copy: an element of a sequence of the scan `op`
+  int64_t copy_bytes = 0;       ///< for a copy: size of a sequence element of the scan `op`; else 0
 
   /// Whether the call writes a result to the state region.
   bool updates_variables() const;
@@ -23,8 +24,8 @@ struct StepCall {
   int64_t workspace_offset(int64_t bytes) const;
 };
 
-/// The calls of a compiled graph, in execution order, without stores. A scan gives the calls of all
-/// its steps.
+/// The calls of a compiled graph, in execution order, without stores. A scan contributes the calls
+/// of all its steps.
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
                                  const Options& options);
 

@@ -36,8 +36,8 @@ struct ReportedVariable {
 /// Selects from `variables` the variables that each step reports.
 std::vector<ReportedVariable> variables_to_report(const Variables& variables);
 
-/// Reads the loss scaling state from the step report `report`. Returns nullopt if the program has
-/// no loss scaling.
+/// Reads the loss scaling state from the step report `report`. Returns nullopt if the loss is not
+/// scaled.
 std::optional<LossScaling> loss_scaling_in(std::byte* report,
                                            std::span<const ReportedVariable> reported);
 /// Reads the learning rate of the step from the step report `report`. Returns nullopt if the recipe

@@ -16,13 +16,13 @@
 
 namespace fluid {
 
-/// The use of a variable. Checkpoints and parameter files treat each kind differently.
+/// Purpose of a variable. Checkpoints and parameter files treat each kind differently.
 enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< optimizer state, such as Adam's moments; training cannot resume without it
   control,    ///< a counter or the loss scale; reset when absent from a checkpoint
-  cache,      ///< written by predict steps; not kept in files: a `state` op with kCacheAttribute
-  scratch,    ///< workspace, not kept between runs: a `state` op with kScratchAttribute
+  cache,      ///< written by predict steps, not saved to files: a `state` op with kCacheAttribute
+  scratch,    ///< workspace, not preserved between runs: a `state` op with kScratchAttribute
 };
 std::string_view name_of(VariableKind kind);
 
@@ -38,7 +38,7 @@ struct TensorShard {
   }
   /// Address of the shard of rank `owner` in the unsharded tensor.
   std::byte* shard_address(Tensor& tensor, int owner) const;
-  /// Copies this rank's shard out of the unsharded tensor.
+  /// Returns a copy of this rank's shard of the unsharded tensor.
   Tensor local_shard(const Tensor& tensor) const;
 };
 
@@ -48,8 +48,8 @@ struct Variable {
   Type type;
   VariableKind kind = VariableKind::control;
   int64_t offset = 0;  ///< bytes from the start of the state region, a multiple of 64
-  /// Set if this rank holds only a shard of the variable. `type` is then a vector of the shard's
-  /// elements.
+  /// Set if this rank has only a shard of the variable. `type` is then the type of a vector with
+  /// the elements of the shard.
   std::optional<TensorShard> shard = {};
   bool is_recorded() const { return kind == VariableKind::recorded; }
   bool is_in_checkpoints() const {
@@ -61,9 +61,9 @@ struct Variable {
 /// share the table, so a variable has the same address in all programs.
 class Variables {
  public:
-  /// Adds a variable; a null `kind` means `control`. If the variable exists already, checks that
-  /// its type equals `type`. Then replaces its kind if `kind` is not null, and its shard if `shard`
-  /// is not null.
+  /// Adds a variable; a nullopt `kind` means `control`. If the variable exists already, checks that
+  /// its type equals `type`. Then replaces its kind if `kind` is set, and its shard if `shard` is
+  /// set.
   void add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
            std::optional<TensorShard> shard = {});
   const Variable* find(std::string_view name) const;  ///< null if there is no such variable

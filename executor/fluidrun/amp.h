@@ -35,13 +35,13 @@ void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags);
 
 /// Whether the flags contain --amp auto.
 bool is_amp_auto(const AmpFlags& flags);
-/// The mixed-precision options that the flags select; absent for --amp off. Throws UserError for an
-/// unknown level or dtype, for mutually exclusive flags, and for --amp auto.
+/// The mixed-precision options that the flags select; nullopt for --amp off. Throws UserError for
+/// an unknown level or dtype, for mutually exclusive flags, and for --amp auto.
 std::optional<AmpOptions> amp_options(const AmpFlags& flags);
 
 /// Prints the dtype that the amp_cast pass gives each op, and the reason. Then prints the number of
 /// casts, and the bytes that half-precision results save at batch size `options.batch`. `program`:
-/// the input of the pass. Uses level o1 if `options.amp` is absent.
+/// the input of the pass. Uses level o1 if `options.amp` is nullopt.
 void print_amp_report(const ir::Program& program, const Options& options);
 
 }  // namespace fluid

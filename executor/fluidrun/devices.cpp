@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Gpu {
   FluidGpuDescription description{};
-  std::string problem;  ///< reason why the GPU cannot run programs; "" if it can
+  std::string problem;  ///< reason why the GPU cannot run programs; "" if the GPU can
   bool is_described = false;
 };
 
@@ -56,8 +56,8 @@ std::string library_version(int64_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-/// Formats the version of the NVIDIA driver and the CUDA version that it supports: "580.95.05 for
-/// CUDA 13.0". Omits the driver version if /sys does not contain it.
+/// Formats the version of the NVIDIA driver and the CUDA version that the driver supports:
+/// "580.95.05 for CUDA 13.0". Omits the driver version if /sys does not contain it.
 std::string driver_version(int64_t cuda) {
   if (cuda == 0) return "none";
   std::ifstream module("/sys/module/nvidia/version");

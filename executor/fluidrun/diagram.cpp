@@ -102,7 +102,7 @@ struct DiagramLayout {
   int width = 0, height = kMargin;
 };
 
-/// The common width of all boxes, in pixels. It fits the longest line of text in the diagram.
+/// The common width of all boxes, in pixels, which fits the longest line of text in the diagram.
 int box_width(const Diagram& diagram) {
   double width = kMinBoxWidth;
   for (const Box& box : diagram.boxes) {
@@ -178,7 +178,7 @@ std::string svg_arrow(const Arrow& a, const std::string& path) {
       a.saved ? kSavedColour : kArrowColour, a.saved ? 3 : 1, a.saved ? "saved" : "tip");
 }
 
-/// Whether at least one arrow leaves the box towards the right, and none towards the left.
+/// Whether at least one arrow leaves the box towards the right, and no arrow towards the left.
 bool leaves_rightwards(size_t box, const Diagram& diagram, const DiagramLayout& layout) {
   bool right = false, left = false;
   for (const Arrow& a : diagram.arrows) {

@@ -126,7 +126,7 @@ void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
       ->type_name("BYTES");
 }
 
-std::optional<DType> dtype_of(const PlaceFlags& flags) {
+std::optional<DType> program_dtype(const PlaceFlags& flags) {
   if (flags.dtype.empty()) return std::nullopt;
   if (flags.dtype == "f64") return DType::f64;
   if (flags.dtype == "f32") return std::nullopt;
@@ -138,7 +138,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
           .threads = flags.threads,
           .cache_dir = flags.cache_dir,
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory),
-          .precision = {.dtype = dtype_of(flags), .amp = amp_options(flags.amp)},
+          .precision = {.dtype = program_dtype(flags), .amp = amp_options(flags.amp)},
           .gpu = {.tf32 = flags.tf32,
                   .prefetch = !flags.no_prefetch,
                   .workspace = workspace_of(flags),
@@ -158,7 +158,7 @@ ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t
 Mode parse_mode(const std::string& name) { return find_mode(kModes, name); }
 
 Mode parse_step_mode(const std::string& name) {
-  return find_mode(std::span(kModes).first(3), name);  // all modes but init, which has no steps
+  return find_mode(std::span(kModes).first(3), name);  // all modes except init, which has no steps
 }
 
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
@@ -234,8 +234,8 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
              flags.options.warm_up);
     return;
   }
-  // On a CPU, limits() runs benchmarks. Ranks that ran them at the same time would disturb each
-  // other.
+  // On a CPU, limits() runs benchmarks, so only rank 0 calls limits(): concurrent benchmarks of
+  // several ranks would disturb each other.
   const bool measures_limits = world.rank == 0 || executor.place() != cpu();
   const Limits limits = measures_limits ? executor.limits() : Limits();
   if (flags.writes_trace()) {
@@ -254,7 +254,7 @@ Buckets buckets_of(const CollectiveFlags& flags) {
   buckets.bytes = parse_bytes(flags.bucket);
   if (flags.dtype.empty()) return buckets;
   buckets.dtype = parse_dtype(flags.dtype);
-  if (!buckets.dtype || !is_half(*buckets.dtype)) {
+  if (!buckets.dtype || !is_half_precision(*buckets.dtype)) {
     throw UserError("--reduce-dtype is bf16 or f16, not '" + flags.dtype + "'");
   }
   return buckets;
@@ -323,8 +323,8 @@ namespace {
 
 constexpr std::string_view kMinutes = "min";
 
-/// Parses a number of minutes: 10 for "10min". Absent if the suffix is missing or the number is not
-/// positive.
+/// Parses a number of minutes: 10 for "10min". Returns nullopt if the suffix is missing or the
+/// number is not positive.
 std::optional<double> parse_minutes(std::string_view text) {
   if (!text.ends_with(kMinutes)) return std::nullopt;
   text.remove_suffix(kMinutes.size());

@@ -18,8 +18,8 @@ class App;
 
 namespace fluid {
 
-// CLI11 validators: each returns "" for valid text, else an error message. They replace the checks
-// of CLI11, which reads 010 as 8, wraps -1 and saturates large numbers.
+// CLI11 validators: each returns "" for valid text, else an error message. The checks of CLI11 are
+// not used, because CLI11 reads 010 as 8, wraps -1 and saturates large numbers.
 
 /// Returns an error message unless `text` is a positive number.
 std::string must_be_positive(const std::string& text);
@@ -47,9 +47,9 @@ struct PlaceFlags {
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// Adds --memory to a subcommand that runs steps.
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
-/// The dtype that --dtype selects for the whole program; absent for f32. Throws UserError for a
-/// dtype other than f32 and f64.
-std::optional<DType> dtype_of(const PlaceFlags& flags);
+/// Parses --dtype, the dtype of the whole program. Returns nullopt for f32 or if the flag is not
+/// given. Throws UserError for a dtype other than f32 and f64.
+std::optional<DType> program_dtype(const PlaceFlags& flags);
 
 /// Converts the flags to ExecutorOptions. `seed`: seed of the initial variables.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);

@@ -9,7 +9,7 @@ class App;
 
 namespace fluid {
 
-// Titles of the option groups in --help, in the order in which they are printed.
+// Titles of the option groups in --help, in printing order.
 inline constexpr const char* kDataGroup = "Data";
 inline constexpr const char* kTrainingGroup = "Training";
 inline constexpr const char* kFilesGroup = "Files";
@@ -29,7 +29,7 @@ struct OptionText {
   std::vector<std::string> names;  ///< names such as "-o" and "--output"; one name for a positional
   std::string value;  ///< type name of the value: "N", "off|o1|o2|auto"; empty for a flag
   std::vector<std::string> choices;  ///< fixed choices in the type name: "off", "o1", ...
-  /// One line, which includes the default and the options that this option needs.
+  /// One line that includes the default and the options that this option needs.
   std::string description;
 };
 

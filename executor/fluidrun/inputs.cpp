@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The directory of the example programs. In a build tree and in a bundle, it is `examples` beside
-/// fluidrun. In an installed tree, it is share/fluid/examples.
+/// The directory of the example programs: `examples` beside fluidrun in a build tree or a bundle,
+/// share/fluid/examples in an installed tree.
 fs::path examples_dir() {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path installed = program.parent_path() / "share" / "fluid" / "examples";

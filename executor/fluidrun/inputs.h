@@ -35,18 +35,18 @@ ParamsLayout parse_params_layout(const std::string& name);
 /// Loads the parameters from the safetensors file `path`; does nothing if `path` is empty.
 /// `layout`: see parse_params_layout().
 void load_parameters(Executor& executor, const std::string& path, const std::string& layout);
-/// If `path`, the value of --params, is empty, prints a note to stderr that the parameters are
-/// untrained.
+/// Prints a note to stderr that the parameters are untrained if `path`, the value of --params, is
+/// empty.
 void note_untrained_parameters(const Executor& executor, const std::string& path);
 
-/// Default batch size, if neither --batch nor the data sets one.
+/// Batch size if neither --batch nor the data sets one.
 inline constexpr int64_t kDefaultBatch = 100;
 
-/// Opens the data described by `spec`, with `batch` samples per step and rank. `batch` 0: all
-/// samples if the data asks for full batches, else kDefaultBatch. Shuffles with `shuffle_seed`,
-/// unless one step reads all samples. Options in `spec` override the arguments. Drops columns whose
-/// names match no feed. Prints notes to stderr about dropped columns and about feeds that no column
-/// matches. Throws UserError if no column remains.
+/// Opens the data described by `spec`, with `batch` samples per step and rank. If `batch` is 0,
+/// uses all samples if the data asks for full batches, else kDefaultBatch. Shuffles with
+/// `shuffle_seed`, unless one step reads all samples. Options in `spec` override the arguments.
+/// Drops columns whose names match no feed. Prints notes to stderr about dropped columns and about
+/// feeds that no column matches. Throws UserError if no column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world = {});

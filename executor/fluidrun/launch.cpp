@@ -47,8 +47,8 @@ std::string must_be_ranks(const std::string& text) {
 
 int64_t core_count() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// The number of ranks on this node. For --nproc auto, as in torchrun: the number of usable GPUs,
-/// or the number of cores if there is no GPU.
+/// The number of ranks on this node. --nproc auto selects the number of usable GPUs, or the number
+/// of cores if there is no GPU, as in torchrun.
 int64_t rank_count(const LaunchFlags& flags) {
   if (flags.nproc != "auto") return std::stoll(flags.nproc);
   const auto gpus = static_cast<int64_t>(list_usable_gpus().size());
@@ -126,8 +126,8 @@ World::Variables shared_variables(const LaunchFlags& flags, int64_t nproc) {
   if (!flags.master.empty()) variables.erase("FLUID_PORT");
   variables["WORLD_SIZE"] = std::to_string(flags.nnodes * nproc);
   variables["LOCAL_WORLD_SIZE"] = std::to_string(nproc);
-  // The run id distinguishes the ranks of two launches that use the same port. With several nodes
-  // it is not set, because each node would generate a different id.
+  // The run id distinguishes the ranks of two launches that use the same port. With several nodes,
+  // the run id is not set, because each node would generate a different id.
   if (flags.nnodes == 1) {
     variables.emplace("TORCHELASTIC_RUN_ID", fmt::format("{}.{}", getpid(), std::time(nullptr)));
   }

@@ -193,7 +193,7 @@ int main_of(int argc, char** argv) {
 }
 
 /// Called when an allocation fails. Exits immediately and without allocating. An exception would
-/// leave locks of LLVM held, and other threads would wait for these locks forever.
+/// leave LLVM's locks held, and other threads would wait for these locks forever.
 [[noreturn]] void out_of_memory() {
   constexpr std::string_view kText = "fluidrun: out of memory\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
@@ -211,7 +211,7 @@ int exit_code_of(int argc, char** argv) {
     return report(e.what(), kDeviceFailure);
   } catch (const std::bad_alloc&) {
     out_of_memory();
-  } catch (const std::system_error& e) {  // from fmt::print; errno is stale
+  } catch (const std::system_error& e) {  // thrown by fmt::print(); errno is stale
     if (std::ferror(stdout) != 0) return report_stdout_error(e.code().value());
     return report(std::string("internal error: ") + e.what(), kOurBug);
   } catch (const std::exception& e) {

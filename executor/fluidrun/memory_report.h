@@ -32,8 +32,8 @@ constexpr int64_t kMinListedBytes = 1 << 20;  ///< MemoryOwners omits smaller ow
 using MemoryOwners = std::vector<std::pair<std::string, int64_t>>;
 
 /// The owners of the memory that the process has allocated since `before`, except the arena.
-/// Includes all buffers of the readers, even those that are not resident yet. `arena`: size of the
-/// arena. `opened`: measured after the readers were opened and before the executor compiled its
+/// Includes all buffers of the readers, even buffers that are not resident yet. `arena`: size of
+/// the arena. `opened`: measured after the readers were opened and before the executor compiled its
 /// steps.
 MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
                                   const ResidentMemory& opened,

@@ -83,7 +83,7 @@ Options micro_batch_options(const OptFlags& flags, const Options& step) {
 /// The pass options that `fluidrun train` uses with the same flags.
 Options pass_options(const OptFlags& flags) {
   ExecutorOptions train_options;
-  train_options.precision.dtype = dtype_of(flags.place);
+  train_options.precision.dtype = program_dtype(flags.place);
   AmpFlags amp = flags.place.amp;
   if (flags.report && amp.level.empty()) amp.level = "o1";
   train_options.precision.amp = amp_options(amp);

@@ -41,14 +41,14 @@ struct PlanFlags {
 
 /// Prints the number of library kernels and the number of generated kernels. The kernels in the
 /// body of a scan count once. With `list`, also prints each kernel with its predicted time. `gpu`:
-/// the GPU that the plan is for, if it is a GPU of this machine. `rejected`: messages about ops
-/// that a library could not compute.
+/// the GPU of this machine for which the step is planned, or nullopt. `rejected`: messages about
+/// ops that a library could not compute.
 void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
                    const ExecutorOptions& train_options, const std::vector<std::string>& rejected,
                    bool list) {
   std::vector<std::string> libraries, generated;
   const ir::Program& program = *step.program;
-  std::vector<const ir::Op*> kernels;  // of the step, and of one step of each scan
+  std::vector<const ir::Op*> kernels;  // kernels of the step, and of one step of each scan
   for (const auto& op : program.main().ops) kernels.push_back(op.get());
   for (const ir::Graph* body : scan_bodies(program.main())) {
     for (const auto& op : body->ops) kernels.push_back(op.get());
@@ -77,8 +77,8 @@ void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
   }
 }
 
-/// The largest batch size whose planned step has an arena of at most `limit` bytes; 0 if there is
-/// none.
+/// The largest batch size whose planned step has an arena of at most `limit` bytes; 0 if no batch
+/// size fits.
 int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
   const auto fits = [&](int64_t batch) {
     try {
@@ -110,7 +110,7 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   return options;
 }
 
-/// The AMP level that an earlier run with --amp auto recorded on this machine; absent if none was
+/// The AMP level that an earlier run with --amp auto recorded on this machine; nullopt if none was
 /// recorded. Throws UserError if `flags` contain --amp auto and nothing is recorded.
 std::optional<AmpChoice> recorded_amp_choice(const PlanFlags& flags, const Program& program,
                                              Place place, const ExecutorOptions& options) {
@@ -125,7 +125,7 @@ std::optional<AmpChoice> recorded_amp_choice(const PlanFlags& flags, const Progr
   return choice;
 }
 
-/// The place, compile target and memory that a step is planned for.
+/// The place, compile target and memory for which a step is planned.
 struct PlanTarget {
   Place place;
   std::unique_ptr<Target> target;

@@ -47,8 +47,8 @@ StepPlanner StepPlanner::without_amp() const {
   return other;
 }
 
-/// Adds two things to `step`: the memory of the startup program, which initializes variables, and
-/// the memory of the variables that no micro-batch reads.
+/// Adds to `step` the memory of the startup program, which initializes variables, and the memory of
+/// the variables that no micro-batch reads.
 void StepPlanner::add_startup_program(PlannedStep& step) const {
   Options options = options_.passes;
   options.mode = Mode::init;

@@ -29,8 +29,8 @@ struct PredictFlags {
   ProfileFlags profile;
 };
 
-/// The text of one sample of an output. If the sample has one element, the text is that element;
-/// otherwise it is the index and the value of the largest element.
+/// The text of one sample of an output. If the sample has one element, the text is that element.
+/// Otherwise the text is the index and the value of the largest element.
 std::string row_text(const Tensor& value, int64_t sample) {
   const int64_t width = value.numel() / value.shape().at(0);
   int64_t best = 0;
@@ -69,7 +69,7 @@ void draw_image(const Tensor& images, int64_t sample) {
 }
 
 /// Names of the outputs that have one row per sample and can be computed from `feeds`, the feeds
-/// with data. Throws UserError if there are none.
+/// with data. Throws UserError if there is no such output.
 std::vector<std::string> computable_outputs(const Program& program, Executor& executor,
                                             const std::vector<std::string>& feeds) {
   const std::vector<std::string> left_out = executor.omitted_outputs(feeds);

@@ -10,8 +10,9 @@
 namespace fluid {
 
 /// Prints the progress of an epoch to stderr: a progress bar on a terminal, else a line every ten
-/// seconds. On a narrow terminal, prints abbreviated fields without the bar. If these are still too
-/// long, omits fields in this order: memory, loss scale, learning rate, samples per second.
+/// seconds. On a narrow terminal, prints abbreviated fields without the bar. If the abbreviated
+/// fields are still too long, omits fields in this order: memory, loss scale, learning rate,
+/// samples per second.
 class ProgressBar {
  public:
   /// With `quiet`, the progress bar prints nothing.

@@ -29,7 +29,7 @@ std::vector<NamedFile> files_of(const std::vector<std::string>& texts, const std
   return files;
 }
 
-/// The number of samples in `column`; absent if the shape of `feed` has no batch dimension.
+/// The number of samples in `column`; nullopt if the shape of `feed` has no batch dimension.
 std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   const Shape& shape = feed.results[0].type.shape;
   for (size_t d = 0; d < shape.size() && d < column.shape().size(); ++d) {
@@ -39,7 +39,7 @@ std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
 }
 
 /// The batch that the --input flags define. The first feed with a batch dimension determines the
-/// batch size; without such a feed the size is 1.
+/// batch size; without such a feed, the batch size is 1.
 Batch batch_of(const Program& program, const RunFlags& flags) {
   Batch batch;
   for (const std::string& input : flags.inputs) {

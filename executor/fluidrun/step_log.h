@@ -44,8 +44,7 @@ class StepLog {
   void truncate_after(int64_t last_step, int64_t last_epoch);
 
   void append(const StepEvent& step);
-  /// Appends a line for the validation of the epoch, if there was one, and then a line for the
-  /// epoch.
+  /// Appends a line for the validation of the epoch, if any, and then a line for the epoch.
   void append(const EpochEvent& epoch);
 
   /// Throws UserError if a write to the log failed.

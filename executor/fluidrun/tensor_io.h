@@ -38,7 +38,7 @@ enum class FileFormat : uint8_t { npy, csv };
 FileFormat format_of(const std::string& path);
 
 /// Writes a tensor atomically, in the format for the extension of `path`. A CSV file has a header
-/// line, then one line per index of the first dimension. Each line begins with this index. A scalar
+/// line, then one line per index of the first dimension; each line begins with the index. A scalar
 /// has one line.
 void write_output(const std::string& path, const std::string& name, const Tensor& value);
 
@@ -54,17 +54,17 @@ class OutputFile {
   /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
-  /// Appends the rows of a batch. `first`: index in `data` of the first sample of the batch.
-  void append(const OutputViews& outputs, const Dataset& data, int64_t first);
+  /// Appends the rows of a batch. `first_sample`: index in `data` of the first sample of the batch.
+  void append(const OutputViews& outputs, const Dataset& data, int64_t first_sample);
   void write() const;
   const std::string& path() const { return path_; }
 
  private:
-  void append_csv(const OutputViews& outputs, const Dataset& data, int64_t first);
+  void append_csv(const OutputViews& outputs, const Dataset& data, int64_t first_sample);
 
   std::string path_;
   FileFormat format_ = FileFormat::npy;
-  /// Names of the outputs to write; empty: all with one row per sample.
+  /// Names of the outputs to write; empty: all outputs with one row per sample.
   std::vector<std::string> names_;
   std::string bytes_;           ///< .npy: elements of the collected rows; .csv: the text
   std::vector<int64_t> shape_;  ///< .npy: shape of the tensor of all collected rows

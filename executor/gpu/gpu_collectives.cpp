@@ -16,11 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Number of polls without a pause. After these, each poll is followed by a sleep of kPause.
+/// Number of polls without a pause. Later polls are each followed by a sleep of kPause.
 constexpr int kBusyPolls = 200;
 constexpr std::chrono::microseconds kPause{20};
-/// Timeout of a step that was in flight when an earlier step was rejected. It is short because
-/// other ranks may never start the step.
+/// Timeout of a step that was in flight when an earlier step was rejected. The timeout is short
+/// because other ranks may never start the step.
 constexpr std::chrono::milliseconds kRejectedStepTimeout{2'000};
 
 FluidGpuDtype gpu_dtype_of(DType dtype) {
@@ -46,7 +46,7 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
 }
 
 /// Throws UserError if two ranks have the same GPU. All-gathers the UUIDs of the ranks' GPUs. The
-/// shard of each rank is one cache line, which starts with the UUID.
+/// shard of each rank is one cache line, which begins with the UUID.
 void GpuCollectives::check_distinct_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);
@@ -144,7 +144,7 @@ void GpuCollectives::start(size_t index, const CollectiveRole& role, void* data,
         break;
     }
   }
-  // Zeroes the shards of the other ranks, as the CPU's reduce-scatter does.
+  // Fills the shards of the other ranks with zeros, as the CPU's reduce-scatter does.
   if (role.kind == CollectiveKind::reduce_scatter) {
     auto* bytes = static_cast<std::byte*>(data);
     const int64_t size = size_of(dtype);
@@ -186,7 +186,7 @@ void GpuCollectives::synchronize(const StartedCollective& started, const GpuEven
       });
 }
 
-/// Waits on the host until the last non-blocking NCCL call is complete. `result`: the result that
+/// Waits on the host until the last non-blocking NCCL call is complete. `result`: the value that
 /// this call returned.
 void GpuCollectives::wait_until_complete(FluidGpuResult result) {
   const FluidGpuTable& table = gpu_->gpu.table();
@@ -232,10 +232,10 @@ void GpuCollectives::disable() {
   if (failure_.empty()) failure_ = kAbandonedStepError;
 }
 
-/// Aborts the communicator, then throws a DeviceError that names the rank at fault. Aborts first,
-/// because finding the rank at fault takes time. After disable(), no rank is at fault.
+/// Aborts the communicator, then throws a DeviceError that names the failed rank. Aborts first,
+/// because finding the failed rank takes time. After disable(), names no rank.
 void GpuCollectives::fail(const StartedCollective& started, const std::string& reason) {
-  // Copies `reason`, because abort() overwrites the error message to which it may refer.
+  // Copies `reason`, because abort() overwrites the error message that `reason` may reference.
   const std::string why = reason;
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);

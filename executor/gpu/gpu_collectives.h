@@ -18,23 +18,23 @@ struct GpuPeers {
   World world = {};
   /// Host communicator between the ranks' processes; null if there are no other ranks.
   Communicator* host_communicator = nullptr;
-  std::chrono::milliseconds timeout{60'000};  ///< timeout of waiting for the end of a step
+  std::chrono::milliseconds timeout{60'000};  ///< timeout of waiting until a step is complete
   /// Timeout of the rendezvous and of starting an NCCL call.
   std::chrono::milliseconds rendezvous_timeout{300'000};
 };
 
-/// Identifies a step or collective that this rank has started, for error messages.
+/// A step or collective that this rank has started. Identifies it in error messages.
 struct StartedCollective {
-  const char* name = "";  ///< "the GPUs' step"
+  const char* name = "";  ///< name in messages, such as "the GPUs' step"
   int64_t sequence = 0;   ///< result of Communicator::begin_collective()
 };
 
 /// Runs NCCL collectives on a dedicated stream. If a rank dies, hangs or omits a call, the matching
-/// call of every other rank throws a DeviceError within the timeout. The error names the rank at
-/// fault. All later calls throw the same error.
+/// call of every other rank throws a DeviceError within the timeout. The error names the failed
+/// rank. All later calls throw the same error.
 class GpuCollectives {
  public:
-  /// Collective: all ranks construct it together. Creates and connects the NCCL communicator.
+  /// Collective. Creates and connects the NCCL communicator.
   /// Throws UserError when two ranks have the same GPU.
   GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeers& peers);
   GpuCollectives(const GpuCollectives&) = delete;
@@ -42,7 +42,7 @@ class GpuCollectives {
   /// Preallocates events for collectives with indices below `count`.
   void reserve(size_t count);
   /// Queues collective `index` after the work queued on the steps' stream so far. `timed`: events
-  /// to record before and after the collective, or null.
+  /// to record before and after the collective; null for none.
   void start(size_t index, const CollectiveRole& role, void* data, DType dtype,
              const GpuEventPair* timed = nullptr);
   /// Makes later work on the steps' stream wait for the collectives with indices below `count`.
@@ -87,7 +87,7 @@ class GpuCollectives {
   std::vector<GpuEvent> ready_, collective_done_;
   GpuCommunicator communicator_;
   StartedCollective last_;
-  /// Message of the error that all later calls throw; empty if there was none.
+  /// Message of the error that all later calls throw; empty if no error has occurred.
   std::string failure_;
   bool aborted_ = false;
 };

@@ -23,7 +23,7 @@ FluidGpuVersions versions_of(const FluidGpuTable& table) {
   return versions;
 }
 
-/// Whether library algorithms are chosen by timing. This requires a cache on disk for the choices:
+/// Whether library algorithms are chosen by timing. Requires a disk cache for the choices:
 /// otherwise the next run might choose other algorithms, and its results would differ bitwise.
 bool tunes_algorithms(const GpuDeviceOptions& options) {
   return options.tune && !options.cache_dir.empty();
@@ -96,7 +96,7 @@ class GpuDevice : public Device {
   }
 
  private:
-  /// Whether the GPU libraries have an algorithm for every op that was assigned to them.
+  /// Whether the GPU libraries have an algorithm for every op that was assigned to a library.
   bool libraries_compute(const ir::Program& program, const Options& options) {
     return gpu_->ledger.measure("libraries", [&] {
       bool all = true;

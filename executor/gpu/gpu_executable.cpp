@@ -27,7 +27,8 @@ std::vector<ByteRange> feed_ranges_of(const MemoryPlan& plan) {
 
 GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, std::shared_ptr<const OpenGpu> gpu,
-                             KernelCache& memo, GpuKernels& kernels, GpuAlgorithmSelector& selector,
+                             KernelCache& kernel_cache, GpuKernels& kernels,
+                             GpuAlgorithmSelector& selector,
                              std::shared_ptr<GpuCollectives> collectives,
                              std::shared_ptr<const GpuFeeds> feeds)
     : plan_(plan),
@@ -35,7 +36,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       gpu_(std::move(gpu)),
       selector_(selector),
       collectives_(std::move(collectives)),
-      step_list_(gpu_step_list(program, plan, options, memo)),
+      step_list_(gpu_step_list(program, plan, options, kernel_cache)),
       feed_copier_(std::move(feeds)),
       feed_ranges_(feed_ranges_of(plan)) {
   check(collectives_ != nullptr || !has_collectives(),
@@ -46,14 +47,14 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   results_.emplace(gpu_, plan, step_list_.error_operands, step_list_.error_sync.has_value());
 }
 
-/// Queues the all-reduce of the rejection flag if it belongs directly before call `call`. Queues
-/// nothing in a watched step, which runs no collectives.
+/// Queues the all-reduce of the rejection flag if its place is directly before call `call`. Queues
+/// nothing in an observed step, which runs no collectives.
 void GpuExecutable::all_reduce_rejection_flag(size_t call) const {
   if (!step_list_.error_sync || call != step_list_.error_sync_before || observer_) return;
   collectives_->start(*step_list_.error_sync, {.elements = 1}, memory_.rejection_flag, f64);
 }
 
-/// Loads the generated kernels of all calls together, so that new kernels form one module.
+/// Loads the generated kernels of all calls at once, so that new kernels form one module.
 void GpuExecutable::load_kernels(GpuKernels& kernels) {
   std::vector<kir::Kernel> generated;
   for (const GpuCall& call : step_list_.calls) {
@@ -73,8 +74,8 @@ void GpuExecutable::enable_timing() {
   timeline_.emplace(gpu_, roles);
 }
 
-/// Destroys the CUDA graphs before the memory is freed: NCCL may have registered buffers during
-/// capture.
+/// Destroys the CUDA graphs before the memory is freed, because NCCL may have registered buffers
+/// during capture.
 void GpuExecutable::unbind() {
   gpu_->ledger.measure("graphs", [&] {
     graphs_ = {};
@@ -187,7 +188,7 @@ void GpuExecutable::launch_kernel(const LoadedKernel& kernel,
 
 std::optional<StepStatus> GpuExecutable::start(Slots slots, RunTimes* times) {
   if (slots.new_feeds) feed_copier_->copy(memory_, slots.feeds, feed_ranges_);
-  if (observer_) return run_watched(slots);
+  if (observer_) return run_with_observer(slots);
   if (has_collectives())
     started_steps_[static_cast<size_t>(slots.outputs)] = collectives_->begin_step();
   try {
@@ -208,15 +209,15 @@ void GpuExecutable::launch(Slots slots) {
 
 /// Waits for the step. If any rank has rejected the step, no rank has updated its variables, and
 /// later collectives throw on all ranks.
-StepStatus GpuExecutable::finish(int outputs) {
-  const GpuEvent& end = results_->end_event(outputs);
+StepStatus GpuExecutable::finish(int output_slot) {
+  const GpuEvent& end = results_->end_event(output_slot);
   if (has_collectives()) {
-    collectives_->synchronize(started_steps_[static_cast<size_t>(outputs)], end);
+    collectives_->synchronize(started_steps_[static_cast<size_t>(output_slot)], end);
   } else {
     gpu_->gpu.synchronize(end);
   }
-  const StepStatus own = results_->status(outputs);
-  const bool elsewhere = own.good() && results_->rejected_by_other_rank(outputs);
+  const StepStatus own = results_->status(output_slot);
+  const bool elsewhere = own.good() && results_->rejected_by_other_rank(output_slot);
   if (has_collectives() && (!own.good() || elsewhere)) collectives_->disable();
   if (!elsewhere) return own;
   throw DeviceError(
@@ -248,12 +249,12 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
   return copies;
 }
 
-/// Runs the calls one by one, without a CUDA graph. Skips collectives and the calls that depend on
-/// them. Calls the observer before and after each call.
-StepStatus GpuExecutable::run_watched(Slots slots) {
+/// Runs the calls one at a time, without a CUDA graph. Skips collectives and the calls that depend
+/// on them. Calls the observer before and after each call.
+StepStatus GpuExecutable::run_with_observer(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
-    // The copy of an element has no operands and results of an op.
+    // A call that copies a sequence element does not have the operands and results of its op.
     if (step_list_.calls[call].copy_bytes > 0 && is_scan(*step_list_.calls[call].op)) return true;
     std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;
@@ -286,8 +287,8 @@ StepStatus GpuExecutable::run_timed(Slots slots, RunTimes& times) {
 }
 
 /// Returns the buffers on which the library's algorithms for a call are tried: operands, results
-/// and workspace. Where possible, the buffer of a variable is replaced by transient memory, so that
-/// the variable keeps its value.
+/// and workspace. Where possible, transient memory replaces the buffer of a variable, so that the
+/// variable keeps its value.
 std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
                                                       const std::vector<void*>& addresses) const {
   std::vector<int64_t> bytes;

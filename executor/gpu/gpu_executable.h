@@ -17,19 +17,19 @@
 namespace fluid {
 
 /// A compiled program on a GPU, captured as CUDA graphs. Each step launches one graph, in which
-/// collectives are captured on a second stream. Steps run asynchronously, except watched and timed
-/// steps. A step that any rank rejects changes no variable.
+/// collectives are captured on a second stream. Steps run asynchronously, except timed steps and
+/// steps with an observer. A step that any rank rejects changes no variable.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
-                std::shared_ptr<const OpenGpu> gpu, KernelCache& memo, GpuKernels& kernels,
+                std::shared_ptr<const OpenGpu> gpu, KernelCache& kernel_cache, GpuKernels& kernels,
                 GpuAlgorithmSelector& selector, std::shared_ptr<GpuCollectives> collectives,
                 std::shared_ptr<const GpuFeeds> feeds);
   void enable_timing() override;
   void unbind() override;
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
-  StepStatus finish(int outputs) override;
+  StepStatus finish(int output_slot) override;
   std::vector<const ir::Op*> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
 
@@ -53,7 +53,7 @@ class GpuExecutable : public Executable {
   void launch_kernel(const LoadedKernel& kernel, const std::vector<void*>& addresses) const;
   bool has_collectives() const { return step_list_.collective_count > 0; }
   void launch(Slots slots);
-  StepStatus run_watched(Slots slots);
+  StepStatus run_with_observer(Slots slots);
   StepStatus run_timed(Slots slots, RunTimes& times);
   std::vector<Tensor> host_copies(size_t call, const Buffers& buffers) const;
 

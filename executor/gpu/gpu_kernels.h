@@ -38,7 +38,7 @@ class GpuKernels {
   CompileReport report() const { return report_; }
 
  private:
-  /// Map from the entry name of a kernel, which is a hash of the kernel, to the kernel.
+  /// Entry name of a kernel (a hash of the kernel) -> kernel.
   using NamedKernels = std::map<std::string, kir::Kernel>;
   void load_module(const NamedKernels& kernels);
   std::string key_of(const NamedKernels& kernels) const;

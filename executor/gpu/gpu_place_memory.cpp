@@ -76,8 +76,8 @@ void GpuPlaceMemory::read(void* to, const std::byte* from, int64_t bytes) const 
   }
 }
 
-/// The cells of the staging buffer form a ring buffer of two halves. Before the host reuses a half,
-/// it waits for the copies from that half, which are usually complete.
+/// The cells of the staging buffer form a ring buffer of two halves. Before reusing a half, the
+/// host waits for the copies from this half, which are usually complete.
 std::byte* GpuPlaceMemory::next_cell() {
   if (next_cell_offset_ == kStagingBytes) next_cell_offset_ = 0;
   if (next_cell_offset_ % kHalfBytes == 0) {

@@ -28,8 +28,9 @@ class GpuPlaceMemory : public PlaceMemory {
 
   std::shared_ptr<const OpenGpu> gpu_;
   GpuMemory arena_, rejection_flag_, host_slots_, reports_, staging_;
-  std::array<GpuEvent, 2> copied_;  ///< events recorded after the copies from each half of staging_
-  int64_t next_cell_offset_ = 0;    ///< offset of the next cell in staging_, in bytes
+  /// copied_[i]: event recorded after the copies from half i of staging_.
+  std::array<GpuEvent, 2> copied_;
+  int64_t next_cell_offset_ = 0;  ///< offset of the next cell in staging_, in bytes
 };
 
 }  // namespace fluid

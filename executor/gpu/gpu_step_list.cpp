@@ -72,7 +72,7 @@ void link_calls(const ir::Graph& main, std::vector<GpuCall>& calls) {
 
 /// Makes all kernels that write variables test the rejection flag. The kernel that sets the flag is
 /// appended to the last call that has error words. In a call that both checks data and writes
-/// variables, only the last kernel writes variables, and the flag is set just before that kernel.
+/// variables, only the last kernel writes variables. The flag is set just before this kernel.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuKernelLaunch::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());
@@ -93,9 +93,9 @@ void guard_updates(GpuStepList& list) {
   }
 }
 
-/// Places the all-reduce of the rejection flag after all data checks and after the first
-/// `collectives_before` collectives. The all-reduce precedes all kernels that write variables.
-/// Those kernels do nothing if any rank has rejected its data.
+/// Queues the all-reduce of the rejection flag after all data checks and after the first
+/// `collectives_before` collectives, but before all kernels that write variables. These kernels do
+/// nothing if any rank has rejected its data.
 void insert_error_sync(GpuStepList& list, size_t collectives_before) {
   list.error_sync = list.collective_count;
   for (size_t i = 0; i < list.calls.size(); ++i) {

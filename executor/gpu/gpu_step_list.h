@@ -28,12 +28,13 @@ struct GpuKernelLaunch {
   LoadedKernel loaded = {};
 };
 
-/// One call of a step list, of one of four kinds: the generated kernels of a fused op; a library
-/// kernel, whose last buffer is its workspace; a collective; or a copy of `copy_bytes` bytes from
+/// One call of a step list. There are four kinds: the generated kernels of a fused op; a library
+/// kernel, whose last buffer is its workspace; a collective; and a copy of `copy_bytes` bytes from
 /// buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
-  int position = 0;  ///< index of the op in the main graph; in a scan, of the scan
+  /// Index of the op in the main graph. For an op in a scan: index of the scan.
+  int position = 0;
   std::vector<GpuKernelLaunch> launches = {};
   std::optional<GpuLibraryCall> library = {};
   GpuPlan gpu_plan = {};  ///< plan of the library call; set by GpuExecutable::bind()
@@ -54,7 +55,7 @@ struct GpuCall {
 /// rank rejects updates no variable on any rank.
 struct GpuStepList {
   std::vector<GpuCall> calls;
-  /// The checked operand of each pair of error words: its op, and its index among the op's
+  /// For each pair of error words, the checked operand: its op, and its index among the op's
   /// operands.
   std::vector<std::pair<const ir::Op*, int>> error_operands = {};
   size_t collective_count = 0;  ///< number of collectives, not counting error_sync

@@ -20,7 +20,8 @@ constexpr double kLibrarySeconds = 2e-6;
 constexpr double kLibraryEfficiency = 0.7;
 /// Fraction of the peak FLOP/s that generated kernels reach.
 constexpr double kGeneratedEfficiency = 0.2;
-/// Tensor-core kernels pad the number of channels of half-precision tensors to a multiple of this.
+/// Tensor-core kernels pad the channel count of half-precision tensors to a multiple of this
+/// number.
 constexpr int64_t kChannelMultiple = 8;
 /// Assumed FLOP/s if the driver does not report the clock rate.
 constexpr double kUnknownRate = 1e13;
@@ -115,7 +116,8 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
 
 /// Predicted time of the library kernel for `task`, in seconds.
 double GpuTarget::library_seconds(const ir::Op& op, const GpuTask& task) const {
-  const double rate = is_half(op.operands[0].dtype()) ? half_matmul_rate_ : f32_matmul_rate();
+  const double rate =
+      is_half_precision(op.operands[0].dtype()) ? half_matmul_rate_ : f32_matmul_rate();
   double bytes = bytes_of(op), efficiency = kLibraryEfficiency, conversion = 0;
   if (has_addend(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
   if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {

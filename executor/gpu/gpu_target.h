@@ -30,7 +30,7 @@ class GpuTarget : public Target {
   int feed_slots() const override { return 2; }
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const override;
-  /// Cache of the kernels that scratch_bytes() has scheduled. Compilation reuses them.
+  /// Cache of the kernels that scratch_bytes() has scheduled, for reuse by compilation.
   KernelCache& kernels() const { return *kernels_; }
   /// The GPU architecture, such as "sm_90".
   const std::string& arch() const { return arch_; }

@@ -17,13 +17,14 @@ struct GpuEventPair {
 
 /// Measures the time of each call of a step with timing events in the step's CUDA graph, so that
 /// the host does not affect the times. The time of a call starts when the previous call on the
-/// steps' stream ends. It includes waiting for the all-reduce of the rejection flag.
+/// steps' stream ends, and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
   /// `calls`: the role of each call of the step in collectives.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
-  // The record functions below record events on the steps' stream. They are called in this order.
+  // The record functions below record events on the steps' stream. They must be called in the order
+  // of declaration.
   void record_step_begin() const { record(begin_); }
   /// Must be called after the wait for the collectives whose results the call reads.
   void record_wait_end(size_t call) const { record(events_[call].wait_end); }

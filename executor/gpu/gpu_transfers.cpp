@@ -78,14 +78,15 @@ void GpuResults::clear_error_words() const {
   if (has_error_words()) gpu_->gpu.fill(gpu_->stream, error_words_.data(), 0, error_words_.bytes());
 }
 
-void GpuResults::copy_to_host(int outputs) const {
+void GpuResults::copy_to_host(int output_slot) const {
   const Gpu& gpu = gpu_->gpu;
-  const auto slot = static_cast<size_t>(outputs);
+  const auto slot = static_cast<size_t>(output_slot);
   if (has_error_words()) {
-    gpu.copy(gpu_->stream, host_error_words(outputs), error_words_.data(), error_words_.bytes());
+    gpu.copy(gpu_->stream, host_error_words(output_slot), error_words_.data(),
+             error_words_.bytes());
   }
   if (has_error_sync_)
-    gpu.copy(gpu_->stream, host_rejection_flag(outputs), memory_.rejection_flag,
+    gpu.copy(gpu_->stream, host_rejection_flag(output_slot), memory_.rejection_flag,
              kRejectionFlagBytes);
   for (const ByteRange& output : outputs_) {
     gpu.copy(gpu_->stream, memory_.host_slots.outputs[slot] + output.offset,
@@ -97,12 +98,12 @@ void GpuResults::copy_to_host(int outputs) const {
   }
 }
 
-void GpuResults::record_end(int outputs) const {
-  gpu_->gpu.record(end_event(outputs), gpu_->stream);
+void GpuResults::record_end(int output_slot) const {
+  gpu_->gpu.record(end_event(output_slot), gpu_->stream);
 }
 
-StepStatus GpuResults::status(int outputs) const {
-  const auto* words = reinterpret_cast<const int64_t*>(host_error_words(outputs));
+StepStatus GpuResults::status(int output_slot) const {
+  const auto* words = reinterpret_cast<const int64_t*>(host_error_words(output_slot));
   for (size_t i = 0; i < checked_operands_.size(); ++i) {
     if (words[2 * i] == 0) continue;
     return {checked_operands_[i].first, checked_operands_[i].second, words[2 * i + 1]};
@@ -110,8 +111,9 @@ StepStatus GpuResults::status(int outputs) const {
   return {};
 }
 
-bool GpuResults::rejected_by_other_rank(int outputs) const {
-  return has_error_sync_ && *reinterpret_cast<const int64_t*>(host_rejection_flag(outputs)) != 0;
+bool GpuResults::rejected_by_other_rank(int output_slot) const {
+  return has_error_sync_ &&
+         *reinterpret_cast<const int64_t*>(host_rejection_flag(output_slot)) != 0;
 }
 
 }  // namespace fluid

@@ -38,7 +38,8 @@ class GpuFeeds {
  private:
   std::shared_ptr<const OpenGpu> gpu_;
   GpuStream stream_;
-  /// Events by feed slot: after the last copy to the slot, and after the last step that reads it.
+  /// Events by feed slot: after the last copy to the slot, and after the last step that reads the
+  /// slot.
   std::array<GpuEvent, 2> copied_, read_;
 };
 
@@ -68,25 +69,27 @@ class GpuResults {
   /// Queues a fill of the error words with zeros. Must be called before the calls of a step are
   /// queued.
   void clear_error_words() const;
-  /// Queues the copies to the host, for output slot `outputs`. Must be called after the calls of a
-  /// step are queued.
-  void copy_to_host(int outputs) const;
-  /// Records the end event of output slot `outputs` after the last queued step.
-  void record_end(int outputs) const;
-  /// The event that record_end() recorded for output slot `outputs`.
-  const GpuEvent& end_event(int outputs) const { return ends_[static_cast<size_t>(outputs)]; }
-  /// Status of the completed step with output slot `outputs`, from this rank's error words.
-  StepStatus status(int outputs) const;
-  /// Whether another rank has rejected the completed step with output slot `outputs`. Requires that
-  /// status() is good.
-  bool rejected_by_other_rank(int outputs) const;
+  /// Queues the copies to the host, for output slot `output_slot`. Must be called after the calls
+  /// of a step are queued.
+  void copy_to_host(int output_slot) const;
+  /// Records the end event of output slot `output_slot` after the last queued step.
+  void record_end(int output_slot) const;
+  /// The event that record_end() recorded for output slot `output_slot`.
+  const GpuEvent& end_event(int output_slot) const {
+    return ends_[static_cast<size_t>(output_slot)];
+  }
+  /// Status of the completed step with output slot `output_slot`, from this rank's error words.
+  StepStatus status(int output_slot) const;
+  /// Whether another rank has rejected the completed step with output slot `output_slot`. Requires
+  /// that status() is good.
+  bool rejected_by_other_rank(int output_slot) const;
 
  private:
-  std::byte* host_error_words(int outputs) const {
-    return host_error_words_.data() + outputs * (error_words_.bytes() + kRejectionFlagBytes);
+  std::byte* host_error_words(int output_slot) const {
+    return host_error_words_.data() + output_slot * (error_words_.bytes() + kRejectionFlagBytes);
   }
-  std::byte* host_rejection_flag(int outputs) const {
-    return host_error_words(outputs) + error_words_.bytes();
+  std::byte* host_rejection_flag(int output_slot) const {
+    return host_error_words(output_slot) + error_words_.bytes();
   }
   /// Size of the rejection flag, to which MemoryAddresses::rejection_flag points.
   static constexpr int64_t kRejectionFlagBytes = sizeof(int64_t);

@@ -31,8 +31,8 @@ fs::path own_folder() {
 }
 
 /// Returns `path` if it is not empty. Otherwise returns the first existing file kName beside
-/// libfluid.so, beside the program, or in the program's lib and ../lib. If there is none, returns
-/// kName, for which dlopen() searches.
+/// libfluid.so, beside the program, or in the program's lib and ../lib. If there is no such file,
+/// returns kName, so that dlopen() searches its path.
 std::string library_to_load(const std::string& path) {
   if (!path.empty()) return path;
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();

@@ -7,18 +7,18 @@
 
 namespace fluid {
 
-/// Advice to the user when a GPU has too little free memory for a CUDA context. It is part of the
-/// error message.
+/// Advice in the error message for a GPU with too little free memory for a CUDA context.
 inline constexpr const char* kNoContextAdvice =
     "its context needs memory: free GPU memory, or choose another GPU by CUDA_VISIBLE_DEVICES";
 
-/// The loaded GPU library and the number of GPUs that it finds, or the reason why there are none.
+/// The loaded GPU library and the number of GPUs that it finds, or the reason why there are no
+/// GPUs.
 struct GpuBackend {
   const FluidGpuTable* table =
       nullptr;  ///< the library's functions; null if no library could be loaded
   FluidGpuVersions versions{};
   int devices = 0;
-  std::string unavailable_reason;  ///< why there are no GPUs, in one line; empty if there are GPUs
+  std::string unavailable_reason;  ///< the reason, in one line; empty if there are GPUs
   bool hidden = false;             ///< whether CUDA_VISIBLE_DEVICES explicitly hides all GPUs
 };
 
@@ -41,7 +41,7 @@ std::vector<int> supported_gpus(const GpuBackend& backend);
 
 /// Returns the properties of a GPU, supported or not. Creates a CUDA context, which uses GPU
 /// memory. Throws UserError for an invalid index, OutOfMemory when the GPU's memory is full, and
-/// DeviceError when there is no GPU or it does not respond.
+/// DeviceError when there is no GPU or the GPU does not respond.
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device);
 
 /// Returns why a GPU is not supported, or "" if it is supported.

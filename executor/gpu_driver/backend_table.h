@@ -153,7 +153,7 @@ typedef struct FluidGpuOperands {
   const void* addend;
   const void* bias;
   void* result;
-  void* workspace;  ///< scratch memory of the plan, which concurrent work must not use
+  void* workspace;  ///< scratch memory of the plan; concurrent work must not use it
 } FluidGpuOperands;
 
 #define FLUID_GPU_TENSOR_ALIGNMENT 64
@@ -164,7 +164,7 @@ typedef struct FluidGpuUuid {
   uint8_t bytes[16];
 } FluidGpuUuid;
 
-/// NCCL's unique id of a communicator. One rank creates it and sends it to the others.
+/// NCCL's unique id of a communicator. One rank creates the id and sends it to the other ranks.
 typedef struct FluidGpuUniqueId {
   char bytes[128];
 } FluidGpuUniqueId;
@@ -282,14 +282,14 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*uuid)(FluidGpu* gpu, FluidGpuUuid* uuid);
   /// Creates the unique id of a new communicator. Only one rank calls this function.
   FluidGpuResult (*unique_id)(FluidGpuUniqueId* unique_id);
-  /// Collective. Creates this rank's communicator. The call is complete once all ranks have made
+  /// Collective. Creates this rank's communicator. The call is complete once all ranks have called
   /// it. Returns invalid_usage when two ranks have the same GPU.
   FluidGpuResult (*communicator_create)(FluidGpu* gpu, const FluidGpuUniqueId* unique_id,
                                         int32_t rank, int32_t ranks,
                                         FluidGpuCommunicator** communicator);
   /// Returns the state of the last call for the communicator: fluid_gpu_ok if the call is complete,
-  /// fluid_gpu_not_ready if it is not. Any other result is a permanent failure of this call or an
-  /// earlier one, after which the caller must abort the communicator.
+  /// else fluid_gpu_not_ready. Any other result is a permanent failure of this call or an earlier
+  /// one, after which the caller must abort the communicator.
   FluidGpuResult (*communicator_state)(FluidGpuCommunicator* communicator);
   /// Aborts this GPU's queued collectives, even if they wait for other ranks. The results of the
   /// collectives are undefined. Afterwards the communicator may only be destroyed, and graphs that
@@ -317,8 +317,8 @@ typedef struct FluidGpuTable {
                               void* data, int64_t bytes, int32_t root);
 } FluidGpuTable;
 
-/// Type of the exported function FLUID_GPU_TABLE_SYMBOL. It returns null when the library does not
-/// support `version` of the table.
+/// Type of the exported function FLUID_GPU_TABLE_SYMBOL. The function returns null when the library
+/// does not support `version` of the table.
 typedef const FluidGpuTable* (*FluidGpuTableFn)(uint32_t version);
 
 }  // extern "C"

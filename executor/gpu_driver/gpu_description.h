@@ -14,8 +14,8 @@ inline constexpr const char* kGpuProblem = "problem";
 /// devices --json`.
 std::string to_json(const FluidGpuDescription& gpu);
 
-/// Parses the entry of GPU `device` in `text`, a machine's JSON description. Throws UserError,
-/// which names `file`, if there is no such GPU, or if its entry is incomplete or invalid.
+/// Parses the entry of GPU `device` in `text`, a machine's JSON description. Throws UserError if
+/// the entry is missing, incomplete or invalid. The message names `file`.
 FluidGpuDescription gpu_from_json(const std::string& text, const std::string& file, int device);
 
 /// The index of the first supported GPU in a machine's JSON description; nullopt if there is none.

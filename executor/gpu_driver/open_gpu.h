@@ -12,7 +12,7 @@
 namespace fluid {
 
 /// Accounts for GPU memory that is not allocated by Gpu::allocate(): memory of the driver,
-/// libraries, modules and graphs. Compares the free GPU memory before and after each setup step. So
+/// libraries, modules and graphs. Compares the free GPU memory before and after each setup step, so
 /// concurrent allocations of other processes are counted too. Not thread-safe.
 class GpuLedger {
  public:
@@ -24,8 +24,8 @@ class GpuLedger {
 
   GpuLedger(const GpuLedger&) = delete;
 
-  /// Runs a setup step, and adds the GPU memory that the step allocates, net of what it frees, to
-  /// the bytes of `owner`. Memory from Gpu::allocate() is not counted.
+  /// Runs a setup step, and adds the net GPU memory that the step allocates to the bytes of
+  /// `owner`. Memory from Gpu::allocate() is not counted.
   template <class Step>
   auto measure(const char* owner, Step&& step) const {
     const int64_t before = untracked_bytes();
@@ -44,7 +44,8 @@ class GpuLedger {
   std::vector<std::pair<std::string, int64_t>> owners() const;
 
  private:
-  /// Bytes of GPU memory in use, minus those in use at construction and those from Gpu::allocate().
+  /// Bytes of GPU memory in use, minus the bytes in use at construction and the bytes from
+  /// Gpu::allocate().
   int64_t untracked_bytes() const;
 
   const Gpu& gpu_;

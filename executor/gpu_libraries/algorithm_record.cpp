@@ -81,9 +81,9 @@ void AlgorithmRecord::add_entry(const GpuTask& task, const RecordedAlgorithm& fo
   entries_.try_emplace(key_of(task), record_of(found));
 }
 
-void AlgorithmRecord::store(const GpuTask& task, const RecordedAlgorithm& kept,
+void AlgorithmRecord::store(const GpuTask& task, const RecordedAlgorithm& chosen,
                             EntryLifetime lifetime) {
-  set(key_of(task), record_of(kept), lifetime);
+  set(key_of(task), record_of(chosen), lifetime);
 }
 
 void AlgorithmRecord::record_rejection(const GpuTask& task, const std::string& why,

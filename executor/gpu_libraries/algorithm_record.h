@@ -27,16 +27,17 @@ enum class EntryLifetime : uint8_t { process, persistent };
 /// Records the library algorithm chosen for each task, in this process and on disk.
 class AlgorithmRecord {
  public:
-  /// The settings on which the choice of an algorithm depends, besides the task.
+  /// The settings that affect the choice of an algorithm, besides the task.
   struct Settings {
     std::string machine;    ///< GPU model and library versions, from gpu_fingerprint()
     int64_t workspace = 0;  ///< maximum workspace of a task in bytes
-    bool tune = true;       ///< true: choose the algorithm by timing; false: the first that works
+    /// Whether to choose the fastest algorithm by timing. If false, chooses the first that works.
+    bool tune = true;
   };
   /// Hash of the task and settings -> serialised algorithm or rejection.
   using Entries = std::map<std::string, std::string>;
 
-  /// `entries`: entries of this process, which take precedence over those on disk.
+  /// `entries`: entries of this process, which take precedence over the entries on disk.
   AlgorithmRecord(Settings settings, ObjectCache cache, Entries entries = {})
       : settings_(std::move(settings)), cache_(std::move(cache)), entries_(std::move(entries)) {}
 
@@ -46,7 +47,7 @@ class AlgorithmRecord {
   /// Adds `found`, which find() returned for the task, to the entries of this process.
   void add_entry(const GpuTask& task, const RecordedAlgorithm& found);
   /// Records the chosen algorithm of a task.
-  void store(const GpuTask& task, const RecordedAlgorithm& kept,
+  void store(const GpuTask& task, const RecordedAlgorithm& chosen,
              EntryLifetime lifetime = EntryLifetime::persistent);
   /// Records that the library has no algorithm for the task. `why`: the library's reason in one
   /// line, or "".
@@ -78,8 +79,8 @@ class AlgorithmRecord {
 /// equal fingerprint.
 std::string gpu_fingerprint(const FluidGpuDescription& gpu, const FluidGpuVersions& versions);
 
-/// Describes the recorded algorithm of `fused` for `fluidrun plan`, such as "chosen at 0.012 ms,
-/// with 4.00 MiB". Says so if no algorithm is recorded.
+/// Describes the recorded algorithm of `fused` for `fluidrun plan`: "chosen at 0.012 ms, with 4.00
+/// MiB", or "chosen when it is prepared" if no algorithm is recorded.
 std::string recorded_algorithm_text(Place place, const ir::Op& fused, int64_t batch,
                                     const ExecutorOptions& options);
 

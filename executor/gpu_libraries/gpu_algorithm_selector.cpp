@@ -46,8 +46,8 @@ GpuPlan GpuAlgorithmSelector::create_plan(const GpuTask& task, const FluidGpuOpe
   return found;
 }
 
-/// Returns the recorded algorithm of a task if it needs at most `workspace` bytes. Another version
-/// of Fluid may have recorded an algorithm that needs more.
+/// Returns the recorded algorithm of a task if the algorithm needs at most `workspace` bytes.
+/// Another version of Fluid may have recorded an algorithm that needs more.
 std::optional<RecordedAlgorithm> GpuAlgorithmSelector::usable_record(const GpuTask& task,
                                                                      int64_t workspace) const {
   std::optional<RecordedAlgorithm> found = record_.find(task);

@@ -21,8 +21,8 @@ class GpuAlgorithmSelector {
       : gpu_(std::move(gpu)), record_(std::move(record)) {}
 
   /// Whether the library has an algorithm for the task that needs at most `workspace` bytes.
-  /// Records a rejection if the library has none. Throws DeviceError if this is unknown because an
-  /// algorithm ran out of memory.
+  /// Records a rejection if the library has no algorithm. Throws DeviceError if this cannot be
+  /// determined because an algorithm ran out of memory.
   bool has_algorithm(const GpuTask& task, int64_t workspace);
   /// Memory of the operands whose contents create_plan() may overwrite.
   using OverwritableOperands = std::vector<std::span<std::byte>>;
@@ -31,9 +31,9 @@ class GpuAlgorithmSelector {
   /// filling `overwritable` with random data, because GPUs compute faster on zeros.
   ///
   /// Returns an empty plan, and records a rejection, when no algorithm of the library works. Skips
-  /// algorithms that run out of memory. If any was skipped, the choice is not written to disk, and
-  /// notes() reports the skipped algorithm. Throws DeviceError when no algorithm works and at least
-  /// one ran out of memory.
+  /// algorithms that run out of memory. If an algorithm was skipped, the choice is not written to
+  /// disk, and notes() reports the skipped algorithm. Throws DeviceError when no algorithm works
+  /// and at least one ran out of memory.
   GpuPlan create_plan(const GpuTask& task, const FluidGpuOperands& operands, int64_t workspace,
                       const OverwritableOperands& overwritable = {});
   /// Messages to the user about algorithms that were skipped because they ran out of memory.
@@ -43,8 +43,8 @@ class GpuAlgorithmSelector {
   std::optional<std::string> rejection_reason(const GpuTask& task);
   const AlgorithmRecord& record() const { return record_; }
   /// Merges entries as AlgorithmRecord::adopt_tuning_record() does. If existing entries change,
-  /// revision() increases, because plans created earlier may use other algorithms than the new
-  /// entries.
+  /// revision() increases, because plans created earlier may use algorithms that differ from the
+  /// new entries.
   bool adopt_tuning_record(const AlgorithmRecord::Entries& entries);
   /// Number of adopt_tuning_record() calls so far that changed existing entries.
   int revision() const { return revision_; }

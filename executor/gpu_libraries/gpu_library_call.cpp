@@ -92,11 +92,11 @@ GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
 }
 
 /// Rounds the address of a workspace up to a multiple of FLUID_GPU_WORKSPACE_ALIGNMENT.
-void* aligned_workspace(void* planned) {
-  const auto address = reinterpret_cast<uintptr_t>(planned);
+void* aligned_workspace(void* start) {
+  const auto address = reinterpret_cast<uintptr_t>(start);
   const auto beyond = address % FLUID_GPU_WORKSPACE_ALIGNMENT;
   const auto padding = beyond == 0 ? 0 : FLUID_GPU_WORKSPACE_ALIGNMENT - beyond;
-  return static_cast<std::byte*>(planned) + padding;
+  return static_cast<std::byte*>(start) + padding;
 }
 
 }  // namespace
@@ -158,12 +158,11 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Epilo
   const Tensors tensors = tensors_of(kind->direction, *task);
   const auto& [images, filters, maps] = tensors;
   const bool biased = task->epilogue.bias.has_value();
-  // Rejects a relu without a bias, which cuDNN supports only by kernels that it compiles at run
-  // time.
+  // Rejects a relu without a bias: cuDNN supports this only by run-time compilation.
   if (task->epilogue.relu && !biased) return std::nullopt;
   if (biased && kind->direction != fluid_gpu_forward) return std::nullopt;
   if (filters.layout || !fits(images) || !fits(filters) || !fits(maps)) return std::nullopt;
-  const auto last = channels_last_of(tensors, is_half(task->result.dtype));
+  const auto last = channels_last_of(tensors, is_half_precision(task->result.dtype));
   const Shape &x = images.shape, &w = filters.shape, &y = maps.shape;
   const auto [down, across] = window_of(op.attrs, w[2].size, w[3].size);
   if (!last || down.before != down.after || across.before != across.after) return std::nullopt;
@@ -208,14 +207,14 @@ GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32)
 }
 
 FluidGpuOperands GpuLibraryCall::operands(const std::vector<void*>& addresses,
-                                          void* planned) const {
+                                          void* workspace_start) const {
   const auto at = [&](size_t i) { return addresses[buffers[i]]; };
   return {.a = at(0),
           .b = at(1),
           .addend = has_addend ? at(2) : nullptr,
           .bias = has_bias ? at(2) : nullptr,
           .result = at(buffers.size() - 1),
-          .workspace = aligned_workspace(planned)};
+          .workspace = aligned_workspace(workspace_start)};
 }
 
 }  // namespace fluid

@@ -34,21 +34,21 @@ constexpr int64_t planned_workspace(int64_t bytes) { return bytes + FLUID_GPU_WO
 /// Bytes that the memory plan reserves for the workspace of a fused op's library kernel.
 int64_t planned_workspace(const ir::Op& fused);
 
-/// The library call of a fused op: its task, and which buffers of the fused op are the operands of
-/// the task.
+/// The library call of a fused op: its task, and the buffers of the fused op that are the task's
+/// operands.
 struct GpuLibraryCall {
   GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32);
 
   GpuTask task;
-  /// Which buffers of the fused op hold operand a, operand b, the bias or addend if there is one,
+  /// Indices of the fused op's buffers that hold operand a, operand b, the bias or addend (if any),
   /// and the result, in this order.
   std::vector<size_t> buffers;
   bool has_addend = false, has_bias = false;
   int64_t workspace = 0;  ///< maximum workspace in bytes
 
   /// Returns the operands of the task. `addresses`: the addresses of the fused op's buffers.
-  /// `planned`: start of the workspace that the memory plan reserves.
-  FluidGpuOperands operands(const std::vector<void*>& addresses, void* planned) const;
+  /// `workspace_start`: start of the workspace that the memory plan reserves.
+  FluidGpuOperands operands(const std::vector<void*>& addresses, void* workspace_start) const;
 };
 
 }  // namespace fluid

@@ -7,9 +7,9 @@
 
 namespace fluid {
 
-/// Random operands for timing algorithms. On zeros, measured times would be too short, because
-/// computing on zeros takes less power. In every float dtype the values are finite, of both signs,
-/// and below 2 in magnitude.
+/// Random operands for timing algorithms. Times on operands of zeros would be too short, because a
+/// GPU that computes on zeros draws less power. In every float dtype, the values have both signs
+/// and a magnitude below 2.
 class GpuRandomData {
  public:
   explicit GpuRandomData(const Gpu& gpu);
@@ -24,13 +24,13 @@ class GpuRandomData {
 /// A buffer on which the algorithms for a task are tried.
 struct TrialBuffer {
   std::span<std::byte> memory;
-  /// Whether trials must preserve the contents, for example because the memory holds a variable.
+  /// Whether trials must preserve the contents, for example the value of a variable.
   bool preserve = false;
 };
 
 /// Moves each buffer whose `preserve` is set to memory in `spare` that overlaps no other buffer, if
-/// there is room. After the move, the content of the buffer is undefined and its `preserve` is
-/// false. The contents of `spare` may be overwritten.
+/// `spare` has room. After the move, the contents of the buffer are undefined and its `preserve` is
+/// false. May overwrite the contents of `spare`.
 void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
 
 }  // namespace fluid

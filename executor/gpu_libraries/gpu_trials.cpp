@@ -11,7 +11,7 @@ namespace {
 /// Task executions per timed graph, to amortise event and launch overhead.
 constexpr int kCallsPerTiming = 8;
 constexpr float kLongMs = 1;  ///< milliseconds; a longer task is timed one execution at a time
-constexpr int kRounds = 5;    ///< number of timed graph launches, of which the fastest counts
+constexpr int kRounds = 5;    ///< number of timed graph launches; the fastest one counts
 
 }  // namespace
 
@@ -52,7 +52,7 @@ bool GpuTrials::try_call(const std::function<void()>& call) {
   return false;
 }
 
-/// Throws if the GPU itself failed, because synchronize() then throws.
+/// Throws if the GPU itself failed: synchronize() throws in this case.
 void GpuTrials::record_failure(FluidGpuResult result, const std::string& why) {
   const bool lacks_memory = result == fluid_gpu_out_of_memory;
   if (failure_message_.empty() || (lacks_memory && !ran_out_of_memory_)) failure_message_ = why;

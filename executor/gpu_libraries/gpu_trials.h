@@ -34,8 +34,7 @@ class GpuTrials {
   /// Returns nullopt if the library rejects `algorithm` or fails.
   std::optional<Trial> try_algorithm(const FluidGpuAlgorithm& algorithm,
                                      const FluidGpuOperands& operands);
-  /// Measures the time of the task several times, and returns the shortest; nullopt after a
-  /// failure.
+  /// Times the task several times and returns the shortest time; nullopt after a failure.
   std::optional<float> measure_milliseconds(const Trial& trial, const FluidGpuOperands& operands);
 
   const GpuTask& task() const { return task_; }
@@ -44,8 +43,8 @@ class GpuTrials {
   const std::string& failure_message() const { return failure_message_; }
   /// Whether an algorithm ran out of memory. With more free memory, the algorithm may work.
   bool ran_out_of_memory() const { return ran_out_of_memory_; }
-  /// Lifetime of the record entry for a task without a working algorithm: persistent if the
-  /// library rejected every algorithm, else until the process ends.
+  /// Lifetime of the record entry of a task without a working algorithm: persistent if the library
+  /// rejected every algorithm; else the entry lasts until the process ends.
   EntryLifetime failure_lifetime() const { return failure_lifetime_; }
 
  private:

@@ -51,8 +51,9 @@ double split_k_bytes(const FluidGpuConvolution& c) {
   return std::min(kMaxSplitK * 4 * padded.filters, kTiles);
 }
 
-/// Workspace bytes in addition to the `copied` bytes of converted tensors. They hold partial sums,
-/// and suffice for algorithms that need more, such as those with larger split-K factors.
+/// Workspace bytes in addition to the `copied` bytes of converted tensors. Includes space for
+/// partial sums, and for algorithms that need more workspace, such as those with larger split-K
+/// factors.
 double extra_bytes(const FluidGpuConvolution& c, double copied) {
   const double parts = split_k_bytes(c);
   if (c.direction != fluid_gpu_filter_gradient || copied == 0) return kMiB + parts;

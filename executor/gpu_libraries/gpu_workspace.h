@@ -17,15 +17,15 @@ struct GpuLibraries {
   int64_t max_workspace() const { return workspace > 0 ? workspace : kGpuWorkspace; }
 };
 
-/// Workspace bytes of the copies that cuDNN makes to convert the layouts of {images, filters,
-/// feature maps}; 0 for a tensor that is not converted. Tensor-core kernels require NHWC, and
-/// channel counts that are multiples of 8 (TF32: 4). Other kernels require NCHW. Derived from
-/// cuDNN 9.19's plans on sm_80 to sm_120 for the convolutions of the examples.
+/// Bytes of the copies in which cuDNN converts tensors to another layout: {images, filters, feature
+/// maps}; 0 if the tensor needs no conversion. The copies are in the workspace. Tensor-core kernels
+/// require NHWC, and channel counts that are multiples of 8 (TF32: 4). Other kernels require NCHW.
+/// Derived from cuDNN 9.19's plans on sm_80 to sm_120 for the convolutions of the examples.
 std::array<double, 3> layout_conversion_bytes(const FluidGpuConvolution& convolution);
 
-/// Bytes of workspace to plan for a library task, at most `max_bytes`. The workspace suffices for
-/// some of the algorithms that rank first in the library's heuristics. For convolutions, the
-/// estimate is derived from the plans of cuDNN 9.13, 9.19 and 9.26 for simulated GPUs.
+/// Returns the bytes of workspace to plan for a library task, at most `max_bytes`. This workspace
+/// suffices for some of the algorithms that the library's heuristics rank first. For convolutions,
+/// the estimate is derived from the plans of cuDNN 9.13, 9.19 and 9.26 for simulated GPUs.
 int64_t workspace_for(const GpuTask& task, int64_t max_bytes);
 
 }  // namespace fluid

@@ -55,12 +55,12 @@ struct BlockRange {
   int64_t batch;
 };
 
-/// Detects that other programs use the CPUs on which the threads of this process spin: the kernel
-/// then preempts the threads often. Safe to use from several threads.
+/// Detects that other programs use the CPUs on which the threads of this process spin. In this case
+/// the OS preempts the threads often. Thread-safe.
 class CpuContention {
  public:
-  /// Whether the rate of preemptions has been high since the first call. Checks the rate at most
-  /// once per kWindow; other calls only read the clock.
+  /// Whether the rate of preemptions has been high at any time since the first call. Checks the
+  /// rate at most once per kWindow; other calls only read the clock.
   bool seen() {
     if (seen_.load(std::memory_order_relaxed)) return true;
     const int64_t now = clock_ns();
@@ -72,14 +72,14 @@ class CpuContention {
     const double seconds = static_cast<double>(now - begin) / 1e9;
     const auto more = static_cast<double>(usage.ru_nivcsw - before);
     const bool many = begin != 0 && more > kPreemptionsPerSecond * seconds;
-    if (many && many_before_.load()) seen_ = true;  // not for a short burst
+    if (many && many_before_.load()) seen_ = true;  // ignores a single short burst
     many_before_ = many;
     return seen_;
   }
 
  private:
   static constexpr int64_t kWindow = 200'000'000;  // in ns
-  // About 50 on a quiet virtual machine, and more than 200 beside another busy program.
+  // Measured: about 50 on a quiet virtual machine, and more than 200 beside another busy program.
   static constexpr double kPreemptionsPerSecond = 120;
 
   std::atomic<bool> seen_ = false, many_before_ = false;
@@ -99,8 +99,8 @@ void limit_spinning(int threads) {
   static const bool user_set =
       std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
   const int wanted = omp_get_num_procs() - threads + 1;
-  // Leave room for the threads of two pools: libgomp starts a new pool before the old threads have
-  // exited.
+  // Leave room for the threads of two pools, because libgomp starts a new pool before the old
+  // threads have exited.
   if (!user_set && wanted > sleepers &&
       start_sleeping_team(wanted - sleepers, 2 * (threads - 1) + kReservedThreads)) {
     sleepers = wanted;
@@ -108,7 +108,7 @@ void limit_spinning(int threads) {
   smallest_pool = threads;
 }
 
-int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(); }
+int thread_count(int requested) { return requested > 0 ? requested : omp_get_max_threads(); }
 
 void prepare_thread_pool(int threads) {
   mark_fork_unsafe();
@@ -142,8 +142,7 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
     return;
   }
   prepare_thread_pool(threads);
-  // Use a team of the whole pool, because libgomp ends the threads that a smaller team does not
-  // use.
+  // Use a team of the whole pool, because libgomp ends the pool threads that are not in the team.
   run_on_team(threads, [=] {
     // A nested region may get fewer threads than requested.
     const int64_t size = std::min(team, omp_get_num_threads());

@@ -6,14 +6,14 @@
 
 namespace fluid {
 
-/// Returns the number of threads to use: `wanted`, or OpenMP's default if `wanted` is 0.
-int thread_count(int wanted);
+/// Returns the number of threads to use: `requested`, or OpenMP's default if `requested` is 0.
+int thread_count(int requested);
 
 /// Marks the process as unsafe to fork. Calls limit_spinning() if other programs compete for the
-/// CPUs. Must be called before a library starts the threads of the pool, and in each step.
+/// CPUs. Must be called before a library starts pool threads, and in each step.
 void prepare_thread_pool(int threads);
 /// Starts the OpenMP pool of the calling thread with `threads` threads. Throws DeviceError if the
-/// system cannot start these threads; OpenMP would end the process instead.
+/// system cannot start these threads. Without this check, OpenMP would end the process.
 void start_pool(int threads);
 
 /// Sets the number of threads that libraries use when called from this thread, for the lifetime of
@@ -40,12 +40,12 @@ void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t be
                   void* context);
 
 /// Limits the spinning of idle threads in a pool of `threads` threads. A waiting libgomp thread
-/// spins for 300,000 iterations, which takes CPU time from other work. A thread spins for only 100
-/// iterations if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the libgomp
-/// manual; libgomp/env.c). libgomp reads its environment variables before main(), so this function
-/// instead starts additional threads until libgomp has more threads than CPUs. The additional
-/// threads sleep until the process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set,
-/// or if the system cannot start the threads.
+/// spins for 300,000 iterations, which takes CPU time from other work. The limit is 100 iterations
+/// if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the libgomp manual;
+/// libgomp/env.c). libgomp reads its environment variables before main(), so this function instead
+/// starts additional threads until libgomp has more threads than CPUs. The additional threads sleep
+/// until the process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the
+/// system cannot start the threads.
 void limit_spinning(int threads);
 
 }  // namespace fluid

@@ -17,13 +17,13 @@ struct TargetDescription {
   bool bf16 = false;           ///< whether the CPU has bf16 dot-product instructions
 };
 
-/// Describes this machine's CPU by its features and its L2 size. Derives the FLOP/s from the vector
-/// width.
+/// Describes this machine's CPU: its instruction-set extensions and L2 size. Derives the FLOP/s
+/// from the vector width.
 TargetDescription describe_host(int threads);
 /// to_json() and target_from_json() convert to and from the JSON of `fluidrun devices --json`.
 /// target_from_json() throws UserError if an entry is unknown, missing or malformed; the message
-/// names the file and the entry. The entry kMachineEntry, which holds further information for
-/// display, is ignored.
+/// names the file and the entry. target_from_json() ignores the entry kMachineEntry, which holds
+/// further information for display.
 inline constexpr const char* kMachineEntry = "machine";
 std::string to_json(const TargetDescription& description);
 TargetDescription target_from_json(const std::string& text, const std::string& file);

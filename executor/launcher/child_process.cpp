@@ -92,8 +92,8 @@ class SpawnArguments {
     posix_spawn_file_actions_init(&actions);
     sigset_t all;
     sigfillset(&all);
-    // The child starts with these signals blocked. exec_program() unblocks them, unless it starts
-    // `fluidrun train`.
+    // The child starts with these signals blocked. exec_program() unblocks the signals, unless the
+    // program is `fluidrun train`.
     const sigset_t blocked = SignalHandlers::handled_signals();
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setsigmask(&attributes, &blocked);
@@ -143,7 +143,7 @@ int exec_program(char** argv) {
   const std::string parent = argv[1] == nullptr ? "" : argv[1];
   if (parent.empty() || argv[2] == nullptr) return kCannotExecute;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // true if the parent exited before the prctl() call
+  // whether the parent exited before the prctl() call
   const bool is_orphan = std::to_string(getppid()) != parent;
   if (is_orphan) return kCannotExecute;
   if (!is_train_command(argv + 3)) SignalHandlers::unblock();

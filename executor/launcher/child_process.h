@@ -17,7 +17,7 @@ class SignalQueue {
   SignalQueue(const SignalQueue&) = delete;
 
   int fd() const { return fd_; }  ///< the signalfd; readable while a signal is queued
-  std::optional<int> pop();       ///< removes and returns the next signal; absent if none is queued
+  std::optional<int> pop();  ///< removes and returns the next signal; nullopt if none is queued
 
  private:
   int fd_ = -1;

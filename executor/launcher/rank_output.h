@@ -12,8 +12,8 @@ namespace fluid {
 class RankOutput {
  public:
   /// Copies the output to the file `log`, unless the path is empty. With `on_terminal`, also copies
-  /// it to the stdout and stderr of this process. Truncates the log if `heading` is empty, else
-  /// appends `heading` and the output to it. Throws UserError if the log is not writable.
+  /// the output to the stdout and stderr of this process. Truncates the log if `heading` is empty,
+  /// else appends `heading` and the output to the log. Throws UserError if the log is not writable.
   RankOutput(std::string log, const std::string& heading, bool on_terminal);
   ~RankOutput();
   RankOutput(const RankOutput&) = delete;
@@ -21,17 +21,17 @@ class RankOutput {
   /// Takes ownership of `out` and `err`, the read ends of the pipes from the rank.
   void set_pipes(int out, int err);
   bool has_open_pipe() const { return streams_[0].fd >= 0 || streams_[1].fd >= 0; }
-  /// Appends the file descriptors and events to pass to poll(). Once such an event occurs,
-  /// forward() can copy output.
+  /// Appends the file descriptors and events to pass to poll(). After such an event, forward() can
+  /// copy output.
   void append_poll_events(std::vector<pollfd>& events) const;
-  /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if so,
+  /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if true,
   /// closes the pipes that are empty. Throws UserError if a write to the log fails. A failed write
   /// to the terminal ends the output to the terminal and, without a log, closes the pipe.
   void forward(bool exited);
   /// The last lines of the rank's output. Each ends with a line feed.
   std::string last_lines() const;
   const std::string& log() const { return log_; }
-  /// The error message of the first failed write to the terminal; "" if none failed.
+  /// The error message of the first failed write to the terminal; "" if no write failed.
   const std::string& terminal_error() const { return terminal_error_; }
   /// Ignores later failed writes to the terminal, because the user may have closed the terminal.
   void ignore_terminal_errors() { ignores_terminal_errors_ = true; }

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kGracePeriod{3}, kSavingGracePeriod{10};
 /// lost its peer.
 constexpr std::chrono::seconds kRootCauseWait{2};
 
-/// Exit information of a process; absent while the process runs. Does not reap the process.
+/// Exit information of a process; nullopt while the process runs. Does not reap the process.
 std::optional<siginfo_t> exit_info_of(pid_t pid) {
   siginfo_t info = {};
   int error;
@@ -39,7 +39,8 @@ std::optional<siginfo_t> exit_info_of(pid_t pid) {
 /// SIGTERM, because programs may ignore SIGHUP.
 int forwarded_signal(int stop_signal) { return stop_signal == SIGHUP ? SIGTERM : stop_signal; }
 
-/// Whether the exit code says that a rank lost its peer. A failed device gives the same exit code.
+/// Whether the rank exited with the exit code for a lost peer. A rank with a failed device has the
+/// same exit code.
 bool lost_peer(const siginfo_t& exit_info) {
   constexpr int kDeviceFailure = 3;  // exit code of fluidrun for a DeviceError
   return exit_info.si_code == CLD_EXITED && exit_info.si_status == kDeviceFailure;
@@ -96,9 +97,9 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
 }
 
 /// The last lines of the failed rank. If a signal killed the failed rank, adds the lines of the
-/// first rank that lost its peer, because these name the step. If the failed rank lost its peer,
-/// adds the lines of all ranks that lost their peer, because one of them names the cause. Skips
-/// duplicate texts, and ranks that print to the terminal.
+/// first rank that lost its peer, because these lines name the step. If the failed rank lost its
+/// peer, adds the lines of all ranks that lost their peer, because one of these ranks names the
+/// cause. Skips duplicate texts, and ranks that print to the terminal.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
   std::set<std::string> shown = {""};
@@ -149,7 +150,7 @@ void Ranks::handle_signal(int signal) {
   signal_all(forwarded_signal(signal));
 }
 
-/// Whether a rank exited with 128 + the stop signal. `fluidrun train` does so after it has saved.
+/// Whether a rank exited with 128 + the stop signal, as `fluidrun train` does after saving.
 bool Ranks::stopped_on_request(const siginfo_t& exit_info) const {
   if (!received_stop_signal() || exit_info.si_code != CLD_EXITED) return false;
   return exit_info.si_status == 128 + stop_signal_ ||

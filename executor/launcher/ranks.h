@@ -46,19 +46,19 @@ class Ranks {
  public:
   /// Starts a process for each element of `options`. Throws DeviceError if a system call fails.
   explicit Ranks(const std::vector<RankOptions>& options);
-  /// Kills the ranks that still run.
+  /// Kills the ranks that are still running.
   ~Ranks();
   Ranks(const Ranks&) = delete;
 
   /// Waits until all ranks have exited and their output is copied. Returns the first failure, if
   /// any. Forwards the first stop signal to all ranks and lets them finish; kills the ranks at the
-  /// second stop signal. After a failure, stops the other ranks, and kills those that still run a
-  /// few seconds later. Prints signals and failures to stderr.
+  /// second stop signal. After a failure, stops the other ranks, and kills ranks that are still
+  /// running a few seconds later. Prints signals and failures to stderr.
   std::optional<RankFailure> run(SignalQueue& signals);
   bool received_stop_signal() const { return stop_signal_ != 0; }
   /// Exit code of the launch if no rank failed: 0, or 128 + the signal that stopped the ranks.
   int exit_code() const { return stopped_on_request_ ? 128 + stop_signal_ : 0; }
-  /// The error message of a failed write to the terminal; "" if none failed.
+  /// The error message of a failed write to the terminal; "" if no write failed.
   std::string terminal_error() const;
 
  private:
@@ -92,13 +92,13 @@ class Ranks {
   int stop_signal_ = 0;              ///< the first stop signal that was received; 0: none
   bool stopped_on_request_ = false;  ///< whether a rank exited with 128 + stop_signal_
   std::optional<RankFailure> failure_;
-  /// The first failed rank, or a later one that is the likelier cause.
+  /// The first failed rank, or a later failed rank that is the likelier root cause.
   const Rank* failed_ = nullptr;
   siginfo_t failed_exit_ = {};             ///< exit information of failed_
   const Rank* first_lost_peer_ = nullptr;  ///< the first rank that exited because it lost its peer
-  /// Deadline for the exit of the rank at fault, in case the failed rank only lost its peer.
+  /// Deadline for the exit of the rank at fault, if the failed rank only lost its peer.
   std::optional<std::chrono::steady_clock::time_point> cause_deadline_;
-  /// Time at which run() kills the ranks that still run.
+  /// Time at which run() kills the ranks that are still running.
   std::optional<std::chrono::steady_clock::time_point> kill_deadline_;
 };
 

@@ -20,9 +20,9 @@ struct PrecisionOptions {
   /// conversion.
   std::optional<DType> dtype = {};
   std::optional<AmpOptions> amp = {};  ///< mixed-precision settings; absent: no mixed precision
-  /// Chooses between f32, O1 and O2 by timing training steps of ExecutorOptions::batch samples on
-  /// rank 0. O1 and O2 use the settings in `amp`, or bf16 if `amp` is absent. All ranks use rank
-  /// 0's choice.
+  /// Whether to choose between f32, O1 and O2 by timing training steps of ExecutorOptions::batch
+  /// samples on rank 0. O1 and O2 use the settings in `amp`, or bf16 if `amp` is absent. All ranks
+  /// use rank 0's choice.
   bool choose_amp = false;
   std::optional<Precision> chosen_amp = {};  ///< choice of an earlier run, used instead of timing
 };
@@ -34,31 +34,31 @@ struct DistributedOptions {
   World world = {};
   /// Runs the collectives even in a world of one process, for example to test NCCL on one GPU.
   bool force_collectives = false;
-  /// Timeout of a collective: how long a rank waits for the others before it fails. On GPUs it is
-  /// the timeout of a whole step.
+  /// Timeout of a collective: how long a rank waits for other ranks before it fails. On GPUs, this
+  /// is the timeout of a whole step.
   std::chrono::milliseconds comm_timeout{60'000};
   /// Timeout of the first step, and of the wait while rank 0 saves. Ranks may reach these points at
   /// different times. A rank that sends no heartbeats still fails after comm_timeout.
   std::chrono::milliseconds rendezvous_timeout{300'000};
   Buckets buckets = {};  ///< sizes and dtype of the gradient buckets for all-reduce
-  bool sync_bn = false;  ///< batch_norm uses the statistics of the global batch
+  bool sync_bn = false;  ///< whether batch_norm uses the statistics of the global batch
   /// ZeRO stage, 0 or 1. In stage 1, each rank keeps and updates its shard of the optimizer state,
   /// and the updated parameters are all-gathered. parameter("fc0.w.m") then returns this rank's
   /// shard as a vector.
   int zero = 0;
 };
 
-/// Options of places cuda:N; the CPU ignores them.
+/// Options of places cuda:N; ignored on the CPU.
 struct GpuOptions {
-  /// Matrix products and convolutions in f32 may round their operands to TF32, as PyTorch's
-  /// allow_tf32 does.
+  /// Whether f32 matrix products and convolutions may round their operands to TF32, as with
+  /// PyTorch's allow_tf32.
   bool tf32 = false;
-  /// Copies the feeds of a step to the GPU while the previous step runs. This needs a second feed
-  /// slot. Without `prefetch`, the copy waits for the previous step.
+  /// Whether to copy the feeds of a step to the GPU while the previous step runs. Needs a second
+  /// feed slot. If false, the copy waits for the previous step.
   bool prefetch = true;
   int64_t workspace = 0;  ///< bytes of the workspace of library kernels; 0: 64 MiB
   /// Autotunes the algorithms of library kernels and stores the result in `cache_dir`. If `tune` is
-  /// off or `cache_dir` is empty, the library's first suggestion is used.
+  /// false or `cache_dir` is empty, the library's first suggestion is used.
   bool tune = true;
 };
 
@@ -80,20 +80,20 @@ struct ExecutorOptions {
   int64_t batch = 0;  ///< batch size of the training step that the constructor prepares; 0: none
   uint64_t seed = 0;  ///< seed of initialisers and random ops
   int threads = 0;    ///< CPU threads; 0: OpenMP's default
-  /// Micro-batches per training step. They run one after the other in the same memory; gradients
-  /// are accumulated, and the optimizer updates once. A batch with fewer samples has fewer
-  /// micro-batches.
+  /// Micro-batches per training step. The micro-batches run one after the other in the same memory;
+  /// gradients are accumulated, and the optimizer updates once. A batch with fewer samples has
+  /// fewer micro-batches.
   int64_t micro_batches = 1;
-  /// Throws UserError for a batch whose size was not prepared. By default run() compiles a step for
-  /// the new size.
+  /// Whether run() throws UserError for a batch whose size was not prepared. If false, run()
+  /// compiles a step for the new size.
   bool strict_shapes = false;
-  /// Adds the schedule Manual to a program that has no learning rate schedule, so that
+  /// Whether to add the schedule Manual to a program that has no learning-rate schedule, so that
   /// Executor::set_learning_rate() works.
   bool settable_lr = false;
   /// Cache folder of compiled kernels and autotuning results. If empty, autotuning results are not
   /// cached, and kernels are cached only if $FLUID_KERNEL_CACHE names a folder.
   std::string cache_dir = {};
-  /// Largest size of the arena in bytes; 0: the memory of the place. When the arena grows, the old
+  /// Maximum size of the arena in bytes; 0: the memory of the place. When the arena grows, the old
   /// arena is freed after the variables are copied and the last output tensor in the old arena is
   /// destroyed.
   int64_t memory_limit = 0;
@@ -105,8 +105,8 @@ struct ExecutorOptions {
   /// Tuning choices to reuse from an earlier run.
   std::map<std::string, std::string> tuning_record = {};
   /// Finds the sample that contains a rejected value, so that the error message can name its
-  /// location; see Dataset::find_location(). If absent, the message gives the index of the sample
-  /// in the batch.
+  /// location; see Dataset::find_location(). If null, the message gives the index of the sample in
+  /// the batch.
   SampleFinder find_sample = {};
 };
 

@@ -69,12 +69,12 @@ void read_ranks(const EnvironmentReader& env, const std::string& rank, const std
 }
 
 /// Throws UserError if the world has several processes and the environment variable `name` is not
-/// set. `what` describes the value of the variable in the message.
+/// set. `description`: describes the value of the variable in the message.
 void require_variable(const EnvironmentReader& env, const World& world, const std::string& name,
-                      const char* what) {
+                      const char* description) {
   if (world.size == 1 || env.has(name)) return;
   throw UserError("this is one of " + std::to_string(world.size) + " processes, but " + name +
-                  " is not set: it names " + what);
+                  " is not set: it names " + description);
 }
 
 World world_of_torchrun(const EnvironmentReader& env) {
@@ -109,8 +109,8 @@ World world_of_slurm(const EnvironmentReader& env) {
   require_variable(env, world, master, "the host of rank 0 (MASTER_ADDR goes before it)");
   world.master_host = env.has(master) ? env.text(master) : world.master_host;
   int id = env.number_or("SLURM_JOB_ID", 0, 0, kMaxInt);
-  // The default port depends on the job id, so that consecutive jobs get different ports. It is
-  // below the ephemeral port range.
+  // The default port depends on the job id, so that consecutive jobs get different ports. The port
+  // is below the ephemeral port range.
   int default_port = 20000 + id % 10000;
   world.port = env.number_or(env.has("FLUID_PORT") ? "FLUID_PORT" : "MASTER_PORT", default_port, 1,
                              kMaxPort);

@@ -24,10 +24,10 @@ struct World {
   static World from_env();
 
   /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or else
-  /// Slurm's; returns a world of one if neither is set. The port is FLUID_PORT if set, else
-  /// MASTER_PORT. It is MASTER_PORT + 1 when torchrun itself listens on MASTER_PORT
-  /// (TORCHELASTIC_USE_AGENT_STORE). Throws UserError for malformed, missing or contradictory
-  /// values.
+  /// Slurm's variables. Without either, returns a world of one process. The port is FLUID_PORT if
+  /// set, else MASTER_PORT, or MASTER_PORT + 1 when torchrun itself listens on MASTER_PORT
+  /// (TORCHELASTIC_USE_AGENT_STORE). Under Slurm without these variables, the job id determines the
+  /// port. Throws UserError for malformed, missing or contradictory values.
   static World from_variables(const Variables& variables);
 };
 

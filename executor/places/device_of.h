@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// Creates the device of `place`. `communicator` runs collectives between processes; it is null in
-/// a world of one. Throws UserError when there is no such GPU.
+/// Creates the device of `place`. `communicator`: runs collectives between processes; null in a
+/// world of one process. Throws UserError when there is no such GPU.
 std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                   Communicator* communicator);
 

@@ -11,8 +11,8 @@
 namespace fluid {
 
 /// Creates the compilation target of `place` for planning. Does not open the device. `threads`: CPU
-/// threads; 0: the executor's default. `libraries` and `cache_dir` are as in ExecutorOptions; the
-/// cache folder records which ops the libraries cannot compute. Throws UserError or DeviceError
+/// threads; 0: the executor's default. `libraries` and `cache_dir`: as in ExecutorOptions; the
+/// cache directory records which ops the libraries cannot compute. Throws UserError or DeviceError
 /// when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});

@@ -46,13 +46,14 @@ std::string kernel_of(const ir::Op& op) {
   return is_collective(op) ? op.name : "copy";
 }
 
-/// Returns the bytes of operands and results, each counted once. Values inside a fused kernel cause
-/// no memory traffic.
+/// Returns the bytes of all operands and results, each counted once. Values inside a fused kernel
+/// cause no memory traffic.
 double traffic_of(const ir::Op& op, int64_t batch) {
   int64_t bytes = 0;
   for (const Value& v : op.operands) bytes += v.type().bytes_at(batch);
   for (const ir::Result& r : op.results) bytes += r.type.bytes_at(batch);
-  // An op without results is a `store`, which reads its operand and writes as many bytes.
+  // An op without results is a `store`, which reads its operand and writes the same number of
+  // bytes.
   return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);
 }
 
@@ -100,7 +101,7 @@ std::string ops_text(const ir::Graph& body) {
 }
 
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
-  if (is_scan(op)) {  // the copy of an element of a sequence
+  if (is_scan(op)) {  // the call copies an element of a sequence
     return {.layer = layer_of(op),
             .ops = "element",
             .kernel = "copy",

@@ -9,8 +9,8 @@ namespace fluid {
 
 /// Description of one call of a compiled program, for reports.
 struct CallInfo {
-  /// Scope (layer name) of the op with the most FLOPs in the call. If that op has no scope: the
-  /// scope of the parameter that it updates, else its source line.
+  /// Scope (layer name) of the op with the most FLOPs in the call. If the op has no scope, the
+  /// scope of the parameter that the op updates, else the op's source line.
   std::string layer;
   std::string ops;  ///< names of the first few ops, such as "conv2d, add"
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise

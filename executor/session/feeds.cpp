@@ -122,7 +122,7 @@ void convert(void* context, int64_t begin, int64_t end) {
     convert_as<double>(c, begin, end, [to = static_cast<double*>(c.to)](int64_t i, double value) {
       to[i] = value;
     });
-  } else if (is_half(c.to_type)) {
+  } else if (is_half_precision(c.to_type)) {
     auto* to = static_cast<uint16_t*>(c.to);
     convert_as<float>(c, begin, end, [to, type = c.to_type](int64_t i, float value) {
       to[i] = float_to_half(value, type);
@@ -140,7 +140,7 @@ std::optional<int64_t> first_overflow(const Tensor& value, DType dtype) {
   if (value.dtype() == dtype || !is_float(dtype) || widens) return std::nullopt;
   const auto rounded = [&](double x) {
     const auto single = static_cast<float>(x);
-    return is_half(dtype) ? half_to_float(float_to_half(single, dtype), dtype) : single;
+    return is_half_precision(dtype) ? half_to_float(float_to_half(single, dtype), dtype) : single;
   };
   for (int64_t i = 0; i < value.numel(); ++i) {
     const double x = value.at(i);
@@ -149,10 +149,10 @@ std::optional<int64_t> first_overflow(const Tensor& value, DType dtype) {
   return std::nullopt;
 }
 
-void check_no_overflow(const Tensor& value, DType dtype, const std::string& what) {
+void check_no_overflow(const Tensor& value, DType dtype, const std::string& tensor_name) {
   const std::optional<int64_t> i = first_overflow(value, dtype);
   if (!i) return;
-  throw UserError(fmt::format("{}: element {} is {}, beyond the range of {}", what, *i,
+  throw UserError(fmt::format("{}: element {} is {}, beyond the range of {}", tensor_name, *i,
                               value.at(*i), name_of(dtype)));
 }
 

@@ -15,8 +15,8 @@ struct ChannelNorm {
   double mean = 0;
   double std = 1;
 };
-/// Reads the attributes `mean` and `std` of a `data` op. Returns one entry per channel, one for all
-/// channels, or none.
+/// Reads the attributes `mean` and `std` of a `data` op. Returns one entry per channel, a single
+/// entry for all channels, or no entry.
 std::vector<ChannelNorm> channel_norms_of(const ir::Op& data);
 
 /// A feed of a compiled step.
@@ -47,8 +47,8 @@ void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t sa
 /// nullopt if there is none.
 std::optional<int64_t> first_overflow(const Tensor& value, DType dtype);
 
-/// Throws UserError if a finite element of `value` overflows to infinity in `dtype`. `what`: name
-/// of the tensor in the message.
-void check_no_overflow(const Tensor& value, DType dtype, const std::string& what);
+/// Throws UserError if a finite element of `value` overflows to infinity in `dtype`. `tensor_name`:
+/// name of the tensor in the message.
+void check_no_overflow(const Tensor& value, DType dtype, const std::string& tensor_name);
 
 }  // namespace fluid

@@ -19,22 +19,22 @@ class StepsInFlight;
 /// An output of a step.
 struct OutputView {
   std::string name;
-  Tensor value;  ///< view into the output slot; for a metric: sum / weight
-  bool metric = false;
-  /// For a metric: its numerator and denominator, to be summed over the steps of an epoch.
-  /// Otherwise NaN.
+  Tensor value;         ///< view into the output slot; for a metric: sum / weight
+  bool metric = false;  ///< whether the output is a metric, such as accuracy
+  /// Numerator and denominator of a metric, to be summed over the steps of an epoch. NaN for other
+  /// outputs.
   double sum = std::numeric_limits<double>::quiet_NaN();
   double weight = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The outputs of one step, and the training state after it. On a GPU steps run asynchronously:
-/// reading a value waits for the step and throws the step's error. Outputs larger than 1 MiB are
-/// copied to the host when they are read.
+/// The outputs of one step, and the training state after the step. On a GPU, steps run
+/// asynchronously: reading a value waits for the step and throws the step's error. Outputs larger
+/// than 1 MiB are copied to the host when they are read.
 ///
 /// Outputs of step n stay readable until step n + 2 starts, even if the steps have different modes.
-/// Reading an output after that throws UserError. Preparing a step of another size keeps the
-/// outputs readable. Tensors are views with the same lifetime; `.copy()` owns its data. The
-/// executor must outlive this object.
+/// Reading an output later throws UserError. Preparing a step of another size keeps the outputs
+/// readable. Tensors are views with the same lifetime; `.copy()` owns its data. The executor must
+/// outlive this object.
 class OutputViews {
  public:
   /// References the outputs of step number `step_number` in output slot `slot`.

@@ -143,8 +143,8 @@ void PreparedStep::gather_outputs(size_t run, size_t slot, const PlaceMemory& me
   }
 }
 
-void PreparedStep::fetch_output(size_t slot, size_t number, const PlaceMemory& memory) {
-  OutputLocation& location = locations_[slot].at(number);
+void PreparedStep::fetch_output(size_t slot, size_t output_index, const PlaceMemory& memory) {
+  OutputLocation& location = locations_[slot].at(output_index);
   if (location.on_host) return;
   memory.fetch(static_cast<int>(slot), location.offset, location.bytes);
   location.on_host = true;

@@ -28,12 +28,12 @@ struct MicroBatch {
   Options options(Options step_options) const;
 };
 
-/// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, larger ones
-/// first. If `count` exceeds `batch`, returns one micro-batch per sample. If `batch` is 0, returns
-/// one empty micro-batch.
+/// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, with the
+/// larger micro-batches first. If `count` exceeds `batch`, returns one micro-batch per sample. If
+/// `batch` is 0, returns one empty micro-batch.
 std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count);
 
-/// A compiled program. It runs a whole step, or one kind of micro-batch of a step.
+/// A compiled program that runs a whole step, or one kind of micro-batch of a step.
 struct CompiledProgram {
   Options options;
   std::unique_ptr<ir::Program> program;  ///< the program after the pass pipeline
@@ -49,8 +49,7 @@ struct MetricView {
   Tensor weight;
 };
 
-/// A compiled step for one mode, batch size and set of feeds. It runs one executable per
-/// micro-batch.
+/// A compiled step for one mode, batch size and set of feeds. Runs one executable per micro-batch.
 class PreparedStep {
  public:
   struct Run {
@@ -77,14 +76,14 @@ class PreparedStep {
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
   /// Marks the outputs in `slot` as not yet copied to the host. Must precede the runs of a step.
   void mark_outputs_pending(size_t slot);
-  /// Copies those outputs of run `run` that have a batch dimension into the gathered outputs of the
+  /// Copies the outputs of run `run` that have a batch dimension into the gathered outputs of the
   /// whole batch.
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
   /// Returns the outputs in `slot` after the last run, with the sums and weights of metrics filled
   /// in. Large outputs are valid only after fetch_output().
   const std::vector<OutputView>& complete_outputs(size_t slot);
-  /// Makes output number `number` in `slot` available on the host.
-  void fetch_output(size_t slot, size_t number, const PlaceMemory& memory);
+  /// Makes output `output_index` in `slot` available on the host.
+  void fetch_output(size_t slot, size_t output_index, const PlaceMemory& memory);
 
   /// Enables profiling: preallocates a recorder for the times of steps. Must precede bind() of the
   /// executables.
@@ -96,8 +95,8 @@ class PreparedStep {
   struct GatheredOutput {
     std::string name;
     int64_t offset = 0;  ///< in bytes, from the start of the output slot
-    /// Byte offsets, one per run: `from` is where the run stores its samples, and `to` is where
-    /// they belong in the gathered output.
+    /// Byte offsets, one per run: `from` is the start of the run's own output, and `to` is the
+    /// destination in the gathered output.
     std::vector<int64_t> from, to;
     std::vector<int64_t> bytes;
   };
@@ -116,7 +115,7 @@ class PreparedStep {
   const ir::Program& recorded_;
   int64_t feed_bytes_ = 0, output_bytes_ = 0;
   std::vector<GatheredOutput> gathered_;
-  std::array<std::vector<OutputView>, 2> bound_;
+  std::array<std::vector<OutputView>, 2> bound_;          ///< output views, indexed by slot
   std::array<std::vector<OutputLocation>, 2> locations_;  ///< indexed by slot, then by output
   std::array<std::vector<MetricView>, 2> metrics_;
   std::optional<StepRecorder> recorder_;

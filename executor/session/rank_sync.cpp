@@ -68,7 +68,7 @@ void TuningSync::poll_choices(const ProcessGroup& group, Session& session) {
       if (agreed_.insert(*next).second) adopted.insert(*next);
     }
   } catch (const DeviceError&) {
-    // The store is unreachable once rank 0 has exited. This rank must still be able to write its
+    // The store is unreachable after rank 0 has exited. This rank must still be able to write its
     // snapshot, so ignore the error and the other ranks' choices.
   }
   if (!adopted.empty()) session.adopt_tuning_record(adopted);

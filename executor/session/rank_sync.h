@@ -17,8 +17,8 @@ namespace fluid {
 /// Collective. Broadcasts rank 0's values of `variables` to all ranks. Skips sharded variables.
 void broadcast_variables(Session& session, const std::vector<Variable>& variables);
 
-/// Collective. Returns the value of `variable`. If the variable is sharded, gathers it on rank 0
-/// and returns nullopt on the other ranks.
+/// Collective. Returns the value of `variable`. If the variable is sharded, gathers its value on
+/// rank 0, and returns nullopt on the other ranks.
 std::optional<Tensor> gather_variable(Session& session, const ProcessGroup& group,
                                       const Variable& variable);
 
@@ -32,18 +32,18 @@ void scatter_sharded_variables(Session& session, const ProcessGroup& group,
 class TuningSync {
  public:
   /// Collective. Merges the tuning choices of all ranks; for a key that several ranks hold, the
-  /// lowest rank's choice wins. Call it before the first step, after all ranks have prepared that
-  /// step.
+  /// lowest rank's choice wins. Must be called before the first step, after all ranks have prepared
+  /// that step.
   void merge_choices(const ProcessGroup& group, Session& session);
 
   /// Not collective. Writes new choices to the key-value store as proposals; the first proposal for
-  /// a key wins on every rank. Call it after preparing a step that other ranks might not prepare.
-  /// Does nothing before the first step.
+  /// a key wins on every rank. Must be called after preparing a step that other ranks might not
+  /// prepare. Does nothing before the first step.
   void propose_choices(const ProcessGroup& group, Session& session);
 
   /// Not collective. Adopts all choices that other ranks have proposed, even for steps that this
-  /// rank never prepares. Call it before writing a checkpoint, so that the checkpoint holds the
-  /// choices of all ranks.
+  /// rank never prepares. Must be called before writing a checkpoint, so that the checkpoint holds
+  /// the choices of all ranks.
   void poll_choices(const ProcessGroup& group, Session& session);
 
  private:

@@ -9,15 +9,15 @@
 namespace fluid {
 namespace {
 
-/// Returns the operand of `fused` that is passed as argument `v` to its body; null if the body
+/// Returns the operand of `fused` that is passed to its body as argument `v`; null if the body
 /// computes `v`.
 Value operand_of(const ir::Op& fused, Value v) {
   if (source_kind(*v.op()) != SourceKind::argument) return {};
   return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
 }
 
-/// Locates the first sample that holds `value`, as ", in line 7 of 't.csv'" or ", in sample 3 of
-/// the batch". Returns "" if no sample does.
+/// Locates the first sample that contains `value`, as ", in line 7 of 't.csv'" or ", in sample 3 of
+/// the batch". Returns "" if no sample contains the value.
 std::string sample_text(const ir::Op& feed, const RejectedFeeds& rejected, int64_t value) {
   const std::string found = rejected.find_sample ? rejected.find_sample(feed.symbol, value) : "";
   if (!found.empty()) return ", in " + found;
@@ -32,8 +32,8 @@ std::string sample_text(const ir::Op& feed, const RejectedFeeds& rejected, int64
   return "";
 }
 
-/// Returns a prefix such as "in the previous step: ", or "" if the call that reports the error also
-/// ran the step.
+/// Returns a prefix such as "in the previous step: ". Returns "" if the call that reports the error
+/// also ran the step.
 std::string step_text(const RejectedStep& step) {
   if (step.reported_by == step.number) return "";
   if (step.reported_by == step.number + 1) return "in the previous step: ";

@@ -13,14 +13,14 @@ namespace fluid {
 struct RejectedFeeds {
   const Batch& feeds;  ///< feeds as the kernels read them: converted, scaled and normalised
   int64_t first = 0;   ///< index of the first sample of `feeds` within the batch
-  /// Whether a later step was in flight. The later step was not applied either.
+  /// Whether a later step was in flight. A later step in flight is not applied either.
   bool later_step_in_flight = false;
   const SampleFinder& find_sample;  ///< returns the location of a sample in its file; may be empty
 };
 
 /// Builds the error for data that a kernel rejected. The message names the recorded op, its source
-/// line, the index and its valid range. It also names the feed that holds the index, unless the
-/// index is computed.
+/// line, the index and its valid range. The message also names the feed that holds the index,
+/// unless the index is computed.
 UserError rejection_error(const StepStatus& status, const RejectedFeeds& rejected);
 
 /// Identifies a rejected step and the call that reports its error.

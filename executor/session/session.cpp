@@ -85,7 +85,7 @@ void Session::adopt_tuning_record(const std::map<std::string, std::string>& reco
   steps_.rebind_steps();
 }
 
-void Session::rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+void Session::rerun_observed(const PreparedStep& step, size_t last_micro_batch, const Batch& batch,
                              const VariableValues::ControlValues& controls,
                              const StepsInFlight::RerunObserver& observer) {
   in_flight_.wait_until_complete();
@@ -94,7 +94,7 @@ void Session::rerun_observed(const PreparedStep& step, size_t last, const Batch&
   memory().read(after.data(), memory().addresses().state, memory().regions().state);
   try {
     values_.restore_control_variables(controls);
-    in_flight_.rerun_observed(step, last, batch, observer);
+    in_flight_.rerun_observed(step, last_micro_batch, batch, observer);
   } catch (...) {
     restore_after_rerun(step, after, std::current_exception());
     throw;
@@ -103,8 +103,8 @@ void Session::rerun_observed(const PreparedStep& step, size_t last, const Batch&
 }
 
 /// Removes the callbacks of the rerun from the executables, and restores the state region from
-/// `state`. If restoring fails, no step can run any more. In that case throws `why`, or the error
-/// of restoring if `why` is null.
+/// `state`. If restoring fails, no step can run any more, and this function throws `why`, the error
+/// of the rerun, or the error of restoring if `why` is null.
 void Session::restore_after_rerun(const PreparedStep& step, std::span<const std::byte> state,
                                   const std::exception_ptr& why) {
   for (const PreparedStep::Run& run : step.runs()) run.compiled->executable->set_observer(nullptr);

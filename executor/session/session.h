@@ -26,17 +26,16 @@ class Session {
   ~Session();
   Session(const Session&) = delete;
 
-  /// Finds or compiles a step. Also compiles a startup step for variables that are new in this
-  /// step.
+  /// Finds or compiles a step. Also compiles a startup step for the variables that this step adds.
   ///
   /// Grows the arena if needed; variables and outputs keep their values. A device with its own
   /// memory never holds two arenas at once. Throws before code generation if the arena would be too
-  /// large: UserError if it exceeds the user's memory limit, OutOfMemory if it exceeds the place's
-  /// memory. If a library cannot compute an op, code is generated for the op.
+  /// large: UserError above the user's memory limit, OutOfMemory above the place's memory. If a
+  /// library cannot compute an op, code is generated for the op.
   ///
-  /// After a failure the session keeps its previous variables and steps, possibly in a larger
-  /// arena. A GPU error can prevent the steps from being bound again. In that case this call and
-  /// every later call that runs or prepares a step throw that error.
+  /// After a failure, the session keeps its previous variables and steps, possibly in a larger
+  /// arena. If a GPU error prevents the steps from being bound again, this call throws the error.
+  /// So does every later call that runs or prepares a step.
   PreparedStep& prepare(const Options& options);
   /// Prepares all of `steps` or none. Grows the arena at most once.
   void prepare(std::span<const Options> steps);
@@ -47,16 +46,16 @@ class Session {
   void initialise();
   /// Runs a prepared step on checked feeds; see StepsInFlight::run().
   OutputViews run(PreparedStep& step, const Batch& batch);
-  /// Replaces the device's tuning choices by those in `record`, which all ranks share. Rebinds all
-  /// steps if a choice changed. Throws as prepare() does if rebinding fails.
+  /// Replaces the device's tuning choices by those in `record`, which is equal on all ranks.
+  /// Rebinds all steps if a choice changed. Throws as prepare() does if rebinding fails.
   void adopt_tuning_record(const std::map<std::string, std::string>& record);
 
-  /// Reruns micro-batches 0 to `last` of the last training step and calls `observer` for each
-  /// kernel; see StepsInFlight::rerun_observed(). `controls`: values of the control variables
-  /// before that step. Restores the state region afterwards, also after a failure, because the
-  /// rerun may update variables. If a GPU failure prevents restoring, every later call that runs or
-  /// prepares a step throws.
-  void rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+  /// Reruns micro-batches 0 to `last_micro_batch` of the last training step and calls `observer`
+  /// for each kernel; see StepsInFlight::rerun_observed(). `controls`: values of the control
+  /// variables before this training step. Restores the state region afterwards, also after a
+  /// failure, because the rerun may update variables. If a GPU failure prevents restoring, every
+  /// later call that runs or prepares a step throws.
+  void rerun_observed(const PreparedStep& step, size_t last_micro_batch, const Batch& batch,
                       const VariableValues::ControlValues& controls,
                       const StepsInFlight::RerunObserver& observer);
 

@@ -144,8 +144,8 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
   return entry;
 }
 
-/// Finds the compiled program of a micro-batch in `programs_` or `compiled`. Otherwise compiles it
-/// and appends it to `compiled`.
+/// Finds the compiled program of a micro-batch in `programs_` or `compiled`. If there is none,
+/// compiles the program and appends it to `compiled`.
 CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
                                             const Options& step_options, const ir::Program& program,
                                             Programs& compiled) {
@@ -235,7 +235,7 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   before_binding();  // binding may overwrite the slots, and growing the arena may move them
   const bool grows = regions != memory_->regions();
   if (grows) grow_memory(regions);
-  AddedSteps added{.new_variables = variables.all().size() > variables_.all().size(),
+  AddedSteps added{.has_new_variables = variables.all().size() > variables_.all().size(),
                    .startup_steps = {},
                    .zero_initialised = std::move(first_values.zeros)};
   for (const auto& step : steps) {
@@ -259,14 +259,15 @@ Regions StepCache::required_regions(const Programs& programs, const Steps& steps
   return regions;
 }
 
-/// Adds the new steps and binds them. `moved`: whether the memory has new addresses, so all steps
-/// must be bound again.
-void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables, bool moved) {
+/// Adds and binds the new steps. `memory_moved`: whether the memory has new addresses, so that all
+/// steps must be bound again.
+void StepCache::add_and_bind(Programs programs, Steps steps, Variables variables,
+                             bool memory_moved) {
   const Variables known = std::exchange(variables_, std::move(variables));
   const size_t known_programs = programs_.size(), known_steps = steps_.size();
   std::ranges::move(programs, std::back_inserter(programs_));
   std::ranges::move(steps, std::back_inserter(steps_));
-  run_or_rebind([&] { bind(moved ? 0 : known_programs, moved ? 0 : known_steps); },
+  run_or_rebind([&] { bind(memory_moved ? 0 : known_programs, memory_moved ? 0 : known_steps); },
                 [&] {
                   steps_.resize(known_steps);
                   programs_.resize(known_programs);

@@ -20,10 +20,10 @@ namespace fluid {
 
 /// Result of StepCache::add_steps().
 struct AddedSteps {
-  bool new_variables = false;
+  bool has_new_variables = false;
   std::vector<PreparedStep*> startup_steps;  ///< startup steps that initialise the new variables
-  /// Names of the new variables that are initialised with zeros. They need no startup step, because
-  /// the arena is zeroed.
+  /// Names of the new variables that are initialised with zeros. These variables need no startup
+  /// step, because the arena is zeroed.
   std::set<std::string> zero_initialised;
 };
 
@@ -38,16 +38,16 @@ class StepCache {
 
   /// Compiles the steps of `wanted` that are missing, and a startup step for new variables. The
   /// startup step skips variables for which `has_value` is true. Then calls `before_binding`, grows
-  /// the arena if needed, and binds the steps. Throws as Session::prepare() does, and adds nothing
-  /// in that case.
+  /// the arena if needed, and binds the steps. On an error, throws as Session::prepare() does and
+  /// adds nothing.
   AddedSteps add_steps(std::span<const Options> wanted,
                        const std::function<bool(const std::string&)>& has_value,
                        const std::function<void()>& before_binding);
 
   /// Returns the step for these options, or null.
   PreparedStep* find(const Options& wanted) const;
-  /// Considers the predict steps whose feeds are all in `batch`. Returns the step with the most
-  /// outputs, or null if there is none.
+  /// Returns the predict step with the most outputs among the predict steps whose feeds are all in
+  /// `batch`; null if there is none.
   PreparedStep* find_predict(const Batch& batch) const;
   /// Returns the predict step whose feeds are exactly the columns of `batch`, or null. `all_feeds`:
   /// feeds of the program. Does not allocate.
@@ -55,15 +55,16 @@ class StepCache {
   bool has_step_for(Mode mode) const;
   const std::vector<std::unique_ptr<PreparedStep>>& all() const { return steps_; }
 
-  /// Throws in a forked process, and after fail_permanently().
+  /// Throws UserError in a forked process. After fail_permanently(), throws the error given to that
+  /// function.
   void require_runnable() const;
   bool is_bound() const { return !failure_; }
   /// Marks all steps as not runnable because of error `why`, and throws `why`.
   [[noreturn]] void fail_permanently(const std::exception_ptr& why);
   /// Binds all steps again, for example after the device's tuning choices changed.
   void rebind_steps();
-  /// Returns how many times steps were bound to the arena. Binding invalidates the content of the
-  /// slots.
+  /// Returns the number of times that steps were bound to the arena. Binding invalidates the
+  /// content of the slots.
   uint64_t num_bindings() const { return num_bindings_; }
 
   const ir::Program& recorded_program() const { return *recorded_; }
@@ -96,7 +97,7 @@ class StepCache {
   Regions required_regions(const Programs& programs, const Steps& steps,
                            const Variables& variables) const;
   void grow_memory(const Regions& regions);
-  void add_and_bind(Programs programs, Steps steps, Variables variables, bool moved);
+  void add_and_bind(Programs programs, Steps steps, Variables variables, bool memory_moved);
   using Change = std::function<void()>;
   void run_or_rebind(
       const Change& change, const Change& undo = [] {});

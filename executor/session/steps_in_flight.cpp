@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-// Index of the first-sample element in the variable `rng`, which holds the seed, the run counter
-// and the index of the first sample.
+// Position in the variable `rng` of the index of the first sample. `rng` holds the seed, the run
+// counter and the index of the first sample.
 constexpr size_t kFirstSample = 2;
 
 }  // namespace
@@ -42,7 +42,7 @@ int StepsInFlight::next_feed_slot() const {
 }
 
 /// Waits for the step in flight that reads the next feed slot. The slot must not be overwritten
-/// earlier, because a rejection message of that step may quote its content.
+/// earlier, because an error message about rejected data may quote the slot's content.
 void StepsInFlight::wait_for_feed_slot(uint64_t next_step) {
   const auto before = static_cast<size_t>(slots_.outputs ^ 1);
   if (in_flight_[before].slots.feeds == next_feed_slot()) finish(before, next_step);
@@ -88,9 +88,9 @@ void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Ba
   }
 }
 
-std::optional<StepStatus> StepsInFlight::start_micro_batch(const PreparedStep& step, size_t number,
+std::optional<StepStatus> StepsInFlight::start_micro_batch(const PreparedStep& step, size_t index,
                                                            const Batch& batch, RunTimes* times) {
-  const PreparedStep::Run& run = step.runs()[number];
+  const PreparedStep::Run& run = step.runs()[index];
   if (times != nullptr) times->feeds.begin = clock_ns();
   copy_feeds(step, run, batch);
   if (times != nullptr) times->feeds.end = clock_ns();
@@ -144,7 +144,7 @@ void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, Step
   rejection_pending_ = false;
 }
 
-/// After a rejected or failed step: waits for all steps and clears the rejection flag, so that the
+/// Waits for all steps after a rejected or failed step, and clears the rejection flag, so that the
 /// next step can change variables. `next_step`: as in finish().
 void StepsInFlight::clear_rejection(uint64_t next_step) {
   if (!rejection_pending_) return;
@@ -153,9 +153,9 @@ void StepsInFlight::clear_rejection(uint64_t next_step) {
   rejection_pending_ = false;
 }
 
-/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. The ranks may
-/// exchange the rejection flag by a collective in the last micro-batch. In that case the remaining
-/// micro-batches run even after a rejection, because the other ranks wait in the collective.
+/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. If a collective
+/// in the last micro-batch exchanges the rejection flag, the remaining micro-batches run even after
+/// a rejection, because the other ranks wait in the collective.
 void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                                       std::optional<UserError>& rejection) {
   const PreparedStep& step = *in_flight.step;
@@ -176,9 +176,8 @@ void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batc
   }
 }
 
-/// Waits for the step in output slot `slot`, and first for any earlier step. `next_step`: number of
-/// the step that the caller is about to run, 0 if none. The number determines the wording of
-/// errors.
+/// Waits for any earlier step, then for the step in output slot `slot`. `next_step`: number of the
+/// step that the caller is about to run; 0: none. Determines the wording of error messages.
 void StepsInFlight::finish(size_t slot, uint64_t next_step) {
   InFlightStep& in_flight = in_flight_[slot];
   if (!in_flight.pending) return;
@@ -255,13 +254,13 @@ void StepsInFlight::wait_for_inference() {
   }
 }
 
-void StepsInFlight::rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
-                                   const RerunObserver& observer) {
+void StepsInFlight::rerun_observed(const PreparedStep& step, size_t last_micro_batch,
+                                   const Batch& batch, const RerunObserver& observer) {
   refresh_bindings();
   // The rerun overwrites the outputs in this slot.
   in_flight_[static_cast<size_t>(slots_.outputs)] = {};
   bool continues = true;
-  for (size_t i = 0; continues && i <= last; ++i) {
+  for (size_t i = 0; continues && i <= last_micro_batch; ++i) {
     Executable& executable = *step.runs()[i].compiled->executable;
     executable.set_observer([&](const ir::Op& op, void* const* buffers, bool done) {
       return continues = observer(i, op, buffers, done);
@@ -270,28 +269,28 @@ void StepsInFlight::rerun_observed(const PreparedStep& step, size_t last, const 
   }
 }
 
-StepsInFlight::InFlightStep& StepsInFlight::completed_step(size_t slot, uint64_t number) {
+StepsInFlight::InFlightStep& StepsInFlight::completed_step(size_t slot, uint64_t step_number) {
   InFlightStep& in_flight = in_flight_[slot];
-  if (in_flight.number != number) {
+  if (in_flight.number != step_number) {
     throw UserError(
         "outputs are read after two later steps, which reuse their memory: read them earlier, or "
         "keep a copy()");
   }
-  finish(slot, number);
+  finish(slot, step_number);
   if (in_flight.failure) std::rethrow_exception(in_flight.failure);
   return in_flight;
 }
 
-const std::vector<OutputView>& StepsInFlight::outputs(size_t slot, uint64_t number) {
-  return completed_step(slot, number).step->complete_outputs(slot);
+const std::vector<OutputView>& StepsInFlight::outputs(size_t slot, uint64_t step_number) {
+  return completed_step(slot, step_number).step->complete_outputs(slot);
 }
 
-void StepsInFlight::fetch_output(size_t slot, uint64_t number, size_t output) {
-  completed_step(slot, number).step->fetch_output(slot, output, steps_.memory());
+void StepsInFlight::fetch_output(size_t slot, uint64_t step_number, size_t output) {
+  completed_step(slot, step_number).step->fetch_output(slot, output, steps_.memory());
 }
 
-std::byte* StepsInFlight::step_report(size_t slot, uint64_t number) {
-  completed_step(slot, number);
+std::byte* StepsInFlight::step_report(size_t slot, uint64_t step_number) {
+  completed_step(slot, step_number);
   return steps_.memory().addresses().reports[slot];
 }
 

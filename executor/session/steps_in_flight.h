@@ -16,10 +16,10 @@ namespace fluid {
 /// Starts the steps of a session and collects their results.
 ///
 /// If the place runs steps asynchronously, up to two steps are in flight at once, one per output
-/// slot. An error of step n is thrown by the first call that waits for step n; its message says
-/// which step failed. These calls wait: reading outputs of step n or n + 1, accessing variables,
-/// preparing a step, starting step n + 2, or overwriting the feed slot of step n. After an error in
-/// step n, step n + 1 is not applied either.
+/// slot. An error of step n is thrown by the first call that waits for step n; the message says
+/// which step failed. The calls that wait for step n are: reading outputs of step n or n + 1,
+/// accessing variables, preparing a step, starting step n + 2, or overwriting the feed slot of step
+/// n. After an error in step n, step n + 1 is not applied either.
 class StepsInFlight {
  public:
   explicit StepsInFlight(StepCache& steps) : steps_(steps) {}
@@ -36,13 +36,13 @@ class StepsInFlight {
   /// Waits for all steps in flight, and copies all readable outputs to the host.
   void fetch_outputs();
 
-  /// Waits for step `number`, which uses output slot `slot`, and returns its outputs. Throws
+  /// Waits for step `step_number`, which uses output slot `slot`, and returns its outputs. Throws
   /// UserError if a later step has reused the slot.
-  const std::vector<OutputView>& outputs(size_t slot, uint64_t number);
-  /// Waits for step `number` and copies output `output` to the host.
-  void fetch_output(size_t slot, uint64_t number, size_t output);
-  /// Waits for step `number` and returns the address of its StepReport.
-  std::byte* step_report(size_t slot, uint64_t number);
+  const std::vector<OutputView>& outputs(size_t slot, uint64_t step_number);
+  /// Waits for step `step_number` and copies output `output` to the host.
+  void fetch_output(size_t slot, uint64_t step_number, size_t output);
+  /// Waits for step `step_number` and returns the address of its StepReport.
+  std::byte* step_report(size_t slot, uint64_t step_number);
   const std::vector<ReportedVariable>& reported_variables() const {
     return steps_.reported_variables();
   }
@@ -53,16 +53,17 @@ class StepsInFlight {
   /// Callback that is called before and after each kernel of a rerun. Arguments: index of the
   /// micro-batch, op, buffers, and whether the kernel has run. Returning false ends the rerun.
   using RerunObserver = std::function<bool(size_t, const ir::Op&, void* const*, bool)>;
-  /// Reruns micro-batches 0 to `last` of a completed step and calls `observer` for each kernel.
-  /// Discards the outputs of the step.
-  void rerun_observed(const PreparedStep& step, size_t last, const Batch& batch,
+  /// Reruns micro-batches 0 to `last_micro_batch` of a completed step and calls `observer` for each
+  /// kernel. Discards the outputs of the step.
+  void rerun_observed(const PreparedStep& step, size_t last_micro_batch, const Batch& batch,
                       const RerunObserver& observer);
-  /// After a rejected or failed step: waits for all steps, and lets the next step change variables.
+  /// Must be called after a rejected or failed step: waits for all steps in flight, and lets the
+  /// next step change variables.
   void clear_rejection() { clear_rejection(0); }
 
  private:
-  /// Content of a feed slot: the batch with id `id`, converted for `step`. `id` 0: the slot holds
-  /// no batch that can be reused.
+  /// Content of a feed slot: the batch with id `id`, converted for `step`. If `id` is 0, the slot
+  /// holds no batch that can be reused.
   struct FeedSlotContent {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
@@ -74,7 +75,7 @@ class StepsInFlight {
     uint64_t number = 0;  ///< step number, from 1; 0: no step has used the slot
     Slots slots;
     bool pending = false;        ///< whether finish() must still be called
-    std::exception_ptr failure;  ///< why the step was not applied; null if it was
+    std::exception_ptr failure;  ///< why the step was not applied; null if it was applied
   };
   /// Position of a micro-batch in the global batch: index of its first sample, and weight of its
   /// loss. These are the values on the device; nullopt if unknown.
@@ -89,14 +90,14 @@ class StepsInFlight {
   int next_feed_slot() const;
   void wait_for_feed_slot(uint64_t next_step);
   void write_batch_position(const MicroBatch& micro_batch, const Batch& batch);
-  std::optional<StepStatus> start_micro_batch(const PreparedStep& step, size_t number,
+  std::optional<StepStatus> start_micro_batch(const PreparedStep& step, size_t index,
                                               const Batch& batch, RunTimes* times);
   void start_step(InFlightStep& in_flight, const Batch& batch, StepTimes* times);
   void clear_rejection(uint64_t next_step);
   bool is_synchronous(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t next_step);
   void wait_until_complete(uint64_t next_step);
-  InFlightStep& completed_step(size_t slot, uint64_t number);
+  InFlightStep& completed_step(size_t slot, uint64_t step_number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& rejection);
   UserError make_rejection_error(const InFlightStep& in_flight, size_t run,

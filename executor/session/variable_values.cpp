@@ -18,7 +18,7 @@ void VariableValues::set_value(const std::string& name, const Tensor& value) {
   }
 }
 
-/// With several ranks, ignores values that were set before the first step. Perhaps only rank 0 has
+/// With several ranks, ignores values that were set before the first step. Possibly only rank 0 has
 /// loaded such values, but all ranks must compile the same startup step.
 bool VariableValues::has_value(const std::string& name) const {
   return initialised_names_.contains(name) ||
@@ -28,7 +28,7 @@ bool VariableValues::has_value(const std::string& name) const {
 void VariableValues::register_variables(AddedSteps added) {
   initialised_names_.merge(std::move(added.zero_initialised));
   std::ranges::move(added.startup_steps, std::back_inserter(startup_steps_));
-  if (added.new_variables) {
+  if (added.has_new_variables) {
     half_weights_are_stale_ = true;
     initialised_ = false;
     needs_seed_ = !initialised_names_.contains(std::string(kRandomState)) &&

@@ -25,11 +25,11 @@ class VariableValues {
   VariableValues(StepCache& steps, StepsInFlight& in_flight)
       : steps_(steps), in_flight_(in_flight) {}
 
-  /// Sets a recorded variable to `value`, converted as by assign(). The caller has checked the
-  /// shape. Before the first step is prepared, keeps `value` as the initial value, so that no
+  /// Sets a recorded variable to `value`, converted as by assign(). The caller must check the
+  /// shape. Before the first step is prepared, stores `value` as the initial value, so that no
   /// initialiser is compiled. In this case `value` must own its memory.
   void set_value(const std::string& name, const Tensor& value);
-  /// Whether the variable already has a value, so that no startup step has to initialise it.
+  /// Whether the variable already has a value, so that startup steps need not initialise it.
   bool has_value(const std::string& name) const;
   /// Registers the new variables of added steps.
   void register_variables(AddedSteps added);
@@ -57,8 +57,8 @@ class VariableValues {
   /// Collective. Broadcasts `variable` from rank 0.
   void broadcast(const Variable& variable);
 
-  /// Values of the control variables, such as counters and the loss scale, by name. A step that is
-  /// not applied may still change some of them.
+  /// Values of the control variables, such as counters and the loss scale, by name. A failed step
+  /// may still change some of them.
   using ControlValues = std::map<std::string, Tensor>;
   /// Copies the control variables to `to`. Later calls with the same map reuse its tensors and
   /// allocate nothing.

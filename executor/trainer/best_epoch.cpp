@@ -10,7 +10,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the name of the first option that is set and needs validation data; null if none is.
+/// Returns the name of the first option that is set and needs validation data; null if there is
+/// none.
 const char* first_validation_option(const FitOptions& options) {
   return !options.best.empty()        ? "best"
          : options.patience           ? "patience"

@@ -35,7 +35,7 @@ class BestEpoch {
 
  private:
   std::string output_;  ///< name of the monitored output; empty: none
-  bool max_ = false;
+  bool max_ = false;    ///< whether the maximum of the output is best
   std::optional<int64_t> patience_;
   std::optional<TrainingState::BestValue> best_;
 };

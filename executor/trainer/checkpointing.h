@@ -18,7 +18,7 @@
 namespace fluid {
 
 /// Restores a training run from its newest checkpoint, and decides when to write checkpoints. Only
-/// rank 0 reads and writes files; it broadcasts the training state to the other ranks.
+/// rank 0 reads and writes files; rank 0 broadcasts the training state to the other ranks.
 class Checkpointing {
  public:
   /// On rank 0, reads the newest checkpoint if `options.resume` is set or the job was restarted.
@@ -48,16 +48,17 @@ class Checkpointing {
                                    const std::map<std::string, std::string>& options,
                                    int64_t epochs);
 
-  /// Whether this rank requests a checkpoint after `steps` training steps. It does if a checkpoint
-  /// is due according to every_steps or every_minutes, or if `requested` is true.
+  /// Whether this rank requests a checkpoint after `steps` training steps: true if a checkpoint is
+  /// due according to every_steps or every_minutes, or if `requested` is true.
   bool rank_requests_checkpoint(int64_t steps, bool requested) const;
-  /// Marks a checkpoint as due until save() writes it. All ranks must call it after the same step.
+  /// Marks a checkpoint as due until save() writes it. All ranks must call set_due() after the same
+  /// step.
   void set_due() { due_ = enabled_; }
   bool due() const { return due_; }
   bool due_at_epoch_end() const { return enabled_ && (saves_each_epoch_ || due_); }
-  /// Collective. Writes a checkpoint, unless the last one is of the same step and epoch. When
+  /// Collective. Writes a checkpoint, unless the last checkpoint has the same step and epoch. When
   /// writing fails, rank 0 calls `on_failure` and then throws the error. `best`: whether to mark
-  /// the checkpoint as that of the best epoch.
+  /// the checkpoint as the checkpoint of the best epoch.
   void save(Executor& executor, const TrainingState& state, bool best,
             const std::function<void(const UserError&)>& on_failure);
 
@@ -70,9 +71,9 @@ class Checkpointing {
   bool is_rank_0_;
   std::unique_ptr<CheckpointDirectory>
       directory_;  ///< null if checkpoints are off, and on ranks other than 0
-  /// the checkpoint that the run resumes; absent for a new run, and on ranks other than 0
+  /// The checkpoint that the run resumes; nullopt for a new run, and on ranks other than 0.
   std::optional<Checkpoint> resumed_;
-  /// training state of the resumed checkpoint, on all ranks; absent for a new run
+  /// Training state of the resumed checkpoint, on all ranks; nullopt for a new run.
   std::optional<TrainingState> state_;
   std::vector<std::string> notices_;
   bool due_ = false;

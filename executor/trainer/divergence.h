@@ -16,25 +16,26 @@ class DivergenceCheck {
   /// the learning rate, for messages.
   DivergenceCheck(Executor& executor, const LossScale& rule, std::string loss, double lr);
 
-  /// Whether the update of step `step` was skipped because its gradients overflowed. Call it for
-  /// every step, in order. Throws when a dynamic loss scale has reached its lower limit, and after
-  /// 100 skipped steps in a row with a fixed loss scale.
+  /// Whether the update of step `step` was skipped because its gradients overflowed. Must be called
+  /// for every step, in order. Throws when a dynamic loss scale has reached its lower limit, and
+  /// after 100 skipped steps in a row with a fixed loss scale.
   bool was_skipped(const OutputViews& outputs, int64_t step);
-  /// Throws when the loss is NaN, because its gradients have made the parameters NaN.
+  /// Throws when the loss is NaN, because the gradients of a NaN loss make the parameters NaN.
   void check_loss(const OutputViews& outputs, int64_t step) const;
-  /// Collective. Returns the first op of a skipped step whose result is not finite, or "" when the
-  /// step was applied. Throws when an applied step has a loss that is not finite. Needs
+  /// Collective. For a skipped step, describes the first op with a non-finite result. For an
+  /// applied step, returns "" if the loss is finite, and throws otherwise. Requires
   /// DebugOptions::check_finite.
   std::string find_nonfinite_op(const Batch& batch, const OutputViews& outputs, int64_t step,
                                 bool skipped);
 
-  /// The loss scale and the number of skipped steps, as of the last call of was_skipped(); absent
+  /// The loss scale and the number of skipped steps, as of the last call of was_skipped(); nullopt
   /// when the loss is not scaled.
   const std::optional<LossScaling>& scaling() const { return scaling_; }
 
  private:
-  /// Call it when the gradients of step `step` overflowed with loss scale `scale`. Throws UserError
-  /// at the lowest loss scale, or after 100 consecutive skipped steps with a fixed loss scale.
+  /// Must be called when the gradients of step `step` overflowed with loss scale `scale`. Throws
+  /// UserError at the lowest loss scale, or after 100 consecutive skipped steps with a fixed loss
+  /// scale.
   void check_overflow(double scale, int64_t step) const;
   [[noreturn]] void throw_diverged(const std::string& what, int64_t step) const;
 

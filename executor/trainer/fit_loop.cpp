@@ -86,8 +86,8 @@ void FitLoop::restore_checkpoint() {
   }
 }
 
-/// Throws UserError when options differ between ranks: the ranks would then wait for each other in
-/// different collectives.
+/// Throws UserError when options differ between ranks. Otherwise, the ranks would wait for each
+/// other in different collectives.
 void FitLoop::check_equal_options() {
   std::map<std::string, std::string> values = {
       {"epochs", std::to_string(options_.epochs)},

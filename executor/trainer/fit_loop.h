@@ -20,7 +20,7 @@
 
 namespace fluid {
 
-/// The progress of a training run. Trainer::fit() advances it, and a checkpoint stores it.
+/// The progress of a training run. Advanced by Trainer::fit(), and stored in checkpoints.
 struct TrainingProgress {
   int64_t steps = 0;             ///< training steps started
   int64_t epochs = 0;            ///< epochs completed
@@ -28,7 +28,7 @@ struct TrainingProgress {
   RunningMeans means = {};       ///< running means of scalar outputs in the current epoch
   std::optional<TrainingState::BestValue> best = {};
   std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`
-  bool stop_called = false;         ///< Trainer::stop() was called
+  bool stop_called = false;         ///< whether Trainer::stop() was called
 };
 
 /// Three requests, each 0 or 1, in this order: stop training, save the parameters, write a
@@ -38,9 +38,9 @@ using FitRequests = std::array<double, 3>;
 /// The loop over epochs and steps of one call of Trainer::fit().
 class FitLoop {
  public:
-  /// Prepares the steps. The first FitLoop of a Trainer also restores the checkpoint. `loss`: name
-  /// of the output that training minimizes; empty if the loss is not an output. `lr`: the recorded
-  /// learning rate. Throws UserError for options that do not fit the program.
+  /// Prepares the steps. The first FitLoop of a Trainer also restores the resumed checkpoint, if
+  /// any. `loss`: name of the output that training minimizes; empty if the loss is not an output.
+  /// `lr`: the recorded learning rate. Throws UserError for options that do not fit the program.
   FitLoop(const Program& program, Executor& executor, Checkpointing& checkpointing,
           TrainingProgress& progress, Reader& train, const FitOptions& options,
           const std::string& loss, double lr);
@@ -101,11 +101,11 @@ class FitLoop {
   ParameterSaver saves_;
   std::optional<DivergenceCheck> divergence_;
   std::optional<PendingStep> pending_step_;
-  /// restarted each time the outputs of a step are read, and each time a step starts while none is
-  /// pending
+  /// Restarted whenever the outputs of a step are read, and whenever a step starts while no step is
+  /// pending.
   Stopwatch step_timer_;
   int64_t last_read_step_ = 0;  ///< number of the last step whose outputs were read
-  bool stopping_ = false;       ///< a rank received a stop signal or called Trainer::stop()
+  bool stopping_ = false;       ///< whether a rank received a stop signal or called Trainer::stop()
   History history_;
 };
 

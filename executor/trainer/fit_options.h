@@ -55,7 +55,7 @@ void print_epoch(const EpochEvent& epoch);
 /// Writes `text` and a newline to stderr.
 void print_notice(const std::string& text);
 
-/// Options of Trainer::fit(). They must be equal on all ranks.
+/// Options of Trainer::fit(). All ranks must pass equal options.
 struct FitOptions {
   int64_t epochs = 1;  ///< total number of epochs, including those before a resume
   /// Maximum total number of training steps, including those before a resume; 0: no limit.
@@ -93,7 +93,7 @@ struct FitOptions {
   std::function<void(const std::string&)> notice = print_notice;
 };
 
-/// The reason why Trainer::fit() returned.
+/// The reason why Trainer::fit() returned. stopped: by a signal or Trainer::stop().
 enum class StopReason : uint8_t { epochs, max_steps, patience, stopped };
 
 /// The result of Trainer::fit().

@@ -29,9 +29,9 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data);
 /// the SampleFinder; null readers are skipped.
 SampleFinder make_sample_finder(std::vector<const Reader*> readers);
 
-/// Collective. Returns the scalar outputs over the remaining batches of the current epoch of
-/// `data`, in inference mode. All ranks use the running statistics of rank 0, because rank 0 saves
-/// them. `outputs`: names of the program's outputs.
+/// Collective. Returns the mean of each scalar output over the remaining batches of the current
+/// epoch of `data`, in inference mode. All ranks use the running statistics of rank 0, because rank
+/// 0 saves its running statistics. `outputs`: names of the program's outputs.
 NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
 
 /// Runs predict() on the remaining batches of the current epoch of `data`, in order. Passes each

@@ -9,9 +9,9 @@
 
 namespace fluid {
 
-/// Writes the parameter files of Trainer::fit() on rank 0: the final parameters and those of the
-/// best epoch. During training, a file that cannot be written is reported by `notice`, once per
-/// file. At the end, save() and throw_if_failed() throw UserError.
+/// Writes the parameter files of Trainer::fit() on rank 0: the final parameters and the parameters
+/// of the best epoch. During training, a file that cannot be written is reported by `notice`, once
+/// per file. At the end, save() and throw_if_failed() throw UserError.
 class ParameterSaver {
  public:
   struct Paths {
@@ -34,8 +34,8 @@ class ParameterSaver {
   /// The outcome of the last save_best(), for the user: "saved PATH" or "not saved PATH".
   std::string best_save_message() const;
 
-  /// Throws UserError when final parameters are not finite, or the last save_best() failed.
-  /// Call it at the end of training.
+  /// Throws UserError when final parameters are not finite, or the last save_best() failed. Must be
+  /// called at the end of training.
   void throw_if_failed(Executor& executor) const;
 
  private:
@@ -47,7 +47,7 @@ class ParameterSaver {
   std::function<void(const std::string&)> notice_;
   std::string written_best_;  ///< path of the last file that save_best() wrote
   std::string best_failure_;  ///< error message of the last save_best(); empty: success
-  /// names of the non-finite parameters in the last save; absent before a save
+  /// Names of the non-finite parameters in the last save; nullopt before the first save.
   std::optional<std::vector<std::string>> nonfinite_;
   bool warned_of_best_ = false, warned_of_save_ = false;
 };

@@ -18,16 +18,17 @@ using NamedScalars = std::vector<std::pair<std::string, double>>;
 
 /// Means of the scalar outputs of a program over several steps. The sums and weights of a metric
 /// are accumulated, so its mean over all samples is exact. Any other scalar is weighted by the
-/// number of samples in the step. The result is exact for a scalar that is a mean over samples; for
-/// a sum over samples it depends on the batch size. Outputs with more than one element are ignored.
+/// number of samples in the step. The mean is exact for a scalar that is a mean over samples, and
+/// depends on the batch size for a scalar that is a sum over samples. Outputs with more than one
+/// element are ignored.
 class RunningMeans {
  public:
   using OutputSum = TrainingState::OutputSum;
 
   /// Adds the scalar outputs of a step with `samples` samples.
   void add(const OutputViews& outputs, int64_t samples);
-  /// Like add(), but the outputs are read by the next call of add_deferred() or flush(). The caller
-  /// can thus start the next step before the host waits for this step.
+  /// Like add(), but the outputs are read only by the next call of add_deferred() or flush(), so
+  /// that the caller can start the next step before the host waits for this step.
   void add_deferred(const OutputViews& outputs, int64_t samples);
   void flush();
   NamedScalars values() const;
@@ -50,7 +51,7 @@ class RunningMeans {
 /// either sign gives "nan".
 std::string format_scalar(double value);
 
-/// Returns `value`. If it is NaN, its sign bit is cleared.
+/// Returns `value`, with the sign bit cleared if `value` is NaN.
 double clear_nan_sign(double value);
 
 /// Returns the values of the scalar outputs of one step.

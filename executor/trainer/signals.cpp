@@ -28,8 +28,8 @@ extern "C" void on_stop(int number) {
 }
 extern "C" void on_save(int) { g_save = 1; }
 
-/// Installs a signal handler and returns the previous action. If SIGHUP is ignored, keeps it
-/// ignored, because nohup relies on this.
+/// Installs a signal handler and returns the previous action. Keeps an ignored SIGHUP ignored,
+/// because nohup relies on this.
 struct sigaction install_handler(int number, void (*handler)(int)) {
   struct sigaction before = {};
   sigaction(number, nullptr, &before);

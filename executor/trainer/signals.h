@@ -6,12 +6,13 @@ namespace fluid {
 
 /// Installs signal handlers for its lifetime. SIGINT, SIGTERM and SIGHUP stop training; SIGUSR1
 /// requests a save. If the process was started with SIGHUP ignored (nohup), SIGHUP stays ignored.
-/// - Before set_training_started() a stop signal ends the process with exit code 128 + its number,
-///   because there is nothing to save yet.
-/// - After set_training_started() the first stop signal sets a flag. A second one ends the process.
+/// - Before set_training_started(), a stop signal ends the process with exit code 128 + the signal
+///   number, because there is nothing to save yet.
+/// - After set_training_started(), the first stop signal sets a flag. A second stop signal ends the
+///   process.
 /// - SIGUSR1 sets a flag at any time.
 ///
-/// Several objects share the handlers and flags. Destroying the last one restores the previous
+/// Several objects share the handlers and flags. Destroying the last object restores the previous
 /// handlers.
 class SignalHandlers {
  public:

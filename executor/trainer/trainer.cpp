@@ -20,7 +20,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the name of the output that training minimizes; empty if the loss is not an output.
+/// Returns the name of the output that is the training loss; empty if the loss is not an output.
 std::string loss_output(const Program& program) {
   const ir::Graph& graph = program.ir().main();
   const ir::Op* train = find_directive(graph);
@@ -63,7 +63,7 @@ class Trainer::Impl {
 
   Program program;
   Checkpointing checkpointing;
-  /// the readers that the current call uses; ExecutorOptions::find_sample searches their data
+  /// readers of the current call; ExecutorOptions::find_sample searches their datasets
   std::vector<const Reader*> readers;
   Executor executor;
   TrainingProgress at;

@@ -22,9 +22,9 @@ namespace fluid {
 /// thread at a time may use a Trainer.
 class Trainer {
  public:
-  /// Creates the Executor, and throws its constructor's errors. With `checkpoints.resume` it reads
-  /// the newest checkpoint, which fit() restores. Without `resume`, throws UserError for a
-  /// directory that holds checkpoints.
+  /// Creates the Executor; throws the errors of its constructor. With `checkpoints.resume`, reads
+  /// the newest checkpoint; the first fit() restores it. Without `resume`, throws UserError if the
+  /// checkpoint directory already holds checkpoints.
   Trainer(const Program& program, Place place, ExecutorOptions options = {},
           const CheckpointingOptions& checkpoints = {});
   ~Trainer();
@@ -33,20 +33,20 @@ class Trainer {
   /// Trains up to epoch `options.epochs`. A later call continues where the previous call stopped.
   /// Throws UserError for options that do not fit the program, when training diverges (the loss is
   /// NaN, or gradients overflow at the lowest loss scale), and for final parameters that are not
-  /// finite. Throws DeviceError, with the number of the step, when a library fails or a rank is
-  /// lost.
+  /// finite. Throws DeviceError, with the step number in the message, when a library fails or a
+  /// rank is lost.
   History fit(Reader& train, const FitOptions& options = {});
-  /// Requests that fit() return after the current step. Call it from a callback. A call on one rank
+  /// Requests that fit() return after the current step. For use in callbacks. A call on one rank
   /// stops all ranks.
   void stop();
 
   /// Returns the scalar outputs over one epoch of `data`, in inference mode. Metrics are exact;
   /// other scalars are means over the batches, weighted by the number of samples in each batch.
   NamedScalars evaluate(Reader& data);
-  /// Returns the outputs for the samples of one epoch of `data`, in order, in inference mode: a
-  /// column per output. Omits outputs without a batch dimension, and outputs that need a feed that
-  /// `data` lacks. Each rank returns the rows of its shards. Throws UserError when no output
-  /// remains.
+  /// Runs one epoch of `data` in inference mode. Returns one column per output, with the rows in
+  /// the order of the samples. Omits outputs without a batch dimension, and outputs that need a
+  /// feed that `data` lacks. Each rank returns the rows of its shards. Throws UserError when no
+  /// output remains.
   Dataset predict(Reader& data);
 
   /// Writes the parameters on rank 0, as Executor::save() does.

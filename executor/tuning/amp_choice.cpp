@@ -44,8 +44,8 @@ Precisions within_margin(const Precisions& candidates, const Cost& cost) {
   return near;
 }
 
-/// Selects a precision by three criteria in turn: the step fits in memory, is among the fastest,
-/// and needs the least memory.
+/// Narrows down the precisions. `fit`: the step fits in memory. `fast`: among `fit`, its time is
+/// near the minimum. `small`: among `fast`, its memory is near the minimum.
 struct Elimination {
   Precisions fit, fast, small;
 
@@ -80,8 +80,8 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total_bytes()};
 }
 
-/// Measures a step. If the step does not fit in memory, returns nullopt and sets `why_not` to the
-/// error. Throws other errors.
+/// Measures the cost of a step. If the step does not fit in memory, returns nullopt and stores the
+/// error in `why_not`. Propagates other errors.
 std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
                                         const ExecutorOptions& options,
                                         std::exception_ptr& why_not) {
@@ -95,7 +95,7 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
   return std::nullopt;
 }
 
-/// The cache key: a hash of a text that contains everything that affects the measurements.
+/// The cache key: a hash of everything that affects the measurements.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");

@@ -21,7 +21,7 @@ struct StepCost {
 
 using StepCosts = std::array<StepCost, 3>;  ///< indexed by Precision
 
-/// The precision to train in, and the measurements that led to the choice.
+/// The chosen training precision, and the measurements behind the choice.
 struct AmpChoice {
   Precision precision = Precision::f32;
   DType dtype = DType::bf16;  ///< half-precision dtype of o1 and o2
@@ -34,23 +34,23 @@ struct AmpChoice {
   std::string text() const;
 };
 
-/// Considers the precisions whose step is at most 5 % slower than the fastest. Of these, considers
-/// the precisions whose memory is at most 5 % above the smallest. Returns the first remaining
-/// precision, in the order f32, o1, o2.
+/// Keeps the precisions whose step time is within 5 % of the fastest. Among them, keeps those whose
+/// memory is within 5 % of the smallest. Returns the first remaining precision in the order f32,
+/// o1, o2.
 Precision choose_precision(const StepCosts& costs);
 
-/// Chooses the precision by timing. Times steps of `options.batch` samples in f32, o1 and o2, each
-/// in its own session. Caches the result in `options.cache_dir`, keyed by program, options, place
-/// and library versions. Returns the cached result if there is one. Throws as Executor does if no
-/// precision fits in memory.
+/// Chooses the precision by timing training steps of `options.batch` samples in f32, o1 and o2,
+/// each in its own session. Returns the cached result if there is one. Otherwise caches the result
+/// in `options.cache_dir`, keyed by program, options, place and library versions. Throws as
+/// Executor does if no precision fits in memory.
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& options);
 
 /// Returns the cached result of choose_amp(); nullopt if there is none.
 std::optional<AmpChoice> cached_amp_choice(const Program& program, Place place,
                                            const ExecutorOptions& options);
 
-/// Returns `base` with the AmpLevel of `choice`, or default options with this level if `base` is
-/// absent. Returns nullopt if the choice is f32.
+/// Returns `base` with the AmpLevel of `choice`. If `base` is nullopt, returns default options with
+/// this level. Returns nullopt if the choice is f32.
 std::optional<AmpOptions> amp_options_of(const AmpChoice& choice,
                                          const std::optional<AmpOptions>& base);
 

@@ -17,11 +17,10 @@ namespace {
 
 constexpr double kTrialBudgetMs = 1000;
 
-/// Assigns numbers to the collectives of a step, and determines how many collectives each call
-/// waits for.
+/// Numbers the collectives of a step. Computes how many collectives must complete before each call.
 class CollectiveTracker {
  public:
-  /// Returns the TimedCall of `op`, with its time unset. Must be called for all ops in execution
+  /// Returns the TimedCall of `op` without its time. Must be called once per op, in execution
   /// order.
   TimedCall call_of(const ir::Op& op) {
     TimedCall call;
@@ -68,7 +67,7 @@ class CallClock {
   }
   CallClock(const CallClock&) = delete;
 
-  /// Ends a run. `ms`: its total time.
+  /// Ends a run that took `ms` in total.
   void end_run(double ms) {
     for (size_t i = 0; i < num_calls_; ++i) ms -= times_[i].back();
     outside_calls_.push_back(ms);
@@ -105,7 +104,7 @@ class CallClock {
   std::vector<double> outside_calls_;       ///< ms spent outside of calls, indexed by run
 };
 
-/// A training step to be timed, with a session of its own.
+/// A training step to be timed, in a session of its own.
 class TrialStep {
  public:
   TrialStep(const Program& program, const ExecutorOptions& options, const SessionOptions& settings)
@@ -140,7 +139,7 @@ class TrialStep {
     return step;
   }
 
-  /// Communicator whose collectives do nothing.
+  /// Communicator whose collectives are no-ops.
   std::unique_ptr<Communicator> no_op_communicator_;
   Session session_;
   PreparedStep& step_;
@@ -152,7 +151,7 @@ class TrialStep {
 
 CollectiveTraffic traffic_of_collective(const ir::Op& collective) {
   CollectiveTraffic traffic{.bytes = collective_bytes(collective)};
-  if (collective_kind(collective) != CollectiveKind::all_reduce) traffic.rounds = 1;
+  if (collective_kind(collective) != CollectiveKind::all_reduce) traffic.ring_passes = 1;
   return traffic;
 }
 

@@ -9,8 +9,7 @@
 
 namespace fluid {
 
-/// Returns the traffic of the op `collective`. The op must belong to a program after all compiler
-/// passes.
+/// Returns the traffic of `collective`, an op of a fully compiled program.
 CollectiveTraffic traffic_of_collective(const ir::Op& collective);
 
 struct MeasuredStep {
@@ -20,9 +19,8 @@ struct MeasuredStep {
   int64_t runs = 0;  ///< number of timed runs
 };
 
-/// Times training steps on this machine: one step for each element of `options`. A step runs the
-/// program of one rank of the world in its options, with that rank's kernels, call order and
-/// memory. Collectives do nothing.
+/// Times one training step per element of `options` on this machine. Each step is the compiled
+/// program of one rank, for the world size in its options. Collectives are no-ops.
 ///
 /// The steps run alternately, so that other load on the machine affects all of them equally. Float
 /// feeds are noise, integer feeds are 0. After compilation, the timing takes about 1 s per step.

@@ -9,12 +9,12 @@ namespace fluid {
 double collective_ms(const CollectiveTraffic& traffic, const Link& link) {
   const auto world = static_cast<double>(link.world);
   const double part = static_cast<double>(traffic.bytes) / world / link.bytes_per_ms;
-  return traffic.rounds * (world - 1) * (link.latency_ms + part);
+  return traffic.ring_passes * (world - 1) * (link.latency_ms + part);
 }
 
 Timeline simulate_timeline(std::span<const TimedCall> calls, const Link& link) {
   Timeline t;
-  // Times in ms at which the compute thread and the communication thread become idle.
+  // Times in ms at which the compute thread (`now`) and the communication thread become idle.
   double now = 0, communication_idle = 0;
   for (const TimedCall& call : calls) {
     check(call.awaited_collectives <= t.collectives.size(), "a call waits for a later collective");

@@ -19,7 +19,7 @@ struct Link {
 struct CollectiveTraffic {
   int64_t bytes = 0;
   /// Number of passes around the ring: 2 for an all-reduce, 1 for a reduce-scatter or all-gather.
-  int rounds = 2;
+  int ring_passes = 2;
 };
 
 /// Returns the time of a ring collective without contention. A pass over N ranks takes N - 1
@@ -29,18 +29,18 @@ double collective_ms(const CollectiveTraffic& traffic, const Link& link);
 
 /// A call of a compiled program, with its measured time.
 struct TimedCall {
-  double ms = 0;  ///< time that the call takes on the compute thread
+  double ms = 0;  ///< duration on the compute thread
   /// The collective that the call starts, if any.
   std::optional<CollectiveTraffic> started_collective = {};
-  /// Number of collectives to wait for: the first `awaited_collectives` of the step must complete
-  /// before the call.
+  /// Number of collectives that must complete before the call: the first `awaited_collectives` of
+  /// the step.
   size_t awaited_collectives = 0;
 };
 
 /// Times of a collective, in ms since the start of the step.
 struct CollectiveTimes {
   double ready = 0;  ///< when the input of the collective is ready
-  double begin = 0;  ///< when the collective starts: once all earlier collectives are complete
+  double begin = 0;  ///< when the collective starts: after all earlier collectives
   double end = 0;
 };
 
@@ -60,8 +60,8 @@ struct Timeline {
   }
 };
 
-/// Simulates a step that runs `calls` in order on one thread and collectives one at a time on a
-/// second thread. The step ends when both threads are idle.
+/// Simulates a step with two threads: one runs `calls` in order, the other runs the collectives one
+/// at a time. The step ends when both threads are idle.
 Timeline simulate_timeline(std::span<const TimedCall> calls, const Link& link);
 
 }  // namespace fluid

@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMinCalls = 5, kMaxCalls = 100;  // minimum and maximum number of timed steps
+constexpr size_t kMinCalls = 5, kMaxCalls = 100;  // bounds on the number of timed steps
 
 Tensor trial_input(const Type& type, int64_t samples) {
   const std::vector<int64_t> shape = extents(type.shape, samples);

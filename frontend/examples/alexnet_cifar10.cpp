@@ -1,4 +1,4 @@
-// Trains AlexNet on CIFAR-10 images, resized to 227 x 227. Run it with --data cifar10:DIR.
+// Trains AlexNet on CIFAR-10 images, resized to 227 x 227. Usage: --data cifar10:DIR.
 
 #include "frontend/examples/alexnet.h"
 #include "frontend/examples/classifier.h"

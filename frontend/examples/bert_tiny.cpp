@@ -1,4 +1,5 @@
-// Trains a small BERT on the bytes of a text (--data text:FILE). Each step masks other bytes.
+// Trains a small BERT on the bytes of a text (--data text:FILE). Each step masks a new random set
+// of bytes.
 
 #include "frontend/examples/bert_tiny.h"
 

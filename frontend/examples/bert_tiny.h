@@ -2,7 +2,7 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a masked language model of bytes. Layers, heads and width are those of BERT-Tiny (Turc
+/// Size of a byte-level masked language model. Layers, heads and width are those of BERT-Tiny (Turc
 /// et al., "Well-read students learn better", 2019).
 struct BertSize {
   int64_t layers = 2;
@@ -10,12 +10,12 @@ struct BertSize {
   int64_t width = 128;
   int64_t length = 256;
   double dropout = 0.1;
-  double mask_rate = 0.15;  ///< share of the bytes that are hidden
+  double mask_rate = 0.15;  ///< probability that a byte is masked
 };
 
-/// BERT (Devlin et al., NAACL 2019) over bytes: text u8 [N, length] -> logits [N, length, 256] of
-/// the bytes at the same positions. Texts have no byte 0: it marks hidden bytes. The output layer
-/// shares its weights with the embedding.
+/// Byte-level BERT (Devlin et al., NAACL 2019): text u8 [N, length] -> logits [N, length, 256] of
+/// the bytes at the same positions. Byte 0 represents a masked byte, so texts must not contain it.
+/// The output layer shares its weights with the embedding.
 inline fluid::Value bert_tiny(fluid::Program& net, fluid::Value text, const BertSize& size) {
   const fluid::Init init = fluid::Init::normal(0, 0.02);
   const auto table = net.parameter("bytes.w", {256, size.width}, init);
@@ -38,8 +38,9 @@ inline fluid::Value bert_tiny(fluid::Program& net, fluid::Value text, const Bert
 }
 
 /// Adds the outputs "loss" and "logits" of the masked language model to `net`. `masked`: bool [N,
-/// length], the hidden bytes, which alone count in the loss. Returns the loss: the sum over the
-/// masked bytes, divided by their expected number, so that it does not depend on micro-batches.
+/// length], true for masked bytes. Only masked bytes count in the loss. Returns the loss, a sum
+/// over the masked bytes divided by their expected number. Dividing by the actual number would make
+/// the loss depend on micro-batches.
 inline fluid::Value record_bert_tiny(fluid::Program& net, fluid::Value text, fluid::Value masked,
                                      const BertSize& size = {}) {
   const auto hidden = fluid::masked_fill(text, masked, {.value = 0});

@@ -9,9 +9,10 @@ struct CaliforniaHousingSize {
 };
 
 /// Adds to `net` a regression of house prices, and the outputs "price" and "error", both in
-/// dollars, and "loss". Returns the loss. The feeds are `x`, the 8 features of a district in the
-/// order of the file, and `y`, its median house value in dollars (Pace and Barry, "Sparse spatial
-/// autoregressions", 1997). Both are normalised by mean and standard deviation over all districts.
+/// dollars, and "loss". Returns the loss. Feed `x`: the 8 features of a district in the order of
+/// the file. Feed `y`: the median house value of the district in dollars (Pace and Barry, "Sparse
+/// spatial autoregressions", 1997). Both feeds are normalised by mean and standard deviation over
+/// all districts.
 inline fluid::Value record_california_housing(fluid::Program& net,
                                               const CaliforniaHousingSize& size = {}) {
   constexpr double kMean = 206856, kDeviation = 115393;

@@ -7,13 +7,13 @@ struct CharGptSize {
   int64_t layers = 6;
   int64_t heads = 6;
   int64_t width = 384;
-  int64_t length = 256;  ///< maximum number of bytes that a prediction sees
+  int64_t length = 256;  ///< context length in bytes
 };
 
 /// A decoder-only transformer (Radford et al., "Language models are unsupervised multitask
 /// learners", 2019) over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes.
-/// With `position`, an integer scalar, decodes the byte at this position: text [1, 1] -> [1, 1,
-/// 256].
+/// If `position`, an integer scalar, is given, decodes only the byte at this position: text [1, 1]
+/// -> [1, 1, 256].
 inline fluid::Value char_gpt(fluid::Program& net, fluid::Value text, const CharGptSize& size,
                              std::optional<fluid::Value> position = {}) {
   const fluid::Init init = fluid::Init::normal(0, 0.02);
@@ -45,9 +45,9 @@ inline fluid::Value record_char_gpt(fluid::Program& net, const CharGptSize& size
   return loss;
 }
 
-/// Adds a decoder with the parameters of record_char_gpt() to `net`: feeds "text" u8 [1, 1], a
-/// byte, and "position" i64 [], its position; output "logits" [1, 1, 256] of the next byte. A
-/// predict step reads the keys and values that the steps before it have stored.
+/// Adds a decoder with the parameters of record_char_gpt() to `net`. Feeds: "text" u8 [1, 1], one
+/// byte, and "position" i64 [], the position of the byte. Output: "logits" [1, 1, 256] of the next
+/// byte. Each predict step reads the keys and values that the earlier steps have cached.
 inline void record_char_gpt_decoder(fluid::Program& net, const CharGptSize& size = {}) {
   const auto text = net.data("text", {1, 1}, fluid::u8);
   const auto position = net.data("position", {}, fluid::i64);

@@ -16,8 +16,8 @@ inline fluid::Value record_classifier(fluid::Program& net, fluid::Value logits) 
   return loss;
 }
 
-/// Adds the feed "image" to a CIFAR-10 program. Images are normalised by the mean and standard
-/// deviation of each channel over the training set.
+/// Adds the feed "image" to a CIFAR-10 program. Images are normalised per channel by the mean and
+/// standard deviation of the training set.
 inline fluid::Value cifar10_images(fluid::Program& net, int64_t side = 32) {
   return net.data(
       "image", {fluid::kBatch, 3, side, side}, fluid::f32,

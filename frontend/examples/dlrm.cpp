@@ -1,5 +1,5 @@
-// Trains DLRM on rows of 13 numbers, 26 categories and whether there was a click. Run it with
-// --data 'csv:FILE?label=click'.
+// Trains DLRM. Each data row has 13 numbers, 26 categories and a click label. Run it with --data
+// 'csv:FILE?label=click'.
 
 #include "frontend/examples/dlrm.h"
 

@@ -5,8 +5,8 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a recommendation model. The defaults are the paper's for Criteo's Kaggle data, with
-/// tables of equal size.
+/// Size of a recommendation model. The defaults are those of the paper for Criteo's Kaggle data,
+/// except that all tables have equal size.
 struct DlrmSize {
   int64_t numbers = 13;                          ///< numeric features
   int64_t categories = 26;                       ///< categorical features
@@ -26,7 +26,7 @@ inline fluid::Value dlrm_mlp(fluid::Value x, const std::vector<int64_t>& widths)
   return x;
 }
 
-/// The dot products of all pairs of different vectors of x [N, vectors, width]: [N, pairs].
+/// Returns the dot products [N, pairs] of all pairs of different vectors in x [N, vectors, width].
 inline fluid::Value dlrm_interact(fluid::Value x) {
   const int64_t vectors = x.shape()[1].size;
   const auto products = fluid::matmul(x, x, {.transpose_b = true});
@@ -39,8 +39,8 @@ inline fluid::Value dlrm_interact(fluid::Value x) {
   return fluid::concat(pairs, {.axis = 1});
 }
 
-/// Deep learning recommendation model: Naumov et al., 2019. Features x [N, numbers + categories],
-/// the numbers first, -> logits [N, 1] of a click.
+/// Deep learning recommendation model: Naumov et al., 2019. x: features [N, numbers + categories],
+/// numbers first. Returns the logits [N, 1] of a click.
 inline fluid::Value dlrm(fluid::Value x, const DlrmSize& size) {
   const fluid::Values parts =
       fluid::split(x, {.sizes = {size.numbers, size.categories}, .axis = 1});
@@ -64,8 +64,8 @@ inline fluid::Value dlrm(fluid::Value x, const DlrmSize& size) {
                        {.units = 1});
 }
 
-/// Adds the feeds `x` and `y` [N, 1], 1 for a click, and the outputs "loss" and "click", its
-/// probability. Returns the loss.
+/// Adds the feeds `x` and `y` [N, 1] (1 for a click), and the outputs "loss" and "click" (the
+/// probability of a click). Returns the loss.
 inline fluid::Value record_dlrm(fluid::Program& net, const DlrmSize& size = {}) {
   const auto x = net.data("x", {fluid::kBatch, size.numbers + size.categories}, fluid::f32);
   const auto y = net.data("y", {fluid::kBatch, 1}, fluid::f32);

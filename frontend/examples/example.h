@@ -15,21 +15,23 @@
 
 /// Command line options shared by the examples.
 struct ExampleOptions {
-  std::string save;    ///< file to save the program to; empty: none
+  std::string save;    ///< file to save the program to; empty: do not save
   std::string data;    ///< data SPEC (see open_data()) to train on; empty: no training
   int64_t epochs = 0;  ///< training epochs; 0: the default of the example
   int64_t steps = 0;   ///< maximum number of training steps; 0: no limit
-  std::map<std::string, std::string, std::less<>> own;  ///< values of the example's own flags
+  /// Flags that only this example has -> their values.
+  std::map<std::string, std::string, std::less<>> own;
 
-  /// Returns the value of one of the example's own flags, or `fallback` if it is not given.
-  std::string own_or(std::string_view flag, std::string_view fallback) const {
+  /// Returns the value of a flag in `own`, or `fallback` if the flag is not given.
+  std::string own_flag_or(std::string_view flag, std::string_view fallback) const {
     const auto found = own.find(flag);
     return found == own.end() ? std::string(fallback) : found->second;
   }
   int64_t epochs_or(int64_t otherwise) const { return epochs > 0 ? epochs : otherwise; }
 };
 
-/// Parses a positive number. Throws UserError naming `flag` for anything else.
+/// Parses `text`, the value of `flag`, as a positive number. Throws UserError naming `flag` if
+/// `text` is anything else.
 template <class T = int64_t>
 T parse_positive(std::string_view flag, std::string_view text) {
   const T number = fluid::parse_number<T>(text).value_or(0);
@@ -40,8 +42,8 @@ T parse_positive(std::string_view flag, std::string_view text) {
   return number;
 }
 
-/// Parses the command line, calls `body` and prints errors. Returns the exit code. `own_flags`: the
-/// flags that this example has besides the shared ones, each with its argument: "--prompt TEXT".
+/// Parses the command line, calls `body` and prints errors. Returns the exit code. `own_flags`
+/// lists the flags of this example besides the shared ones, as in "--prompt TEXT".
 inline int run_example(int argc, char** argv,
                        const std::function<void(const ExampleOptions&)>& body,
                        const std::vector<std::string>& own_flags = {}) {

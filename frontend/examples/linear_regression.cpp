@@ -1,5 +1,5 @@
-// Fits y = w x + b with Adam, on the whole dataset in every step. The compiler fuses a training
-// step into a single pass over the data.
+// Fits y = w x + b with Adam. Every step uses the whole dataset. The compiler fuses a training step
+// into a single pass over the data.
 
 #include <cstdio>
 

@@ -6,12 +6,12 @@
 struct LstmTextSize {
   int64_t layers = 2;
   int64_t width = 256;
-  int64_t length = 128;  ///< bytes of a window; the states begin as zeros in each window
+  int64_t length = 128;  ///< bytes per window; the initial states of each window are zeros
 };
 
 /// A recurrent language model (Graves, "Generating sequences with recurrent neural networks", 2013)
-/// over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes. `states`: the
-/// initial states; set to the final states.
+/// over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes. `states`: on entry
+/// the initial states, on return the final states.
 inline fluid::Value lstm_text(fluid::Value text, const LstmTextSize& size, fluid::Values& states) {
   fluid::Value h = fluid::embedding(text, {.rows = 256, .units = size.width, .name = "bytes"});
   const fluid::RecurrentResult result =
@@ -32,9 +32,9 @@ inline fluid::Value record_lstm_text(fluid::Program& net, const LstmTextSize& si
   return loss;
 }
 
-/// Adds a decoder with the parameters of record_lstm_text() to `net`: feed "text" u8 [1, 1], a
-/// byte; output "logits" [1, 1, 256] of the next byte. A predict step continues from the states of
-/// the step before it.
+/// Adds a decoder with the parameters of record_lstm_text() to `net`. Feed: "text" u8 [1, 1], one
+/// byte. Output: "logits" [1, 1, 256] of the next byte. Each predict step starts with the final
+/// states of the previous step.
 inline void record_lstm_text_decoder(fluid::Program& net, const LstmTextSize& size = {}) {
   fluid::Values caches, states;
   for (int64_t i = 0; i < 2 * size.layers; ++i) {

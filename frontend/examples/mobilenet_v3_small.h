@@ -7,12 +7,12 @@
 
 /// Size of MobileNetV3-Small.
 struct MobileNetSize {
-  double width = 1;      ///< factor of the numbers of channels
-  double dropout = 0.2;  ///< probability, before the last layer
+  double width = 1;      ///< factor by which the numbers of channels are multiplied
+  double dropout = 0.2;  ///< dropout probability before the last layer
   int64_t classes = 10;
 };
 
-/// A multiple of 8 near `channels`, at least 8 and more than 90 % of `channels`.
+/// Returns a multiple of 8 that is close to `channels`, at least 8 and at least 90 % of `channels`.
 inline int64_t mobilenet_channels(double channels) {
   const int64_t rounded = std::max<int64_t>(8, static_cast<int64_t>(channels + 4) / 8 * 8);
   return static_cast<double>(rounded) < 0.9 * channels ? rounded + 8 : rounded;
@@ -32,7 +32,7 @@ inline fluid::Value mobilenet_conv(fluid::Value x, int64_t filters, int64_t kern
   return fluid::batch_norm(h, {.eps = 1e-3, .momentum = 0.01, .act = act});
 }
 
-/// Scales each channel by a function of the means of all channels: Hu et al.,
+/// Scales each channel by a learned function of the means of all channels: Hu et al.,
 /// "Squeeze-and-excitation networks", CVPR 2018.
 inline fluid::Value squeeze_excite(fluid::Value x) {
   const int64_t channels = x.shape()[1].size;

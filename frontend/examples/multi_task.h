@@ -2,16 +2,17 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a network with two heads, and the weight of the second one's loss.
+/// Size of a network with two heads, and the weight of the parity head's loss.
 struct MultiTaskSize {
   int64_t filters = 16;
   int64_t width = 64;
   double parity_weight = 0.5;
 };
 
-/// Adds to `net` a digit classifier whose trunk has two heads (Caruana, "Multitask learning",
-/// 1997): the class of the digit, by softmax cross-entropy, and whether the digit is odd, by binary
-/// cross-entropy. Returns the weighted sum of both losses. The feeds are `image` and `label`.
+/// Adds to `net` a digit classifier with a shared trunk and two heads (Caruana, "Multitask
+/// learning", 1997). One head predicts the class of the digit, with softmax cross-entropy. The
+/// other predicts whether the digit is odd, with binary cross-entropy. Returns the weighted sum of
+/// both losses. The feeds are `image` and `label`.
 inline fluid::Value record_multi_task(fluid::Program& net, const MultiTaskSize& size = {}) {
   constexpr fluid::Act kRelu = fluid::Act::relu;
   const auto image =

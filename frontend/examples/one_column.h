@@ -4,8 +4,8 @@
 
 #include "frontend/fluid.h"
 
-/// Returns the column `name` of the data of a SPEC (see open_data()), for programs without a feed
-/// for the others. Throws UserError if the data has no such column.
+/// Returns a dataset with only the column `name` of the data of a SPEC (see open_data()), for
+/// programs that do not feed the other columns. Throws UserError if the data has no such column.
 inline fluid::Dataset one_column(const std::string& spec, const std::string& name,
                                  const std::string& split = "train") {
   const fluid::Dataset all = fluid::open_data(spec, split).dataset;

@@ -20,7 +20,7 @@ inline fluid::Value conv_bn(fluid::Value x, int64_t filters, int64_t kernel, int
 }
 
 /// Adds the shortcut from x to the result h of a block, and applies ReLU. The shortcut is the
-/// identity if the shape stays the same, else a 1x1 convolution.
+/// identity if x and h have the same shape, else a 1x1 convolution.
 inline fluid::Value add_shortcut(fluid::Value x, fluid::Value h, int64_t stride) {
   const int64_t filters = h.shape()[1].size;
   const bool same = stride == 1 && x.shape()[1].is(filters);
@@ -34,7 +34,7 @@ inline fluid::Value residual_block(fluid::Value x, int64_t filters, int64_t stri
   return add_shortcut(x, h, stride);
 }
 
-/// A residual block of three convolutions, with 4 * filters output channels. The 3x3 convolution
+/// A bottleneck block of three convolutions, with 4 * filters output channels. The 3x3 convolution
 /// has the stride, as in torchvision.
 inline fluid::Value bottleneck_block(fluid::Value x, int64_t filters, int64_t stride) {
   fluid::Value h = conv_bn(x, filters, 1, 1, fluid::Act::relu);
@@ -44,13 +44,12 @@ inline fluid::Value bottleneck_block(fluid::Value x, int64_t filters, int64_t st
 
 /// Size of a ResNet.
 struct ResNetSize {
-  int64_t width = 64;           ///< filters of the first stage; each stage has twice as many
-  std::vector<int64_t> blocks;  ///< of each stage
+  int64_t width = 64;           ///< filters of the first stage; the number doubles with each stage
+  std::vector<int64_t> blocks;  ///< number of blocks per stage
 };
 
-/// The stages of residual blocks behind the stem, average pooling and a linear layer: h [N, C, H,
-/// W]
-/// -> logits [N, 10]. The first block of each stage but the first has stride 2.
+/// The stages of residual blocks after the stem, then average pooling and a linear layer. h [N, C,
+/// H, W] -> logits [N, 10]. The first block of each stage except the first has stride 2.
 template <class Block>
 fluid::Value resnet_stages(fluid::Value h, const ResNetSize& size, const Block& block) {
   int64_t filters = size.width;
@@ -64,16 +63,16 @@ fluid::Value resnet_stages(fluid::Value h, const ResNetSize& size, const Block& 
                        {.units = 10});
 }
 
-/// ResNet-18: He et al., "Deep residual learning for image recognition", CVPR 2016, in
-/// torchvision's variant. The stem suits small images: a 3x3 convolution of stride 1, without
+/// ResNet-18 (He et al., "Deep residual learning for image recognition", CVPR 2016) in
+/// torchvision's variant, but with a stem for small images: a 3x3 convolution of stride 1, without
 /// pooling. Images [N, 3, H, W] -> logits [N, 10].
 inline fluid::Value resnet18(fluid::Value images, int64_t width = 64) {
   return resnet_stages(conv_bn(images, width, 3, 1, fluid::Act::relu),
                        {.width = width, .blocks = {2, 2, 2, 2}}, residual_block);
 }
 
-/// ResNet-50 in torchvision's variant, with its stem for large images. Images [N, 3, H, W] ->
-/// logits [N, 10].
+/// ResNet-50 in torchvision's variant, with torchvision's stem for large images. Images [N, 3, H,
+/// W] -> logits [N, 10].
 inline fluid::Value resnet50(fluid::Value images,
                              const ResNetSize& size = {.blocks = {3, 4, 6, 3}}) {
   const fluid::Value stem = conv_bn(images, size.width, 7, 2, fluid::Act::relu);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Trains language models of bytes on a text, and continues prompts.
+// Functions that train byte-level language models on a text, and continue prompts.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace fl = fluid;
 
 struct Sampling {
   double temperature = 0.8;
-  int64_t top_k = 40;  ///< draw from the most likely bytes only
+  int64_t top_k = 40;  ///< number of most likely bytes from which to sample
 };
 
 /// Draws a byte from the softmax of `logits`.
@@ -37,8 +37,9 @@ inline uint8_t draw(std::span<const float> logits, const Sampling& sampling,
   return order[std::discrete_distribution<size_t>(weights.begin(), weights.end())(random)];
 }
 
-/// Predicts bytes one by one with a decoder program: feeds "text" u8 [1, 1] and, if `length` is not
-/// 0, "position" i64 [], which is less than `length`; output "logits" [1, 1, 256].
+/// Predicts one byte at a time with a decoder program. Its feeds are "text" u8 [1, 1] and, if
+/// `length` is not 0, "position" i64 [], which is less than `length`. Its output is "logits" [1, 1,
+/// 256].
 class Decoder {
  public:
   Decoder(const fl::Program& net, int64_t length, const std::string& parameters)
@@ -46,8 +47,9 @@ class Decoder {
     if (!parameters.empty()) exe_.load(parameters);
   }
 
-  /// Reads the last byte of `text` and returns the logits of the next. The caches hold the bytes
-  /// before. When they are full, reads the second half of them again.
+  /// Feeds the last byte of `text` and returns the logits of the next byte. The caches already
+  /// contain the earlier bytes. When the caches are full, feeds the last `length` / 2 bytes again
+  /// from position 0.
   std::span<const float> next(const std::string& text) {
     if (length_ > 0 && position_ == length_) {
       position_ = 0;
@@ -75,7 +77,7 @@ class Decoder {
   fl::Tensor logits_;
 };
 
-/// Appends `count` bytes to `text`, each predicted from the bytes before it.
+/// Appends `count` bytes to `text`. Samples each byte from the prediction for the text so far.
 inline void generate(Decoder& decoder, std::string& text, int64_t count, const Sampling& sampling,
                      uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -95,8 +97,8 @@ inline void train(fl::Trainer& trainer, const std::string& name, const ExampleOp
                       .on_epoch = fl::print_epoch});
 }
 
-/// Runs a language model. `record` records the model and its recipe, `record_decoder` a decoder
-/// with the same parameters; `length`: see Decoder.
+/// Runs a language model. `record` records the model and its recipe. `record_decoder` records a
+/// decoder with the same parameters. `length`: see Decoder.
 inline int run(int argc, char** argv, const std::string& name, int64_t length,
                const std::function<void(fl::Program&)>& record,
                const std::function<void(fl::Program&)>& record_decoder) {
@@ -106,14 +108,14 @@ inline int run(int argc, char** argv, const std::string& name, int64_t length,
         fl::Program net(name);
         record(net);
         if (!options.save.empty()) net.save(options.save);
-        std::string text = options.own_or("--prompt", "");
+        std::string text = options.own_flag_or("--prompt", "");
         const Sampling sampling{
-            .temperature =
-                parse_positive<double>("--temperature", options.own_or("--temperature", "0.8")),
-            .top_k = parse_positive("--top-k", options.own_or("--top-k", "40"))};
-        const int64_t bytes = parse_positive("--bytes", options.own_or("--bytes", "200"));
-        const int64_t seed = parse_positive("--seed", options.own_or("--seed", "1"));
-        std::string parameters = options.own_or("--load", "");
+            .temperature = parse_positive<double>("--temperature",
+                                                  options.own_flag_or("--temperature", "0.8")),
+            .top_k = parse_positive("--top-k", options.own_flag_or("--top-k", "40"))};
+        const int64_t bytes = parse_positive("--bytes", options.own_flag_or("--bytes", "200"));
+        const int64_t seed = parse_positive("--seed", options.own_flag_or("--seed", "1"));
+        std::string parameters = options.own_flag_or("--load", "");
         if (!options.data.empty()) {
           fl::Trainer trainer(net, fl::cpu());
           if (!parameters.empty()) trainer.load(parameters);

@@ -1,4 +1,4 @@
-// Trains a U-Net to segment images of digits: the class of a pixel is its digit, or background.
+// Trains a U-Net to segment images of digits. The class of a pixel is its digit, or background.
 
 #include "frontend/examples/unet.h"
 

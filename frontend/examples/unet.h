@@ -5,14 +5,14 @@
 
 /// Size of a U-Net.
 struct UnetSize {
-  int64_t width = 64;  ///< channels at the highest resolution; each level below has twice as many
+  int64_t width = 64;  ///< channels at the highest resolution; the number doubles with each level
   int64_t levels = 4;  ///< number of times that the resolution is halved
   int64_t classes = 11;
 };
 
-/// U-Net: Ronneberger et al., "U-Net: convolutional networks for biomedical image segmentation",
-/// MICCAI 2015, with "same" padding and batch normalisation. Images [N, C, H, W], H and W multiples
-/// of 2^levels, -> logits [N, classes, H, W].
+/// U-Net (Ronneberger et al., "U-Net: convolutional networks for biomedical image segmentation",
+/// MICCAI 2015) with "same" padding and batch normalisation. Images [N, C, H, W] -> logits [N,
+/// classes, H, W]. H and W must be multiples of 2^levels.
 inline fluid::Value unet(fluid::Value images, const UnetSize& size = {}) {
   const auto two_convs = [](fluid::Value x, int64_t filters) {
     constexpr fluid::Act kRelu = fluid::Act::relu;
@@ -34,8 +34,8 @@ inline fluid::Value unet(fluid::Value images, const UnetSize& size = {}) {
 }
 
 /// Adds the outputs "loss", "accuracy" (of pixels) and "prob" of the segmentation of `images` to
-/// `net`. The true class of a pixel of digit `label` is the digit; pixels of the background, at
-/// most 0.5, have class 10. Returns the loss.
+/// `net`. The true class of a pixel above 0.5 is the digit `label`. The true class of other pixels,
+/// the background, is 10. Returns the loss.
 inline fluid::Value record_unet(fluid::Program& net, fluid::Value images, fluid::Value label,
                                 const UnetSize& size = {}) {
   const fluid::Shape& shape = images.shape();

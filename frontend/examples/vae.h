@@ -8,7 +8,7 @@ struct VaeSize {
   int64_t latent = 20;
 };
 
-/// Mean and logarithm of the variance of the latent variables of an image, [N, latent] each.
+/// Mean and log-variance of the latent variables of an image, each [N, latent].
 struct VaeLatent {
   fluid::Value mean, log_var;
 };
@@ -29,9 +29,9 @@ inline fluid::Value vae_decode(fluid::Value latent, int64_t pixels, const VaeSiz
 }
 
 /// Adds to `net` the outputs of a variational autoencoder (Kingma and Welling, "Auto-encoding
-/// variational Bayes", ICLR 2014) of images [N, 1, H, W] in [0, 1]. `noise` draws the normally
-/// distributed numbers of the reparameterisation, in the shape of its argument. Returns the loss:
-/// the negative evidence lower bound in nats per image.
+/// variational Bayes", ICLR 2014) of images [N, 1, H, W] in [0, 1]. noise(x) returns the standard
+/// normal noise of the reparameterisation trick, in the shape of x. Returns the loss: the negative
+/// evidence lower bound in nats per image.
 template <class Noise>
 fluid::Value record_vae(fluid::Program& net, fluid::Value image, const Noise& noise,
                         const VaeSize& size = {}) {

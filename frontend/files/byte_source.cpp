@@ -15,8 +15,8 @@
 namespace fluid {
 namespace {
 
-// Minimum size of a memory-mapped tensor. Smaller tensors are read, because a mapping uses whole
-// pages.
+// Minimum size in bytes of a memory-mapped tensor. Smaller tensors are copied to memory, because a
+// mapping uses whole pages.
 constexpr int64_t kMinMappedBytes = int64_t{1} << 18;
 
 }  // namespace

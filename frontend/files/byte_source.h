@@ -11,8 +11,8 @@
 
 namespace fluid {
 
-/// Random access to the bytes of a file or of memory. Reads byte ranges on demand, so that a file
-/// and its tensors need not be in memory at the same time.
+/// Random access to the bytes of a file or of memory. Reads byte ranges on demand, so that the
+/// whole file need not be in memory.
 class ByteSource {
  public:
   /// Size in bytes of the buffer that hash() allocates.
@@ -40,9 +40,9 @@ class MemoryBytes : public ByteSource {
   std::string_view bytes_;
 };
 
-/// A ByteSource over a regular file. Large tensors are memory-mapped copy-on-write: pages are
-/// loaded on access, and the system may evict unmodified ones. A mapping is removed when the last
-/// copy of its Tensor is destroyed. All members throw UserError naming `path` on a system error.
+/// A ByteSource over a regular file. Large tensors are memory-mapped copy-on-write: the system
+/// loads pages on access and may evict unmodified pages. The last copy of the Tensor unmaps its
+/// memory. All members throw UserError naming `path` on a system error.
 class FileBytes : public ByteSource {
  public:
   explicit FileBytes(const std::string& path);

@@ -9,21 +9,22 @@
 namespace fluid {
 
 /// Parses CSV text record by record (RFC 4180). A field in double quotes may hold commas, line
-/// breaks, and quotes, each written as "". Lines end with LF or CRLF. As extensions, the parser
-/// skips a byte order mark and empty lines, and ignores spaces and tabs around a field.
+/// breaks and double quotes. A double quote in such a field is written twice. Lines end with LF or
+/// CRLF. As extensions, the parser skips a byte order mark and empty lines, and ignores spaces and
+/// tabs around a field.
 class CsvParser {
  public:
-  /// `text` must outlive the parser. `source_name` names the text in messages. Throws UserError for
-  /// UTF-16 text.
+  /// `text` must outlive the parser. Error messages name the text `source_name`. Throws UserError
+  /// for UTF-16 text.
   CsvParser(std::string_view text, std::string source_name);
 
-  /// Reads the next record into fields(). Returns false at the end. Throws UserError, naming the
-  /// line, for an unterminated quoted field or for text after its closing quote.
+  /// Reads the next record into fields(). Returns false at the end of the text. Throws UserError,
+  /// naming the line, for an unterminated quoted field or for text after a closing quote.
   bool next();
   /// The fields of the current record; valid until the next call of next().
   const std::vector<std::string_view>& fields() const { return fields_; }
-  int64_t line() const { return record_line_; }  ///< line where the record starts, counted from 1
-  std::string location() const;  ///< "<source_name>:<line>" of the record, for messages
+  int64_t line() const { return record_line_; }  ///< line where the current record starts, from 1
+  std::string location() const;                  ///< "<source_name>:<line>" of the current record
 
  private:
   [[noreturn]] void fail(int64_t line, const std::string& message) const;
@@ -39,7 +40,7 @@ class CsvParser {
   size_t at_ = 0;
   int64_t line_ = 1, record_line_ = 1;
   std::vector<std::string_view> fields_;
-  std::deque<std::string> unescaped_;  ///< fields with "" already replaced by one quote
+  std::deque<std::string> unescaped_;  ///< unescaped text of quoted fields
 };
 
 /// Formats `text` as a CSV field, in quotes if necessary.

@@ -5,7 +5,7 @@
 
 namespace fluid {
 
-/// Size limit in bytes of data files that are read as a whole.
+/// Size limit in bytes of data files that are read into memory.
 inline constexpr int64_t kMaxDataBytes = int64_t{1} << 32;
 
 /// Returns the contents of the file `path`, decompressed if it is a gzip file. Throws UserError

@@ -5,7 +5,7 @@
 
 namespace fluid {
 
-/// A read-only memory mapping of a whole file. Throws UserError naming `path` when it cannot be
+/// A read-only memory mapping of a whole file. Throws UserError naming `path` if the file cannot be
 /// opened or is not a regular file.
 class MappedFile {
  public:

@@ -19,7 +19,7 @@ constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr const char* kChecksum = "fluid.checksum";
 static_assert(std::endian::native == std::endian::little, "the file's bytes are the memory's");
 
-/// Returns the size in bytes of a tensor with the entry's dtype and shape; -1 on int64_t overflow.
+/// Returns the size in bytes of the tensor; -1 if the size overflows int64_t.
 int64_t bytes_of(const TensorEntry& entry) {
   int64_t n = size_of(entry.dtype);
   for (int64_t extent : entry.shape) {
@@ -55,7 +55,7 @@ void check_bools(const Tensor& tensor, const std::string& name, const std::strin
   }
 }
 
-/// Computes the XXH3 hash of bytes that are added incrementally; str() returns it in decimal.
+/// Incremental XXH3 hash. str() returns the hash in decimal.
 class Checksum {
  public:
   Checksum() { XXH3_64bits_reset(&state_); }
@@ -66,8 +66,8 @@ class Checksum {
   XXH3_state_t state_;
 };
 
-/// Removes Fluid's checksum from the metadata. Throws UserError if it differs from the hash of the
-/// bytes from `begin` on. Returns false if the metadata has no checksum.
+/// Removes Fluid's checksum from `metadata`. Returns false if there is none. Throws UserError if
+/// the checksum differs from the hash of the bytes from offset `begin` to the end.
 bool verify_checksum(std::map<std::string, std::string>& metadata, const ByteSource& bytes,
                      int64_t begin, const std::string& source_name) {
   const auto recorded = metadata.extract(kChecksum);

@@ -19,7 +19,7 @@ constexpr std::array<std::pair<DType, std::string_view>, 8> kNames = {{{DType::f
                                                                        {DType::boolean, "BOOL"}}};
 
 /// A SAX parser that accepts exactly the JSON that the format allows. nlohmann's DOM parser is not
-/// strict enough: it keeps the last of duplicate keys, and wraps negative numbers.
+/// strict enough: it keeps the last of several duplicate keys, and wraps negative numbers.
 class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderSax(TensorHeader& header, const std::string& source_name)

@@ -10,8 +10,8 @@
 
 namespace fluid {
 
-/// The description of a tensor in the header of a safetensors file, not yet checked against the
-/// file's bytes.
+/// An entry of the header of a safetensors file: describes one tensor. Not yet checked against the
+/// file's size.
 struct TensorEntry {
   std::string name;
   DType dtype = DType::f32;

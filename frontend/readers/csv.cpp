@@ -19,7 +19,7 @@ struct Columns {
   std::optional<size_t> y;
 };
 
-/// Splits a list of names such as "a,b" at its commas.
+/// Splits a comma-separated list of names, such as "a,b".
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
@@ -42,8 +42,8 @@ size_t column_named(const std::string& name, const std::vector<std::string>& nam
   return static_cast<size_t>(found - names.begin());
 }
 
-/// Returns the indices of the columns that option `option` ("columns" or "drop") lists by name.
-/// Throws UserError if a listed column is the label.
+/// Returns the indices of the columns listed in option `option` ("columns" or "drop"). Throws
+/// UserError if the label is among them.
 std::vector<size_t> columns_in(const std::string& option, const std::vector<std::string>& names,
                                std::optional<size_t> label, const DataArgs& args) {
   std::vector<size_t> columns;
@@ -159,7 +159,7 @@ class TableReader {
     return static_cast<int64_t>(v);
   }
 
-  /// Whether every row is on a single line and there are no empty lines between rows.
+  /// Whether every row is a single line, without empty lines between rows.
   bool one_line_per_row() const {
     return lines_.empty() ||
            lines_.back() - lines_.front() + 1 == static_cast<int64_t>(lines_.size());

@@ -14,25 +14,24 @@ namespace fluid {
 /// samples.
 struct Dataset {
   std::vector<std::pair<std::string, Tensor>> columns;
-  std::string source = {};          ///< the file or SPEC that the samples come from
+  std::string source = {};          ///< file or data SPEC of the samples
   std::vector<int64_t> rows = {};   ///< index of each sample in `source`; empty: 0, 1, 2...
-  int64_t first_line = 0;           ///< line number of row 0, if each row is one line; else 0
-  std::vector<int64_t> lines = {};  ///< first line of each sample, if rows span several lines
+  int64_t first_line = 0;           ///< line of row 0, if every row is one line; else 0
+  std::vector<int64_t> lines = {};  ///< first line of each sample, if some span several lines
 
   int64_t samples() const;                          ///< number of samples
-  const Tensor* find(std::string_view name) const;  ///< finds a column; null: no such column
+  const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column
   int64_t bytes() const;              ///< total size in bytes of `columns`, `rows` and `lines`
   int64_t row(int64_t sample) const;  ///< index of `sample` in `source`
-  /// Names a sample in messages: "line 7 of 't.csv'", or "sample 6 of 'digits'" for a source
-  /// without lines.
+  /// Returns text that locates a sample: "line 7 of 't.csv'", or "sample 6 of 'digits'" if `source`
+  /// has no lines.
   std::string location(int64_t sample) const;
   /// Returns location() of the first sample whose integer column `name` contains `value`. Returns
   /// "" if there is no such sample.
   std::string find_location(const std::string& name, int64_t value) const;
-  /// Returns the number of samples that are also in `other`. Two samples are the same if they have
-  /// the same source and row.
+  /// Returns the number of samples that are also in `other`, that is, have the same source and row.
   int64_t common_rows(const Dataset& other) const;
-  /// Returns a copy of the first `n` samples, or of all if there are fewer.
+  /// Returns a copy of the first `n` samples, or of all samples if there are fewer than `n`.
   Dataset first(int64_t n) const;
   /// Returns a copy of the samples at the given indices, in the given order.
   Dataset select(std::span<const int64_t> samples) const;

@@ -4,13 +4,13 @@
 
 namespace fluid {
 
-/// A point of a digit's shape, in the unit square: x points right, y points down.
+/// A point in the unit square that encloses a digit: x points right, y points down.
 struct Point {
   double x = 0;
   double y = 0;
 };
 
-/// A stroke of the pen: a smooth curve through these points.
+/// A pen stroke: the points that its smooth curve passes through.
 using Stroke = std::vector<Point>;
 
 /// Returns the handwriting variants of `digit` (0 to 9). A variant is a list of strokes.

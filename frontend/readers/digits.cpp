@@ -27,14 +27,14 @@ constexpr double kMaxShear = 0.4;
 constexpr double kMaxShift = 2.25;  // largest offset of the digit from the centre, in pixels
 constexpr double kEdgeWidth = 1.1;  // width of the anti-aliased edge of a stroke, in pixels
 constexpr size_t kMaxThreads = 8;
-constexpr size_t kSamplesPerTask = 256;  // number of samples that a thread claims at a time
+constexpr size_t kSamplesPerTask = 256;  // number of samples per parallel task
 
 struct Segment {
   Point a, b;
 };
 
-/// Evaluates a Catmull-Rom spline (1974) at parameter `t`. The control points are a, b, c and d.
-/// The spline runs from b at t = 0 to c at t = 1.
+/// Evaluates the Catmull-Rom spline (1974) with control points a, b, c and d at `t`. The spline is
+/// b at t = 0 and c at t = 1.
 double catmull_rom(double a, double b, double c, double d, double t) {
   return b + t / 2 * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
 }
@@ -56,13 +56,13 @@ void flatten(const Stroke& stroke, std::vector<Segment>& segments) {
   }
 }
 
-/// Returns the line segments of a random variant of `digit`, with its control points randomly
+/// Returns the line segments of a random variant of `digit`. The control points are randomly
 /// jittered, rotated, sheared and stretched.
 std::vector<Segment> random_segments(int digit, SplitMix64& random) {
   const auto& variants = digit_stroke_variants(digit);
   std::vector<Stroke> strokes = variants[random.below(variants.size())];
   const double turn = random.uniform(-kMaxRotation, kMaxRotation);
-  // Mostly positive, because handwriting mostly leans right.
+  // Usually positive, because most handwriting leans right.
   const double shear = random.uniform(-0.15, kMaxShear);
   const double width = random.uniform(0.45, 1.0);
   std::vector<Segment> segments;
@@ -106,8 +106,8 @@ double distance(Point p, const Segment& s) {
   return std::sqrt(ex * ex + ey * ey);
 }
 
-/// Draws a line segment of the given radius into `image`. Pixel values are 1 on the line and fall
-/// to 0 over an edge of width kEdgeWidth.
+/// Draws a line of half-width `radius` into `image`. Pixels are 1 on the line and fall to 0 across
+/// an edge of width kEdgeWidth.
 void rasterize(const Segment& s, double radius, std::span<float> image) {
   const double reach = radius + kEdgeWidth / 2;
   const auto first = [&](double v) { return std::max(0, static_cast<int>(std::ceil(v - reach))); };

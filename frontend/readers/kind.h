@@ -43,7 +43,8 @@ struct DataKind {
   std::string doc;    ///< help text, which names the columns of the dataset
   bool needs_path = true;
   bool full_batch = false;  ///< the default batch is the whole dataset
-  /// The data has no predefined splits; option `val` sets how many rows are held out, `seed` which.
+  /// The data has no predefined splits. Option `val` sets how many rows are held out, and option
+  /// `seed` selects these rows.
   bool splits_rows = false;
   std::vector<std::string> options;              ///< options besides those common to all kinds
   std::function<Dataset(const DataArgs&)> load;  ///< reads or generates the dataset

@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// Number of batch buffers: one is in use, the others are prefetched.
+/// Number of batch buffers: the caller uses one, the prefetch thread fills the others.
 constexpr size_t kSlots = 3;
 
 uint64_t fresh_batch_id() {
@@ -101,7 +101,7 @@ class Reader::Impl {
     epoch_ = seek_epoch_ = position / samples_;
     position_in_epoch_ = position % samples_;
     seek_remainder_ = (samples_ - position_in_epoch_) % batch_;
-    // With a single batch per epoch, only the first batch after seek() can be smaller than batch_.
+    // If a batch is the whole dataset, only the first batch after seek() can be smaller.
     if (single_batch_ && position_in_epoch_ > 0) {
       seek_last_[0] =
           batch_view(0, seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
@@ -140,7 +140,7 @@ class Reader::Impl {
     return fluid::shard_of(samples, options_.rank, options_.world);
   }
 
-  /// Returns the position within `epoch`, in samples, at which the epoch ends.
+  /// Returns the number of samples in `epoch`, without a dropped last batch.
   int64_t end_of(int64_t epoch) const {
     const bool drops_remainder = options_.drop_last && epoch == seek_epoch_;
     return samples_ - (drops_remainder ? seek_remainder_ : 0);
@@ -182,8 +182,8 @@ class Reader::Impl {
     order_.resize(static_cast<size_t>(data_.samples()));
   }
 
-  /// Returns a batch with this rank's shard of a global batch of `whole` samples. The columns of
-  /// the batch are views into buffer `slot`, from sample `from` of the buffer on.
+  /// Returns a batch with this rank's shard of a global batch of `whole` samples. Its columns are
+  /// views of buffer `slot` that start at sample `from`.
   Batch batch_view(size_t slot, int64_t whole, int64_t from) {
     const RankShard shard = shard_of(whole);
     Batch batch;
@@ -206,8 +206,8 @@ class Reader::Impl {
     return data_.columns[column].second.bytes() / data_.samples();
   }
 
-  /// Main function of the prefetch thread: fills the buffers with successive batches, beginning at
-  /// sample `at` of `epoch`, until stop() is called.
+  /// Main function of the prefetch thread: fills the buffers with successive batches from sample
+  /// `at` of `epoch` on, until stop() is called.
   void prefetch_batches(int64_t epoch, int64_t at) {
     set_order(epoch);
     for (int64_t n = 0;; ++n) {
@@ -251,23 +251,23 @@ class Reader::Impl {
 
   ReaderOptions options_;
   int64_t batch_ = 0;           // number of samples in a full global batch
-  int64_t last_batch_ = 0;      // size of the last batch of an epoch; 0 if it is full
-  int64_t seek_epoch_ = 0;      // the epoch of the position that seek() set
-  int64_t seek_remainder_ = 0;  // size of the last batch of seek_epoch_; 0 if it is full
+  int64_t last_batch_ = 0;      // size of the last batch of an epoch; 0: full
+  int64_t seek_epoch_ = 0;      // epoch to which seek() moved
+  int64_t seek_remainder_ = 0;  // size of the last batch of seek_epoch_; 0: full
   int64_t epoch_ = 0;
-  int64_t position_in_epoch_ = 0;  // index within epoch_ of the next batch's first sample
-  bool single_batch_ = false;      // one unshuffled batch is the whole dataset; no copy is made
+  int64_t position_in_epoch_ = 0;  // position in epoch_ of the next batch's first sample
+  bool single_batch_ = false;      // whether every batch is a view of the whole dataset
 
   std::vector<Tensor> slots_[kSlots];
   Batch full_[kSlots], last_[kSlots], seek_last_[kSlots];
-  // sample indices in the order of the epoch; only the prefetch thread uses it while it runs
+  // sample indices in the order of the epoch; owned by the prefetch thread while this thread runs
   std::vector<int64_t> order_;
 
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable free_, ready_;
-  int64_t filled_ = 0;    // number of buffers that the prefetch thread has filled since start()
-  int64_t released_ = 0;  // number of buffers that next() has released for refilling since start()
+  int64_t filled_ = 0;    // number of buffers filled since start()
+  int64_t released_ = 0;  // number of buffers that next() has released since start()
   bool in_use_ = false, stopping_ = false;
 };
 

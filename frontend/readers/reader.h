@@ -13,25 +13,26 @@ namespace fluid {
 /// Options of a Reader.
 struct ReaderOptions {
   int64_t batch = 1;                          ///< batch size per rank; 0: the whole dataset
-  std::optional<uint64_t> shuffle_seed = {};  ///< seed of the shuffle; absent: no shuffle
-  bool drop_last = false;                     ///< drop the smaller batch at the end of an epoch
+  std::optional<uint64_t> shuffle_seed = {};  ///< seed of the shuffle; nullopt: no shuffle
+  bool drop_last = false;                     ///< whether to drop a smaller last batch of an epoch
   int rank = 0;                               ///< rank of this process in the world
   int world = 1;                              ///< number of ranks
 };
 
-/// A rank's shard of a global batch: the index of its first sample, and its number of samples.
+/// A rank's shard of a global batch: `size` samples from sample `first` on.
 struct RankShard {
   int64_t first = 0;
   int64_t size = 0;
 };
 
 /// Returns the shard of rank `rank` when `samples` samples are divided among `world` ranks. Shards
-/// are contiguous, in rank order. If they cannot be equal, the first ranks get one sample more.
+/// are contiguous, in rank order. If `samples` is not a multiple of `world`, the first ranks get
+/// one more sample.
 RankShard shard_of(int64_t samples, int rank, int world);
 
 /// A data loader: iterates over the batches of a dataset, epoch after epoch. A thread prefetches
 /// batches into reused buffers, so next() does not allocate. The order of the samples depends only
-/// on the seed and the epoch. If one unshuffled batch is the whole dataset, next() always returns
+/// on the seed and the epoch. If a batch is the whole dataset, unshuffled, next() always returns
 /// the same memory with the same Batch::id.
 ///
 /// The readers of several ranks return shards of the same global batches. Every sample appears once
@@ -50,19 +51,19 @@ class Reader {
   const Dataset& dataset() const;
   int64_t samples() const;  ///< number of samples per epoch, over all ranks
   int64_t batches() const;  ///< number of batches per epoch
-  /// Returns the distinct sizes of this rank's batches: a full batch, the last batch of an epoch,
+  /// Returns the distinct sizes of this rank's batches: full batches, the last batch of an epoch,
   /// and the last batch of the epoch to which seek() moved.
   std::vector<int64_t> batch_sizes() const;
-  /// Returns the size in bytes of the prefetch buffers, which the first next() allocates.
+  /// Returns the size in bytes of the prefetch buffers. The first call of next() allocates them.
   int64_t buffer_bytes() const;
 
-  /// Returns the next batch of the epoch, or null at the end of the epoch. The call after that
-  /// starts the next epoch. The batch is valid until the next call.
+  /// Returns the next batch of the epoch, valid until the next call. Returns null at the end of the
+  /// epoch; the following call starts the next epoch.
   const Batch* next();
   /// Returns the number of samples that all ranks have read, over all epochs.
   int64_t position() const;
-  /// Continues at a position() of an earlier reader, whose batch size and world size may differ.
-  /// Throws UserError for a negative position.
+  /// Moves to `position`, a position() of this reader or of a reader with another batch or world
+  /// size. Throws UserError for a negative position.
   void seek(int64_t position);
 
   /// An input iterator over the remaining batches of an epoch.

@@ -10,7 +10,8 @@
 namespace fluid {
 namespace {
 
-/// SplitMix64 stream of the split. The shuffles of epochs use the streams 0, 1, 2...
+/// SplitMix64 stream that selects the held-out rows. The shuffles of the epochs use streams 0, 1,
+/// 2...
 constexpr uint64_t kSplitStream = 0x73706c6974;
 
 double fraction_in(const std::string& text, const DataArgs& args) {
@@ -21,8 +22,7 @@ double fraction_in(const std::string& text, const DataArgs& args) {
   return fraction;
 }
 
-/// Returns a mask of the rows that are held out: `held` of the `rows` rows. A Fisher-Yates shuffle
-/// selects them.
+/// Selects `held` of `rows` rows by a Fisher-Yates shuffle. Returns the mask of the selected rows.
 std::vector<bool> held_out_mask(int64_t rows, int64_t held, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -9,10 +9,10 @@ namespace fluid {
 const std::vector<std::string>& row_split_options();
 
 /// Splits a dataset whose format has no splits. The option val=FRACTION holds out rows: split=val
-/// and split=test return the held-out rows, split=train returns the others. Without val=, all rows
-/// are returned. The held-out rows depend only on the option seed=N and the number of rows. If the
-/// option split= is absent, the parameter `split` takes its place. Throws UserError for a fraction
-/// outside (0, 1), for a single row, and for split= or seed= without val=.
+/// and split=test return the held-out rows, split=train returns the others. Without val=, returns
+/// all rows. The held-out rows depend only on the option seed=N and the number of rows. `split` is
+/// the default of the option split=. Throws UserError for a fraction outside (0, 1), for a single
+/// row, and for split= or seed= without val=.
 Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split);
 
 }  // namespace fluid

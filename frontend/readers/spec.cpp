@@ -16,8 +16,8 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// Suggests a correction of an unknown kind: " (did you mean 'mnist'?)". If `spec` is a path
-/// without a kind, suggests a SPEC: " (did you mean 'csv:rows.csv?label=y'?)".
+/// Suggests a kind similar to the unknown kind `name`: " (did you mean 'mnist'?)". If `spec` is a
+/// path without a kind, suggests a SPEC: " (did you mean 'csv:rows.csv?label=y'?)".
 std::string did_you_mean_kind(const std::string& name, const std::string& spec,
                               const std::vector<std::string>& kinds) {
   const std::string near = did_you_mean(name, kinds);

@@ -8,13 +8,13 @@
 
 namespace fluid {
 
-/// The dataset that a data SPEC names, and the SPEC's options for reading it.
+/// A dataset opened from a data SPEC, and the options of the SPEC for its Reader.
 struct DataSource {
   Dataset dataset;
   std::string usage = {};         ///< DataKind::usage, such as "csv:FILE?label=COLUMN"
-  std::optional<bool> shuffle;    ///< value of the option shuffle; absent: not given
-  std::optional<bool> drop_last;  ///< value of the option drop_last; absent: not given
-  bool full_batch = false;        ///< the default batch is the whole dataset
+  std::optional<bool> shuffle;    ///< value of the option shuffle; nullopt: not given
+  std::optional<bool> drop_last;  ///< value of the option drop_last; nullopt: not given
+  bool full_batch = false;        ///< whether the default batch is the whole dataset
 };
 
 /// Loads the data of a SPEC `KIND[:PATH][?option=value&...]`, for example "mnist:DIR?split=test".
@@ -29,7 +29,7 @@ struct DataSource {
 /// suggestion.
 DataSource open_data(const std::string& spec, const std::string& split = "train");
 
-/// Returns all kinds of data, in the order of help texts.
+/// Returns all kinds of data, in the order of the help text.
 const std::vector<DataKind>& data_kinds();
 
 }  // namespace fluid

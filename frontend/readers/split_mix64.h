@@ -7,7 +7,7 @@
 namespace fluid {
 
 /// The random number generator SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
-/// number generators", OOPSLA 2014), for shuffles and synthetic data. Its sequence is the same on
+/// number generators", OOPSLA 2014), for shuffles and synthetic data. The sequence is the same on
 /// every machine.
 class SplitMix64 {
  public:
@@ -22,8 +22,8 @@ class SplitMix64 {
     const double radius = std::sqrt(-2 * std::log1p(-uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
-  /// Returns a random integer in [0, n), n > 0: the high 64 bits of next() * n. The distribution is
-  /// uniform up to a bias below n / 2^64.
+  /// Returns a random integer in [0, n), n > 0: the high 64 bits of next() * n. The bias is below n
+  /// / 2^64.
   uint64_t below(uint64_t n) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
   }

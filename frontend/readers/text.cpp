@@ -8,16 +8,16 @@ namespace fluid {
 namespace {
 
 constexpr int64_t kLength = 256;
-constexpr double kHeldOut = 0.1;  // fraction of the text, at its end
+constexpr double kHeldOut = 0.1;  // fraction of the text that is held out, at its end
 
-/// Returns the part of the text that `split` names: the end of the text is held out.
+/// Returns the held-out end of the text if `held_out`, else the rest of the text.
 std::string_view part_of(std::string_view text, bool held_out) {
   const auto train = static_cast<size_t>(static_cast<double>(text.size()) * (1 - kHeldOut));
   return held_out ? text.substr(train) : text.substr(0, train);
 }
 
-/// Cuts `text` into `count` windows of `length` bytes, `stride` bytes apart. The target of a byte
-/// is the next byte.
+/// Splits `text` into `count` windows of `length` bytes whose starts are `stride` bytes apart. The
+/// target of a byte is the next byte.
 Dataset windows(std::string_view text, int64_t count, int64_t length, int64_t stride) {
   Dataset data;
   const auto column = [&](const char* name, int64_t offset) {

@@ -4,8 +4,8 @@
 namespace fluid {
 namespace {
 
-/// Gradient of all_reduce: an all_reduce of the gradients of the results. Operands whose result has
-/// no gradient are left out.
+/// Gradient of all_reduce: an all_reduce of the gradients of the results. Omits results without a
+/// gradient.
 Values all_reduce_grad(const GradCtx& c) {
   Values gradients(c.arity()), given;
   for (size_t i = 0; i < c.arity(); ++i) {
@@ -23,13 +23,13 @@ Values all_reduce_grad(const GradCtx& c) {
 }  // namespace
 
 OpDef all_reduce_op() {
-  OpDef op =
-      collective_op("all_reduce",
-                    "Sums one bucket of tensors over all ranks, in place and in one message. Every "
-                    "rank runs the buckets in ascending order of `bucket`. Collectives of the "
-                    "forward graph have negative numbers. The gradients of bucket n are reduced as "
-                    "bucket -1 - n, or later if buckets of parameter gradients come in between.",
-                    {"sum", "the sum over all ranks, one per operand and of its type"});
+  OpDef op = collective_def(
+      "all_reduce",
+      "Sums one bucket of tensors over all ranks, in place and in one message. Every "
+      "rank runs the buckets in ascending order of `bucket`. Collectives of the "
+      "forward graph have negative numbers. The gradients of bucket n are reduced as "
+      "bucket -1 - n, or later if buckets of parameter gradients come in between.",
+      {"sum", "the sum over all ranks, one per operand and of its type"});
   op.grad = GradFn(all_reduce_grad);
   return op;
 }

@@ -21,7 +21,7 @@ std::vector<Type> infer_collective(const InferCtx& c) {
 
 }  // namespace
 
-OpDef collective_op(const std::string& name, const std::string& doc, const PortDef& result) {
+OpDef collective_def(const std::string& name, const std::string& doc, const PortDef& result) {
   return OpDef{
       .name = name,
       .doc = doc,

@@ -3,7 +3,7 @@
 namespace fluid {
 
 OpDef reduce_scatter_op() {
-  return collective_op(
+  return collective_def(
       "reduce_scatter",
       "Sums one bucket of tensors over all ranks, in place. Each rank keeps the sums of its own "
       "shard of the bucket; the elements of other shards become 0.",

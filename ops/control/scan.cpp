@@ -20,7 +20,7 @@ OpDef scan_op() {
                 {"reverse", false, "step from the last element of the sequences to the first"}},
       .outputs = {{"y", "the final carries, then the collected values [steps, ...]", true}},
       .infer = [](const InferCtx&) { return std::vector<Type>{}; },  // see infer_scan()
-      .grad = NoGrad{},  // passes/scan_gradient.h derives a reverse scan from the body
+      .grad = NoGrad{},  // passes/scan_gradient.h builds the backward scan from the body
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = [](const CostCtx&) { return Cost{}; },

@@ -12,7 +12,7 @@ int64_t nonnegative_axis(const InferCtx& c, const Shape& shape);
 /// Like nonnegative_axis(c, shape), for an op whose attributes are known to be valid.
 int64_t nonnegative_axis(const Attrs& attrs, const Shape& shape);
 
-/// Throws UserError (by c.fail()) unless `index` is an integer tensor whose shape equals x's except
+/// Throws UserError (by c.fail()) unless `index` is an integer tensor that has x's shape except
 /// along `axis`.
 void require_index_along(const InferCtx& c, const Type& x, const Type& index, int64_t axis);
 

@@ -7,7 +7,7 @@ namespace {
 
 /// Computes dx[t] = before[t] * after[t] without a division, so zeros in x need no special case.
 /// before[t] is the product of the elements before t. after[t] is the derivative of the loss with
-/// respect to the product that ends at t, divided by before[t]:
+/// respect to the product of the elements up to t, divided by before[t]:
 ///   after[t] = dy[t] + x[t + 1] * after[t + 1], or for exclusive products
 ///   after[t] = dy[t + 1] + x[t + 1] * after[t + 1].
 kir::Kernel cumprod_grad_kernel(const LoopsCtx& c) {
@@ -19,7 +19,7 @@ kir::Kernel cumprod_grad_kernel(const LoopsCtx& c) {
   KernelWriter k(c);
   const KernelWriter::Array dy = k.operand(0), x = k.operand(1);
   const KernelWriter::Array after =
-      is_half(type.dtype) ? k.scratch(compute, type.shape.numel()) : k.result();
+      is_half_precision(type.dtype) ? k.scratch(compute, type.shape.numel()) : k.result();
   for_each_line(k, c, view, [&](const Expr&, const Expr& first) {
     const auto offset = [&](const Expr& step) {
       return first + (reverse ? extent - Expr::index(1) - step : step) * inner;

@@ -4,15 +4,14 @@
 
 namespace fluid {
 
-/// Definitions of attributes "axis", "exclusive" and "reverse" of a cumulative op. `result` names
-/// the combined value: "sum" or "product".
+/// Definitions of attributes "axis", "exclusive" and "reverse" of a cumulative op. `result` is the
+/// word for the result in their documentation: "sum" or "product".
 std::vector<AttrDef> cumulative_attrs(const std::string& result);
 
-/// Type inference of a cumulative op: the type of operand 0, a numeric tensor.
+/// Type inference of a cumulative op: returns the type of operand 0, which must be numeric.
 std::vector<Type> infer_cumulative(const InferCtx& c);
 
-/// Lowering of a cumulative op: each element of a line along "axis" is combined with the elements
-/// before it.
+/// Lowering of a cumulative op. Element t of the result combines the elements up to t along "axis".
 Loops cumulative_lowering(Combine combine);
 
 }  // namespace fluid

@@ -4,14 +4,14 @@
 
 namespace fluid {
 
-/// Operand numbers of scatter_lines_kernel().
+/// Operand indices for scatter_lines_kernel().
 struct ScatterOperands {
   std::optional<size_t> initial;
   size_t index = 0, updates = 0;
 };
-/// Returns the kernel of scatter and scatter_add. It processes the lines of the result along
-/// attribute "axis". The kernel sets a line to `initial`, or to zeros if there is no `initial`.
-/// Then it combines result[index[t]] with updates[t], in ascending order of t. Half precision is
+/// Returns the kernel of scatter and scatter_add. The kernel processes the lines of the result
+/// along attribute "axis". It sets a line to `initial`, or to zeros if `initial` is absent. Then it
+/// combines result[index[t]] with updates[t], in ascending order of t. Half-precision values are
 /// combined in f32. With `initial`, an out-of-range index sets the error word of operand 0. Without
 /// `initial`, the op is a gradient, and the forward op has checked the index.
 kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& operands,
@@ -28,15 +28,16 @@ bool is_scatter_reduction(const std::string& reduce);
 AttrDef scatter_reduce_attr();
 /// Throws UserError (by c.fail()) unless attribute "reduce" is valid.
 void require_scatter_reduction(const InferCtx& c);
-/// Returns an element after the update by reduction `reduce`.
+/// Returns the new value of an element whose old value is `old` after one update.
 Expr combine_update(const std::string& reduce, const Expr& old, const Expr& update);
 
-/// Returns the gradients of a scatter with operands (x, index, updates). `gather` reads a tensor
-/// like x at the indices; `scatter` scatters updates into a tensor like x by a reduction.
+/// Functions that record the ops of a scatter's gradient. `gather` reads elements of x at the
+/// indices of the scatter. `scatter` scatters updates into x, with the given reduction.
 struct ScatterFunctions {
   std::function<Value(Value x)> gather;
   std::function<Value(Value x, Value updates, const std::string& reduce)> scatter;
 };
+/// Returns the gradients of a scatter with operands (x, index, updates).
 Values scatter_gradients(const GradCtx& c, const ScatterFunctions& f);
 
 }  // namespace fluid

@@ -5,7 +5,8 @@
 namespace fluid {
 namespace {
 
-/// Elements of x and updates that equal the result share its gradient evenly.
+/// Gradients of a scatter by minimum or maximum. All elements of x and updates that equal the
+/// result share its gradient evenly.
 Values extremum_gradients(const GradCtx& c, const ScatterFunctions& f) {
   const Value x = c.in(0), updates = c.in(2), y = c.out(0);
   const Value one = scalar_like(x, 1), zero = scalar_like(x, 0);
@@ -15,8 +16,9 @@ Values extremum_gradients(const GradCtx& c, const ScatterFunctions& f) {
   return {x_hit * share, {}, update_hit * f.gather(share)};
 }
 
-/// The gradient of a factor is dy times the product of the other factors, which is 0 if one of them
-/// is 0. `others` is the product of the nonzero factors, and `zeros` the number of zero factors.
+/// Gradients of a scatter by product. The gradient of a factor is dy times the product of the other
+/// factors, which is 0 if one of them is 0. `others`: product of the nonzero factors. `zeros`:
+/// number of zero factors.
 Values product_gradients(const GradCtx& c, const ScatterFunctions& f) {
   const Value x = c.in(0), updates = c.in(2), dy = c.dout(0);
   const Value one = scalar_like(x, 1), zero = scalar_like(x, 0);

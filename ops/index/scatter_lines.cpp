@@ -44,9 +44,9 @@ kir::Kernel scatter_lines_kernel(const LoopsCtx& c, const ScatterOperands& opera
   KernelWriter k(c);
   const KernelWriter::Array index = k.operand(operands.index),
                             updates = k.operand(operands.updates);
-  // Sums of half-precision values are rounded once, at the end.
+  // Accumulates half-precision values in f32, so that each sum is rounded only once, at the end.
   const KernelWriter::Array sums =
-      is_half(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
+      is_half_precision(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
   for_each_line(k, c, to, [&](const Expr& line, const Expr& first) {
     const Expr updates_of_line =
         scalar::floordiv(line, inner) * Expr::index(count) * inner + scalar::mod(line, inner);

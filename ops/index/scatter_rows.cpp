@@ -5,13 +5,13 @@
 namespace fluid {
 namespace {
 
-// Minimum number of elements that lanes process.
+// Minimum number of elements per row that is processed in vector lanes.
 constexpr int64_t kMinLaneElements = 4;
 
 }  // namespace
 
-/// Each block owns some rows of the result. It reads all indices, and combines the updates of its
-/// rows.
+/// Each block computes some rows of the result. It reads all indices, but applies only the updates
+/// of its own rows.
 void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
   const Type& type = c.out_type();
   const Expr outer = c.extent(s.outer), inner = c.extent(s.inner), count = c.extent(s.count);
@@ -19,7 +19,7 @@ void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
   const int64_t ranges = std::min(s.rows, preferred_blocks(c.device()));
   const int64_t rows_per_range = (s.rows + ranges - 1) / std::max<int64_t>(ranges, 1);
   const KernelWriter::Array sums =
-      is_half(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
+      is_half_precision(type.dtype) ? k.scratch(f32, type.shape.numel()) : k.result();
   const Expr zero = Expr::constant(compute_dtype(type.dtype), 0);
   const auto for_each = [&](int64_t elements, const Expr& begin, const Expr& end,
                             const KernelWriter::LoopBody& body) {

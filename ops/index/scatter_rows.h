@@ -4,13 +4,13 @@
 
 namespace fluid {
 
-/// Updates [outer, count, inner] that are combined into the rows of a result [outer, rows, inner].
+/// Updates of shape [outer, count, inner] for the rows of a result of shape [outer, rows, inner].
 struct RowScatter {
   Dim outer, inner, count;
   int64_t rows = 0;
   std::string reduce;  ///< see is_scatter_reduction()
-  /// Returns the row (i64) that update `n` of `outer` goes to. An update is dropped if its row is
-  /// not in [0, rows).
+  /// Returns the index (i64) of the row in `outer` to which update `n` is applied. If the index is
+  /// not in [0, rows), the update is dropped.
   std::function<Expr(const Expr& outer, const Expr& n)> row;
   std::function<Expr(const Expr& offset)> initial;  ///< null: zeros
   /// Returns element `i` of the update at `position` = outer * count + n.
@@ -18,7 +18,7 @@ struct RowScatter {
 };
 
 /// Writes the body of kernel `k`, whose result 0 has type `type`. Updates of one row are combined
-/// in their order. Half precision is combined in f32.
+/// in order of their index. Half-precision values are combined in f32.
 void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s);
 
 }  // namespace fluid

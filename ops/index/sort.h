@@ -8,11 +8,11 @@ namespace fluid {
 /// 0 is a numeric tensor that sort accepts.
 int64_t require_sortable(const InferCtx& c);
 
-/// Type inference of an op that returns the first elements of a sort along "axis", and their
+/// Type inference of an op that returns the first elements in sorted order along "axis", and their
 /// indices. Attribute "k" is the number of elements.
 std::vector<Type> infer_partial_sort(const InferCtx& c);
 
-/// A merge sort along `axis` that keeps the first `keep` elements. Equal elements keep their order.
+/// A stable merge sort along `axis` that returns only the first `keep` elements.
 struct LineSort {
   int64_t axis = 0, keep = 0;
   bool descending = false;
@@ -22,10 +22,10 @@ struct LineSort {
 kir::Kernel sort_kernel(const LoopsCtx& c, const LineSort& sort);
 
 /// Gradient of an op whose results are sorted elements of operand 0 and their indices along
-/// attribute "axis": the gradient of a value goes to the element that it comes from.
+/// attribute "axis". Scatters the gradient of each sorted element to its original index.
 Values sort_grad(const GradCtx& c);
 
-/// Operations of a sort of operand 0 along attribute "axis" that keeps `keep` elements.
+/// FLOPs of a sort of operand 0 along attribute "axis" that returns `keep` elements.
 double sort_flops(const CostCtx& c, int64_t keep);
 
 /// Extent of operand 0 along attribute "axis".

@@ -8,8 +8,8 @@
 namespace fluid {
 namespace {
 
-/// Whether `a` comes before `b`: in ascending order NaN comes last, in descending order first, as
-/// in PyTorch.
+/// Whether `a` comes before `b`. As in PyTorch, NaN is last in ascending order and first in
+/// descending order.
 Expr precedes(const Expr& a, const Expr& b, bool descending) {
   if (descending) return precedes(b, a, false);
   Expr less = scalar::compare(ScalarOp::lt, a, b);
@@ -19,16 +19,18 @@ Expr precedes(const Expr& a, const Expr& b, bool descending) {
   return scalar::logical_or(less, scalar::logical_and(b_is_nan, scalar::logical_not(a_is_nan)));
 }
 
-/// Elements of a line and their indices along the axis.
+/// Elements of a line, and their indices along the axis.
 struct Keys {
   KernelWriter::Array value, index;
 };
 
-/// A line of `elements` elements: sorted runs of `run` elements, of which the last may be shorter.
+/// A line of `elements` elements, which consists of sorted runs of `run` elements. The last run may
+/// be shorter.
 struct Runs {
   int64_t elements = 0, run = 1;
 
-  /// The runs after a pairwise merge that keeps the first `keep` elements of each merged run.
+  /// The runs after each pair of runs is merged and the first `keep` elements of each merged run
+  /// are kept.
   Runs merged(int64_t keep) const {
     const int64_t pair = 2 * run, length = std::min(pair, keep);
     return {elements / pair * length + std::min(elements % pair, length), length};
@@ -38,8 +40,8 @@ struct Runs {
   }
 };
 
-/// Merges the runs of the line that starts at offset `line` pairwise. Each element finds its place
-/// in the merged run by binary search in the other run.
+/// Merges pairs of adjacent runs of the line that starts at offset `line`. Finds the position of
+/// each element in the merged run by binary search in the other run.
 void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& line,
                 const Runs& runs, const Runs& merged, bool descending) {
   const Expr width = Expr::index(runs.run), all = Expr::index(runs.elements);
@@ -52,7 +54,7 @@ void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& l
     const Expr other = k.let(scalar::select(is_left, middle, first));
     const Expr others = k.let(scalar::select(is_left, end, middle) - other);
     const Expr x = k.let(k.load(from.value, line + t));
-    const auto before = k.accumulators(i64);  // how many elements of the other run precede x
+    const auto before = k.accumulators(i64);  // number of elements of the other run that precede x
     for (auto step = int64_t{1} << (runs.search_steps() - 1); step > 0; step /= 2) {
       const Expr next = k.let(k.read(before) + Expr::index(step));
       const Expr exists = scalar::compare(ScalarOp::le, next, others);
@@ -94,7 +96,7 @@ Values sort_grad(const GradCtx& c) {
 
 double sort_flops(const CostCtx& c, int64_t keep) {
   const int64_t extent = sorted_extent(c.attrs, c.in[0].shape);
-  double steps = 0;  // of the binary searches of a line
+  double steps = 0;  // number of binary search steps per line
   for (Runs runs{extent}; keep > 0 && runs.run < runs.elements; runs = runs.merged(keep)) {
     steps += static_cast<double>(runs.elements * runs.search_steps());
   }

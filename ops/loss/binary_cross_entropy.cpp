@@ -4,9 +4,9 @@
 namespace fluid {
 namespace {
 
-/// Logarithms are clamped at this value, as in PyTorch, so that the loss is finite.
+/// Lower bound of the logarithms, as in PyTorch, so that the loss is finite.
 constexpr double kLeastLog = -100;
-constexpr double kLeastVariance = 1e-12;
+constexpr double kLeastVariance = 1e-12;  // lower bound of the divisor x * (1 - x)
 
 Value clamped_log(Value logarithm) { return maximum(logarithm, scalar_like(logarithm, kLeastLog)); }
 

@@ -29,7 +29,7 @@ std::vector<Type> infer_bce_with_logits(const InferCtx& c) {
 
 Value wide(Value v) { return cast(v, compute_dtype(v.dtype())); }
 
-/// Factor of log(1 + exp(-x)) in the loss: 1 + (pos_weight - 1) * target.
+/// Returns the factor of log(1 + exp(-x)) in the loss: 1 + (pos_weight - 1) * target.
 template <class Ctx>
 Value log_weight(const Ctx& c) {
   const Value target = wide(c.in(1));

@@ -73,16 +73,16 @@ Value ClassRows::unsqueeze_class_axis(Value v) const {
   return reshape(v, reduced_shape(x_.shape(), axis_, true));
 }
 
-Value ClassRows::class_sum(Value v) const { return sum(v, {.axes = axis_}); }
+Value ClassRows::sum_over_classes(Value v) const { return sum(v, {.axes = axis_}); }
 
 Value ClassRows::class_weights() const {
-  if (!weighted()) return {};
+  if (!has_class_weights()) return {};
   Shape shape(static_cast<size_t>(x_.shape().rank() - axis_), Dim(1));
-  shape[0] = classes();
+  shape[0] = num_classes();
   return reshape(in_compute_dtype(op_.operands[2]), shape);
 }
 
-Value ClassRows::gradient_of_weights(Value elements) const {
+Value ClassRows::gradient_of_class_weights(Value elements) const {
   const Value given = op_.operands[2];
   const Value full = broadcast_to(elements, x_.shape());
   const Value total = sum_to(full, class_weights().shape());
@@ -95,29 +95,29 @@ Value ClassRows::is_ignored() const {
 
 Value ClassRows::gather_label(Value v) const {
   const Value in_range =
-      ignores() ? where(is_ignored(), scalar_like(label(), 0), label()) : label();
+      has_ignore_index() ? where(is_ignored(), scalar_like(label(), 0), label()) : label();
   return take_along_axis(v, unsqueeze_class_axis(in_range),
                          {.axis = op_.attrs.get<int64_t>("axis")});
 }
 
 Value ClassRows::one_hot_labels() const {
   Shape shape = rows_;
-  shape.push_back(classes());
+  shape.push_back(num_classes());
   const Value hot = one_hot(label(), {.to = Type{x_.dtype(), shape, {}}});
   return with_last_axis_at(hot, axis_);
 }
 
 Value ClassRows::row_weights() const {
-  if (weighted()) {
+  if (has_class_weights()) {
     return zero_ignored_rows(
         squeeze_class_axis(gather_label(broadcast_to(class_weights(), x_.shape()))));
   }
-  if (!ignores()) return {};
+  if (!has_ignore_index()) return {};
   return where(is_ignored(), scalar_like(x_, 0), scalar_like(x_, 1));
 }
 
 Value ClassRows::zero_ignored_rows(Value v) const {
-  return ignores() ? where(is_ignored(), scalar_like(v, 0), v) : v;
+  return has_ignore_index() ? where(is_ignored(), scalar_like(v, 0), v) : v;
 }
 
 Value ClassRows::total_weight() const { return sum(row_weights()); }
@@ -129,7 +129,7 @@ Value ClassRows::apply_reduction(Value loss) const {
   return reduced_loss(loss, op_.attrs, dtype);
 }
 
-Value ClassRows::gradient_of_rows(Value dloss) const {
+Value ClassRows::gradient_of_row_losses(Value dloss) const {
   const bool mean = op_.attrs.get<std::string>("reduction") == "mean";
   if (mean && divides_by_weights())
     return zero_ignored_rows(in_compute_dtype(dloss) / total_weight());

@@ -4,10 +4,10 @@
 
 namespace fluid {
 
-// Losses that compare rows of class scores with one class index per row: nll_loss,
-// softmax_cross_entropy. Attribute `axis` is the class axis. Operand 2 holds the class weights. The
-// weight of a row is the weight of its class, or 1 if there are no class weights. Rows whose label
-// is `ignore_index` have weight 0.
+// Losses of rows of class scores with a class index per row: nll_loss, softmax_cross_entropy.
+// Attribute `axis` is the class axis. Operand 2 holds the optional class weights. The weight of a
+// row is the weight of its class, or 1 without class weights. Rows whose label is `ignore_index`
+// have weight 0.
 
 /// Definitions of attributes `axis`, `ignore_index` and `reduction`.
 std::vector<AttrDef> class_loss_attrs();
@@ -19,7 +19,8 @@ PortDef class_weight_port();
 /// UserError unless the class weights, if present, have shape [C] and operand 0's dtype.
 Shape require_class_rows(const InferCtx& c);
 /// Throws UserError unless operand 1 holds one integer class index per row. `rows` is the shape of
-/// the rows. `alternatives` is text for the message that names other valid types of operand 1.
+/// the rows. `alternatives` is text for the error message that names other valid types of operand
+/// 1.
 void require_class_indices(const InferCtx& c, const Shape& rows,
                            const std::string& alternatives = "");
 
@@ -30,31 +31,30 @@ class ClassRows {
   ClassRows(const GradCtx& c) : ClassRows(c.op()) {}    // NOLINT: implicit conversion
 
   const Value& x() const { return x_; }
-  const Shape& rows() const { return rows_; }
-  int64_t classes() const { return x_.shape()[static_cast<size_t>(axis_)].size; }
-  bool weighted() const { return op_.operands.size() > 2; }
+  const Shape& row_shape() const { return rows_; }
+  int64_t num_classes() const { return x_.shape()[static_cast<size_t>(axis_)].size; }
+  bool has_class_weights() const { return op_.operands.size() > 2; }
   /// Whether reduction "mean" divides by the sum of the row weights instead of the number of rows.
-  bool divides_by_weights() const { return weighted() || ignores(); }
+  bool divides_by_weights() const { return has_class_weights() || has_ignore_index(); }
 
-  /// Reshapes `v`, which has one value per row, so that it broadcasts with x.
+  /// Reshapes `v` so that `v` broadcasts with x. `v` has one value per row.
   Value unsqueeze_class_axis(Value v) const;
   /// Returns the sum of `v` over the classes: one value per row. `v` has x's shape.
-  Value class_sum(Value v) const;
-  /// Returns the class weights in a shape that broadcasts with x. Null if there are no class
-  /// weights.
+  Value sum_over_classes(Value v) const;
+  /// Returns the class weights in a shape that broadcasts with x; null without class weights.
   Value class_weights() const;
-  /// Returns the gradient of the class weights. `elements` holds, for each element of x, the
-  /// gradient with respect to its class weight.
-  Value gradient_of_weights(Value elements) const;
+  /// Returns the gradient of the class weights: the sum of `elements` over the rows. `elements`
+  /// broadcasts to x's shape.
+  Value gradient_of_class_weights(Value elements) const;
 
   /// Returns the element of `v` at the label of each row. `v` has x's shape; the result has extent
-  /// 1 along the class axis. An out-of-range label raises an error, unless it is `ignore_index`.
+  /// 1 along the class axis. A label that is out of range and not `ignore_index` is an error.
   Value gather_label(Value v) const;
-  /// Removes the class axis of `v`, which has extent 1. The result has one value per row.
+  /// Removes the class axis, of extent 1, from `v`. The result has one value per row.
   Value squeeze_class_axis(Value v) const { return reshape(v, rows_); }
   /// Returns the one-hot encoding of the labels, in x's shape.
   Value one_hot_labels() const;
-  /// Returns the weight of each row. Null if all weights are 1.
+  /// Returns the weight of each row; null if all weights are 1.
   Value row_weights() const;
   /// Returns `v` with 0 for the rows whose label is `ignore_index`. `v` has one value per row.
   Value zero_ignored_rows(Value v) const;
@@ -63,14 +63,14 @@ class ClassRows {
   Value apply_reduction(Value loss) const;
   /// Returns the gradient of the loss of each row, given the gradient `dloss` of the reduced loss.
   /// The result is one value per row, or a scalar. Rows whose label is `ignore_index` get 0.
-  Value gradient_of_rows(Value dloss) const;
-  /// A weighted mean `loss` divides by the sum of the row weights. Returns the gradient with
-  /// respect to each row weight through this divisor. Null if `reduction` is not "mean".
+  Value gradient_of_row_losses(Value dloss) const;
+  /// Returns the gradient of each row weight through the divisor of a weighted mean, the sum of the
+  /// row weights. Null if attribute `reduction` is not "mean". `loss` is the reduced loss.
   Value gradient_of_divisor(Value dloss, Value loss) const;
 
  private:
   explicit ClassRows(const ir::Op& op);
-  bool ignores() const { return !ignored_.empty(); }
+  bool has_ignore_index() const { return !ignored_.empty(); }
   Value label() const { return op_.operands[1]; }
   Value is_ignored() const;
   Value total_weight() const;

@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-/// Terms of the Dice coefficient (numerator / denominator) of each sample. Numerator and
-/// denominator have shape [N, 1, ...].
+/// Terms of the Dice coefficient of each sample: numerator / denominator. Numerator and denominator
+/// have shape [N, 1, ...].
 struct Dice {
   Value x, target;  ///< in the compute dtype
   Value numerator, denominator;

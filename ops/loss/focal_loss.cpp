@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Lower bound of the base of the power in the derivative, whose exponent may be negative.
+/// Lower bound of the base of a power in the derivative, because the exponent may be negative.
 constexpr double kLeastBase = 1e-30;
 
 /// Terms of the focal loss of logits `x`.

@@ -20,10 +20,10 @@ Values expand_nll_loss(const ExpandCtx& c) {
 
 Values nll_loss_grad(const GradCtx& c) {
   const ClassRows rows = c;
-  const Value d = rows.gradient_of_rows(c.dout(0));
+  const Value d = rows.gradient_of_row_losses(c.dout(0));
   const Value hot = rows.one_hot_labels();
   const auto of_elements = [&](Value of_rows) {
-    return rows.unsqueeze_class_axis(broadcast_to(of_rows, rows.rows()));
+    return rows.unsqueeze_class_axis(broadcast_to(of_rows, rows.row_shape()));
   };
   const Value weight = rows.class_weights();
   const Value dx = -(weight ? hot * weight : hot) * of_elements(d);
@@ -31,7 +31,7 @@ Values nll_loss_grad(const GradCtx& c) {
   if (!weight) return gradients;
   Value per_row = -(d * rows.squeeze_class_axis(rows.gather_label(rows.x())));
   if (const Value part = rows.gradient_of_divisor(c.dout(0), c.out(0))) per_row = per_row + part;
-  gradients.push_back(rows.gradient_of_weights(hot * of_elements(per_row)));
+  gradients.push_back(rows.gradient_of_class_weights(hot * of_elements(per_row)));
   return gradients;
 }
 

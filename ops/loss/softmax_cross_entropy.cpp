@@ -40,27 +40,27 @@ class CrossEntropy {
     Value loss = rows_.squeeze_class_axis(log(total) - (own - largest));
     if (const Value weights = rows_.row_weights()) loss = rows_.zero_ignored_rows(loss * weights);
     if (smoothing_ == 0) return loss;
-    const Value uniform = rows_.class_sum(weighted(losses()));
+    const Value uniform = rows_.sum_over_classes(weighted(losses()));
     return (1 - smoothing_) * loss + rows_.zero_ignored_rows(uniform * uniform_share());
   }
 
   /// Returns the loss of each row for a target of probabilities.
   Value loss_of_probabilities() const {
-    return rows_.class_sum(weighted(probabilities() * losses()));
+    return rows_.sum_over_classes(weighted(probabilities() * losses()));
   }
 
-  /// Returns the gradient of each element of x: d * (softmax(x) * sum(k) - k). `k` is the factor of
-  /// -log(softmax(x)) in the loss. `d` is the gradient of the row's loss.
+  /// Returns the gradient of x: d * (softmax(x) * sum(k) - k), where k is the factor of
+  /// -log(softmax(x)) in the loss. `d` is the gradient of the loss of each row.
   Value dx(Value d) const {
     const Value k = weighted(probabilities());
     Value p = softmax(rows_.x(), {.axis = axis()});
-    const bool sums_to_one = !has_soft_labels(op_) && !rows_.weighted();
-    if (!sums_to_one) p = p * rows_.unsqueeze_class_axis(rows_.class_sum(k));
+    const bool sums_to_one = !has_soft_labels(op_) && !rows_.has_class_weights();
+    if (!sums_to_one) p = p * rows_.unsqueeze_class_axis(rows_.sum_over_classes(k));
     const Value error = p - k;
     return error * of_elements(d);
   }
 
-  /// Returns -log(softmax(x)) of each class.
+  /// Returns -log(softmax(x)), the loss of each class.
   Value losses() const { return -log_softmax(rows_.x(), {.axis = axis()}); }
 
   Value weighted(Value v) const {
@@ -75,15 +75,15 @@ class CrossEntropy {
     return smoothing_ == 0 ? given : (1 - smoothing_) * given + uniform_share();
   }
 
-  /// Reshapes `v`, which has one value per row or is a scalar, so that it broadcasts with x.
+  /// Reshapes `v` so that `v` broadcasts with x. `v` has one value per row, or is a scalar.
   Value of_elements(Value v) const {
-    return rows_.unsqueeze_class_axis(broadcast_to(v, rows_.rows()));
+    return rows_.unsqueeze_class_axis(broadcast_to(v, rows_.row_shape()));
   }
 
   double smoothing() const { return smoothing_; }
 
  private:
-  double uniform_share() const { return smoothing_ / static_cast<double>(rows_.classes()); }
+  double uniform_share() const { return smoothing_ / static_cast<double>(rows_.num_classes()); }
 
   int64_t axis() const { return op_.attrs.get<int64_t>("axis"); }
 
@@ -102,18 +102,18 @@ Values cross_entropy_grad(const GradCtx& c) {
   const CrossEntropy entropy(c);
   const ClassRows& rows = entropy.rows();
   const bool soft = has_soft_labels(c.op());
-  const Value d = soft ? gradient_of_elements(c.dout(0), rows.rows(), c.attrs())
-                       : rows.gradient_of_rows(c.dout(0));
+  const Value d = soft ? gradient_of_elements(c.dout(0), rows.row_shape(), c.attrs())
+                       : rows.gradient_of_row_losses(c.dout(0));
   Values gradients = {cast(entropy.dx(d), c.in(0).dtype()), {}};
   if (soft) {
     const Value losses = entropy.weighted(entropy.losses()) * entropy.of_elements(d);
     gradients[1] = cast(losses * (1 - entropy.smoothing()), c.in(1).dtype());
   }
-  if (!rows.weighted()) return gradients;
+  if (!rows.has_class_weights()) return gradients;
   Value dweight = entropy.probabilities() * entropy.losses() * entropy.of_elements(d);
   const Value part = soft ? Value() : rows.gradient_of_divisor(c.dout(0), c.out(0));
   if (part) dweight = dweight + rows.one_hot_labels() * entropy.of_elements(part);
-  gradients.push_back(rows.gradient_of_weights(dweight));
+  gradients.push_back(rows.gradient_of_class_weights(dweight));
   return gradients;
 }
 

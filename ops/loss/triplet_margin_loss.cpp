@@ -19,8 +19,8 @@ std::vector<Type> infer_triplet_margin(const InferCtx& c) {
   return {reduced_loss_type(c, {a.dtype, Shape(a.shape.begin(), a.shape.end() - 1), {}})};
 }
 
-/// Distance of each row of a and b: the Lp norm of a - b + eps. The norm has extent 1 along the
-/// last axis.
+/// Distance between each row of a and b: the Lp norm of a - b + eps. The norm has extent 1 along
+/// the last axis.
 struct Distance {
   Value difference;
   Value norm;

@@ -30,8 +30,8 @@ Values expand_einsum(const ExpandCtx& c) {
   return {permuted(sum_unless(y, spec.result), spec.result).value};
 }
 
-/// Returns the gradient of operand `i`: the einsum of dy and the other operands, spread over the
-/// letters that only operand `i` has.
+/// Returns the gradient of operand `i`: the einsum of dy and the other operands, broadcast along
+/// the letters that occur only in operand `i`.
 Value operand_gradient(const GradCtx& c, const EinsumSpec& spec, size_t i) {
   const std::string& letters = spec.operands[i];
   Values operands = {c.dout(0)};
@@ -50,7 +50,8 @@ Value operand_gradient(const GradCtx& c, const EinsumSpec& spec, size_t i) {
     if (is_known(d)) known += letters[d];
   }
   Value g = einsum(operands, {.equation = EinsumSpec::equation(terms, known)});
-  // An extent of g is 1 where the others broadcast, and that of the operand is where it does.
+  // Extents of 1 in `wide` mark broadcast dimensions of the other operands; extents of 1 in
+  // `narrow` mark those of operand `i`.
   const Shape& shape = c.in(i).shape();
   Shape wide(shape.size(), Dim(1)), narrow = wide;
   for (size_t d = 0, at = 0; d < letters.size(); ++d) {

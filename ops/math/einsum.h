@@ -12,8 +12,8 @@ inline bool has_letter(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-/// An equation of einsum with one letter per dimension. The dimensions of an ellipsis have letters
-/// too.
+/// A parsed einsum equation with one letter per dimension. The dimensions of an ellipsis have
+/// letters too.
 struct EinsumSpec {
   std::vector<std::string> operands;
   std::string result;
@@ -21,15 +21,15 @@ struct EinsumSpec {
 
   /// Returns an equation without spaces and ellipses, such as "ab,bc->ac".
   static std::string equation(const std::vector<std::string>& operands, const std::string& result);
-  /// Returns the letters of the result and of the operands from `first` on.
+  /// Returns the letters of the result, followed by the letters of the operands from `first` on.
   std::string letters_from(size_t first) const;
 };
 
-/// Parses an equation in the notation of torch.einsum for operands of these shapes. Calls `fail`,
-/// which throws, for an invalid equation.
+/// Parses an equation in the notation of torch.einsum for operands of the given shapes. Calls
+/// `fail`, which throws, for an invalid equation.
 EinsumSpec einsum_spec(const std::string& equation, const std::vector<Shape>& shapes,
                        const std::function<void(const std::string&)>& fail);
-/// Like the function above, for an op that has been checked.
+/// Like the function above, for an op that has already been checked.
 EinsumSpec einsum_spec(const std::string& equation, const Values& operands);
 
 /// A tensor with one letter per dimension.
@@ -37,12 +37,11 @@ struct Labeled {
   Value value;
   std::string labels;
 };
-/// Returns the diagonal along the dimensions that have one letter. All letters of the result
-/// differ.
+/// Takes the diagonal along dimensions that have equal letters. All letters of the result differ.
 Labeled diagonal_of(Labeled x);
-/// Sums over the dimensions whose letter is not in `keep`.
+/// Sums over all dimensions whose letter is not in `keep`.
 Labeled sum_unless(Labeled x, const std::string& keep);
-/// Permutes the dimensions to `order`.
+/// Permutes the dimensions so that their letters are `order`.
 Labeled permuted(Labeled x, const std::string& order);
 /// Multiplies two tensors and sums over the letters that are not in `keep`.
 Labeled contract(Labeled a, Labeled b, const std::string& keep);

@@ -7,7 +7,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the letters of `from` for which `condition` holds, that of the batch dimension first.
+/// Returns the letters of `from` for which `condition` is true. The letter of the batch dimension
+/// comes first.
 std::string letters_where(const Labeled& from, const std::function<bool(char)>& condition) {
   std::string letters;
   for (size_t d = 0; d < from.labels.size(); ++d) {
@@ -38,7 +39,7 @@ struct EinsumMatrix {
   bool transposed = false;
 };
 
-/// Avoids a permutation where the operand is a transposed matrix.
+/// Returns x as a matrix. If x is a transposed matrix, sets `transposed` instead of permuting x.
 EinsumMatrix as_matrix(const Labeled& x, const std::string& shared, const std::string& rows,
                        const std::string& columns) {
   const bool transposed = x.labels == shared + columns + rows;
@@ -50,7 +51,7 @@ EinsumMatrix as_matrix(const Labeled& x, const std::string& shared, const std::s
   return {reshape(ordered.value, shape), transposed};
 }
 
-/// Multiplies without a sum: a [shared..., rows...] by b [shared..., columns...].
+/// Outer product: a [shared..., rows...] times b [shared..., columns...].
 Value outer_product(const Labeled& a, const Labeled& b, const std::string& shared,
                     const std::string& rows, const std::string& columns) {
   const Shape ones(columns.size(), Dim(1)), spread(rows.size(), Dim(1));
@@ -108,7 +109,8 @@ Labeled permuted(Labeled x, const std::string& order) {
 }
 
 Labeled contract(Labeled a, Labeled b, const std::string& keep) {
-  // Where one extent is 1, the sum of products is the product of sums.
+  // If one of two extents is 1, the sum of products is the product of sums. So sum that letter
+  // first.
   std::string alike = keep;
   for (const char ch : a.labels) {
     if (has_letter(b.labels, ch) && extent_of(a, ch) == extent_of(b, ch)) alike += ch;

@@ -22,7 +22,7 @@ std::vector<std::string> split_terms(const std::string& list) {
   return terms;
 }
 
-/// Returns the number of dimensions of a term that have letters.
+/// Returns the number of letters of a term, without its ellipsis.
 size_t letters_of(const std::string& term) {
   return term.size() - (term.find(kEllipsis) == std::string::npos ? 0 : kEllipsis.size());
 }
@@ -46,14 +46,15 @@ std::string fresh_letters(size_t count, const std::string& used, const EinsumFai
   return fresh;
 }
 
-/// Replaces the ellipsis of a term by the last `count` of `letters`.
+/// Replaces the ellipsis of a term by the last `count` letters of `letters`.
 std::string with_letters(std::string term, const std::string& letters, size_t count) {
   const size_t at = term.find(kEllipsis);
   if (at == std::string::npos) return term;
   return term.replace(at, kEllipsis.size(), letters.substr(letters.size() - count));
 }
 
-/// The letters that occur once in all terms, in alphabetical order.
+/// Returns an ellipsis and the letters that occur exactly once in all terms together, in
+/// alphabetical order.
 std::string implicit_result(const std::vector<std::string>& terms) {
   std::string all, result;
   for (const std::string& term : terms) all += term;
@@ -112,7 +113,7 @@ EinsumSpec einsum_spec(const std::string& equation, const std::vector<Shape>& sh
     fail("\"" + equation + "\" has " + std::to_string(terms.size()) + " terms for " +
          std::to_string(shapes.size()) + " operands");
   }
-  std::vector<size_t> hidden;  // dimensions of each operand in its ellipsis
+  std::vector<size_t> hidden;  // number of dimensions in the ellipsis of each operand
   for (size_t i = 0; i < terms.size(); ++i) {
     const bool open = terms[i].find(kEllipsis) != std::string::npos;
     const size_t rank = shapes[i].size(), letters = letters_of(terms[i]);

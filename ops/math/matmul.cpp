@@ -45,8 +45,8 @@ Values matmul_grad(const GradCtx& c) {
   return {sum_to(da, a.shape()), sum_to(db, b.shape())};
 }
 
-/// Reads the element at (row, column) of operand `i`, or of its transpose if `transpose`. The batch
-/// dimensions are indexed as in the result, with broadcasting.
+/// Returns a read of element (row, column) of operand `i`, transposed if `transpose`. The batch
+/// index is that of the result, with broadcasting.
 Expr element(const LowerCtx& c, size_t i, bool transpose, const Expr& row, const Expr& column) {
   const Shape& shape = c.in_type(i).shape;
   const size_t skip = c.out_type().shape.size() - shape.size();

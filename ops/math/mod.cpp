@@ -11,11 +11,11 @@ Expr mod_of_floats(const Expr& a, const Expr& b) {
   const Expr zero = Expr::constant(dtype, 0);
   const Expr infinity = Expr::constant(dtype, std::numeric_limits<double>::infinity());
   const Expr infinite = scalar::compare(ScalarOp::eq, scalar::unary(ScalarOp::abs, b), infinity);
-  // The multiply-add is an fma, which makes the remainder exact. If b is infinite, the remainder of
-  // a finite a is a itself. For an infinite a, a - a is NaN and makes the remainder NaN.
+  // The multiply-add is an fma, so the remainder is exact. If b is infinite, the remainder is a if
+  // a is finite, and NaN (from a - a) if a is infinite.
   const Expr exact = a - scalar::unary(ScalarOp::floor, a / b) * b;
   const Expr rest = scalar::select(infinite, a + (a - a), exact);
-  // The sign differs from b's where b is infinite, and where a / b was rounded up to an integer.
+  // The sign may differ from b's where b is infinite, and where a / b was rounded up to an integer.
   const Expr other_sign = scalar::compare(ScalarOp::ne, scalar::compare(ScalarOp::lt, rest, zero),
                                           scalar::compare(ScalarOp::lt, b, zero));
   const Expr off = scalar::logical_and(scalar::compare(ScalarOp::ne, rest, zero), other_sign);

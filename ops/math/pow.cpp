@@ -15,7 +15,7 @@ OpDef pow_op() {
         const Value a = c.in(0), b = c.in(1), y = c.out(0), dy = c.dout(0);
         const Value zero = scalar_like(dy, 0);
         // At b = 0 the formula for da may give 0 * inf. At a = 0 with b >= 0 the formula for db is
-        // not finite. Both gradients are set to 0 there.
+        // not finite. The gradients at these points are set to 0.
         const Value da = where(equal(b, zero), zero, dy * b * pow(a, b - 1.0));
         const Value flat = logical_and(equal(a, zero), greater_equal(b, zero));
         const Value db = where(flat, zero, dy * y * log(a));

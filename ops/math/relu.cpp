@@ -12,9 +12,9 @@ OpDef relu_op() {
       .outputs = {{"y", "like x"}},
       .infer = infer_float_unary,
       .grad = GradFn([](const GradCtx& c) {
-        // The condition tests the result instead of the operand. So the operand need not be kept
-        // for the backward pass, and a library kernel may fuse the relu. Where the result is NaN,
-        // the gradient is passed through, as in PyTorch.
+        // Tests the result instead of the operand, so that the backward pass does not need the
+        // operand and a library kernel may fuse the relu. A NaN result passes the gradient through,
+        // as in PyTorch.
         const Value zero = scalar_like(c.out(0), 0);
         return Values{where(less_equal(c.out(0), zero), zero, c.dout(0))};
       }),

@@ -22,7 +22,7 @@ OpDef adaptive_avg_pool2d_op() {
       .attrs = {{"output", std::vector<int64_t>{}, "output size: one number, or height and width",
                  true}},
       .outputs = {{"y", "[N, C, OH, OW]"}},
-      .infer = [](const InferCtx& c) { return std::vector{infer_adaptive(c, c.in(0))}; },
+      .infer = [](const InferCtx& c) { return std::vector{infer_adaptive_pool(c, c.in(0))}; },
       .grad = GradFn([](const GradCtx& c) {
         return record(*c.op().graph(), "adaptive_avg_pool2d_grad", {c.dout(0)},
                       {{"input", c.in(0).type()}}, c.op().loc);

@@ -10,7 +10,7 @@ OpDef adaptive_avg_pool2d_grad_op() {
       .inputs = {{"dy", "gradient of adaptive_avg_pool2d's result"}},
       .attrs = {{"input", Type{}, "type of adaptive_avg_pool2d's input", true}},
       .outputs = {{"dx", "of type `input`"}},
-      .infer = [](const InferCtx& c) { return std::vector{infer_adaptive_grad(c)}; },
+      .infer = [](const InferCtx& c) { return std::vector{infer_adaptive_pool_grad(c)}; },
       .grad = GradFn([](const GradCtx& c) {
         const Shape& y = c.in(0).shape();
         return record(*c.op().graph(), "adaptive_avg_pool2d", {c.dout(0)},

@@ -21,7 +21,7 @@ OpDef adaptive_max_pool2d_op() {
                    .auxiliary = true}},
       .infer =
           [](const InferCtx& c) {
-            const Type y = infer_adaptive(c, c.in(0));
+            const Type y = infer_adaptive_pool(c, c.in(0));
             const Adaptive2d w = adaptive_windows(c.in(0).shape, y.shape);
             return std::vector{
                 y, Type{argmax_dtype(w.y.max_window_size() * w.x.max_window_size()), y.shape, {}}};

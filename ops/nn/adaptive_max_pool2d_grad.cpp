@@ -12,7 +12,7 @@ OpDef adaptive_max_pool2d_grad_op() {
       .outputs = {{"dx", "of type `input`"}},
       .infer =
           [](const InferCtx& c) {
-            const Type input = infer_adaptive_grad(c);
+            const Type input = infer_adaptive_pool_grad(c);
             const Adaptive2d w = adaptive_windows(input.shape, c.in(0).shape);
             const Type position = {
                 argmax_dtype(w.y.max_window_size() * w.x.max_window_size()), c.in(0).shape, {}};

@@ -5,9 +5,9 @@
 namespace fluid {
 namespace {
 
-/// Slope of a head. For H = 2^n heads the slopes are 2^(-8 (h + 1) / H). Otherwise the first P =
-/// 2^floor(log2 H) heads have the slopes of P heads, and the others every second slope of 2 P
-/// heads.
+/// Slope of a head. For H = 2^n heads, the slopes are 2^(-8 (h + 1) / H). Otherwise, P =
+/// 2^floor(log2 H). The first P heads have the slopes for P heads; the other heads have every
+/// second slope for 2 P heads.
 Expr alibi_slope(const Expr& head, int64_t heads, DType dtype) {
   const auto base = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
   const auto slope = [&](const Expr& number, int64_t of) {

@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Returns R, the number of rotated elements.
+/// Returns R, the number of rotated features.
 int64_t rotated_elements(const Shape& cos) { return 2 * cos.back().size; }
 
 std::vector<Type> infer_apply_rotary(const InferCtx& c) {
@@ -13,7 +13,7 @@ std::vector<Type> infer_apply_rotary(const InferCtx& c) {
   c.require(!x.shape.empty() && !x.shape.back().batch,
             "the operand must be [..., D] with constant D, not " + x.str());
   c.require(cos == sin, "cos and sin differ: " + cos.str() + " and " + sin.str());
-  c.require(cos.dtype == x.dtype || (cos.dtype == f32 && is_half(x.dtype)),
+  c.require(cos.dtype == x.dtype || (cos.dtype == f32 && is_half_precision(x.dtype)),
             "cos must have the dtype of x or f32, not " + cos.str());
   const auto fits = [&] {
     if (cos.shape.empty() || cos.shape.size() > x.shape.size() || cos.shape.back().batch)
@@ -30,7 +30,7 @@ std::vector<Type> infer_apply_rotary(const InferCtx& c) {
   return {x};
 }
 
-/// The element (first or second) of each pair.
+/// Returns the first (or second) element of each rotated pair.
 Value half_of(Value x, int64_t rotated, bool interleaved, bool first) {
   const int64_t half = rotated / 2, from = interleaved ? 1 : half;
   return slice(x, {.starts = first ? 0 : from,

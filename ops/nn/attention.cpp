@@ -5,8 +5,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the extents of attention. k is transposed to [B, G, D, S], so its last dimension holds
-/// the keys.
+/// Returns the extents of attention for a transposed key [B, G, D, S].
 AttentionShape shape_of(const Type& q, const Type& transposed_key, const Type& v) {
   AttentionShape shape = attention_shape(q, transposed_key, v);
   shape.keys = transposed_key.shape[3].size;
@@ -44,7 +43,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
           return row_tile + Expr::index(which * AttentionTiles::kQueries) + i;
         };
         const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
-        const auto clamped = [&](const Expr& i) {  // rows past the end repeat the last query
+        const auto clamped = [&](const Expr& i) {  // index of a query; past the end: the last query
           return scalar::min(first + i, queries - Expr::index(1));
         };
         k.vector(Expr::index(0), Expr::index(AttentionTiles::kQueries * value_depth),
@@ -53,7 +52,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
           k.store(rows, row(0, i), number(-std::numeric_limits<double>::infinity()));
           k.store(rows, row(1, i), number(0));
         });
-        const Expr end = tiles.visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
+        const Expr end = tiles.num_visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
         k.loop(Expr::index(0), end, [&](const Expr& tile) {
           const Expr first_key = k.let(tile * Expr::index(AttentionTiles::kKeys));
           const Expr count =
@@ -160,10 +159,10 @@ OpDef attention_op() {
             Type key = c.in(1);
             c.require(key.shape.size() == 4, "expects k [B, G, D, S], got " + key.str());
             std::swap(key.shape[2], key.shape[3]);
-            require_attention(c, q, key, c.in(2));
+            require_attention_operands(c, q, key, c.in(2));
             if (c.has(3)) require_attention_mask(c, c.in(3), q, key);
             const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
-            return std::vector{Type{q.dtype, y, {}}, attention_statistics(q)};
+            return std::vector{Type{q.dtype, y, {}}, attention_statistics_type(q)};
           },
       .grad = NoGrad{},  // scaled_dot_product_attention has the gradient
       .effects = Pure{},

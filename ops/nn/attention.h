@@ -1,7 +1,8 @@
 #pragma once
 
 // Tiled attention (Dao et al., "FlashAttention", 2022). A block computes the scores of one tile of
-// queries and one tile of keys at a time. So memory is linear in the number of queries and keys.
+// queries and one tile of keys at a time, so that memory is linear in the number of queries and
+// keys.
 
 #include "ops/kernel_writer.h"
 
@@ -17,7 +18,7 @@ struct AttentionShape {
 
 AttentionShape attention_shape(const Type& q, const Type& k, const Type& v);
 /// Throws UserError (by c.fail()) unless q, k and v have the same float dtype and matching shapes.
-void require_attention(const InferCtx& c, const Type& q, const Type& k, const Type& v);
+void require_attention_operands(const InferCtx& c, const Type& q, const Type& k, const Type& v);
 /// Throws UserError (by c.fail()) unless `mask` broadcasts to [B, H, T, S], and is bool or has q's
 /// dtype.
 void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, const Type& k);
@@ -28,31 +29,31 @@ std::vector<AttrDef> attention_attrs();
 /// is 0.
 double attention_scale(const Attrs& attrs, int64_t depth);
 
-/// Cost of an attention kernel. For each pair of a query and a key that the query may attend to,
-/// the kernel computes `by_depth` products of depth D and `by_value_depth` products of depth E.
-Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
-                    int by_value_depth);
+/// Cost of an attention kernel. For each query and each key that the query may attend to, the
+/// kernel computes `depth_products` dot products of length D and `value_depth_products` of length
+/// E.
+Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
+                    int value_depth_products);
 
 /// Type of the softmax statistics: [B, H, T] in q's compute dtype.
-Type attention_statistics(const Type& q);
+Type attention_statistics_type(const Type& q);
 
-/// Writes the parts that the attention kernels share: tiles of scores, and products of tiles.
+/// Writes code that the attention kernels share: tiles of scores, and products of tiles.
 class AttentionTiles {
  public:
   static constexpr int64_t kQueries = 32;  ///< queries in a tile
   static constexpr int64_t kKeys = 64;     ///< keys in a tile
-  static constexpr int64_t kRows = 8;      ///< rows whose sums are in registers at once
+  static constexpr int64_t kRows = 8;  ///< rows of a product that accumulate in registers at once
 
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
   using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
 
-  /// `mask` is the operand number of the mask, or absent.
+  /// `mask` is the operand number of the mask; nullopt: no mask.
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
                  std::optional<size_t> mask);
 
-  /// Writes blocks that process tiles of rows. There are `heads` heads (B * H or B * G) of `extent`
-  /// rows. Each block processes several tiles in turn, and calls body(block, head, first row) for
-  /// each.
+  /// Writes the loop of each block over its tiles of rows. There are `heads` heads (B * H or B * G)
+  /// of `extent` rows. `body` writes the code for the tile of `head` that begins at row `first`.
   void for_each_tile(
       const Expr& heads, int64_t extent, int64_t rows_per_tile,
       const std::function<void(const Expr& block, const Expr& head, const Expr& first)>& body);
@@ -63,9 +64,9 @@ class AttentionTiles {
   KernelWriter::Array scratch(int64_t elements);
   DType dtype() const { return dtype_; }
 
-  /// Computes a matrix product. For each row in [0, rows) and each lane in [0, lanes), calls
-  /// finish(row, lane, sum), where sum is the sum of a(row, k) * b(k, lane) over k in [0, depth).
-  /// `rows` is a multiple of kRows. a() does not depend on the lane.
+  /// Writes a matrix product. For each row in [0, rows) and each lane in [0, lanes), sums a(row, k)
+  /// * b(k, lane) over k in [0, depth) and calls finish(row, lane, sum). `rows` must be a multiple
+  /// of kRows. The value of a() must not depend on the lane.
   void matrix_product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
                       const Element& b, const Sum& finish);
 
@@ -73,8 +74,9 @@ class AttentionTiles {
   /// where the query may not attend to the key.
   Expr score(const Expr& product, const Expr& head, const Expr& query, const Expr& key) const;
 
-  /// Returns the number of leading key tiles to which queries before `end_query` attend.
-  Expr visible_key_tiles(const Expr& end_query) const;
+  /// Returns the number n of key tiles such that queries before `end_query` attend only to the
+  /// first n tiles.
+  Expr num_visible_key_tiles(const Expr& end_query) const;
   bool is_causal() const { return causal_; }
 
  private:

@@ -13,11 +13,11 @@ struct AttentionGradOperands {
 };
 /// Definitions of the operands of attention_grad_key_value.
 std::vector<PortDef> attention_grad_inputs();
-/// Throws UserError (by c.fail()) unless the operands have matching types. `mask` is the operand
-/// number of the optional mask.
-void require_attention_grad(const InferCtx& c, size_t mask);
+/// Throws UserError (by c.fail()) unless the operands have matching types. `mask_operand` is the
+/// operand number of the optional mask.
+void require_attention_grad_operands(const InferCtx& c, size_t mask_operand);
 
-/// The probabilities of a tile of queries and a tile of keys, and the gradients of its scores:
+/// Computes the probabilities p and the score gradients ds of a tile of queries and a tile of keys:
 ///   p = exp(score - logsumexp), ds = p * (dy v^T - delta) * scale, delta = sum(dy * y).
 class AttentionGradTiles {
  public:
@@ -25,12 +25,12 @@ class AttentionGradTiles {
                      std::optional<size_t> mask);
   AttentionTiles& tiles() { return tiles_; }
 
-  /// Computes the offsets of the block's tiles in scratch memory.
+  /// Writes code that computes the offsets of the tiles of `block` in scratch memory.
   void compute_tile_offsets(const Expr& block);
-  /// Loads the transposed keys and values of a tile of `count` keys.
+  /// Writes code that loads the transposed keys and values of a tile of `count` keys.
   void load_keys(const Expr& group, const Expr& first_key, const Expr& count);
-  /// Computes the probabilities and the gradients of the scores, for the tile of queries from
-  /// `first_query` on and the loaded keys. Rows after the last query are 0.
+  /// Writes code that computes p and ds for the tile of queries from `first_query` on and the
+  /// loaded keys. Rows after the last query are 0.
   void compute_score_tile(const Expr& head, const Expr& first_query, const Expr& first_key,
                           const Expr& count);
   Expr probability(const Expr& query, const Expr& key) const;

@@ -5,8 +5,8 @@ namespace {
 
 using Operands = AttentionGradOperands;
 
-/// Each block computes the gradients of some tiles of keys and values. It sums over all query tiles
-/// and over all query heads of the group.
+/// Each block computes the gradients of some tiles of keys and values, summed over all query tiles
+/// and all query heads of the group.
 kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
@@ -24,8 +24,8 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   };
   Sums key_sums{tiles.scratch(AttentionTiles::kKeys * shape.depth), shape.depth, {}};
   Sums value_sums{tiles.scratch(AttentionTiles::kKeys * shape.value_depth), shape.value_depth, {}};
-  // Adds a^T b to `sums`, where a is [query, key] and b, operand number `operand`, is [query, d].
-  // The product sums over `count` queries from `first` on.
+  // Adds a^T b to `sums`, for a [query, key] and b [query, d]. b is operand number `operand`. The
+  // product sums over `count` queries from `first` on.
   const auto add = [&](const Sums& sums, const AttentionTiles::Element& a, size_t operand,
                        const Expr& head, const Expr& first, const Expr& count) {
     const Expr depth = Expr::index(sums.depth);
@@ -96,7 +96,7 @@ OpDef attention_grad_key_value_op() {
       .outputs = {{"dk", "[B, G, S, D]"}, {"dv", "[B, G, S, E]"}},
       .infer =
           [](const InferCtx& c) {
-            require_attention_grad(c, Operands::kKeyValueMask);
+            require_attention_grad_operands(c, Operands::kKeyValueMask);
             Type key = c.in(Operands::kKeyTransposed), value = c.in(Operands::kValueTransposed);
             std::swap(key.shape[2], key.shape[3]);
             std::swap(value.shape[2], value.shape[3]);

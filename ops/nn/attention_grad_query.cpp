@@ -5,7 +5,7 @@ namespace {
 
 using Operands = AttentionGradOperands;
 
-/// Each block computes the gradients of some tiles of queries. It sums over all key tiles.
+/// Each block computes the gradients of some tiles of queries, summed over all key tiles.
 kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
@@ -27,7 +27,7 @@ kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
         k.vector(
             Expr::index(0), Expr::index(AttentionTiles::kQueries * shape.depth),
             [&](const Expr& i) { k.store(sums, sum_tile + i, Expr::constant(tiles.dtype(), 0)); });
-        const Expr end = tiles.visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
+        const Expr end = tiles.num_visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
         k.loop(Expr::index(0), end, [&](const Expr& tile) {
           const Expr first_key = k.let(tile * Expr::index(AttentionTiles::kKeys));
           const Expr count =
@@ -71,7 +71,7 @@ OpDef attention_grad_query_op() {
       .outputs = {{"dq", "like q"}},
       .infer =
           [](const InferCtx& c) {
-            require_attention_grad(c, Operands::kQueryMask);
+            require_attention_grad_operands(c, Operands::kQueryMask);
             Type key = c.in(Operands::kKeyTransposed);
             std::swap(key.shape[2], key.shape[3]);
             c.require(c.in(Operands::kKey) == key,

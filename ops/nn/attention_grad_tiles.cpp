@@ -22,23 +22,23 @@ std::vector<PortDef> attention_grad_inputs() {
           {.name = "mask", .doc = "mask of attention", .optional = true}};
 }
 
-void require_attention_grad(const InferCtx& c, size_t mask) {
+void require_attention_grad_operands(const InferCtx& c, size_t mask_operand) {
   const Type& q = c.in(Operands::kQuery);
   for (const int i : {Operands::kQuery, Operands::kKeyTransposed, Operands::kValueTransposed}) {
     c.require(c.in(i).shape.size() == 4, "expects tensors of rank 4, got " + c.in(i).str());
   }
   const Type k = transposed(c.in(Operands::kKeyTransposed));
   const Type v = transposed(c.in(Operands::kValueTransposed));
-  require_attention(c, q, k, v);
+  require_attention_operands(c, q, k, v);
   const Type y = {q.dtype, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]}, {}};
   c.require(c.in(Operands::kOutputGradient) == y,
             "expects dy " + y.str() + ", got " + c.in(Operands::kOutputGradient).str());
   for (const int i : {Operands::kLogsumexp, Operands::kDelta}) {
-    const Type wide = attention_statistics(q), own = {q.dtype, wide.shape, {}};
+    const Type wide = attention_statistics_type(q), own = {q.dtype, wide.shape, {}};
     c.require(c.in(i) == wide || c.in(i) == own,
               "expects " + wide.str() + ", got " + c.in(i).str());
   }
-  if (c.has(mask)) require_attention_mask(c, c.in(mask), q, k);
+  if (c.has(mask_operand)) require_attention_mask(c, c.in(mask_operand), q, k);
 }
 
 AttentionShape attention_grad_shape(const std::vector<Type>& operands) {

@@ -24,7 +24,7 @@ AttentionShape attention_shape(const Type& q, const Type& k, const Type& v) {
           .value_depth = extent(v, 3)};
 }
 
-void require_attention(const InferCtx& c, const Type& q, const Type& k, const Type& v) {
+void require_attention_operands(const InferCtx& c, const Type& q, const Type& k, const Type& v) {
   for (const Type* t : {&q, &k, &v}) {
     bool plain = is_float(t->dtype) && t->shape.size() == 4 && t->dtype == q.dtype;
     for (size_t d = 1; plain && d < 4; ++d) plain = !t->shape[d].batch;
@@ -64,19 +64,19 @@ double attention_scale(const Attrs& attrs, int64_t depth) {
   return scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(depth, 1)));
 }
 
-Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
-                    int by_value_depth) {
-  constexpr double kSoftmax = 20;  // flops per score besides the products
+Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
+                    int value_depth_products) {
+  constexpr double kSoftmax = 20;  // flops per score, without the products
   const auto number = [](int64_t n) { return static_cast<double>(n); };
   const int64_t tiles = (shape.queries + AttentionTiles::kQueries - 1) / AttentionTiles::kQueries;
   double scores = number(shape.batch.size * shape.heads) *
                   number(tiles * AttentionTiles::kQueries) * number(shape.keys);
   if (c.attrs.get<bool>("causal")) scores /= 2;
-  return {.flops = scores * (2 * by_depth * number(shape.depth) +
-                             2 * by_value_depth * number(shape.value_depth) + kSoftmax)};
+  return {.flops = scores * (2 * depth_products * number(shape.depth) +
+                             2 * value_depth_products * number(shape.value_depth) + kSoftmax)};
 }
 
-Type attention_statistics(const Type& q) {
+Type attention_statistics_type(const Type& q) {
   return {compute_dtype(q.dtype), {q.shape[0], q.shape[1], q.shape[2]}, {}};
 }
 
@@ -101,8 +101,8 @@ void AttentionTiles::for_each_tile(
   const int64_t tiles_per_head = (extent + rows_per_tile - 1) / rows_per_tile;
   const Expr tiles = heads * Expr::index(tiles_per_head);
   k_.blocks(scalar::min(tiles, Expr::index(blocks_)), [&](const Expr& block) {
-    // A block processes every blocks_-th tile. Under a causal mask the work per tile varies, and
-    // this order balances the work of the blocks.
+    // A block processes every blocks_-th tile. This balances the load under a causal mask, where
+    // the work per tile varies.
     k_.loop(Expr::index(0), ceil_div(tiles - block, blocks_), [&](const Expr& turn) {
       const Expr tile = k_.let(block + turn * Expr::index(blocks_));
       body(block, k_.let(scalar::floordiv(tile, Expr::index(tiles_per_head))),
@@ -151,7 +151,7 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
   return scalar::select(scalar::compare(ScalarOp::le, key, query), score, hidden);
 }
 
-Expr AttentionTiles::visible_key_tiles(const Expr& end_query) const {
+Expr AttentionTiles::num_visible_key_tiles(const Expr& end_query) const {
   const Expr keys = Expr::index(shape_.keys);
   return ceil_div(causal_ ? scalar::min(keys, end_query) : keys, kKeys);
 }

@@ -8,7 +8,7 @@ namespace fluid {
 /// `rank` dimensions.
 int64_t axis_of(const Attrs& attrs, int64_t rank);
 
-/// Type inference of an op along attribute `axis`. The one result has the type of operand 0. Throws
+/// Type inference of an op along attribute `axis` with one result, of the type of operand 0. Throws
 /// UserError unless operand 0 is a float tensor and `axis` is one of its dimensions.
 std::vector<Type> infer_along_axis(const InferCtx& c);
 

@@ -4,15 +4,14 @@
 namespace fluid {
 namespace {
 
-/// Returns the axes of x [N, C, ...] over which the statistics of a channel are computed: all axes
-/// except 1.
+/// Returns the axes of x [N, C, ...] over which channel statistics are computed: all axes except 1.
 std::vector<int64_t> channel_axes(const Shape& x) {
   std::vector<int64_t> axes = {0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   return axes;
 }
 
-/// Casts a vector `v` [C] to `dtype` and reshapes it, so that it broadcasts with x [N, C, ...].
+/// Casts `v` [C] to `dtype` and reshapes it to broadcast with x [N, C, ...].
 Value per_channel(Value v, Value x, DType dtype) {
   Shape shape(x.shape().size() - 1, Dim(1));
   shape[0] = x.shape()[1];
@@ -64,8 +63,8 @@ Values batch_norm_inference(const ExpandCtx& c) {
   return {cast(centred * scale + beta, c.in(0).dtype()), cast(c.in(3), c.out_type(1).dtype), var};
 }
 
-/// Returns the number of elements of one channel of `x` as a scalar. The number depends on the
-/// batch size, so it is computed at run time.
+/// Returns the number of elements of one channel of `x` as a scalar. Computed at run time, because
+/// the number depends on the batch size.
 Value channel_size(Value x) {
   Type channel{x.dtype(), {}, {}};
   for (const int64_t axis : channel_axes(x.shape())) {

@@ -10,7 +10,7 @@ constexpr const char* kSharedAttrs[] = {"stride", "padding", "dilation", "groups
 
 int spatial_rank(const Type& type) { return static_cast<int>(type.shape.size()) - 2; }
 
-/// Inserts a height of 1 into [N, C, L].
+/// Inserts a height of 1: [N, C, L] -> [N, C, 1, L].
 Type with_height(Type type) {
   type.shape.insert(type.shape.begin() + 2, Dim(1));
   return type;
@@ -20,7 +20,7 @@ Value with_height(Value x, const Loc& loc) {
   return reshape(x, {.to = with_height(Type{x.dtype(), x.shape(), {}})}, loc);
 }
 
-/// Returns the attributes of a convolution with height 1 in place of 1-d `attrs`.
+/// Converts the attributes of a 1-d convolution to those of a 2-d convolution with height 1.
 Attrs with_height(const Attrs& attrs) {
   Attrs tall = conv_attrs_of(attrs);
   for (const auto& [name, along_height] :
@@ -35,8 +35,8 @@ Attrs with_height(const Attrs& attrs) {
   return tall;
 }
 
-/// Records conv2d or conv3d, or one of their gradients (`suffix`). `type_name` is the attribute
-/// that holds `result`, the type of a gradient.
+/// Records conv2d or conv3d, or the gradient op with suffix `suffix`. `type_name`: name of a
+/// gradient's type attribute, which is set to `result`.
 Value record_op(const std::string& suffix, Value a, Value b, const Attrs& attrs,
                 const char* type_name, const Type& result, const Loc& loc) {
   ir::Graph& g = *a.op()->graph();

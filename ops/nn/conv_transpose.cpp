@@ -8,17 +8,17 @@ namespace {
 
 using List = std::vector<int64_t>;
 
-/// How a transposed convolution is the gradient of a convolution with respect to its input.
+/// A transposed convolution as the gradient of a convolution with respect to its input.
 struct AsGradient {
-  Attrs attrs;    ///< of the convolution
+  Attrs attrs;    ///< attributes of the convolution
   Type input;     ///< type of the convolution's input
-  List appended;  ///< zeros that follow `input` along each dimension of the result
+  List appended;  ///< numbers of zeros to append to the gradient along each dimension
   bool any_appended = false;
 };
 
-/// The convolution gives x from an input of type `y` if each axis has as many windows as x has
-/// elements. output_padding adds windows when it is not below the stride. It then replaces padding
-/// after the elements, and the rest becomes appended zeros.
+/// Finds a convolution that maps an input of type `y` to x: along each axis, it has as many windows
+/// as x has elements. An output_padding that is not below the stride would add windows. It then
+/// reduces the padding after the elements, and the rest becomes appended zeros.
 AsGradient as_gradient(const Attrs& attrs, const Type& y, const Shape& w) {
   AsGradient as{conv_attrs_of(attrs), y, List(w.size()), false};
   WindowAxes axes = conv_window(attrs, w);

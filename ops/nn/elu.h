@@ -11,7 +11,7 @@ struct EluCoefficients {
   double input_scale = 1;
 };
 
-/// OpDef of elu, selu or celu, whose coefficients follow from the attributes.
+/// OpDef of elu, selu or celu. `coefficients` computes the coefficients from the attributes.
 OpDef elu_def(std::string name, std::string doc, std::vector<AttrDef> attrs,
               std::function<std::vector<Type>(const InferCtx&)> infer,
               std::function<EluCoefficients(const Attrs&)> coefficients);

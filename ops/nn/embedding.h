@@ -4,17 +4,19 @@
 
 namespace fluid {
 
-/// Definition of attribute "padding_idx". `effect` says what happens to the row.
+/// Definition of attribute "padding_idx". `effect` completes its documentation: what happens to the
+/// row.
 AttrDef padding_idx_attr(const std::string& effect);
 
-/// Throws UserError (by c.fail()) unless operand 0 is a table [V, D] with V > 0, operand 1 an
-/// integer tensor and attribute "padding_idx" valid.
+/// Throws UserError (by c.fail()) unless operand 0 is a table [V, D] with V > 0, operand 1 is an
+/// integer tensor, and attribute "padding_idx" is valid.
 void require_embedding(const InferCtx& c);
 
-/// Returns the non-negative row that attribute "padding_idx" names, if it names one.
+/// Returns the row of attribute "padding_idx" as a non-negative index; nullopt if there is no
+/// padding row.
 std::optional<int64_t> padding_row(const Attrs& attrs, const Shape& table);
 
-/// Returns `index` as i64, with -1 for `padding`. gather_grad drops the slices at index -1.
+/// Returns `index` as i64, with `padding` replaced by -1. gather_grad drops the slices at index -1.
 Value index_without_padding(Value index, std::optional<int64_t> padding);
 
 }  // namespace fluid

@@ -23,9 +23,9 @@ std::vector<Type> infer_embedding_bag(const InferCtx& c) {
   return {Type{table.dtype, {index.shape[0], table.shape[1]}, {}}};
 }
 
-/// The rows of the table in each bag, for the forward and the gradient.
+/// The rows of the table in each bag, for the forward op and its gradient.
 struct Bags {
-  Value table, index, weights;  // weights: null if there are none
+  Value table, index, weights;  // weights: null for an unweighted bag
   std::optional<int64_t> padding;
   std::string mode;
 
@@ -39,14 +39,14 @@ struct Bags {
 
   static Value per_row(Value v) { return unsqueeze(v, {.axes = -1}); }
   Value rows() const { return gather(table, index); }  // [N, L, D]
-  /// Whether an index is no padding, [N, L, 1].
+  /// Whether each index is not the padding index, [N, L, 1].
   Value counted() const {
     return per_row(not_equal(index, scalar_like(index, static_cast<double>(*padding))));
   }
   Value without_padding(Value v, double otherwise) const {
     return padding ? where(counted(), v, scalar_like(v, otherwise)) : v;
   }
-  /// Number of rows in each bag, at least 1, [N, 1].
+  /// Number of rows in each bag, [N, 1], but at least 1.
   Value counts() const {
     const Type type{table.dtype(), index.shape(), {}};
     const Value one = fill(*index.op()->graph(), {.type = type, .value = 1.0});
@@ -71,7 +71,8 @@ Values expand_embedding_bag(const ExpandCtx& c) {
   return {bags.mode == "sum" ? total : total / bags.counts()};
 }
 
-/// Gradient of the rows [N, L, D] of a maximum: it goes to the first row of the maximum.
+/// Gradient of the rows [N, L, D] for a maximum. Only the first row that equals the maximum gets a
+/// gradient.
 Value gradient_of_candidates(const Bags& bags, Value dy) {
   const Value best = argmax(bags.candidates(), {.axis = 1, .keep_dims = true});
   const Type positions{i64, {bags.index.shape()[1]}, {}};

@@ -22,7 +22,7 @@ NormalizedView group_view(const Shape& x, const Attrs& attrs) {
 }  // namespace
 
 OpDef group_norm_op() {
-  std::vector<PortDef> inputs = scale_and_bias("[C]");
+  std::vector<PortDef> inputs = scale_and_bias_ports("[C]");
   inputs.insert(inputs.begin(), {"x", "float [N, C, ...]"});
   return OpDef{
       .name = "group_norm",
@@ -32,7 +32,7 @@ OpDef group_norm_op() {
           "and adds bias.",
       .inputs = inputs,
       .attrs = {{"groups", int64_t{1}, "number of groups", true}, eps_attr()},
-      .outputs = {{"y", "same type as x"}, mean_result("[N, groups]"), rstd_result("[N, groups]")},
+      .outputs = {{"y", "same type as x"}, mean_port("[N, groups]"), rstd_port("[N, groups]")},
       .infer = infer_group_norm,
       .grad = GradFn([](const GradCtx& c) {
         return normalize_grad(c, group_view(c.in(0).shape(), c.attrs()));

@@ -16,7 +16,7 @@ NormalizedView instance_view(const Shape& x) { return grouped_view(x, x[1].size)
 }  // namespace
 
 OpDef instance_norm_op() {
-  std::vector<PortDef> inputs = scale_and_bias("[C]");
+  std::vector<PortDef> inputs = scale_and_bias_ports("[C]");
   inputs.insert(inputs.begin(), {"x", "float [N, C, L, ...]"});
   return OpDef{
       .name = "instance_norm",
@@ -26,7 +26,7 @@ OpDef instance_norm_op() {
           "running statistics.",
       .inputs = inputs,
       .attrs = {eps_attr()},
-      .outputs = {{"y", "same type as x"}, mean_result("[N, C]"), rstd_result("[N, C]")},
+      .outputs = {{"y", "same type as x"}, mean_port("[N, C]"), rstd_port("[N, C]")},
       .infer = infer_instance_norm,
       .grad = GradFn(
           [](const GradCtx& c) { return normalize_grad(c, instance_view(c.in(0).shape())); }),

@@ -5,7 +5,7 @@ namespace fluid {
 namespace {
 
 std::vector<Type> infer_layer_norm(const InferCtx& c) {
-  require_scale(c, require_trailing(c), "the normalised dimensions of x");
+  require_scale(c, require_trailing_dims(c), "the normalised dimensions of x");
   const Type& x = c.in(0);
   const NormalizedView view = trailing_view(x.shape, c.attrs());
   const Type statistics{compute_dtype(x.dtype), reduced_shape(x.shape, view.axes, true), {}};
@@ -16,7 +16,7 @@ std::vector<Type> infer_layer_norm(const InferCtx& c) {
 
 OpDef layer_norm_op() {
   const std::string rows = "x's shape with extent 1 from `axis` on";
-  std::vector<PortDef> inputs = scale_and_bias("x's dimensions from `axis` on");
+  std::vector<PortDef> inputs = scale_and_bias_ports("x's dimensions from `axis` on");
   inputs.insert(inputs.begin(), {"x", "float tensor, rank >= 1"});
   return OpDef{
       .name = "layer_norm",
@@ -26,7 +26,7 @@ OpDef layer_norm_op() {
       .inputs = inputs,
       .attrs = {{"axis", int64_t{-1}, "first normalised axis; negative: counted from the end"},
                 eps_attr()},
-      .outputs = {{"y", "same type as x"}, mean_result(rows), rstd_result(rows)},
+      .outputs = {{"y", "same type as x"}, mean_port(rows), rstd_port(rows)},
       .infer = infer_layer_norm,
       .grad = GradFn([](const GradCtx& c) {
         return normalize_grad(c, trailing_view(c.in(0).shape(), c.attrs()));

@@ -15,8 +15,8 @@ OpDef leaky_relu_op() {
       .infer = infer_float_unary,
       .grad = GradFn([](const GradCtx& c) {
         const double slope = c.attr<double>("negative_slope");
-        // With a slope of 0 or more the result has the operand's sign, and the operand need not be
-        // kept.
+        // With slope >= 0 the result has the sign of the operand, so the backward pass does not
+        // need the operand.
         const Value signs = slope >= 0 ? c.out(0) : c.in(0);
         const Value dy = c.dout(0);
         return Values{where(greater(signs, scalar_like(signs, 0)), dy, dy * slope)};

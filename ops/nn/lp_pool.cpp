@@ -7,7 +7,7 @@ namespace {
 
 int lp_dims(const Type& x) { return static_cast<int>(x.shape.size()) - 2; }
 
-/// Records the sum over windows, or the gradient of that sum if `attrs` has "input".
+/// Records the sum over each window. If `attrs` has "input", records the gradient of this sum.
 Value window_sum(Value x, int dims, Attrs attrs, const Loc& loc) {
   attrs.erase("p");
   attrs.set("divisor_override", int64_t{1});

@@ -12,7 +12,7 @@ std::vector<Type> infer_lrn(const InferCtx& c) {
 }
 
 /// Returns, for each channel of `v` [N, C, ...], the mean over a window of `size` channels. The
-/// window begins `before` channels before the channel. Channels out of range count as 0.
+/// window begins `before` channels before the channel. Channels that are out of range count as 0.
 Value window_mean(Value v, int64_t size, int64_t before) {
   const Shape& x = v.shape();
   const Dim inner = Shape(x.begin() + 2, x.end()).numel();
@@ -37,7 +37,8 @@ Values lrn_grad(const GradCtx& c) {
   const auto size = c.attr<int64_t>("size");
   const double beta = c.attr<double>("beta");
   const Value base = divisor_base(x, c.attrs());
-  // The channels whose windows contain a channel form the mirrored window of that channel.
+  // The gradient of channel c sums over the channels whose windows contain c. They form a window of
+  // `size` channels that begins (size - 1) / 2 channels before c.
   const Value pull = window_mean(dy * x * power_of_base(base, -beta - 1), size, (size - 1) / 2);
   const Value dx =
       dy * power_of_base(base, -beta) - 2 * c.attr<double>("alpha") * beta * (x * pull);

@@ -5,7 +5,7 @@ namespace fluid {
 namespace {
 
 // tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2). For positive x, numerator and
-// denominator are scaled by e^-2x: no exponential overflows.
+// denominator are multiplied by e^-2x, so that no exponential overflows.
 Expr mish_of(const Expr& x) {
   const Expr u = scalar::unary(ScalarOp::exp, -scalar::unary(ScalarOp::abs, x));
   const Expr positive = scalar::compare(ScalarOp::gt, x, Expr::constant(x.dtype(), 0));

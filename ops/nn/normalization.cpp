@@ -40,8 +40,8 @@ class NormalizeGrad {
     if (drstd_) drstd_ = reshape(drstd_, statistics_shape(view));
   }
 
-  /// Returns the gradients of x, scale and bias. `mean` is the result number of the mean, or 0 if
-  /// the normalisation does not subtract the mean.
+  /// Returns the gradients of x, scale and bias. `mean` is the result number of the mean; 0: the
+  /// normalisation does not subtract the mean.
   Values gradients(size_t mean) {
     Values result(c_.arity());
     Value dx;
@@ -63,7 +63,7 @@ class NormalizeGrad {
  private:
   Value mean_of(Value v) const { return mean(v, {.axes = view_.axes, .keep_dims = true}); }
 
-  /// Returns the number of elements that share their statistics, as a scalar.
+  /// Returns the number of elements per mean and variance, as a scalar.
   Value count() const {
     Type of{wide_, {}, {}};
     for (const int64_t axis : view_.axes) {
@@ -103,7 +103,7 @@ NormalizedView grouped_view(const Shape& x, int64_t groups) {
   return view;
 }
 
-Shape require_trailing(const InferCtx& c) {
+Shape require_trailing_dims(const InferCtx& c) {
   infer_along_axis(c);
   const Shape& x = c.in(0).shape;
   const int64_t first = axis_of(c.attrs(), x.rank());
@@ -136,16 +136,16 @@ void require_scale(const InferCtx& c, const Shape& scale, const std::string& rol
 
 AttrDef eps_attr() { return {"eps", 1e-5, "added to the variance"}; }
 
-std::vector<PortDef> scale_and_bias(const std::string& shape) {
+std::vector<PortDef> scale_and_bias_ports(const std::string& shape) {
   return {{.name = "scale", .doc = shape + ", x's dtype or f32", .optional = true},
           {.name = "bias", .doc = shape + ", x's dtype or f32", .optional = true}};
 }
 
-PortDef mean_result(const std::string& shape) {
+PortDef mean_port(const std::string& shape) {
   return {.name = "mean", .doc = shape + ", f32 or wider", .auxiliary = true};
 }
 
-PortDef rstd_result(const std::string& shape) {
+PortDef rstd_port(const std::string& shape) {
   return {.name = "rstd",
           .doc = shape + ", f32 or wider: reciprocal of the standard deviation",
           .auxiliary = true};

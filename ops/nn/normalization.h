@@ -5,36 +5,36 @@
 
 namespace fluid {
 
-/// How a normalisation op sees its operands. Elements of x that differ only in their indices along
-/// `axes` share their statistics.
+/// Shapes and axes in which a normalisation op computes. Elements of x that differ only in their
+/// indices along `axes` share mean and variance.
 struct NormalizedView {
   Shape x;      ///< shape to which operand 0 is reshaped
   Ints axes;    ///< normalised axes of `x`
   Shape scale;  ///< shape to which scale and bias are reshaped; broadcasts with `x`
 };
 
-/// layer_norm normalises x itself, from attribute `axis` on.
+/// View of layer_norm: x itself, normalised along the axes from attribute `axis` on.
 NormalizedView trailing_view(const Shape& x, const Attrs& attrs);
-/// group_norm normalises x [N, C, ...] as [N, groups, C / groups, ...], within each sample and
-/// group.
+/// View of group_norm: x [N, C, ...] as [N, groups, C / groups, ...], normalised within each sample
+/// and group.
 NormalizedView grouped_view(const Shape& x, int64_t groups);
 
 /// Throws UserError unless operand 0 is a float tensor whose dimensions from attribute `axis` on
 /// exist and do not depend on the batch size. Returns these dimensions.
-Shape require_trailing(const InferCtx& c);
+Shape require_trailing_dims(const InferCtx& c);
 /// Throws UserError unless operand 0 is a float tensor [N, C, ...] of rank `min_rank` or more. Only
 /// N may depend on the batch size.
 void require_channels(const InferCtx& c, int64_t min_rank);
 /// Throws UserError unless each operand after x has shape `scale`, and x's dtype or the dtype of
-/// the statistics. `role` describes these operands in the message. Also throws UserError if
+/// the statistics. The message describes these operands by `role`. Also throws UserError if
 /// attribute `eps` is negative.
 void require_scale(const InferCtx& c, const Shape& scale, const std::string& role);
 
 /// Definitions of attribute `eps`, and of the operands and results of normalisation ops.
 AttrDef eps_attr();
-std::vector<PortDef> scale_and_bias(const std::string& shape);
-PortDef mean_result(const std::string& shape);
-PortDef rstd_result(const std::string& shape);
+std::vector<PortDef> scale_and_bias_ports(const std::string& shape);
+PortDef mean_port(const std::string& shape);
+PortDef rstd_port(const std::string& shape);
 
 /// Normalisation with the mean subtracted: y = (x - mean) * rstd * scale + bias, where rstd = 1 /
 /// sqrt(var + eps). Scale and bias are optional. The statistics are computed in the compute dtype.

@@ -11,9 +11,8 @@ std::vector<AttrDef> pool_attrs(int dims, std::vector<AttrDef> more = {});
 /// Returns the type of the result of pooling `input` [N, C, ...]. Throws UserError when the window
 /// does not fit the input.
 Type pool_type(const InferCtx& c, const Type& input, int dims);
-/// Type inference for the gradient of a pooling op. Returns the forward input's type, which
-/// attribute `input` holds. Throws UserError unless operand 0 has the type of a gradient of the
-/// forward result.
+/// Type inference for the gradient of a pooling op. Returns attribute `input`, the type of the
+/// forward input. Throws UserError unless operand 0 has the type of the forward result.
 Type pool_grad_type(const InferCtx& c, int dims);
 
 /// Definitions of average and max pooling over `dims` spatial dimensions, and of their gradient

@@ -19,7 +19,7 @@ std::vector<Type> infer_prelu(const InferCtx& c) {
   return {c.in(0)};
 }
 
-/// Returns the shape in which a weight broadcasts with x: [] or [C, 1, ...].
+/// Returns the shape to which `weight` is reshaped to broadcast with x: [] or [C, 1, ...].
 Shape broadcast_weight(const Shape& weight, const Shape& x) {
   if (is_single(weight)) return {};
   Shape shape(x.size() - 1, Dim(1));

@@ -12,8 +12,8 @@ OpDef relu6_op() {
       .outputs = {{"y", "like x"}},
       .infer = infer_float_unary,
       .grad = GradFn([](const GradCtx& c) {
-        // The condition tests the result, as in relu, so that the operand need not be kept. Where
-        // the result is NaN, the gradient is passed through, as in PyTorch.
+        // Tests the result, as in relu, so that the backward pass does not need the operand. A NaN
+        // result passes the gradient through, as in PyTorch.
         const Value y = c.out(0), zero = scalar_like(y, 0);
         const Value flat = logical_or(less_equal(y, zero), greater_equal(y, scalar_like(y, 6)));
         return Values{where(flat, zero, c.dout(0))};

@@ -71,7 +71,7 @@ OpDef resize2d_op() {
       .infer =
           [](const InferCtx& c) {
             require_resize_mode(c);
-            return std::vector{infer_adaptive(c, c.in(0))};
+            return std::vector{infer_adaptive_pool(c, c.in(0))};
           },
       .grad = GradFn([](const GradCtx& c) {
         return record(*c.op().graph(), "resize2d_grad", {c.dout(0)},

@@ -4,33 +4,32 @@
 
 namespace fluid {
 
-/// Resizing of one axis from `in` to `out` elements, as in torch.nn.functional.interpolate. Output
-/// i has source coordinate (i + 1/2) * in / out - 1/2, or with `align_corners` i * (in - 1) / (out
-/// - 1). Source coordinates are computed in exact integer arithmetic.
+/// Resizes one axis from `in` to `out` elements, as torch.nn.functional.interpolate. The source
+/// coordinate of output i is (i + 1/2) * in / out - 1/2, or i * (in - 1) / (out - 1) if
+/// `align_corners`. Source coordinates are computed in exact integer arithmetic.
 /// - nearest: output i reads element floor(i * in / out).
 /// - linear: interpolates between the two elements around the source coordinate, which is clamped
-/// to
-///   [0, in - 1].
-/// - cubic: interpolates between four elements by the kernel of Keys, 1981, with coefficient -0.75.
-///   The first and the last element repeat beyond the borders.
+///   to [0, in - 1].
+/// - cubic: interpolates between four elements with the kernel of Keys, 1981, with coefficient
+///   -0.75. Beyond the borders, repeats the first and the last element.
 struct ResizeAxis {
   enum class Mode : uint8_t { nearest, linear, cubic };
   int64_t in = 1, out = 1;
   Mode mode = Mode::nearest;
   bool align_corners = false;
 
-  int64_t taps() const;  ///< elements that an output reads: 1, 2 or 4
-  /// Index of the element that tap `tap` of output `output` reads, in [0, in).
+  int64_t taps() const;  ///< number of input elements per output element: 1, 2 or 4
+  /// Index of the input element that tap `tap` of output element `output` reads, in [0, in).
   Expr element(const Expr& output, int64_t tap) const;
-  /// Weight of tap `tap` of output `output`.
+  /// Weight of tap `tap` of output element `output`.
   Expr tap_weight(const Expr& output, int64_t tap, DType dtype) const;
 
-  /// The outputs that read element e have indices in [first_output(e), first_output(e) +
-  /// max_outputs()). The other indices in this interval have weight 0 for e or lie outside the
-  /// output tensor.
+  /// The indices of the output elements that read input element e are in [first_output(e),
+  /// first_output(e) + max_outputs()). Other output elements in this interval have weight 0 for e,
+  /// or are outside the output tensor.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
-  /// Sum of the weights of the taps of output `output` that read element `element`.
+  /// Sum of the weights of the taps of output element `output` that read input element `element`.
   Expr weight(const Expr& output, const Expr& element, DType dtype) const;
 
  private:
@@ -41,7 +40,7 @@ struct ResizeAxis {
   Line source() const;
   /// Source coordinate of output `output`, multiplied by source().divisor.
   Expr source_numerator(const Expr& output) const;
-  /// Index of the element at or below the source coordinate; it may be out of range in mode cubic.
+  /// Index of the element at or below the source coordinate. May be out of range in mode cubic.
   Expr lower_element(const Expr& output) const;
 };
 
@@ -52,7 +51,7 @@ struct Resize2d {
 Resize2d resize_of(const Attrs& attrs, const Shape& input, const Shape& output);
 /// Definitions of attributes `mode` and `align_corners`.
 std::vector<AttrDef> resize_attrs(std::vector<AttrDef> more);
-/// Throws UserError unless attributes `mode` and `align_corners` fit.
+/// Throws UserError unless attributes `mode` and `align_corners` are valid.
 void require_resize_mode(const InferCtx& c);
 
 }  // namespace fluid

@@ -13,7 +13,7 @@ OpDef resize2d_grad_op() {
       .infer =
           [](const InferCtx& c) {
             require_resize_mode(c);
-            return std::vector{infer_adaptive_grad(c)};
+            return std::vector{infer_adaptive_pool_grad(c)};
           },
       .grad = GradFn([](const GradCtx& c) {
         const Shape& y = c.in(0).shape();

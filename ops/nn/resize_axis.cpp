@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Weights of the elements at distances 1 + t, t, 1 - t and 2 - t from the source coordinate in
-/// mode cubic, as polynomials of t in [0, 1): coefficients of 1, t, t^2 and t^3.
+/// Cubic mode: weights of the elements at distances 1 + t, t, 1 - t and 2 - t from the source
+/// coordinate, for t in [0, 1). Each row has the coefficients of 1, t, t^2 and t^3.
 constexpr double kCubic = -0.75;
 constexpr std::array<std::array<double, 4>, 4> kCubicWeights = {{
     {0, kCubic, -2 * kCubic, kCubic},
@@ -65,7 +65,7 @@ Expr ResizeAxis::tap_weight(const Expr& output, int64_t tap, DType dtype) const 
 
 int64_t ResizeAxis::max_outputs() const {
   const Line s = source();
-  // Outputs whose source coordinate lies within `reach` of the element, in an open interval.
+  // Counts outputs whose source coordinate is less than `reach` away from the element.
   const int64_t reach = mode == Mode::nearest ? 1 : taps();
   if (s.scale == 0) return out;
   return std::min(out, (reach * s.divisor + s.scale - 1) / s.scale);
@@ -77,7 +77,7 @@ Expr ResizeAxis::first_output(const Expr& element) const {
     return scalar::floordiv(element * Expr::index(out) + Expr::index(in - 1), Expr::index(in));
   }
   if (s.scale == 0 || max_outputs() == out) return Expr::index(0);
-  // First output whose source coordinate is greater than e - taps / 2.
+  // First output whose source coordinate is greater than element - taps / 2.
   const Expr before =
       element * Expr::index(s.divisor) + Expr::index(-taps() / 2 * s.divisor - s.offset);
   return scalar::floordiv(before, Expr::index(s.scale)) + Expr::index(1);

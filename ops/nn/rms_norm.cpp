@@ -5,7 +5,7 @@ namespace fluid {
 namespace {
 
 std::vector<Type> infer_rms_norm(const InferCtx& c) {
-  require_scale(c, require_trailing(c), "the normalised dimensions of x");
+  require_scale(c, require_trailing_dims(c), "the normalised dimensions of x");
   const Type& x = c.in(0);
   const NormalizedView view = trailing_view(x.shape, c.attrs());
   return {x, {compute_dtype(x.dtype), reduced_shape(x.shape, view.axes, true), {}}};

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the number of elements along the last dimension that are rotated.
+/// Returns the number of rotated features in the last dimension.
 int64_t rotated_dims(const Attrs& attrs, const Shape& x) {
   const int64_t dims = attrs.get<int64_t>("dims");
   return dims == 0 ? x.back().size : dims;
@@ -38,7 +38,7 @@ std::vector<Type> infer_rotary(const InferCtx& c) {
   return {x};
 }
 
-/// Cosines and sines of the angles position * theta^(-2 i / R), at least in f32.
+/// Cosines and sines of the angles position * theta^(-2 i / R). Their dtype is f32 or wider.
 struct Rotation {
   Value cos, sin;
 

@@ -5,13 +5,13 @@
 
 namespace fluid {
 
-/// Padding that makes a convolution or pooling give ceil(extent / stride) elements along each
-/// spatial dimension, as padding="same" of PyTorch (stride 1) and auto_pad of ONNX. If the padding
-/// of a dimension is odd, the additional element is after the elements (upper: PyTorch, SAME_UPPER)
-/// or before them (lower: SAME_LOWER).
+/// Padding for which a convolution or pooling returns ceil(extent / stride) elements along each
+/// spatial dimension, as padding="same" of PyTorch (stride 1) and auto_pad of ONNX. If the total
+/// padding of a dimension is odd, the additional element is at the end (upper: PyTorch, SAME_UPPER)
+/// or at the beginning (lower: SAME_LOWER).
 enum class Same : uint8_t { upper, lower };
 
-/// Window of a convolution or pooling: one number, or one per spatial dimension.
+/// Window of a convolution or pooling. Each list has one number, or one per spatial dimension.
 struct SameWindow {
   Ints kernel;
   Ints stride = 1;
@@ -19,9 +19,9 @@ struct SameWindow {
   Same same = Same::upper;
 };
 
-/// Returns the value of attribute `padding` for x [N, C, ...]: all padding before the elements,
-/// then all after. Throws UserError when a list does not have one number, or one per spatial
-/// dimension of x, all positive.
+/// Returns the value of attribute `padding` for x [N, C, ...]: the padding at the beginning of all
+/// dimensions, then the padding at the end of all dimensions. Throws UserError unless each list has
+/// one number, or one per spatial dimension of x, and all are positive.
 Ints same_padding(Value x, const SameWindow& window, const Loc& loc = Loc::here());
 
 }  // namespace fluid

@@ -16,8 +16,8 @@ Values attention_gradients(const GradCtx& c) {
   if (!dy) return Values(c.arity());
   const DType wide = logsumexp.dtype();
   Value delta = sum(cast(dy, wide) * cast(y, wide), {.axes = -1});
-  // The derivative of logsumexp with respect to a score is the probability p, so its gradient adds
-  // p * c.dout(1) to the gradient p * (dy v^T - delta) of the score.
+  // The derivative of logsumexp with respect to a score is the probability p. So the gradient
+  // c.dout(1) of logsumexp adds p * c.dout(1) to the score gradient p * (dy v^T - delta).
   if (c.dout(1)) delta = delta - c.dout(1);
   const Value keys = swap_last(k), values = swap_last(v);
   Values operands = {q, keys, values, dy, logsumexp, delta};
@@ -54,10 +54,10 @@ OpDef scaled_dot_product_attention_op() {
       .infer =
           [](const InferCtx& c) {
             const Type& q = c.in(0);
-            require_attention(c, q, c.in(1), c.in(2));
+            require_attention_operands(c, q, c.in(1), c.in(2));
             if (c.has(kMask)) require_attention_mask(c, c.in(kMask), q, c.in(1));
             const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
-            return std::vector{Type{q.dtype, y, {}}, attention_statistics(q)};
+            return std::vector{Type{q.dtype, y, {}}, attention_statistics_type(q)};
           },
       .grad = GradFn(attention_gradients),
       .effects = Pure{},

@@ -7,10 +7,10 @@ namespace fluid {
 /// Definitions of the attributes of the window: kernel, stride, padding, dilation.
 std::vector<AttrDef> unfold_attrs();
 
-/// The window of unfold: the axis of rows, then the axis of columns.
+/// The window of unfold: one axis along the height, then one along the width.
 WindowAxes unfold_window(const Attrs& attrs);
 
-/// The result of unfold for an input of shape [N, C, H, W]: [N, C * KH * KW, windows].
+/// The shape of unfold's result for an input of shape [N, C, H, W]: [N, C * KH * KW, windows].
 Shape unfolded_shape(const InferCtx& c, const Shape& x);
 
 }  // namespace fluid

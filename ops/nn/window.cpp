@@ -23,7 +23,7 @@ void require_list(const InferCtx& c, std::string_view name, int dims, int64_t le
       quoted + " must lie between " + std::to_string(least) + " and " + std::to_string(kMaxWindow));
 }
 
-/// Returns "2 x 3".
+/// Returns the extents as text, such as "2 x 3".
 std::string extents_text(const List& extents) {
   std::string text;
   for (const int64_t n : extents) text += (text.empty() ? "" : " x ") + std::to_string(n);
@@ -95,7 +95,7 @@ CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, si
   return all;
 }
 
-Type infer_adaptive(const InferCtx& c, const Type& input) {
+Type infer_adaptive_pool(const InferCtx& c, const Type& input) {
   require_nchw(c, input);
   require_list(c, "output", 2, 1, false);
   const auto& output = c.attr<List>("output");
@@ -104,7 +104,7 @@ Type infer_adaptive(const InferCtx& c, const Type& input) {
   return {input.dtype, {x[0], x[1], pick(output, 0), pick(output, 1)}, {}};
 }
 
-Type infer_adaptive_grad(const InferCtx& c) {
+Type infer_adaptive_pool_grad(const InferCtx& c) {
   const Type& input = c.attr<Type>("input");
   const Type& dy = c.in(0);
   require_nchw(c, input);

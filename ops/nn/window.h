@@ -10,27 +10,29 @@ namespace fluid {
 /// index arithmetic.
 inline constexpr int64_t kMaxWindow = 1 << 15;
 
-/// A sliding window of a convolution or pooling along one axis. Tap t of window o reads element o *
+/// The windows of a convolution or pooling along one axis. Tap t of window o reads element o *
 /// stride + t * dilation - before.
 struct WindowAxis {
   int64_t kernel = 1, stride = 1, dilation = 1;
   int64_t before = 0, after = 0;  ///< padding before the first and after the last element
-  int64_t excess = 0;  ///< elements beyond the padding that the last window of ceil_mode covers
+  /// Number of elements beyond the padding that the last window of ceil_mode covers.
+  int64_t excess = 0;
 
   int64_t effective_kernel() const { return dilation * (kernel - 1) + 1; }
-  /// Number of windows along an axis of `in` elements plus padding; 0 if the axis is shorter than a
-  /// window.
+  /// Number of windows along an axis of `in` elements plus padding; 0 if the padded axis is shorter
+  /// than a window.
   int64_t windows(int64_t in) const;
-  /// Sets `excess` so that `in` elements get the last window of PyTorch's ceil_mode. This window
-  /// begins before the end of the padding and extends beyond it.
+  /// Sets `excess` so that PyTorch's ceil_mode adds a last window for an axis of `in` elements.
+  /// This window begins before the end of the padding and extends beyond it.
   void apply_ceil_mode(int64_t in);
-  /// Returns the index of the element that tap `tap` of window `window` reads. The index may lie in
+  /// Returns the index of the element that tap `tap` of window `window` reads. The index may be in
   /// the padding.
   Expr element(const Expr& window, const Expr& tap) const;
 
-  /// Returns the number of taps of window `window` that lie inside the `in` elements, at least 1.
+  /// Returns the number of taps of window `window` that are inside the `in` elements, but at least
+  /// 1.
   Expr taps_inside(const Expr& window, int64_t in) const;
-  /// Like taps_inside(), but also counts the taps in the padding. `excess` does not count.
+  /// Like taps_inside(), but also counts taps in the padding. Does not count taps in `excess`.
   Expr taps_in_padded(const Expr& window, int64_t in) const;
 
   /// A window that may contain a given element. Each element has max_covering_windows() candidates.
@@ -49,41 +51,41 @@ struct WindowAxis {
 /// The windows of an op with D spatial dimensions: one axis per dimension, outermost first.
 using WindowAxes = std::vector<WindowAxis>;
 
-/// Builds the window of a pooling or convolution from attributes `stride`, `padding` (1, D or 2 D
-/// values: all before, then all after) and, if present, `dilation`. `kernel` has D values. An empty
-/// `stride` means the kernel size.
+/// Builds the window of a pooling or convolution from attributes `stride`, `padding` and, if
+/// present, `dilation`. `padding` has 1, D or 2 D values; 2 D values are first the padding at the
+/// beginning of all dimensions, then at the end. `kernel` has D values. If `stride` is empty, the
+/// stride equals the kernel size.
 WindowAxes window_axes(const Attrs& attrs, const std::vector<int64_t>& kernel);
-/// The window of a pooling of `input` [N, C, ...]: like window_axes(), with the kernel size from
-/// attribute `kernel`. Attribute `ceil_mode` rounds the number of windows up.
+/// The window of a pooling of `input` [N, C, ...]: like window_axes(), but reads the kernel size
+/// from attribute `kernel`. Attribute `ceil_mode` rounds the number of windows up.
 WindowAxes pool_windows(const Attrs& attrs, const Shape& input);
 
 struct Window2d {
   WindowAxis y, x;
 };
-/// window_axes() of two dimensions.
+/// window_axes() for two dimensions.
 Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x);
 
 /// Number of taps of a window.
 int64_t taps_of(const WindowAxes& window);
 /// Upper bound of the number of windows that contain one element.
 int64_t covering_windows_of(const WindowAxes& window);
-/// Returns the index in [N, C, ...] of the element of channel `channel` that a tap of the result
-/// element's window reads. The reduction variables from `first` on are the tap.
+/// Returns the index in [N, C, ...] of the element that a tap of the result element's window reads
+/// in channel `channel`. The reduction variables from `first` on are the tap.
 std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
                                  size_t first = 0);
-/// A window that may contain the result element. The reduction variables from `first` on number the
-/// candidates.
+/// A window that may contain the result element. The reduction variables from `first` on are the
+/// index of the candidate.
 struct CoveringWindows {
-  std::vector<Dim> extents;       ///< of the reduction variables
+  std::vector<Dim> extents;       ///< extents of the reduction variables
   std::vector<Expr> window, tap;  ///< one entry per axis
   Expr valid;                     ///< whether the window contains the element; null: always
 };
 CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, size_t first = 0);
 
 /// Windows of adaptive pooling along one axis, as in PyTorch: `out` windows of nearly equal size
-/// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). The inverse
-/// map has the same form: with `in` and `out` swapped, "window" e is the range of windows that
-/// contain element e.
+/// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). With `in` and
+/// `out` swapped, window e is the range of the windows that contain element e.
 struct AdaptiveAxis {
   int64_t in = 1, out = 1;
 
@@ -91,8 +93,8 @@ struct AdaptiveAxis {
   int64_t max_window_size() const;  ///< size of the largest window
   Expr begin(const Expr& window) const;
   Expr end(const Expr& window) const;
-  /// Returns the condition that element begin(window) + i lies in the window. Null when the
-  /// condition holds for all i < max_window_size().
+  /// Returns the condition that element begin(window) + i is in the window. Null if the condition
+  /// is true for all i < max_window_size().
   Expr contains(const Expr& window, const Expr& i) const;
 };
 
@@ -103,37 +105,39 @@ struct Adaptive2d {
 /// W].
 Adaptive2d adaptive_windows(const Shape& input, const Shape& output);
 /// Returns the element of operand 0 [N, C, H, W] at an offset in the window of the current result
-/// element. The two reduction variables give the offset. Windows differ in size: outside of the
-/// window, returns `otherwise`. Inside, applies `map` to the element if `map` is not null.
+/// element. The two reduction variables are the offset. Returns `otherwise` if the offset is
+/// outside of the window, because windows differ in size. Otherwise applies `map` to the element if
+/// `map` is not null.
 Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
                              const std::function<Expr(const Expr&)>& map = nullptr);
-/// Type inference of an adaptive pooling or resize of `input` [N, C, H, W]. Attribute `output` is
-/// the spatial size of the result.
-Type infer_adaptive(const InferCtx& c, const Type& input);
-/// Type inference of the gradient of an adaptive pooling or resize. Returns the value of attribute
-/// `input`, the type of the forward input. Throws UserError unless operand 0, the gradient of the
-/// forward result, matches this type.
-Type infer_adaptive_grad(const InferCtx& c);
+/// Type inference of an adaptive pooling or resize op with the given input [N, C, H, W]. Attribute
+/// `output` is the spatial size of the result.
+Type infer_adaptive_pool(const InferCtx& c, const Type& input);
+/// Type inference of the gradient of an adaptive pooling or resize. Returns the type of the forward
+/// input, which is attribute `input`. Throws UserError if this type does not match operand 0, the
+/// gradient of the forward result.
+Type infer_adaptive_pool_grad(const InferCtx& c);
 
 /// Returns the logical and of two conditions. A null condition means true.
 Expr and_conditions(const Expr& a, const Expr& b);
-/// Returns `value` where `condition` holds, and constant `otherwise` elsewhere. A null condition
-/// means true.
+/// Returns `value` where `condition` is true, and the constant `otherwise` elsewhere. A null
+/// condition means true.
 Expr select_if(const Expr& condition, const Expr& value, double otherwise);
 
-/// Returns "L", "H, W" or "D, H, W": names of `dims` spatial dimensions. Each is preceded by
+/// Returns "L", "H, W" or "D, H, W", the names of `dims` spatial dimensions, each with prefix
 /// `prefix`.
 std::string spatial_names(int dims, const std::string& prefix = "");
-/// Describes, for a message, the values that a list attribute takes for `dims` spatial dimensions:
-/// "number, or one each for the height and the width". 0: the number of dimensions is not known.
+/// Describes, for a message, the values that a list attribute takes for `dims` spatial dimensions,
+/// such as "number, or one each for the height and the width". dims = 0: the number of dimensions
+/// is not known.
 std::string one_per_dimension(int dims);
-/// Returns the lengths of attribute `padding` that window_axes() takes, as text.
+/// Returns, as text, the lengths of attribute `padding` that window_axes() accepts.
 std::string accepted_padding(int dims);
 
-/// Throws UserError unless `type` is a float tensor [N, C, ...] of `dims` spatial dimensions, and
-/// only N may depend on the batch size.
+/// Throws UserError unless `type` is a float tensor [N, C, ...] with `dims` spatial dimensions in
+/// which at most N depends on the batch size.
 void require_images(const InferCtx& c, const Type& type, int dims);
-/// require_images() of two dimensions.
+/// require_images() for two spatial dimensions.
 void require_nchw(const InferCtx& c, const Type& type);
 /// Throws UserError unless the attributes of a window (kernel, stride, padding, dilation) have
 /// valid lengths and values.
@@ -141,10 +145,10 @@ void require_window_attrs(const InferCtx& c, int dims);
 /// Returns the result shape [N, channels, ...] of a convolution or pooling with window `w` on an
 /// input of shape `in` [N, C, ...].
 Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels);
-/// Throws UserError when the padding is as large as the window, because some windows would then lie
+/// Throws UserError when the padding is as large as the window, because some windows would then be
 /// entirely in the padding.
 void require_padding_below_window(const InferCtx& c, const WindowAxes& w);
-/// Returns the integer dtype that stores argmax indices in a window of `size` elements.
+/// Returns the integer dtype of argmax indices in a window of `size` elements.
 DType argmax_dtype(int64_t size);
 
 }  // namespace fluid

@@ -14,7 +14,8 @@ void WindowAxis::apply_ceil_mode(int64_t in) {
   const int64_t room = end - effective_kernel() + stride - 1;
   if (room < 0) return;
   int64_t last = room / stride;
-  // A window that begins in the padding after the elements sees none of them.
+  // Drops a window that begins in the padding after the elements, because it would contain no
+  // element.
   if (last * stride >= in + before) --last;
   excess = std::max(last * stride + effective_kernel() - end, int64_t{0});
 }
@@ -30,7 +31,7 @@ Expr WindowAxis::taps_between(const Expr& window, int64_t low, int64_t high) con
     return scalar::min(begin + static_cast<double>(kernel), Expr::index(high)) -
            scalar::max(begin, Expr::index(low));
   }
-  // Tap t lies at begin + t * dilation. All taps of a window may miss the elements.
+  // Tap t is at begin + t * dilation. A window may have no tap inside [low, high).
   const Expr step = Expr::index(dilation);
   const Expr first = -scalar::floordiv(begin - Expr::index(low), step);
   const Expr stop = scalar::floordiv(Expr::index(high - 1) - begin, step) + Expr::index(1);

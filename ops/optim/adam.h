@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// OpDef of Adam or AdamW. With `decoupled` (AdamW), weight decay is applied to the parameter
-/// itself; otherwise it is added to the gradient.
+/// OpDef of Adam or AdamW. AdamW (`decoupled`) applies weight decay to the parameter; Adam adds it
+/// to the gradient.
 OpDef adam_def(std::string name, std::string doc, bool decoupled);
 
 }  // namespace fluid

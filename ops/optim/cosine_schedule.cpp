@@ -6,7 +6,7 @@
 namespace fluid {
 
 OpDef cosine_schedule_op() {
-  return schedule_op({
+  return schedule_def({
       .name = "cosine",
       .doc = "Linear warmup to lr over `warmup` updates, then cosine annealing to `end` at update "
              "`steps` (Loshchilov and Hutter, SGDR, 2017, without restarts). The rate stays at "

@@ -4,7 +4,7 @@
 namespace fluid {
 
 OpDef manual_schedule_op() {
-  return schedule_op({
+  return schedule_def({
       .name = std::string(kManualSchedule),
       .doc = "lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.",
       .settings = {},

@@ -14,9 +14,9 @@ namespace fluid {
 inline constexpr std::string_view kPlateau = "plateau";
 /// Name of the schedule whose learning rate Executor::set_learning_rate() sets.
 inline constexpr std::string_view kManualSchedule = "manual";
-/// Indices into the state variable kPlateau. kFactor: factor of the initial learning rate.
-/// kNoMetricYet: 1 before the first epoch's metric. kBest: the best metric. kBadEpochs: 1 + number
-/// of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs.
+/// Indices into the state variable kPlateau. kFactor: current learning rate / initial learning
+/// rate. kNoMetricYet: 1 before the first epoch's metric. kBest: the best metric. kBadEpochs: 1 +
+/// number of epochs since the best metric. kCooldown: 1 + number of remaining cooldown epochs.
 enum PlateauElement { kFactor, kNoMetricYet, kBest, kBadEpochs, kCooldown, kPlateauElements };
 
 /// Settings of schedule "plateau", which works like PyTorch's ReduceLROnPlateau with mode "min" and
@@ -34,8 +34,8 @@ struct PlateauRule {
   bool update(double metric, std::span<double> state) const;
 };
 
-/// Reads the settings from the attributes of a `train` op. Returns nullopt when the op has no
-/// schedule or another schedule.
+/// Reads the settings from the attributes of a `train` op. Returns nullopt if the op does not use
+/// this schedule.
 std::optional<PlateauRule> plateau_rule(const Attrs& train_attrs);
 
 }  // namespace fluid

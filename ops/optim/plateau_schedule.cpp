@@ -49,7 +49,7 @@ std::optional<PlateauRule> plateau_rule(const Attrs& train_attrs) {
 }
 
 OpDef plateau_schedule_op() {
-  return schedule_op({
+  return schedule_def({
       .name = std::string(kPlateau),
       .doc = "lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored "
              "metric has not improved for more than `patience` epochs, as by PyTorch's "

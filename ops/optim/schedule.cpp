@@ -10,7 +10,7 @@ constexpr std::string_view kSuffix = "_schedule";
 
 }  // namespace
 
-OpDef schedule_op(ScheduleDef schedule) {
+OpDef schedule_def(ScheduleDef schedule) {
   std::vector<AttrDef> attrs = {{"lr", 0.001, "initial learning rate", true}};
   attrs.insert(attrs.end(), schedule.settings.begin(), schedule.settings.end());
   std::vector<PortDef> inputs = {{"update", "i64 scalar: number of completed updates"}};

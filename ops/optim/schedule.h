@@ -2,8 +2,8 @@
 
 // A learning rate schedule is an op (update) -> learning rate in f64. `update` is an i64 scalar,
 // the number of previous updates. The op is named "<schedule>_schedule"; its attribute `lr` is the
-// initial learning rate. A schedule that the host changes between steps has a second operand:
-// element kFactor of the state variable kPlateau.
+// initial learning rate. Schedules "plateau" and "manual", which the host adjusts between steps,
+// have a second operand: element kFactor of the state variable kPlateau.
 
 #include "ops/op_def.h"
 
@@ -22,7 +22,7 @@ struct ScheduleDef {
   std::function<void(const InferCtx&)> check;
   std::function<Expr(const LowerCtx&, const Expr& update)> rate;
 };
-OpDef schedule_op(ScheduleDef schedule);
+OpDef schedule_def(ScheduleDef schedule);
 
 /// Returns the op of schedule `name`, or null for an unknown name.
 const OpDef* find_schedule(const std::string& name);

@@ -4,7 +4,7 @@
 namespace fluid {
 
 OpDef step_schedule_op() {
-  return schedule_op({
+  return schedule_def({
       .name = "step",
       .doc = "Multiplies the learning rate by `factor` every `every` updates, as PyTorch's StepLR.",
       .settings = {{"every", int64_t{1}, "number of updates between two decays", true},

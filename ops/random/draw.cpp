@@ -15,7 +15,7 @@ Expr uniform_from_bits(const Expr& bits, DType dtype) {
 }
 
 Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dtype) {
-  // The argument of the logarithm lies in (0, 1].
+  // The argument of the logarithm is in (0, 1].
   const Expr u = uniform_from_bits(radius_bits, dtype) + std::ldexp(1.0, -24);
   const Expr angle = uniform_from_bits(angle_bits, dtype) * (2 * std::numbers::pi);
   return scalar::unary(ScalarOp::sqrt, scalar::unary(ScalarOp::log, u) * -2.0) *

@@ -5,8 +5,8 @@
 namespace fluid {
 
 /// Returns 32 random bits as an i64 in [0, 2^32), for the element at linear index `index` (i64).
-/// Uses Philox with key `seed`. The high word of attribute `stream` is the counter, the low word is
-/// the stream.
+/// Uses scalar::philox() with key `seed`. The high word of attribute `stream` is its argument
+/// `counter`; the low word is its argument `stream`.
 Expr stream_random_bits(const LowerCtx& c, const Expr& seed, const Expr& index);
 
 /// Converts 32 random bits to a uniform number in [0, 1). The number is a multiple of 2^-24, so f32
@@ -21,8 +21,8 @@ Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dty
 /// Returns the row-major linear index of the element at `index` in a tensor of `shape`.
 Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>& index);
 
-/// Returns random bits for the element at `index` of a tensor of `shape`, for ops of the training
-/// step. Operand number `rng` is i64[3]: the seed, the run counter, and the index of the batch's
+/// Returns random bits for the element at `index` of a tensor of shape `shape`, for ops of the
+/// training step. Operand `rng` is i64[3]: the seed, the run counter, and the index of the batch's
 /// first sample in the global batch. The bits depend on the seed, the run counter, attribute
 /// `stream`, the index of the sample in the global batch, and the index within the sample. They do
 /// not depend on how the global batch is split into micro-batches and ranks.
@@ -32,8 +32,7 @@ Expr step_random_bits(const LowerCtx& c, size_t rng, const Shape& shape,
 /// Throws UserError unless operand `i` has the type of the random state, i64[3].
 void require_random_state(const InferCtx& c, size_t i);
 
-/// Returns the condition that dropout with probability `p` keeps the element whose random bits are
-/// `bits`.
+/// Returns whether dropout with probability `p` keeps the element whose random bits are `bits`.
 Expr dropout_keep_condition(const Expr& bits, double p);
 
 }  // namespace fluid

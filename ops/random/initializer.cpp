@@ -103,8 +103,7 @@ constexpr Initializer kInitializers[] = {
     {"kaiming_normal", [](const InitializerContext& r) { return r.normal(0, r.kaiming()); }},
 };
 
-/// Throws UserError for an attribute that is neither a setting of initialiser `init` nor used by a
-/// compiler pass.
+/// Throws UserError for an attribute that neither initialiser `init` nor a compiler pass uses.
 void require_known(const InitializerContext& context, const std::string& init) {
   std::vector<std::string> known = context.settings;
   known.insert(known.end(), {"init", "trainable", "lr_scale", "weight_decay", "sparse",

@@ -6,25 +6,25 @@
 
 namespace fluid {
 
-/// Name of a bool attribute of a `state` op. It marks a state whose value no later step reads.
-/// Checkpoints omit the state.
+/// Name of a bool attribute of a `state` op. It marks a state whose value later steps do not read.
+/// Checkpoints omit such states.
 inline constexpr const char* kScratchAttribute = "scratch";
-/// Name of a bool attribute of a `state` op. It marks a state that predict steps write, and only
-/// they: the keys and values of earlier positions in a decoder. Files omit the state.
+/// Name of a bool attribute of a `state` op. It marks a state that only predict steps write, such
+/// as the key-value cache of a decoder. Checkpoints and parameter files omit such states.
 inline constexpr const char* kCacheAttribute = "cache";
-/// Names of the attributes of a `state` op that holds one rank's shard of a tensor. kFullShape: the
-/// shape of the full tensor. kShardBounds: the index of the first element of each rank's shard,
+/// Names of the attributes of a `state` op that contains one rank's shard of a tensor. kFullShape:
+/// the shape of the full tensor. kShardBounds: the index of the first element of each rank's shard,
 /// then the number of elements of the tensor.
 inline constexpr const char* kFullShape = "whole";
 inline constexpr const char* kShardBounds = "cuts";
 
 /// Fan-in and fan-out of a weight (Glorot and Bengio, 2010; He et al., 2015). A matrix has shape
-/// [in, out], a convolution filter [out, in, taps...].
+/// [in, out], and a convolution filter has shape [out, in, taps...].
 struct Fan {
   int64_t in = 1, out = 1;
 };
-/// Computes fan-in and fan-out of a weight of rank 2 or more. Throws UserError naming `loc` for
-/// other shapes.
+/// Computes fan-in and fan-out of a weight of rank 2 or more. Throws UserError with location `loc`
+/// for other shapes.
 Fan calculate_fan(const Shape& shape, const Loc& loc);
 
 /// Records ops in `graph` that compute the initial value of variable `name`, and returns the value.

@@ -4,13 +4,12 @@
 
 namespace fluid {
 
-/// The operand, and the attribute, of ops that draw numbers in each step.
+/// The random state operand, and the attribute "stream", of ops that draw new numbers in each step.
 PortDef random_state_port();
 AttrDef stream_attr();
 
-/// OpDef of an op that draws floats of type `type` in each step: `attrs` and `doc` are those of the
-/// distribution, and `draw` returns an element from independent random bits. `draw` may take bits
-/// 0 to draws - 1.
+/// Description of an op that draws random floats in each step. `attrs` and `doc` describe the
+/// distribution. `draw` computes an element from `draws` independent words of 32 random bits.
 struct StepDraw {
   std::string name, doc;
   std::vector<AttrDef> attrs;

@@ -12,7 +12,7 @@ std::vector<Type> infer_logsumexp(const InferCtx& c) {
   return infer_reduction(c);
 }
 
-/// Whether an axis that the reduction removes has extent 0.
+/// Whether a reduced axis has extent 0.
 bool reduces_no_elements(const Shape& shape, const Ints& axes) {
   return std::ranges::any_of(normalized_axes(axes, shape.size()),
                              [&](int64_t axis) { return shape[static_cast<size_t>(axis)].is(0); });
@@ -27,7 +27,7 @@ Values expand_logsumexp(const ExpandCtx& c) {
     return {cast(reshape(log(sum(exp(x), {.axes = axes})), shape), dtype)};
   }
   const Value largest = max(x, {.axes = axes, .keep_dims = true});
-  // An infinite maximum is not subtracted: inf - inf is NaN.
+  // Subtracts the maximum only if it is finite, because inf - inf is NaN.
   const Value shift = where(is_finite(largest), largest, scalar_like(largest, 0));
   const Value total = sum(exp(x - shift), {.axes = axes, .keep_dims = true});
   return {cast(reshape(log(total) + shift, shape), dtype)};

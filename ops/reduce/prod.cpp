@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-/// The gradient of an element is dy times the product of the other elements. It is computed without
-/// a cumulative product, as dy * p / n. Here p is the product of all nonzero elements, and n is the
+/// Computes the gradient of an element, dy times the product of the other elements, without a
+/// cumulative product: as dy * p / n. Here p is the product of all nonzero elements, and n is the
 /// element, or 1 if the element is 0. If another element is 0, the gradient is 0. The cost is two
 /// more reductions over x: a product, and a count of zeros. As with result / x in PyTorch, p may
 /// overflow or underflow where the product of the other elements does not. The formula is not

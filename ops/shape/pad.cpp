@@ -92,8 +92,8 @@ Value repeated_pad_grad(Value dy, Mode mode, size_t d, int64_t low, int64_t high
   const auto part = [&](int64_t begin, int64_t count) {
     return slice(dy, {.starts = begin, .stops = begin + count, .axes = axis});
   };
-  // Extends `padding`, the gradient of `count` padding values, with zeros to the extent of x. The
-  // values start at element `begin`.
+  // Extends `padding` with zeros to the extent of x. `padding` holds the gradients of `count`
+  // padding values and begins at element `begin`.
   const auto placed = [&](Value padding, int64_t begin, int64_t count) {
     Ints before(rank), after(rank);
     before[d] = begin;
@@ -123,8 +123,8 @@ Values pad_grad(const GradCtx& c) {
   return {dx};
 }
 
-/// Returns the index of the element of x that is copied to `index`, along one dimension. Indices
-/// outside [0, extent) lie in the padding.
+/// Returns the index in x of the element that the result holds at `index`, along one dimension.
+/// `index` is counted from the first element of x: an index outside [0, extent) is in the padding.
 Expr repeated_index(Mode mode, const Expr& index, int64_t extent) {
   const Expr last = Expr::index(extent - 1), zero = Expr::index(0);
   if (mode == Mode::edge) return scalar::min(scalar::max(index, zero), last);

@@ -22,8 +22,8 @@ Range range_of(int64_t start, int64_t stop, int64_t step, int64_t extent) {
     return std::clamp<int64_t>(position < 0 ? position + extent : position, low, high);
   };
   Range r{.start = clamped(start)};
-  // The step is clamped to the extent. A larger step selects the same elements, but the sums below
-  // could overflow.
+  // Clamps the step to the extent: a larger step selects the same elements, but could overflow the
+  // sums below.
   const int64_t most = std::max<int64_t>(extent, 1);
   r.step = std::clamp(step, -most, most);
   const int64_t distance = step > 0 ? clamped(stop) - r.start : r.start - clamped(stop);

@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Returns the repeat count of dimension `d` of the result, which has rank `rank`.
+/// Returns the repeat count of dimension `d` of the result. `rank` is the rank of the result.
 int64_t repeats_of(const Attrs& attrs, size_t d, size_t rank) {
   const auto& repeats = attrs.get<std::vector<int64_t>>("repeats");
   const size_t skip = rank - repeats.size();
@@ -66,7 +66,7 @@ OpDef tile_op() {
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(0),
-      .in_place = {{0, 0}},  // the types are equal only if nothing is repeated
+      .in_place = {{0, 0}},  // types are equal only if no dimension is repeated
       .lower = Map{[](const LowerCtx& c) {
         const Shape& x = c.in_type(0).shape;
         const size_t rank = c.out_type().shape.size(), added = rank - x.size();

@@ -1,14 +1,14 @@
 #pragma once
 
-// Helpers that define the ops of this folder: source ops, whose result is a named buffer, and ops
-// that store a value to such a buffer.
+// Helpers that define source ops, whose result is a named buffer, and ops that store a value to a
+// named buffer.
 
 #include "ops/op_def.h"
 
 namespace fluid {
 
-/// OpDef of a source op: it has no operands, and its result has the type given to record_source().
-/// Its cost is zero; it has no gradient.
+/// OpDef of a source op. A source op has no operands, no gradient and zero cost. Its result has the
+/// type given to record_source().
 OpDef source_def(std::string name, std::string doc, std::vector<AttrDef> attrs);
 
 /// OpDef of a source op that is a variable (`param` or `state`). The op accepts the attributes of

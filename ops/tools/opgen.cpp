@@ -24,7 +24,7 @@ std::string number_text(double value) {
   return s.find_first_of(".en") == std::string::npos ? s + ".0" : s;
 }
 
-/// C++ type of an attribute and its default initialiser, as text.
+/// C++ text of an attribute's type and default initialiser.
 struct Spelling {
   std::string type;
   std::string initial;
@@ -74,8 +74,8 @@ bool has_function(const OpDef& def) {
          std::holds_alternative<Derivative>(*def.lower);
 }
 
-/// Returns the attributes that a caller of the generated function may pass. record() sets the
-/// `stream` of a random op.
+/// Returns the attributes that are parameters of the generated function. Omits attribute `stream`
+/// of a random op, which record() sets.
 std::vector<AttrDef> shown_attrs(const OpDef& def) {
   std::vector<AttrDef> shown;
   for (const AttrDef& a : *def.attrs) {
@@ -94,8 +94,8 @@ std::string camel(const std::string& name) {
   return s;
 }
 
-/// Whether the generated function returns one Value: the op has one result, or all its other
-/// results are auxiliary.
+/// Whether the generated function returns a single Value. This is so if all results except the
+/// first are auxiliary.
 bool gives_one_value(const OpDef& def) {
   if (def.outputs->back().variadic) return false;
   return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
@@ -132,7 +132,7 @@ std::vector<size_t> operand_counts(const OpDef& def) {
 
 std::string_view name_space(bool internal) { return internal ? "fluid::internal" : "fluid"; }
 
-// Writes the header of the generated functions. Each struct and function is one line, so that
+// Writes the header of the generated functions. Each struct and function takes one line, so that
 // branches that add ops merge without conflicts.
 void write_header(std::ostream& out, bool internal) {
   out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n";
@@ -273,8 +273,8 @@ void write_markdown(std::ostream& out) {
   }
 }
 
-/// Writes `text` to `path`. Leaves a file with the same contents untouched, so that nothing is
-/// rebuilt.
+/// Writes `text` to `path`. Does not touch a file that already has these contents, so that nothing
+/// is rebuilt.
 void write_file(const std::string& path, const std::string& text) {
   std::stringstream old;
   old << std::ifstream(path).rdbuf();

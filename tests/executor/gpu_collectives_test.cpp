@@ -131,7 +131,7 @@ double number(int rank, int64_t i) { return static_cast<double>((rank * 7 + i * 
 std::string floats(DType dtype, int64_t count, const std::function<double(int64_t)>& value) {
   Tensor t(dtype, {count});
   for (int64_t i = 0; i < count; ++i) {
-    if (is_half(dtype)) {
+    if (is_half_precision(dtype)) {
       static_cast<uint16_t*>(t.data())[i] = float_to_half(static_cast<float>(value(i)), dtype);
     } else if (dtype == f64) {
       t.as<double>()[static_cast<size_t>(i)] = value(i);

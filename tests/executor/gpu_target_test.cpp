@@ -288,7 +288,7 @@ TEST(GpuTarget, EmptyLanesTakeTime) {
     return Convolved({.x = {64, channels, 56, 56},
                       .w = {filters, channels, 11, 11},
                       .dtype = dtype,
-                      .last = is_half(dtype)})
+                      .last = is_half_precision(dtype)})
         .candidates()
         .at(0)
         .seconds;

@@ -13,7 +13,7 @@ constexpr Link kTwo{.world = 2, .bytes_per_ms = 100};  // an all-reduce of b byt
 
 TEST(Timeline, OfOneMessageGoesRoundTheRing) {
   EXPECT_DOUBLE_EQ(collective_ms({.bytes = 100}, kTwo), 1);
-  EXPECT_DOUBLE_EQ(collective_ms({.bytes = 100, .rounds = 1}, kTwo), 0.5);
+  EXPECT_DOUBLE_EQ(collective_ms({.bytes = 100, .ring_passes = 1}, kTwo), 0.5);
   // 2 (N - 1) messages of b / N bytes.
   const Link four{.world = 4, .bytes_per_ms = 100, .latency_ms = 0.25};
   EXPECT_DOUBLE_EQ(collective_ms({.bytes = 800}, four), 6 * (0.25 + 2));

@@ -8,7 +8,9 @@ namespace {
 constexpr uint64_t kMatmulMark = 0x686f7374;  ///< in choices that are the host's
 constexpr int64_t kMatmulParts = 4;
 
-bool is_half(FluidGpuDtype number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
+bool is_half_precision(FluidGpuDtype number) {
+  return number == fluid_gpu_f16 || number == fluid_gpu_bf16;
+}
 
 /// The product at one place of one of the results: from step `begin` of the sum to before `end`.
 double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
@@ -72,7 +74,7 @@ struct Extents {
 }  // namespace
 
 std::string host_fault(const FluidGpuMatmul& p) {
-  const bool widens = is_half(p.operands) && p.result == fluid_gpu_f32;
+  const bool widens = is_half_precision(p.operands) && p.result == fluid_gpu_f32;
   if (p.result != p.operands && !widens) return "a product's result is of another kind";
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a product of nothing";
   if (p.count < 1 || p.count > FLUID_GPU_MAX_MATMUL_BATCH) return "no products, or too many";

@@ -207,7 +207,7 @@ class Interpreter {
   void run(const kir::Let& let) { lets_[let.id] = value(let.value); }
 
   void run(const kir::Acc& acc) {
-    int64_t count = acc.lanes ? lanes_ : 1;
+    int64_t count = acc.per_lane ? lanes_ : 1;
     for (int64_t d : acc.dims) count *= d;
     Number start;
     const double infinity = std::numeric_limits<double>::infinity();
@@ -236,7 +236,7 @@ class Interpreter {
   }
 
   size_t place(const Accumulator& acc, const std::vector<Expr>& index, int64_t lane) {
-    int64_t flat = acc.decl->lanes ? lane : 0;
+    int64_t flat = acc.decl->per_lane ? lane : 0;
     for (size_t d = 0; d < index.size(); ++d) flat = flat * acc.decl->dims[d] + value(index[d]).i;
     return static_cast<size_t>(flat);
   }
@@ -326,7 +326,7 @@ class Interpreter {
   /// Halves combined lane by lane, as the contract of ScalarOp::lanes says.
   Number reduce_lanes(const ExprNode& n, DType dtype) {
     Accumulator& acc = accs_.at(n.ivalue);
-    if (!acc.decl->lanes) return accumulated(n, dtype, 0);
+    if (!acc.decl->per_lane) return accumulated(n, dtype, 0);
     std::vector<Number> values;
     std::vector<int64_t> positions;
     for (int64_t lane = 0; lane < lanes_; ++lane) {

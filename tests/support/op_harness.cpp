@@ -352,7 +352,7 @@ Faults check_kernels(const OpTest& test, Processor processor) {
   Faults faults;
   for (const Precision& p : kPrecisions) {
     // Halves are read and written by the same code everywhere: every other sample is enough.
-    const size_t step = is_half(p.dtype) ? 2 : 1;
+    const size_t step = is_half_precision(p.dtype) ? 2 : 1;
     for (size_t s = 0; s < test.samples.size(); s += step) {
       Built b = build(test, test.samples[s], p.dtype);
       Sample rounded = test.samples[s];
