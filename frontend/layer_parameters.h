@@ -50,8 +50,8 @@ class LayerParameters {
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback);
 
-  /// Throws UserError if trainable, lr_scale, weight_decay or sparse is set but the layer added no
-  /// parameter to which the option applies.
+  /// Throws UserError if trainable, lr_scale, weight_decay or sparse is set but no parameter of the
+  /// layer uses the option.
   void check_options() const;
 
  private:

@@ -32,8 +32,8 @@ struct Adagrad {
   double weight_decay = 0;
 };
 
-/// Adam: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. Adds weight_decay
-/// times the parameter to the gradient.
+/// Adam: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. Weight decay adds
+/// weight_decay p to the gradient.
 struct Adam {
   double lr = 0.001;
   double beta1 = 0.9;

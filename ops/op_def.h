@@ -301,8 +301,8 @@ struct OpDef {
   /// Records the updates whose sum is result 0, the gradient of a table. Null, or returns nullopt,
   /// if result 0 is no sum of few rows.
   std::function<std::optional<RowUpdates>(const ExpandCtx&)> row_updates = nullptr;
-  /// Whether the op accepts attributes beyond `attrs`: `param` accepts those of its initialiser,
-  /// `train` those of its optimizer. The attributes in `attrs` are then optional and get no
+  /// Whether the op accepts attributes beyond `attrs`. `param` accepts the attributes of its
+  /// initialiser, and `train` those of its optimizer. The attributes in `attrs` are then optional and get no
   /// defaults; the code that reads an attribute checks it.
   bool open_attrs = false;
   /// Whether only the compiler records the op. If so, the op's function is in

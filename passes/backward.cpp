@@ -91,12 +91,12 @@ Values Backward::gradients_of_operands(ir::Op& op, const Values& dout) {
   return din;
 }
 
-void Backward::accumulate(Value of, Value gradient, const Loc& loc) {
-  if (const auto apart = contributions_.find(of); apart != contributions_.end()) {
+void Backward::accumulate(Value x, Value gradient, const Loc& loc) {
+  if (const auto apart = contributions_.find(x); apart != contributions_.end()) {
     apart->second.push_back(gradient);
     return;
   }
-  auto [it, first] = gradients_.try_emplace(of, gradient);
+  auto [it, first] = gradients_.try_emplace(x, gradient);
   if (!first) it->second = add(it->second, gradient, loc);
 }
 

@@ -26,10 +26,11 @@ class Backward {
   /// them, and gradient(x) is null.
   void keep_apart(Value x) { contributions_[x]; }
 
-  /// Appends the gradients. Throws UserError if an op between `xs` and `ys` has no gradient.
+  /// Appends the ops that compute the gradients. Throws UserError if an op between `xs` and `ys`
+  /// has no gradient.
   void run();
 
-  Value gradient(Value x) const;  ///< null if no seeded y depends on x
+  Value gradient(Value x) const;  ///< null if no seeded value depends on x
   const Values& contributions(Value x) const { return contributions_.at(x); }
 
  private:

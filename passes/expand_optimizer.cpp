@@ -135,7 +135,7 @@ class Expansion {
     return gather(table, maximum(rows, scalar_like(rows, 0)), {}, train_.loc);
   }
 
-  /// If the optimizer is sharded: this process's shard of `whole`, as a 1-d tensor. Else `whole`.
+  /// If the optimizer is sharded, this process's shard of `whole`, as a 1-d tensor; else `whole`.
   Value own_shard_of(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
     const BucketShard part = recipe_.own_shard(index);

@@ -48,7 +48,8 @@ bool copy_operands(ir::Graph& graph,
 }
 
 /// Inserts copies of operands of collectives, because a collective overwrites its operands in
-/// place. Copies the operands that have another reader or for which has_external_storage() holds.
+/// place. Copies operands that have another reader, and operands with external storage (see
+/// has_external_storage()).
 bool copy_shared_operands(ir::Graph& graph) {
   const std::set<Value> shared = shared_roots(graph);
   return copy_operands(graph, [&](const ir::Op& op, size_t i) {
@@ -88,8 +89,8 @@ bool copy_overwritten_operands(ir::Graph& graph) {
   });
 }
 
-/// Inserts copies of values that are several outputs of the body of a scan. Each output of a body
-/// has its own memory: a carry, or an element of a sequence.
+/// Copies values that are more than one output of the body of a scan. Each output of the body has
+/// its own memory: the memory of a carry or of an element of a sequence.
 bool separate_outputs(ir::Graph& body) {
   std::set<Value> roots;
   bool changed = false;

@@ -23,11 +23,11 @@ inline constexpr std::string_view kPartialLossWeight = "part.weight";
 /// loss scaling, which tests the gradients instead.
 bool skips_on_nonfinite_loss(const Options& options);
 
-/// View of the `train` directive, the op that represents backward and the update until
-/// expand_optimizer. The passes between append_backward and expand_optimizer communicate through
-/// the op. Its operands are the loss, the seed, a gradient for each name in attribute `parameters`,
-/// the row numbers for each name in attribute `sparse` and, with attribute `predicated`, the step
-/// predicate.
+/// View of the `train` directive, an op that represents backward and the update until
+/// expand_optimizer replaces it. The passes between append_backward and expand_optimizer
+/// communicate through this op. Its operands are the loss, the seed, a gradient for each name in
+/// attribute `parameters`, the row numbers for each name in attribute `sparse` and, with attribute
+/// `predicated`, the step predicate.
 class Recipe {
  public:
   /// `directive` must have the operands that append_backward adds.
@@ -48,8 +48,8 @@ class Recipe {
   /// Makes the gradients of the parameters `names` sparse. `rows` are their row numbers.
   void set_rows(const std::vector<std::string>& names, const Values& rows) const;
   bool has_sparse_gradients() const;
-  /// Order number of the last collective on which the gradient of parameter `i` depends, as of
-  /// append_backward; -1 if the gradient depends on none.
+  /// Order number of the last collective on which append_backward's gradient of parameter `i`
+  /// depends; -1 if there is none.
   int64_t last_collective_of(size_t i) const;
   void set_last_collectives(const std::vector<int64_t>& order_numbers) const;
   /// Replaces each gradient `g` by replace(g), in the order of parameters().

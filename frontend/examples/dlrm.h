@@ -8,13 +8,13 @@
 /// Size of a recommendation model. The defaults are those of the paper for Criteo's Kaggle data,
 /// except that all tables have equal size.
 struct DlrmSize {
-  int64_t numbers = 13;                          ///< numeric features
-  int64_t categories = 26;                       ///< categorical features
-  int64_t rows = 10000;                          ///< of each table; indices are taken modulo `rows`
-  int64_t width = 16;                            ///< features of an embedding
-  std::vector<int64_t> bottom = {512, 256, 64};  ///< hidden layers before the interaction
-  std::vector<int64_t> top = {512, 256};         ///< hidden layers after it
-  bool sparse = true;  ///< a step updates only the rows of the tables that it reads
+  int64_t numbers = 13;     ///< numeric features
+  int64_t categories = 26;  ///< categorical features
+  int64_t rows = 10000;     ///< rows per embedding table; indices are taken modulo `rows`
+  int64_t width = 16;       ///< embedding size
+  std::vector<int64_t> bottom = {512, 256, 64};  ///< hidden layers before the feature interaction
+  std::vector<int64_t> top = {512, 256};         ///< hidden layers after the feature interaction
+  bool sparse = true;  ///< whether the gradients of the tables are sparse
 };
 
 /// Linear layers with ReLU.

@@ -7,12 +7,15 @@
 #include <cstdlib>
 
 #include "executor/executor.h"
+#include "ir/print.h"
+#include "ops/program_file.h"
 #include "passes/pass.h"
 #include "passes/pass_table.h"
 #include "tests/support/full_run.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/plain_target.h"
 #include "tests/support/random_training.h"
+#include "tests/support/temp_dir.h"
 
 namespace fluid::testing::random_programs_test {
 namespace {
@@ -53,12 +56,13 @@ void expect_near(const Tensor& actual, const Tensor& expected, double tolerance,
 void check(uint64_t seed, DType dtype, double tolerance) {
   SCOPED_TRACE("seed " + std::to_string(seed) + " in " + std::string(name_of(dtype)));
   const RandomTraining training = random_training(seed);
-  Executor exe(training.program, cpu(),
-               {.batch = training.batch.size,
-                .seed = seed,
-                .threads = seed % 3 == 0 ? 2 : 1,
-                .precision = {.dtype = dtype},
-                .debug = {.verify_plan = seed % 4 < 2}});
+  Executor exe(
+      training.program, cpu(),
+      {.batch = training.batch.size,
+       .seed = seed,
+       .threads = seed % 3 == 0 ? 2 : 1,
+       .precision = {.dtype = dtype},
+       .debug = {.verify_plan = seed % 4 < 2, .fuse = seed % 5 != 0, .libraries = seed % 7 < 4}});
   const Interpreted expected = reference_step(training, exe);
   const OutputViews outputs = exe.run(training.batch);
   for (const auto& [name, value] : expected.outputs) {
@@ -68,17 +72,39 @@ void check(uint64_t seed, DType dtype, double tolerance) {
     if (!expected.stores.contains(name)) continue;
     expect_near(exe.parameter(name), expected.stores.at(name), tolerance, name);
   }
+  for (int step = 0; step < 2; ++step) exe.run(training.batch);
 }
 
-/// 312 programs were as many as it took to find an index check that crashed on good labels and a
-/// gradient that two roundings of one value lost.
-TEST(RandomPrograms, TrainAsTheirOpsAreDefined) {
-  const bool all = testing::is_full_run();
-  for (uint64_t seed = 0; seed < (all ? 312 : 50) && !HasFailure(); ++seed) {
-    if (all || seed % 2 == 0) check(seed, f64, 1e-9);
-    if (all || seed % 2 == 1) check(seed, f32, 2e-3);
+/// The program is the same after it was written and read, as text and in the .fluid format.
+void expect_same_after_files(uint64_t seed) {
+  const RandomTraining training = random_training(seed);
+  const ir::Program& program = training.program.ir();
+  const std::string text = ir::print(program);
+  const TempDir folder;
+  for (const char* name : {"p.fir", "p.fluid"}) {
+    const std::string path = folder.file(name);
+    save_program(program, path);
+    EXPECT_EQ(ir::print(*load_program(path)), text) << "seed " << seed << ", " << name;
   }
 }
+
+constexpr uint64_t kShards = 10;
+constexpr uint64_t kSample = 20, kAll = 1000;  // programs per shard
+
+class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
+
+/// Of the programs, half are computed in f64 and half in f32; each fourth without fusion, without
+/// library kernels, or with a verified memory plan.
+TEST_P(RandomPrograms, TrainAsTheirOpsAreDefined) {
+  const uint64_t programs = testing::is_full_run() ? kAll : kSample;
+  for (uint64_t i = 0; i < programs && !HasFailure(); ++i) {
+    const uint64_t seed = GetParam() * programs + i;
+    i % 2 == 0 ? check(seed, f64, 1e-9) : check(seed, f32, 2e-3);
+    expect_same_after_files(seed);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, RandomPrograms, ::testing::Range(uint64_t{0}, kShards));
 
 }  // namespace
 }  // namespace fluid::testing::random_programs_test

@@ -1,29 +1,28 @@
 #include "tests/support/random_training.h"
 
-#include <random>
-
-#include "frontend/init.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
-#include "ops/record.h"
+#include "tests/support/random_vocabulary.h"
 
 namespace fluid::testing {
 namespace {
 
+constexpr int64_t kMaxElements = 20000;  // of a value, per sample
+
 class Recorder {
  public:
-  explicit Recorder(uint64_t seed)
-      : random_(seed * 0x9E3779B97F4A7C15u + 1), net_("random" + std::to_string(seed)) {}
+  explicit Recorder(uint64_t seed) : random_(seed) {}
 
   RandomTraining run() {
-    batch_.size = one_of<int64_t>({1, 3, 8, 19, 33});
+    random_.batch().size = one_of<int64_t>({1, 3, 8, 19, 33});
     const int64_t a = extent(), b = extent();
     if (below(4) == 0) {
-      feed({kBatch, one_of<int64_t>({1, 2, 3, 16}), one_of<int64_t>({1, 4, 7}), extent()});
+      pool_.push_back(random_.feed(
+          {kBatch, one_of<int64_t>({1, 2, 3, 16}), one_of<int64_t>({1, 4, 7}), extent()}));
     } else {
-      feed({kBatch, a, b});
+      pool_.push_back(random_.feed({kBatch, a, b}));
     }
     pool_.push_back(parameter({b}));
     pool_.push_back(parameter({a, b}));
@@ -31,50 +30,22 @@ class Recorder {
     Value loss = mean(tanh(pool_[1]));  // a parameter, so that there is something to train
     for (size_t i = pool_.size() - 5; i < pool_.size(); ++i) {
       loss = loss + mean(tanh(pool_[i]));
-      if (below(3) == 0) net_.output("value" + std::to_string(i), pool_[i]);
+      if (below(3) == 0) random_.net().output("value" + std::to_string(i), pool_[i]);
     }
-    net_.output("loss", loss);
+    random_.net().output("loss", loss);
     minimize(loss, SGD{.lr = 1});
-    return {std::move(net_), std::move(batch_)};
+    return {std::move(random_.net()), std::move(random_.batch())};
   }
 
  private:
-  size_t below(size_t n) { return static_cast<size_t>(random_() % n); }
+  size_t below(size_t n) { return random_.below(n); }
   template <class T>
   T one_of(std::initializer_list<T> choices) {
-    return choices.begin()[below(choices.size())];
+    return random_.one_of(choices);
   }
-  int64_t extent() { return one_of<int64_t>({1, 2, 3, 5, 13, 16, 40}); }
-  double number() { return std::normal_distribution<double>()(random_); }
-
-  void feed(const Shape& shape) {
-    pool_.push_back(net_.data("x", shape, f32));
-    Tensor x(f32, extents_of(shape));
-    for (float& v : x.as<float>()) v = static_cast<float>(number());
-    batch_.columns.emplace_back("x", x);
-  }
-
-  Value parameter(const Shape& shape) {
-    return record_source(net_.ir().main(), "param", "p" + std::to_string(parameters_++),
-                         {f32, shape, {}}, {{"init", std::string("normal")}}, {});
-  }
-
-  Value labels(const Shape& rows, int64_t classes) {
-    const std::string name = "label" + std::to_string(batch_.columns.size());
-    const Value value = net_.data(name, rows, i64);
-    Tensor t(i64, extents_of(rows));
-    for (int64_t& v : t.as<int64_t>()) {
-      v = static_cast<int64_t>(below(static_cast<size_t>(classes)));
-    }
-    batch_.columns.emplace_back(name, t);
-    return value;
-  }
-
-  std::vector<int64_t> extents_of(const Shape& shape) const {
-    std::vector<int64_t> extents;
-    for (const Dim& d : shape) extents.push_back(d.at(batch_.size));
-    return extents;
-  }
+  int64_t extent() { return random_.extent(); }
+  Value parameter(const Shape& shape) { return random_.parameter(shape); }
+  Value labels(const Shape& rows, int64_t classes) { return random_.labels(rows, classes); }
 
   Value any() { return pool_[below(pool_.size())]; }
   /// A value that broadcasts with `x`: one of the pool, else a parameter of its last extents.
@@ -86,8 +57,14 @@ class Recorder {
 
   void grow() {
     const Value x = any();
+    const bool is_tensor = x.shape().rank() > 0;
     try {
-      pool_.push_back(x.shape().rank() > 0 ? of_tensor(x) : of_element(x));
+      if (is_tensor && below(2) == 0) {
+        const Value y = random_op(random_, x, [this](Value v) { return partner(v); });
+        if (y.shape().numel().size <= kMaxElements) pool_.push_back(y);
+        return;
+      }
+      pool_.push_back(is_tensor ? of_tensor(x) : of_element(x));
     } catch (const UserError&) {  // what does not fit is left out
     }
   }
@@ -188,11 +165,8 @@ class Recorder {
     return wider;
   }
 
-  std::mt19937_64 random_;
-  Program net_;
-  Batch batch_;
+  RandomSources random_;
   Values pool_;
-  int parameters_ = 0;
 };
 
 }  // namespace
