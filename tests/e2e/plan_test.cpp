@@ -92,5 +92,28 @@ TEST(PlanOfAlexNet, TrainsInAGibibyte) {
   EXPECT_GE(mib, 653) << "less than its parameters and their optimizer's state";
 }
 
+TEST(PlanOfAttention, GrowsLinearlyWithTheLength) {
+  constexpr int64_t kHeads = 8, kDepth = 64;
+  for (const int64_t length : {1024, 4096}) {
+    Program net("attention");
+    const Shape shape{1, kHeads, length, kDepth};
+    const Value q = net.data("q", shape, f32), k = net.data("k", shape, f32),
+                v = net.data("v", shape, f32), dy = net.data("dy", shape, f32);
+    const Value y = scaled_dot_product_attention(q, k, v, {.causal = true});
+    net.output("y", y);
+    const Values gradients_of_y = gradients(y * dy, {q, k, v});
+    for (size_t i = 0; i < 3; ++i) net.output("d" + std::to_string(i), gradients_of_y[i]);
+    const auto program = net.ir().clone();
+    const Options options{.mode = Mode::predict, .batch = 1, .feeds = {"q", "k", "v", "dy"}};
+    run_passes(*program, pipeline(options), options, CpuTarget(describe_host(2)));
+    const MemoryPlan plan = memory_plan(*program, options);
+    constexpr int64_t kTensors = 8;  // four feeds, y and three gradients
+    const auto tensors = static_cast<double>(kTensors * q.type().bytes_at(1));
+    const auto arena = static_cast<double>(plan.feeds + plan.outputs + plan.transient);
+    EXPECT_GE(arena, tensors);
+    EXPECT_LE(arena, 1.3 * tensors) << length;
+  }
+}
+
 }  // namespace
 }  // namespace fluid::plan_test
