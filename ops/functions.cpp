@@ -406,6 +406,8 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { r
 
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
+Value ema_update(Value average, Value param, Value update, const EmaUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({average, param, update}, "ema_update", loc), "ema_update", {average, param, update}, {{"decay", *attrs.decay}}, loc).at(0); }
+
 Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index}, {{"input", *attrs.input}}, loc).at(0); }
 
 Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index, weights}, {{"input", *attrs.input}}, loc).at(0); }

@@ -291,6 +291,15 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc
 struct Dropout2dAttrs { double p = 0.5; };
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Updates the exponential moving average of a parameter: average = decay * average + (1 - decay) * param. The first update sets the average to the parameter, as torch.optim.swa_utils.AveragedModel does.
+/// average: float tensor, param's shape.
+/// param: float tensor: the updated parameter.
+/// update: i64 scalar: number of completed updates before this one.
+/// attrs.decay: weight of the old average, in [0, 1) (required).
+/// Gives new_average: same type as average.
+struct EmaUpdateAttrs { Required<double> decay; };
+Value ema_update(Value average, Value param, Value update, const EmaUpdateAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of a sum of embedding_bag with respect to the table: adds the row of dy of each bag, times the weight, at the indices of the bag. An index out of range adds nothing.
 /// dy: gradient of the sums, [N, D].
 /// index: index of embedding_bag, [N, L].

@@ -86,6 +86,12 @@ TEST_P(DataParallelFigures, AreThoseOfOneProcessWithAClippedGlobalNorm) {
   expect_as_one_process(net, kShardedCases, false);
 }
 
+TEST_P(DataParallelFigures, AreThoseOfOneProcessWithAverages) {
+  const Program net = parallel_program({.ema = {.decay = 0.9}});
+  expect_as_one_process(net, kWays, false);
+  expect_as_one_process(net, kShardedCases, false);
+}
+
 TEST_P(DataParallelFigures, AreThoseOfOneProcessWithAttentionDropout) {
   Program net("attention");
   const Value x = net.data("x", {kBatch, 6}, f32), label = net.data("label", {kBatch}, i64);
