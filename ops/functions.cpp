@@ -450,6 +450,8 @@ Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc) { re
 
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
+Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs, const Loc& loc) { return record(graph_of({matrix, u, v}, "power_iteration", loc), "power_iteration", {matrix, u, v}, {{"iterations", attrs.iterations}, {"eps", attrs.eps}}, loc); }
+
 Value random_normal(Value rng, const RandomNormalAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_normal", loc), "random_normal", {rng}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
 
 Value random_uniform(Value rng, const RandomUniformAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_uniform", loc), "random_uniform", {rng}, {{"type", *attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }

@@ -459,6 +459,17 @@ Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc
 struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; };
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Iterations of the power method for the largest singular value of a matrix: u = W v / |W v|, then v = W^T u / |W^T u|. Gives no gradient: u and v count as constants, as in torch.nn.utils.parametrizations.spectral_norm. In eval and predict, u and v stay as they are.
+/// matrix: float [M, N].
+/// u: same dtype, [M]: the left singular vector.
+/// v: same dtype, [N]: the right singular vector.
+/// attrs.iterations: number of iterations.
+/// attrs.eps: smallest norm by which a vector is divided.
+/// Gives new_u: same type as u.
+/// Gives new_v: same type as v.
+struct PowerIterationAttrs { int64_t iterations = 1; double eps = 1e-12; };
+Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Independent normally distributed random numbers of this step, as torch.randn. They do not depend on micro-batches and ranks.
 /// rng: i64[3]: seed, run counter, index of the first sample.
 /// attrs.type: type of the result (required).
