@@ -30,8 +30,6 @@ void require_random_key(const InferCtx& c, size_t random_key);
 
 /// Definitions of attributes "causal" and "scale".
 std::vector<AttrDef> attention_attrs();
-/// Definition of attribute "dropout".
-AttrDef attention_dropout_attr();
 /// Definitions of the attributes of the attention kernels: "causal", "scale" and "dropout".
 std::vector<AttrDef> attention_kernel_attrs();
 /// Appends the optional operands of an attention kernel: the mask and the random key.

@@ -75,13 +75,9 @@ std::vector<AttrDef> attention_attrs() {
           {"scale", 0.0, "factor of the products; 0: 1 / sqrt(D)"}};
 }
 
-AttrDef attention_dropout_attr() {
-  return {"dropout", 0.0, "probability that a softmax weight is dropped"};
-}
-
 std::vector<AttrDef> attention_kernel_attrs() {
   std::vector<AttrDef> attrs = attention_attrs();
-  attrs.push_back(attention_dropout_attr());
+  attrs.push_back({"dropout", 0.0, "probability that a softmax weight is dropped"});
   return attrs;
 }
 
