@@ -14,6 +14,7 @@
 #include "executor/options/option_checks.h"
 #include "executor/places/device_of.h"
 #include "executor/session/feeds.h"
+#include "executor/session/parameter_averages.h"
 #include "executor/session/rank_sync.h"
 #include "executor/session/session.h"
 #include "executor/session/session_options.h"
@@ -143,6 +144,7 @@ class Executor::Impl {
   }
 
   OutputViews run(Mode mode, const Batch& batch) {
+    if (mode == Mode::train) averages_.require_not_in_use("run()");
     const bool collective = mode == Mode::train && !group_.is_single_process();
     if (collective && options_.distributed.world.size > 1 &&
         (batch.whole < batch.size || batch.whole == 0)) {
@@ -180,6 +182,7 @@ class Executor::Impl {
   }
 
   std::string first_nonfinite(const Batch& batch) {
+    averages_.require_not_in_use("first_nonfinite()");
     if (!options_.debug.check_finite) {
       throw UserError("first_nonfinite() needs the option check_finite");
     }
@@ -212,6 +215,7 @@ class Executor::Impl {
   ProcessGroup& group() { return group_; }
 
   void broadcast(VariableSet variables) {
+    if (variables == VariableSet::all) averages_.require_not_in_use("broadcast()");
     if (group_.is_single_process()) return;
     if (variables == VariableSet::buffers) {
       group_.barrier_before_start();
@@ -224,6 +228,7 @@ class Executor::Impl {
   }
 
   std::string restore(Snapshot from, const std::string& where) {
+    averages_.require_not_in_use("restore()");
     if (trains_ && !session().steps().has_step_for(Mode::train)) {
       throw UserError(where + ": prepare() a training step before restore()");
     }
@@ -243,6 +248,7 @@ class Executor::Impl {
   }
 
   Snapshot snapshot() {
+    averages_.require_not_in_use("snapshot()");
     if (!group_.is_single_process()) tuning_sync_.poll_choices(group_, session_);
     return take_snapshot(session(), result_options(),
                          [&](const Variable& v) { return gather_variable(session_, group_, v); });
@@ -283,6 +289,8 @@ class Executor::Impl {
     session_.initialise();
     return session_;
   }
+
+  ParameterAverages& averages() { return averages_; }
 
   const PreparedStep& prepared(Mode mode, int64_t batch) { return prepare(mode, batch, {}); }
 
@@ -427,6 +435,7 @@ class Executor::Impl {
   TuningSync tuning_sync_;
   Session session_;
   NonfiniteSearch search_{session_};
+  ParameterAverages averages_{session_};
 };
 
 Executor::Executor(const Program& program, Place place, ExecutorOptions options)
@@ -479,6 +488,7 @@ std::vector<std::string> Executor::nonfinite_parameters() {
 
 void Executor::load(const std::string& path, ParamsLayout layout) {
   const auto use = impl_.lock();
+  impl_->averages().require_not_in_use("load()");
   const TensorFile file = read_parameters(path, layout, impl_->recorded_program());
   std::map<std::string, Type, std::less<>> types;
   const std::vector<Variable> wanted = impl_->recorded_variables();
@@ -498,6 +508,14 @@ void Executor::load(const std::string& path, ParamsLayout layout) {
   }
   for (const auto& [name, tensor] : file.tensors) impl_->set_value(name, tensor);
 }
+
+void Executor::use_averages(bool use) {
+  const auto lock = impl_.lock();
+  impl_->session();
+  impl_->averages().use(use);
+}
+
+bool Executor::uses_averages() const { return impl_->averages().in_use(); }
 
 Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
@@ -520,6 +538,7 @@ Tensor Executor::parameter(std::string_view name) {
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
   const auto use = impl_.lock();
+  impl_->averages().require_not_in_use("set_parameter()");
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(name);
   check_value(variable.name, variable.type, value, "");

@@ -146,6 +146,18 @@ class Executor {
   /// becomes inf.
   void set_parameter(std::string_view name, const Tensor& value);
 
+  /// Sets the parameters to their exponential moving averages (MinimizeOptions::ema), or back to
+  /// their values in training, of which the host keeps a copy meanwhile. Before the first update, a
+  /// parameter is its own average. Buffers, such as running statistics, have no averages. With the
+  /// averages in use, eval(), predict(), save() and parameter() read them, and calls that train or
+  /// set variables throw UserError: run(), load(), set_parameter(), snapshot(), restore(),
+  /// broadcast(VariableSet::all) and first_nonfinite(). With several ranks, each rank calls this
+  /// for itself. Throws UserError if the recipe keeps no averages, and before a training step is
+  /// prepared.
+  void use_averages(bool use);
+  /// Whether the parameters are set to their averages.
+  bool uses_averages() const;
+
   /// Collective. Returns the variables and options to store in a checkpoint. With ZeRO-1, rank 0's
   /// snapshot contains the gathered optimizer states. The tensors of a snapshot may be views into
   /// the arena. Such views are valid until the next step runs or is prepared.

@@ -15,6 +15,7 @@
 #include "frontend/readers/spec.h"
 #include "frontend/recurrent.h"
 #include "frontend/scan.h"
+#include "frontend/spectral_norm.h"
 #include "frontend/transformer.h"
 #include "ops/functions.h"
 #include "ops/nn/global_pool.h"

@@ -46,6 +46,7 @@ void record_recipe(Value loss, const char* optimizer, Attrs settings,
   settings.set("optimizer", std::string(optimizer));
   add_clip(settings, options.clip);
   add_schedule(settings, options.schedule);
+  if (options.ema.decay != 0) settings.set("ema_decay", options.ema.decay);
   record(*loss.op()->graph(), "train", {loss}, std::move(settings), loc);
 }
 

@@ -92,10 +92,20 @@ struct Manual {};
 /// The learning rate schedule. std::monostate: the compiled step has a constant learning rate.
 using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau, Manual>;
 
+/// Exponential moving averages of the parameters, as PyTorch's AveragedModel with
+/// get_ema_multi_avg_fn(decay) computes them. After each update, average = decay average +
+/// (1 - decay) p; after the first, average = p. The average of parameter "fc0.w" is the state
+/// "fc0.w.ema", f64 if the parameter is f64, else f32. Executor::use_averages() evaluates and saves
+/// the averages.
+struct Ema {
+  double decay = 0;  ///< in [0, 1), such as 0.999; 0: no averages
+};
+
 /// Options of minimize() besides the optimizer.
 struct MinimizeOptions {
   Clip clip = {};
   Schedule schedule = {};
+  Ema ema = {};
 };
 
 /// Makes the program of `loss` a training program. A training step computes the gradients of the

@@ -4,6 +4,7 @@
 
 #include "frontend/cache.h"
 #include "frontend/layer_parameters.h"
+#include "frontend/random.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 
@@ -68,12 +69,10 @@ Value join_heads(Value x, const Loc& loc) {
 /// Computes attention from the projections q [N, T, heads * D], k and v, and projects the result.
 Value attend(Value q, Value k, Value v, const Heads& heads, const MultiHeadAttention& layer,
              const Loc& loc) {
-  Values operands = {split_heads(q, heads.queries, heads.depth, loc),
-                     split_heads(k, heads.keys, heads.depth, loc),
-                     split_heads(v, heads.keys, heads.depth, loc)};
-  if (layer.mask) operands.push_back(*layer.mask);
-  const Value y = record(*q.op()->graph(), "scaled_dot_product_attention", operands,
-                         {{"causal", layer.causal}}, loc)[0];
+  const Value y = scaled_dot_product_attention(
+      split_heads(q, heads.queries, heads.depth, loc), split_heads(k, heads.keys, heads.depth, loc),
+      split_heads(v, heads.keys, heads.depth, loc), layer.mask.value_or(Value()),
+      {.causal = layer.causal, .dropout = layer.attention_dropout}, loc);
   return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
 }
 
@@ -122,12 +121,29 @@ Value attend_to_cache(Value q, Value k, Value v, const Heads& heads,
   const Value seen =
       less_equal(positions(attention, {1, 1, 1, *attention.length}, loc), *attention.position, loc);
   const Value y =
-      record(*q.op()->graph(), "scaled_dot_product_attention",
-             {split_heads(q, heads.queries, heads.depth, loc), keys, values, seen}, {}, loc)[0];
+      scaled_dot_product_attention(split_heads(q, heads.queries, heads.depth, loc), keys, values,
+                                   seen, {.dropout = layer.attention_dropout}, loc);
   return sublayer(join_heads(y, loc), heads.queries * heads.depth, layer, "out", Act::none, loc);
 }
 
 }  // namespace
+
+Value scaled_dot_product_attention(Value q, Value k, Value v,
+                                   const ScaledDotProductAttention& options, const Loc& loc) {
+  return scaled_dot_product_attention(q, k, v, Value(), options, loc);
+}
+
+Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask,
+                                   const ScaledDotProductAttention& options, const Loc& loc) {
+  ir::Graph& graph = input_graph(q, "scaled_dot_product_attention", loc);
+  Attrs attrs = {{"causal", options.causal}, {"scale", options.scale}};
+  if (options.dropout == 0) {
+    return record(graph, "scaled_dot_product_attention", {q, k, v, mask}, attrs, loc)[0];
+  }
+  attrs.set("dropout", options.dropout);
+  const Value rng = random_state(graph, loc);
+  return record(graph, "scaled_dot_product_attention_dropout", {q, k, v, rng, mask}, attrs, loc)[0];
+}
 
 Value embedding(Value index, const Embedding& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(index, "embedding", loc);
@@ -200,6 +216,7 @@ Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc) 
                                      .causal = layer.causal,
                                      .mask = layer.mask,
                                      .cache = layer.cache,
+                                     .attention_dropout = layer.attention_dropout,
                                      .bias = layer.bias,
                                      .weight_init = layer.weight_init,
                                      .trainable = layer.trainable,

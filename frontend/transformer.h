@@ -28,8 +28,28 @@ struct Embedding {
 /// index raises an error in the step. Adds the parameter embedding0.w.
 Value embedding(Value index, const Embedding& layer, const Loc& loc = Loc::here());
 
-/// Cache of the keys and values of earlier positions in a decoder. Predict steps keep it (see
-/// cache.h).
+/// Options of scaled_dot_product_attention().
+struct ScaledDotProductAttention {
+  bool causal = false;  ///< whether query i sees only keys 0 to i
+  double scale = 0;     ///< factor of the products q k^T; 0: 1 / sqrt(D)
+  double dropout = 0;   ///< probability that a softmax weight is dropped, in [0, 1]
+};
+/// softmax(q k^T * scale + mask) v per head, as torch.nn.functional.scaled_dot_product_attention
+/// with enable_gqa=True: q [B, H, T, D], k [B, G, S, D], v [B, G, S, E] -> [B, H, T, E]. Query head
+/// h reads head h * G / H of k and v. The mask broadcasts to [B, H, T, S]: bool, false hides a key;
+/// or q's dtype, added to the scores. It gets no gradient. A query that sees no key gets 0.
+///
+/// Dropout zeroes random softmax weights and scales the others by 1 / (1 - dropout). In eval and
+/// predict steps it has no effect. Neither the scores nor the random numbers are stored: memory is
+/// linear in T and S.
+Value scaled_dot_product_attention(Value q, Value k, Value v,
+                                   const ScaledDotProductAttention& options = {},
+                                   const Loc& loc = Loc::here());
+Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask,
+                                   const ScaledDotProductAttention& options = {},
+                                   const Loc& loc = Loc::here());
+
+/// Keys and values of the earlier positions of a decoder, which predict steps keep (see cache.h).
 struct AttentionCache {
   Required<int64_t> length;  ///< maximum number of positions
   Required<Value> position;  ///< integer scalar: the position of the input, from 0 to length - 1
@@ -50,6 +70,8 @@ struct MultiHeadAttention {
   /// self-attention. Includes the causal mask, so `mask` must be empty. Adds the caches
   /// attention0.keys and attention0.values.
   std::optional<AttentionCache> cache = {};
+  /// Probability that a softmax weight is dropped, as in torch.nn.MultiheadAttention.
+  double attention_dropout = 0;
   bool bias = true;
   std::optional<Init> weight_init = {};  ///< initialiser of all weights
   bool trainable = true;
@@ -77,11 +99,11 @@ struct TransformerBlock {
   /// Whether layer normalisation precedes each sublayer (pre-norm) or follows the residual addition
   /// (post-norm), as in the paper.
   bool norm_first = true;
-  /// Dropout probability of the outputs of the attention and of the feed-forward network.
-  double dropout = 0;
-  double eps = 1e-5;                     ///< epsilon of the layer normalisations
-  bool bias = true;                      ///< bias of the linear layers and of the normalisations
-  std::optional<Init> weight_init = {};  ///< initialiser of all weights
+  double dropout = 0;  ///< probability, after the attention and after the feed-forward network
+  double attention_dropout = 0;          ///< see MultiHeadAttention
+  double eps = 1e-5;                     ///< of the layer normalisations
+  bool bias = true;                      ///< of the linear layers and the normalisations
+  std::optional<Init> weight_init = {};  ///< of all weights
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;

@@ -262,10 +262,6 @@ Value round(Value x, const Loc& loc) { return record(graph_of({x}, "round", loc)
 
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
 
-Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
-
-Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
-
 Value scatter(Value x, Value index, Value updates, const ScatterAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter", loc), "scatter", {x, index, updates}, {{"axis", attrs.axis}, {"reduce", attrs.reduce}}, loc).at(0); }
 
 Value scatter_nd(Value x, Value index, Value updates, const ScatterNdAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "scatter_nd", loc), "scatter_nd", {x, index, updates}, {{"batch_dims", attrs.batch_dims}, {"reduce", attrs.reduce}}, loc).at(0); }
@@ -360,17 +356,23 @@ Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs
 
 Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "adaptive_max_pool2d_grad", loc), "adaptive_max_pool2d_grad", {dy, position}, {{"input", *attrs.input}}, loc).at(0); }
 
-Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
 
-Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
 
-Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc); }
+Value attention(Value q, Value k, Value v, Value mask, Value random_key, const AttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "attention", loc), "attention", {q, k, v, mask, random_key}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
 
-Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc); }
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc); }
 
-Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc); }
 
-Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, Value random_key, const AttentionGradKeyValueAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta}, "attention_grad_key_value", loc), "attention_grad_key_value", {q, k, v, dy, logsumexp, delta, mask, random_key}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc); }
+
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
+
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
+
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, Value random_key, const AttentionGradQueryAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, dy, logsumexp, delta, key}, "attention_grad_query", loc), "attention_grad_query", {q, k, v, dy, logsumexp, delta, key, mask, random_key}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
 
 Value avg_pool1d_grad(Value dy, const AvgPool1dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool1d_grad", loc), "avg_pool1d_grad", {dy}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"count_include_pad", attrs.count_include_pad}, {"divisor_override", attrs.divisor_override}, {"input", *attrs.input}}, loc).at(0); }
 
@@ -409,6 +411,8 @@ Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs, const Loc& 
 Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
+
+Value ema_update(Value average, Value param, Value update, const EmaUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({average, param, update}, "ema_update", loc), "ema_update", {average, param, update}, {{"decay", *attrs.decay}}, loc).at(0); }
 
 Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index}, {{"input", *attrs.input}}, loc).at(0); }
 
@@ -454,6 +458,8 @@ Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc) { re
 
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
+Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs, const Loc& loc) { return record(graph_of({matrix, u, v}, "power_iteration", loc), "power_iteration", {matrix, u, v}, {{"iterations", attrs.iterations}, {"eps", attrs.eps}}, loc); }
+
 Value random_normal(Value rng, const RandomNormalAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_normal", loc), "random_normal", {rng}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
 
 Value random_uniform(Value rng, const RandomUniformAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_uniform", loc), "random_uniform", {rng}, {{"type", *attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
@@ -463,6 +469,14 @@ Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { 
 Value rms_norm(Value x, const RmsNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rms_norm", loc), "rms_norm", {x}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value rms_norm(Value x, Value scale, const RmsNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rms_norm", loc), "rms_norm", {x, scale}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+
+Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
+
+Value scaled_dot_product_attention_dropout(Value q, Value k, Value v, Value rng, const ScaledDotProductAttentionDropoutAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, rng}, "scaled_dot_product_attention_dropout", loc), "scaled_dot_product_attention_dropout", {q, k, v, rng}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
+
+Value scaled_dot_product_attention_dropout(Value q, Value k, Value v, Value rng, Value mask, const ScaledDotProductAttentionDropoutAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v, rng}, "scaled_dot_product_attention_dropout", loc), "scaled_dot_product_attention_dropout", {q, k, v, rng, mask}, {{"causal", attrs.causal}, {"scale", attrs.scale}, {"dropout", attrs.dropout}}, loc).at(0); }
 
 Value scatter_add(Value updates, Value index, const ScatterAddAttrs& attrs, const Loc& loc) { return record(graph_of({updates, index}, "scatter_add", loc), "scatter_add", {updates, index}, {{"to", *attrs.to}, {"axis", attrs.axis}}, loc).at(0); }
 

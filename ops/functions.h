@@ -947,19 +947,6 @@ Value round(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value rsqrt(Value x, const Loc& loc = Loc::here());
 
-/// softmax(q k^T * scale + mask) v per head, as torch.nn.functional.scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H of k and v. The scores are never stored as a whole: memory is linear in T and S. A query that sees no key gets 0. The mask gets no gradient.
-/// q: float [B, H, T, D].
-/// k: same dtype, [B, G, S, D]; H is a multiple of G.
-/// v: same dtype, [B, G, S, E].
-/// mask: broadcasts to [B, H, T, S]: bool, false hides a key; or q's dtype, added to the scores.
-/// attrs.causal: whether query i sees only keys 0 to i.
-/// attrs.scale: factor of the products; 0: 1 / sqrt(D).
-/// Gives y: [B, H, T, E].
-/// Gives logsumexp: softmax statistics, [B, H, T].
-struct ScaledDotProductAttentionAttrs { bool causal = false; double scale = 0.0; };
-Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
-Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const ScaledDotProductAttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
-
 /// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error.
 /// x: numeric tensor.
 /// index: integer, x's shape except along `axis`.

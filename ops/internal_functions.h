@@ -75,18 +75,21 @@ Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs
 struct AdaptiveMaxPool2dGradAttrs { Required<Type> input; };
 Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-/// scaled_dot_product_attention with transposed keys. Computes tiles of the scores, which it never stores as a whole.
+/// scaled_dot_product_attention with transposed keys, and with dropout of the softmax weights if it has a random key. Computes tiles of the scores, which it never stores as a whole.
 /// q: float [B, H, T, D].
 /// k: same dtype, [B, G, D, S].
 /// v: same dtype, [B, G, S, E].
 /// mask: bool or q's dtype, broadcasts to [B, H, T, S].
+/// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives y: [B, H, T, E].
 /// Gives logsumexp: log of the sum of exp(score) per query, [B, H, T]; inf for a query that sees no key.
-struct AttentionAttrs { bool causal = false; double scale = 0.0; };
+struct AttentionAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
 Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value attention(Value q, Value k, Value v, Value mask, Value random_key, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Gradients of attention with respect to k and v, not transposed.
 /// q: float [B, H, T, D].
@@ -95,14 +98,17 @@ Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& att
 /// dy: gradient of attention's result, [B, H, T, E].
 /// logsumexp: attention's second result.
 /// delta: sum of dy * y over E, like logsumexp.
-/// mask: mask of attention.
+/// mask: bool or q's dtype, broadcasts to [B, H, T, S].
+/// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives dk: [B, G, S, D].
 /// Gives dv: [B, G, S, E].
-struct AttentionGradKeyValueAttrs { bool causal = false; double scale = 0.0; };
+struct AttentionGradKeyValueAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
 Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
 Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, Value random_key, const AttentionGradKeyValueAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Gradient of attention with respect to q.
 /// q: float [B, H, T, D].
@@ -112,13 +118,16 @@ Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsu
 /// logsumexp: attention's second result.
 /// delta: sum of dy * y over E, like logsumexp.
 /// key: k of attention before its transposition, [B, G, S, D].
-/// mask: mask of attention.
+/// mask: bool or q's dtype, broadcasts to [B, H, T, S].
+/// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
 /// attrs.causal: whether query i sees only keys 0 to i.
 /// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives dq: like q.
-struct AttentionGradQueryAttrs { bool causal = false; double scale = 0.0; };
+struct AttentionGradQueryAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, Value random_key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Gradient of avg_pool1d with respect to its input.
 /// dy: gradient of avg_pool1d's result.
@@ -307,6 +316,15 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc
 struct Dropout2dAttrs { double p = 0.5; };
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Updates the exponential moving average of a parameter: average = decay * average + (1 - decay) * param. The first update sets the average to the parameter, as torch.optim.swa_utils.AveragedModel does.
+/// average: float tensor, param's shape.
+/// param: float tensor: the updated parameter.
+/// update: i64 scalar: number of completed updates before this one.
+/// attrs.decay: weight of the old average, in [0, 1) (required).
+/// Gives new_average: same type as average.
+struct EmaUpdateAttrs { Required<double> decay; };
+Value ema_update(Value average, Value param, Value update, const EmaUpdateAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of a sum of embedding_bag with respect to the table: adds the row of dy of each bag, times the weight, at the indices of the bag. An index out of range adds nothing.
 /// dy: gradient of the sums, [N, D].
 /// index: index of embedding_bag, [N, L].
@@ -473,6 +491,17 @@ Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc
 struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; };
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Iterations of the power method for the largest singular value of a matrix: u = W v / |W v|, then v = W^T u / |W^T u|. Gives no gradient: u and v count as constants, as in torch.nn.utils.parametrizations.spectral_norm. In eval and predict, u and v stay as they are.
+/// matrix: float [M, N].
+/// u: same dtype, [M]: the left singular vector.
+/// v: same dtype, [N]: the right singular vector.
+/// attrs.iterations: number of iterations.
+/// attrs.eps: smallest norm by which a vector is divided.
+/// Gives new_u: same type as u.
+/// Gives new_v: same type as v.
+struct PowerIterationAttrs { int64_t iterations = 1; double eps = 1e-12; };
+Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Independent normally distributed random numbers of this step, as torch.randn. They do not depend on micro-batches and ranks.
 /// rng: i64[3]: seed, run counter, index of the first sample.
 /// attrs.type: type of the result (required).
@@ -510,6 +539,34 @@ Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = L
 struct RmsNormAttrs { int64_t axis = -1; double eps = 1e-05; };
 Value rms_norm(Value x, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value rms_norm(Value x, Value scale, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// softmax(q k^T * scale + mask) v per head, as torch.nn.functional.scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H of k and v. The scores are never stored as a whole: memory is linear in T and S. A query that sees no key gets 0. The mask gets no gradient.
+/// q: float [B, H, T, D].
+/// k: same dtype, [B, G, S, D]; H is a multiple of G.
+/// v: same dtype, [B, G, S, E].
+/// mask: broadcasts to [B, H, T, S]: bool, false hides a key; or q's dtype, added to the scores.
+/// attrs.causal: whether query i sees only keys 0 to i.
+/// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// Gives y: [B, H, T, E].
+/// Gives logsumexp: softmax statistics, [B, H, T].
+struct ScaledDotProductAttentionAttrs { bool causal = false; double scale = 0.0; };
+Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask, const ScaledDotProductAttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// scaled_dot_product_attention whose softmax weights are set to 0 with probability `dropout`, and else scaled by 1 / (1 - dropout). The kernels of the gradient draw the same random numbers again. Equals scaled_dot_product_attention in eval and predict.
+/// q: float [B, H, T, D].
+/// k: same dtype, [B, G, S, D]; H is a multiple of G.
+/// v: same dtype, [B, G, S, E].
+/// rng: i64[3]: seed, run counter, index of the first sample.
+/// mask: broadcasts to [B, H, T, S]: bool, false hides a key; or q's dtype, added to the scores.
+/// attrs.causal: whether query i sees only keys 0 to i.
+/// attrs.scale: factor of the products; 0: 1 / sqrt(D).
+/// attrs.dropout: probability that a softmax weight is dropped.
+/// Gives y: [B, H, T, E].
+/// Gives logsumexp: softmax statistics, [B, H, T].
+struct ScaledDotProductAttentionDropoutAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
+Value scaled_dot_product_attention_dropout(Value q, Value k, Value v, Value rng, const ScaledDotProductAttentionDropoutAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value scaled_dot_product_attention_dropout(Value q, Value k, Value v, Value rng, Value mask, const ScaledDotProductAttentionDropoutAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Zeros of type `to`, to which scatter adds the updates: the gradient of take_along_axis.
 /// updates: float tensor.

@@ -39,12 +39,12 @@ class Expansion {
   void run() {
     ir::ScopedRecording as(graph_, recipe_.recording());
     if (recipe_.step_predicate()) predicate_recorded_stores();
-    const Value counter = state("update", Type{i64, {}, {}});
+    const Value counter = state(std::string(kUpdateCounter), Type{i64, {}, {}});
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
-    all_gather_parameters();
-    stores_.emplace_back("update", if_applied(counter + 1, counter));
+    all_gather_parameters(counter);
+    stores_.emplace_back(kUpdateCounter, if_applied(counter + 1, counter));
     if (ir::Op* rng = graph_.find("state", kRandomState)) {
       stores_.emplace_back(kRandomState, next_random_state(rng->result()));
     }
@@ -125,17 +125,24 @@ class Expansion {
         updated_shards_[recipe_.bucket_index(index)].emplace_back(
             name, padded_to_whole(whole, index, updated));
       } else {
-        stores_.emplace_back(variable.op()->symbol, updated);
+        stores_.emplace_back(old.op()->symbol, updated);
+        if (old == param) update_average(name, updated, counter);
       }
     }
   }
 
-  /// The rows of `table` with the numbers `rows`. Number -1 gives row 0.
-  Value rows_of(Value table, Value rows) const {
-    return gather(table, maximum(rows, scalar_like(rows, 0)), {}, train_.loc);
+  /// Updates the moving average of parameter `name`, whose new value is `updated`. The average is
+  /// not sharded, so that each process can evaluate it.
+  void update_average(const std::string& name, Value updated, Value counter) {
+    if (!keeps_averages(train_)) return;
+    const Value old =
+        state(average_name(name), Type{compute_dtype(updated.dtype()), updated.shape(), {}});
+    const Value average = internal::ema_update(
+        old, updated, counter, {.decay = train_.attrs.get<double>("ema_decay")}, train_.loc);
+    stores_.emplace_back(average_name(name), if_applied(average, old));
   }
 
-  /// If the optimizer is sharded, this process's shard of `whole`, as a 1-d tensor; else `whole`.
+  /// If the optimizer is sharded: this process's shard of `whole`, as a 1-d tensor. Else `whole`.
   Value own_shard_of(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
     const BucketShard part = recipe_.own_shard(index);
@@ -165,13 +172,16 @@ class Expansion {
   }
 
   /// All-gathers the new values of the parameters. Each process has updated only its shard.
-  void all_gather_parameters() {
+  void all_gather_parameters(Value counter) {
     for (auto& [bucket, parts] : updated_shards_) {
       std::ranges::reverse(parts);  // the operand order of reduce_scatter
       Values updated;
       for (const auto& [name, value] : parts) updated.push_back(value);
       const Values whole = record_collective(graph_, "all_gather", updated, train_.loc);
-      for (size_t i = 0; i < whole.size(); ++i) stores_.emplace_back(parts[i].first, whole[i]);
+      for (size_t i = 0; i < whole.size(); ++i) {
+        stores_.emplace_back(parts[i].first, whole[i]);
+        update_average(parts[i].first, whole[i], counter);
+      }
     }
   }
 

@@ -23,6 +23,10 @@ bool skips_on_nonfinite_loss(const Options& options) {
   return options.check_finite && !(options.amp && options.amp->scales_loss());
 }
 
+std::string average_name(std::string_view parameter) { return std::string(parameter) + ".ema"; }
+
+bool keeps_averages(const ir::Op& train) { return train.attrs.get_or("ema_decay", 0.0) != 0; }
+
 const std::vector<std::string>& Recipe::parameters() const {
   return directive_.attrs.get<std::vector<std::string>>("parameters");
 }

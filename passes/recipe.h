@@ -14,13 +14,22 @@ namespace fluid {
 /// learning-rate schedule.
 inline constexpr std::string_view kLearningRate = "lr";
 
+/// Name of the state, i64[], that holds the number of updates. Skipped steps are not counted.
+inline constexpr std::string_view kUpdateCounter = "update";
+
 /// Name of the state, f64[], that holds the weight of this micro-batch or shard: its number of
 /// samples divided by the number of samples of the whole batch. With Options::scale_partial_loss,
 /// the executor sets the state before each step.
 inline constexpr std::string_view kPartialLossWeight = "part.weight";
 
-/// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
-/// loss scaling, which tests the gradients instead.
+/// Name of the state that holds the exponential moving average of a parameter.
+std::string average_name(std::string_view parameter);
+
+/// Whether the recipe in `train`, a train directive, keeps averages of the parameters.
+bool keeps_averages(const ir::Op& train);
+
+/// Whether a step is skipped if its loss is not finite. True with Options::check_finite, except
+/// with loss scaling, which tests the gradients instead.
 bool skips_on_nonfinite_loss(const Options& options);
 
 /// View of the `train` directive, an op that represents backward and the update until

@@ -21,8 +21,9 @@ std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {
   const auto theirs = from.options.find("optimizer");
   const ir::Op* train = find_directive(recorded.main());
   if (theirs == from.options.end() || train == nullptr) return "";
-  return fmt::format(": its optimizer is {}, the program's is {}", theirs->second,
-                     ir::print(*train->attrs.find("optimizer")));
+  const std::string ours = ir::print(*train->attrs.find("optimizer"));
+  if (theirs->second == ours) return "";
+  return fmt::format(": its optimizer is {}, the program's is {}", theirs->second, ours);
 }
 
 void check_program(const Session& session, const Snapshot& from, const std::string& where) {

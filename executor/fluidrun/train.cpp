@@ -28,16 +28,23 @@
 #include "executor/trainer/trainer.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ir/number.h"
+#include "passes/recipe.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
 
+std::string must_be_decay(const std::string& text) {
+  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) < 1;
+  return good ? "" : "must be above 0 and below 1, not " + text;
+}
+
 struct TrainFlags {
   std::string program, data, val, params, params_layout, save, log_json;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
-  double lr = 0;
+  double lr = 0, ema = 0;
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestEpochFlags best;
   CheckpointFlags checkpoint;
@@ -101,10 +108,12 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-Program open_with_learning_rate(const TrainFlags& flags) {
+/// Opens the program and sets the learning rate and the decay of averages that the flags give.
+Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program);
   ir::Op* train = find_directive(program.ir().main());
   if (train != nullptr && flags.lr > 0) train->attrs.set("lr", flags.lr);
+  if (train != nullptr && flags.ema > 0) train->attrs.set("ema_decay", flags.ema);
   check_fit_options(program, {});
   return program;
 }
@@ -134,7 +143,7 @@ class Training {
         world_(World::from_env()),
         log_(is_rank_0() ? flags.log_json : ""),
         checkpoints_(checkpointing_options(flags.checkpoint)),
-        program_(open_with_learning_rate(flags)),
+        program_(open_with_recipe(flags)),
         opening_validation_(
             in_background([&] { return open_validation(program_, flags, world_); })),
         train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
@@ -179,6 +188,7 @@ class Training {
         .epochs = flags_.epochs,
         .max_steps = flags_.max_steps,
         .validation = validation_ ? &*validation_ : nullptr,
+        .averages = keeps_averages(*find_directive(program_.ir().main())),
         .save = flags_.save,
         .handle_signals = true,
         .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};
@@ -279,6 +289,13 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
       ->check(must_be_positive)
       ->type_name("NUMBER");
+  command
+      .add_option(
+          "--ema", flags.ema,
+          "keep exponential moving averages of the parameters; --val evaluates them, --save "
+          "and --save-best write them")
+      ->check(must_be_decay)
+      ->type_name("DECAY");
   command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
       ->check(must_be_nonnegative_integer)
       ->type_name("N")

@@ -8,6 +8,7 @@
 #include "executor/comm/process_group.h"
 #include "executor/trainer/inference.h"
 #include "executor/trainer/signals.h"
+#include "executor/trainer/with_averages.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -34,7 +35,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       lr_(lr),
       output_names_(output_names(program)),
       best_(options, program, loss),
-      saves_(paths_on_rank_0(options, world_),
+      saves_(paths_on_rank_0(options, world_), options.averages,
              [this](const std::string& text) { send_notice(text); }) {
   if (executor_.uses_plateau_schedule() && loss_.empty()) {
     throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
@@ -94,6 +95,7 @@ void FitLoop::check_equal_options() {
       {"max_steps", std::to_string(options_.max_steps)},
       {"best", best_.criterion()},
       {"patience", std::to_string(options_.patience.value_or(0))},
+      {"averages", options_.averages ? "on" : "off"},
       {"checkpoints", checkpointing_.enabled() ? "on" : "off"}};
   group_.check_equal("number of samples", std::to_string(train_.samples()));
   group_.check_equal("set of training options", values);
@@ -144,7 +146,9 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   epoch.training = progress_.means.values();
   epoch.complete = epoch_ended(number) && !stopping_;
   if (options_.validation != nullptr && !stopping_) {
-    epoch.validation = evaluate(executor_, *options_.validation, output_names_);
+    epoch.validation = with_averages(executor_, options_.averages, [&] {
+      return evaluate(executor_, *options_.validation, output_names_);
+    });
   }
   epoch.best = epoch.complete && best_.update(number, epoch.validation);
   epoch.seconds = watch.ms() / 1e3;

@@ -5,12 +5,17 @@
 
 #include <utility>
 
+#include "executor/trainer/with_averages.h"
 #include "ir/error.h"
 
 namespace fluid {
 
-ParameterSaver::ParameterSaver(Paths paths, std::function<void(const std::string&)> notice)
-    : paths_(std::move(paths)), notice_(std::move(notice)), written_best_(paths_.best) {}
+ParameterSaver::ParameterSaver(Paths paths, bool averages,
+                               std::function<void(const std::string&)> notice)
+    : paths_(std::move(paths)),
+      averages_(averages),
+      notice_(std::move(notice)),
+      written_best_(paths_.best) {}
 
 void ParameterSaver::warn_once(const std::string& message, bool& warned) const {
   if (!std::exchange(warned, true)) notice_(message + "; training continues");
@@ -19,10 +24,12 @@ void ParameterSaver::warn_once(const std::string& message, bool& warned) const {
 /// Saves the parameters to `path`, or to `path` + ".nonfinite" if some are not finite, so that an
 /// older file at `path` is not overwritten. Returns the path of the written file.
 std::string ParameterSaver::save_marking_nonfinite(Executor& executor, const std::string& path) {
-  nonfinite_ = executor.nonfinite_parameters();
-  const std::string to = nonfinite_->empty() ? path : path + ".nonfinite";
-  executor.save(to);
-  return to;
+  return with_averages(executor, averages_, [&] {
+    nonfinite_ = executor.nonfinite_parameters();
+    const std::string to = nonfinite_->empty() ? path : path + ".nonfinite";
+    executor.save(to);
+    return to;
+  });
 }
 
 void ParameterSaver::save(Executor& executor) {

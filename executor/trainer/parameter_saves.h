@@ -18,7 +18,8 @@ class ParameterSaver {
     std::string save;  ///< file for the final parameters; empty: none
     std::string best;  ///< file for the parameters of the best epoch; empty: none
   };
-  ParameterSaver(Paths paths, std::function<void(const std::string&)> notice);
+  /// With `averages`, saves write the averages of the parameters.
+  ParameterSaver(Paths paths, bool averages, std::function<void(const std::string&)> notice);
 
   /// Writes the parameters to Paths::save, or to Paths::save + ".nonfinite" if some are not finite.
   /// Throws UserError when the file cannot be written.
@@ -44,6 +45,7 @@ class ParameterSaver {
   void warn_once(const std::string& message, bool& warned) const;
 
   Paths paths_;
+  bool averages_;
   std::function<void(const std::string&)> notice_;
   std::string written_best_;  ///< path of the last file that save_best() wrote
   std::string best_failure_;  ///< error message of the last save_best(); empty: success

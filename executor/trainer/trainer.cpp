@@ -15,6 +15,7 @@
 #include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "passes/check_recorded.h"
+#include "passes/recipe.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -37,6 +38,12 @@ const ir::Op& training_directive(const Program& program) {
   throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
 }
 
+void check_averages(const ir::Op& recipe, const FitOptions& options) {
+  if (options.averages && !keeps_averages(recipe)) {
+    throw UserError("fit(): the recipe keeps no averages: set MinimizeOptions::ema");
+  }
+}
+
 }  // namespace
 
 class Trainer::Impl {
@@ -51,6 +58,7 @@ class Trainer::Impl {
 
   History fit(Reader& train, const FitOptions& options) {
     const ir::Op& recipe = training_directive(program);
+    check_averages(recipe, options);
     const double lr = recipe.attrs.get_or("lr", 0.0);
     std::optional<SignalHandlers> signals;
     if (options.handle_signals) signals.emplace();
@@ -130,7 +138,7 @@ std::string Trainer::resumed_path() const { return impl_->checkpointing.resumed_
 Executor& Trainer::executor() { return impl_->executor; }
 
 void check_fit_options(const Program& program, const FitOptions& options) {
-  training_directive(program);
+  check_averages(training_directive(program), options);
   BestEpoch(options, program, loss_output(program));
 }
 

@@ -5,7 +5,10 @@
 namespace fluid {
 namespace {
 
-/// Returns the extents of attention for a transposed key [B, G, D, S].
+constexpr size_t kAttentionMask = 3;  // operand number of the optional mask
+
+/// Returns the extents of attention. k is transposed to [B, G, D, S], so its last dimension holds
+/// the keys.
 AttentionShape shape_of(const Type& q, const Type& transposed_key, const Type& v) {
   AttentionShape shape = attention_shape(q, transposed_key, v);
   shape.keys = transposed_key.shape[3].size;
@@ -16,7 +19,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   const AttentionShape shape = shape_of(c.in_type(0), c.in_type(1), c.in_type(2));
   const int64_t depth = shape.depth, value_depth = shape.value_depth;
   KernelWriter k(c);
-  AttentionTiles tiles(k, c, shape, c.arity() > 3 ? std::optional<size_t>(3) : std::nullopt);
+  AttentionTiles tiles(k, c, shape, kAttentionMask);
   const DType dtype = tiles.dtype();
   const auto q = k.operand(0), key = k.operand(1), value = k.operand(2);
   const auto key_tiles = tiles.scratch(depth * AttentionTiles::kKeys);  // [D, keys]
@@ -92,7 +95,9 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
             const auto total = k.lane_accumulators(dtype);
             k.vector(Expr::index(0), count, [&](const Expr& j) {
               const Expr p = k.let(scalar::unary(ScalarOp::exp, k.load(scores, score(j)) - shift));
-              k.store(scores, score(j), p);
+              const Expr weight =
+                  tiles.drops() ? p * tiles.dropout_factor(head, clamped(i), first_key + j) : p;
+              k.store(scores, score(j), weight);
               k.accumulate(total, p);
             });
             const Expr sum = k.let(k.load(rows, row(1, i)) * correction + k.total(total));
@@ -139,15 +144,13 @@ OpDef attention_op() {
   return OpDef{
       .name = "attention",
       .doc =
-          "scaled_dot_product_attention with transposed keys. Computes tiles of the scores, which "
-          "it never stores as a whole.",
-      .inputs = {{"q", "float [B, H, T, D]"},
-                 {"k", "same dtype, [B, G, D, S]"},
-                 {"v", "same dtype, [B, G, S, E]"},
-                 {.name = "mask",
-                  .doc = "bool or q's dtype, broadcasts to [B, H, T, S]",
-                  .optional = true}},
-      .attrs = attention_attrs(),
+          "scaled_dot_product_attention with transposed keys, and with dropout of the softmax "
+          "weights if it has a random key. Computes tiles of the scores, which it never stores as "
+          "a whole.",
+      .inputs = with_attention_options({{"q", "float [B, H, T, D]"},
+                                        {"k", "same dtype, [B, G, D, S]"},
+                                        {"v", "same dtype, [B, G, S, E]"}}),
+      .attrs = attention_kernel_attrs(),
       .outputs = {{.name = "y", .doc = "[B, H, T, E]"},
                   {.name = "logsumexp",
                    .doc = "log of the sum of exp(score) per query, [B, H, T]; inf for a query that "
@@ -159,12 +162,13 @@ OpDef attention_op() {
             Type key = c.in(1);
             c.require(key.shape.size() == 4, "expects k [B, G, D, S], got " + key.str());
             std::swap(key.shape[2], key.shape[3]);
-            require_attention_operands(c, q, key, c.in(2));
-            if (c.has(3)) require_attention_mask(c, c.in(3), q, key);
+            require_attention(c, q, key, c.in(2));
+            if (c.has(kAttentionMask)) require_attention_mask(c, c.in(kAttentionMask), q, key);
+            require_random_key(c, kAttentionMask + 1);
             const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
             return std::vector{Type{q.dtype, y, {}}, attention_statistics_type(q)};
           },
-      .grad = NoGrad{},  // scaled_dot_product_attention has the gradient
+      .grad = NoGrad{},  // scaled_dot_product_attention(_dropout) has the gradient
       .effects = Pure{},
       .amp = {Amp::kHalf},
       .cost =

@@ -23,17 +23,27 @@ void require_attention_operands(const InferCtx& c, const Type& q, const Type& k,
 /// dtype.
 void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, const Type& k);
 
+/// Throws UserError (by c.fail()) unless the attribute "dropout" is a probability.
+void require_attention_dropout(const InferCtx& c);
+/// Throws UserError (by c.fail()) unless operand `random_key` of an attention kernel, if present,
+/// is i64[4], and the attribute "dropout" is a probability, 0 without a random key.
+void require_random_key(const InferCtx& c, size_t random_key);
+
 /// Definitions of attributes "causal" and "scale".
 std::vector<AttrDef> attention_attrs();
+/// Definitions of the attributes of the attention kernels: "causal", "scale" and "dropout".
+std::vector<AttrDef> attention_kernel_attrs();
+/// Appends the optional operands of an attention kernel: the mask and the random key.
+std::vector<PortDef> with_attention_options(std::vector<PortDef> inputs);
 /// Returns the factor of the scores q k^T: attribute "scale", or 1 / sqrt(depth) if the attribute
 /// is 0.
 double attention_scale(const Attrs& attrs, int64_t depth);
 
-/// Cost of an attention kernel. For each query and each key that the query may attend to, the
-/// kernel computes `depth_products` dot products of length D and `value_depth_products` of length
-/// E.
-Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
-                    int value_depth_products);
+/// Cost of an attention kernel, or of an op that expands into one. For each pair of a query and a
+/// key that the query may attend to, the kernel computes `by_depth` products of depth D and
+/// `by_value_depth` products of depth E.
+Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
+                    int by_value_depth);
 
 /// Type of the softmax statistics: [B, H, T] in q's compute dtype.
 Type attention_statistics_type(const Type& q);
@@ -48,9 +58,9 @@ class AttentionTiles {
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
   using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
 
-  /// `mask` is the operand number of the mask; nullopt: no mask.
+  /// `options` is the operand number of the optional mask. The optional random key follows it.
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                 std::optional<size_t> mask);
+                 size_t options);
 
   /// Writes the loop of each block over its tiles of rows. There are `heads` heads (B * H or B * G)
   /// of `extent` rows. `body` writes the code for the tile of `head` that begins at row `first`.
@@ -74,20 +84,29 @@ class AttentionTiles {
   /// where the query may not attend to the key.
   Expr score(const Expr& product, const Expr& head, const Expr& query, const Expr& key) const;
 
-  /// Returns the number n of key tiles such that queries before `end_query` attend only to the
-  /// first n tiles.
-  Expr num_visible_key_tiles(const Expr& end_query) const;
+  /// Whether dropout applies to the softmax weights.
+  bool drops() const { return random_key_.has_value(); }
+  /// Returns the factor by which dropout multiplies the softmax weight of a query and a key: 0, or
+  /// 1 / (1 - p). Only if drops(). Draws one number per element of [B, H, T, S], as dropout does.
+  Expr dropout_factor(const Expr& head, const Expr& query, const Expr& key) const;
+
+  /// Returns the number of leading key tiles to which queries before `end_query` attend.
+  Expr visible_key_tiles(const Expr& end_query) const;
   bool is_causal() const { return causal_; }
 
  private:
+  void load_random_key();
+
   KernelWriter& k_;
   const LoopsCtx& c_;
   AttentionShape shape_;
-  std::optional<size_t> mask_;
+  std::optional<size_t> mask_, random_key_;
   DType dtype_;
   bool causal_;
-  double scale_;
+  double scale_, dropout_;
   int64_t blocks_;
+  /// Elements of the random key, and the number of heads before the first sample of the batch.
+  Expr seed_, run_, stream_, first_head_;
 };
 
 }  // namespace fluid

@@ -10,10 +10,7 @@ using Operands = AttentionGradOperands;
 kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
-  AttentionGradTiles grad(k, c, shape,
-                          c.arity() > Operands::kKeyValueMask
-                              ? std::optional<size_t>(Operands::kKeyValueMask)
-                              : std::nullopt);
+  AttentionGradTiles grad(k, c, shape, Operands::kKeyValueOptions);
   AttentionTiles& tiles = grad.tiles();
   const Expr queries = Expr::index(shape.queries), keys = Expr::index(shape.keys);
   const Expr groups = c.extent(shape.batch) * Expr::index(shape.groups);
@@ -66,7 +63,7 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
                 k.let(scalar::min(Expr::index(AttentionTiles::kQueries), queries - first));
             grad.compute_score_tile(head, first, first_key, key_count);
             add(
-                value_sums, [&](const Expr& i, const Expr& j) { return grad.probability(i, j); },
+                value_sums, [&](const Expr& i, const Expr& j) { return grad.weight(i, j); },
                 Operands::kOutputGradient, head, first, count);
             add(
                 key_sums, [&](const Expr& i, const Expr& j) { return grad.score_gradient(i, j); },
@@ -91,12 +88,12 @@ OpDef attention_grad_key_value_op() {
   return OpDef{
       .name = "attention_grad_key_value",
       .doc = "Gradients of attention with respect to k and v, not transposed.",
-      .inputs = attention_grad_inputs(),
-      .attrs = attention_attrs(),
+      .inputs = with_attention_options(attention_grad_inputs()),
+      .attrs = attention_kernel_attrs(),
       .outputs = {{"dk", "[B, G, S, D]"}, {"dv", "[B, G, S, E]"}},
       .infer =
           [](const InferCtx& c) {
-            require_attention_grad_operands(c, Operands::kKeyValueMask);
+            require_attention_grad(c, Operands::kKeyValueOptions);
             Type key = c.in(Operands::kKeyTransposed), value = c.in(Operands::kValueTransposed);
             std::swap(key.shape[2], key.shape[3]);
             std::swap(value.shape[2], value.shape[3]);

@@ -9,10 +9,7 @@ using Operands = AttentionGradOperands;
 kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   const AttentionShape shape = attention_grad_shape({c.in_type(0), c.in_type(1), c.in_type(2)});
   KernelWriter k(c);
-  AttentionGradTiles grad(k, c, shape,
-                          c.arity() > Operands::kQueryMask
-                              ? std::optional<size_t>(Operands::kQueryMask)
-                              : std::nullopt);
+  AttentionGradTiles grad(k, c, shape, Operands::kQueryOptions);
   AttentionTiles& tiles = grad.tiles();
   const auto sums = tiles.scratch(AttentionTiles::kQueries * shape.depth);  // [queries, D]
   const Expr queries = Expr::index(shape.queries), keys = Expr::index(shape.keys);
@@ -56,8 +53,8 @@ kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
 
 std::vector<PortDef> inputs() {
   std::vector<PortDef> ports = attention_grad_inputs();
-  ports.insert(ports.end() - 1, {"key", "k of attention before its transposition, [B, G, S, D]"});
-  return ports;
+  ports.push_back({"key", "k of attention before its transposition, [B, G, S, D]"});
+  return with_attention_options(ports);
 }
 
 }  // namespace
@@ -67,11 +64,11 @@ OpDef attention_grad_query_op() {
       .name = "attention_grad_query",
       .doc = "Gradient of attention with respect to q.",
       .inputs = inputs(),
-      .attrs = attention_attrs(),
+      .attrs = attention_kernel_attrs(),
       .outputs = {{"dq", "like q"}},
       .infer =
           [](const InferCtx& c) {
-            require_attention_grad_operands(c, Operands::kQueryMask);
+            require_attention_grad(c, Operands::kQueryOptions);
             Type key = c.in(Operands::kKeyTransposed);
             std::swap(key.shape[2], key.shape[3]);
             c.require(c.in(Operands::kKey) == key,

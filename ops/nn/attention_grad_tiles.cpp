@@ -18,11 +18,10 @@ std::vector<PortDef> attention_grad_inputs() {
           {"v", "[B, G, E, S]"},
           {"dy", "gradient of attention's result, [B, H, T, E]"},
           {"logsumexp", "attention's second result"},
-          {"delta", "sum of dy * y over E, like logsumexp"},
-          {.name = "mask", .doc = "mask of attention", .optional = true}};
+          {"delta", "sum of dy * y over E, like logsumexp"}};
 }
 
-void require_attention_grad_operands(const InferCtx& c, size_t mask_operand) {
+void require_attention_grad(const InferCtx& c, size_t options) {
   const Type& q = c.in(Operands::kQuery);
   for (const int i : {Operands::kQuery, Operands::kKeyTransposed, Operands::kValueTransposed}) {
     c.require(c.in(i).shape.size() == 4, "expects tensors of rank 4, got " + c.in(i).str());
@@ -38,7 +37,8 @@ void require_attention_grad_operands(const InferCtx& c, size_t mask_operand) {
     c.require(c.in(i) == wide || c.in(i) == own,
               "expects " + wide.str() + ", got " + c.in(i).str());
   }
-  if (c.has(mask_operand)) require_attention_mask(c, c.in(mask_operand), q, k);
+  if (c.has(options)) require_attention_mask(c, c.in(options), q, k);
+  require_random_key(c, options + 1);
 }
 
 AttentionShape attention_grad_shape(const std::vector<Type>& operands) {
@@ -47,14 +47,14 @@ AttentionShape attention_grad_shape(const std::vector<Type>& operands) {
 }
 
 AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
-                                       const AttentionShape& shape, std::optional<size_t> mask)
+                                       const AttentionShape& shape, size_t options)
     : k_(writer),
       shape_(shape),
-      tiles_(writer, c, shape, mask),
+      tiles_(writer, c, shape, options),
       scale_(attention_scale(c.attrs(), shape.depth)),
       key_tiles_(tiles_.scratch(shape.depth * AttentionTiles::kKeys)),
       value_tiles_(tiles_.scratch(shape.value_depth * AttentionTiles::kKeys)),
-      probabilities_(tiles_.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys)),
+      weights_(tiles_.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys)),
       gradients_(tiles_.scratch(AttentionTiles::kQueries * AttentionTiles::kKeys)) {}
 
 void AttentionGradTiles::compute_tile_offsets(const Expr& block) {
@@ -81,11 +81,7 @@ void AttentionGradTiles::load_keys(const Expr& group, const Expr& first_key, con
 
 void AttentionGradTiles::compute_score_tile(const Expr& head, const Expr& first_query,
                                             const Expr& first_key, const Expr& count) {
-  const Expr last = Expr::index(shape_.queries - 1);
-  const auto query = [&](const Expr& i) { return scalar::min(first_query + i, last); };
-  const auto statistic = [&](size_t operand, const Expr& i) {
-    return k_.load(k_.operand(operand), head * Expr::index(shape_.queries) + query(i));
-  };
+  const auto query = [&](const Expr& i) { return clamped(first_query + i); };
   const auto row_of = [&](size_t operand, int64_t depth) {
     return [&, operand, depth](const Expr& i, const Expr& d) {
       return k_.load(k_.operand(operand),
@@ -102,23 +98,49 @@ void AttentionGradTiles::compute_score_tile(const Expr& head, const Expr& first_
       row_of(Operands::kQuery, shape_.depth), column_of(key_tiles_, key_tile_),
       [&](const Expr& i, const Expr& j, const Expr& sum) {
         const Expr score = tiles_.score(sum, head, query(i), first_key + j);
-        const Expr p = scalar::unary(ScalarOp::exp, score - statistic(Operands::kLogsumexp, i));
-        const Expr exists = scalar::compare(ScalarOp::le, first_query + i, last);
-        k_.store(probabilities_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
+        const Expr p =
+            scalar::unary(ScalarOp::exp, score - statistic(Operands::kLogsumexp, head, query(i)));
+        const Expr exists =
+            scalar::compare(ScalarOp::lt, first_query + i, Expr::index(shape_.queries));
+        k_.store(weights_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
                  scalar::select(exists, p, Expr::constant(tiles_.dtype(), 0)));
       });
   tiles_.matrix_product(
       AttentionTiles::kQueries, count, Expr::index(shape_.value_depth),
       row_of(Operands::kOutputGradient, shape_.value_depth), column_of(value_tiles_, value_tile_),
       [&](const Expr& i, const Expr& j, const Expr& sum) {
-        const Expr difference = sum - statistic(Operands::kDelta, i);
+        const Expr delta = statistic(Operands::kDelta, head, query(i));
         k_.store(gradients_, score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j,
-                 probability(i, j) * difference * scale_);
+                 tiles_.drops() ? sum : weight(i, j) * (sum - delta) * scale_);
       });
+  if (tiles_.drops()) apply_dropout(head, first_query, first_key, count);
 }
 
-Expr AttentionGradTiles::probability(const Expr& query, const Expr& key) const {
-  return k_.load(probabilities_, score_tile_ + query * Expr::index(AttentionTiles::kKeys) + key);
+void AttentionGradTiles::apply_dropout(const Expr& head, const Expr& first_query,
+                                       const Expr& first_key, const Expr& count) {
+  k_.loop(Expr::index(0), Expr::index(AttentionTiles::kQueries), [&](const Expr& i) {
+    const Expr query = k_.let(clamped(first_query + i));
+    const Expr delta = k_.let(statistic(Operands::kDelta, head, query));
+    k_.vector(Expr::index(0), count, [&](const Expr& j) {
+      const Expr at = score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j;
+      const Expr factor = k_.let(tiles_.dropout_factor(head, query, first_key + j));
+      const Expr p = k_.let(weight(i, j));
+      k_.store(gradients_, at, p * (factor * score_gradient(i, j) - delta) * scale_);
+      k_.store(weights_, at, p * factor);
+    });
+  });
+}
+
+Expr AttentionGradTiles::clamped(const Expr& query) const {
+  return scalar::min(query, Expr::index(shape_.queries - 1));
+}
+
+Expr AttentionGradTiles::statistic(size_t operand, const Expr& head, const Expr& query) const {
+  return k_.load(k_.operand(operand), head * Expr::index(shape_.queries) + query);
+}
+
+Expr AttentionGradTiles::weight(const Expr& query, const Expr& key) const {
+  return k_.load(weights_, score_tile_ + query * Expr::index(AttentionTiles::kKeys) + key);
 }
 
 Expr AttentionGradTiles::score_gradient(const Expr& query, const Expr& key) const {

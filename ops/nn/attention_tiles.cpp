@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/nn/attention.h"
+#include "ops/random/draw.h"
 
 namespace fluid {
 namespace {
@@ -54,9 +55,40 @@ void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, 
                 ", or broadcast to this shape, not " + mask.str());
 }
 
+void require_attention_dropout(const InferCtx& c) {
+  const double p = c.attr<double>("dropout");
+  c.require(p >= 0 && p <= 1, "attribute 'dropout' must lie between 0 and 1");
+}
+
+void require_random_key(const InferCtx& c, size_t random_key) {
+  require_attention_dropout(c);
+  if (c.has(random_key)) {
+    c.require(c.in(random_key) == Type{i64, {4}, {}},
+              "the random key must be i64[4], got " + c.in(random_key).str());
+  } else {
+    c.require(c.attr<double>("dropout") == 0, "dropout needs a random key");
+  }
+}
+
 std::vector<AttrDef> attention_attrs() {
   return {{"causal", false, "whether query i sees only keys 0 to i"},
           {"scale", 0.0, "factor of the products; 0: 1 / sqrt(D)"}};
+}
+
+std::vector<AttrDef> attention_kernel_attrs() {
+  std::vector<AttrDef> attrs = attention_attrs();
+  attrs.push_back({"dropout", 0.0, "probability that a softmax weight is dropped"});
+  return attrs;
+}
+
+std::vector<PortDef> with_attention_options(std::vector<PortDef> inputs) {
+  inputs.push_back(
+      {.name = "mask", .doc = "bool or q's dtype, broadcasts to [B, H, T, S]", .optional = true});
+  inputs.push_back(
+      {.name = "random_key",
+       .doc = "i64[4]: seed, run counter, index of the first sample, random stream of the dropout",
+       .optional = true});
+  return inputs;
 }
 
 double attention_scale(const Attrs& attrs, int64_t depth) {
@@ -72,8 +104,9 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
   double scores = number(shape.batch.size * shape.heads) *
                   number(tiles * AttentionTiles::kQueries) * number(shape.keys);
   if (c.attrs.get<bool>("causal")) scores /= 2;
-  return {.flops = scores * (2 * depth_products * number(shape.depth) +
-                             2 * value_depth_products * number(shape.value_depth) + kSoftmax)};
+  const double dropout = c.attrs.get_or("dropout", 0.0) != 0 ? kFlopsPerDropoutDraw : 0;
+  return {.flops = scores * (2 * by_depth * number(shape.depth) +
+                             2 * by_value_depth * number(shape.value_depth) + kSoftmax + dropout)};
 }
 
 Type attention_statistics_type(const Type& q) {
@@ -81,14 +114,16 @@ Type attention_statistics_type(const Type& q) {
 }
 
 AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                               std::optional<size_t> mask)
+                               size_t options)
     : k_(writer),
       c_(c),
       shape_(shape),
-      mask_(mask),
+      mask_(c.arity() > options ? std::optional(options) : std::nullopt),
+      random_key_(c.arity() > options + 1 ? std::optional(options + 1) : std::nullopt),
       dtype_(compute_dtype(c.in_type(0).dtype)),
       causal_(c.attr<bool>("causal")),
       scale_(attention_scale(c.attrs(), shape.depth)),
+      dropout_(c.attr<double>("dropout")),
       blocks_(preferred_blocks(c.device())) {}
 
 KernelWriter::Array AttentionTiles::scratch(int64_t elements) {
@@ -101,14 +136,27 @@ void AttentionTiles::for_each_tile(
   const int64_t tiles_per_head = (extent + rows_per_tile - 1) / rows_per_tile;
   const Expr tiles = heads * Expr::index(tiles_per_head);
   k_.blocks(scalar::min(tiles, Expr::index(blocks_)), [&](const Expr& block) {
-    // A block processes every blocks_-th tile. This balances the load under a causal mask, where
-    // the work per tile varies.
+    if (random_key_) load_random_key();
+    // A block processes every blocks_-th tile. Under a causal mask the work per tile varies, and
+    // this order balances the work of the blocks.
     k_.loop(Expr::index(0), ceil_div(tiles - block, blocks_), [&](const Expr& turn) {
       const Expr tile = k_.let(block + turn * Expr::index(blocks_));
       body(block, k_.let(scalar::floordiv(tile, Expr::index(tiles_per_head))),
            k_.let(scalar::mod(tile, Expr::index(tiles_per_head)) * Expr::index(rows_per_tile)));
     });
   });
+}
+
+void AttentionTiles::load_random_key() {
+  const auto element = [&](int64_t i) {
+    return k_.let(k_.load(k_.operand(*random_key_), Expr::index(i)));
+  };
+  seed_ = element(0);
+  run_ = element(1);
+  stream_ = element(3);
+  first_head_ = shape_.batch.batch
+                    ? k_.let(element(2) * Expr::index(shape_.batch.size * shape_.heads))
+                    : Expr::index(0);
 }
 
 void AttentionTiles::matrix_product(int64_t rows, const Expr& lanes, const Expr& depth,
@@ -151,7 +199,14 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
   return scalar::select(scalar::compare(ScalarOp::le, key, query), score, hidden);
 }
 
-Expr AttentionTiles::num_visible_key_tiles(const Expr& end_query) const {
+Expr AttentionTiles::dropout_factor(const Expr& head, const Expr& query, const Expr& key) const {
+  const Expr row = (first_head_ + head) * Expr::index(shape_.queries) + query;
+  const Expr bits = scalar::philox(seed_, run_, stream_, row * Expr::index(shape_.keys) + key);
+  return scalar::select(dropout_keep_condition(bits, dropout_),
+                        Expr::constant(dtype_, dropout_scale(dropout_)), Expr::constant(dtype_, 0));
+}
+
+Expr AttentionTiles::visible_key_tiles(const Expr& end_query) const {
   const Expr keys = Expr::index(shape_.keys);
   return ceil_div(causal_ ? scalar::min(keys, end_query) : keys, kKeys);
 }

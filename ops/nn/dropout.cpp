@@ -6,8 +6,6 @@
 namespace fluid {
 namespace {
 
-constexpr double kFlopsPerDraw = 58;  // one Philox4x32-10 call and a comparison
-
 Expr dropped(const LowerCtx& c, size_t dims) {
   const Shape& x = c.in_type(0).shape;
   if (dims == 0) dims = x.size();
@@ -15,7 +13,7 @@ Expr dropped(const LowerCtx& c, size_t dims) {
   Shape units(x.begin(), x.begin() + static_cast<ptrdiff_t>(dims));
   std::vector<Expr> unit = c.out_vars();
   unit.resize(dims);
-  const Expr kept = c.in(0) * (p < 1 ? 1 / (1 - p) : 0);
+  const Expr kept = c.in(0) * dropout_scale(p);
   return scalar::select(dropout_keep_condition(step_random_bits(c, 1, units, unit), p), kept,
                         Expr::constant(kept.dtype(), 0));
 }
@@ -52,7 +50,7 @@ OpDef dropout_def(std::string name, std::string doc, std::string x_doc, size_t d
             const Shape& y = c.out[0].shape;
             double drawn = dims == 0 ? c.numel_out() : 1;
             for (size_t d = 0; d < dims; ++d) drawn *= static_cast<double>(y[d].size);
-            return Cost{.flops = kFlopsPerDraw * drawn + 2 * c.numel_out()};
+            return Cost{.flops = kFlopsPerDropoutDraw * drawn + 2 * c.numel_out()};
           },
       .in_place = {{.out = 0, .in = 0}},
       .lower = Map{[dims](const LowerCtx& c) { return std::vector{dropped(c, dims)}; }},

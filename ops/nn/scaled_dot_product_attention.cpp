@@ -1,3 +1,5 @@
+#include "ops/nn/scaled_dot_product_attention.h"
+
 #include <algorithm>
 
 #include "ops/nn/attention.h"
@@ -6,11 +8,32 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMask = 3;  // operand number of the optional mask
-
 Value swap_last(Value x) { return transpose(x, {.perm = {0, 1, 3, 2}}); }
 
-Values attention_gradients(const GradCtx& c) {
+/// Appends the optional operands of an attention kernel. A random key follows a mask, so a missing
+/// mask becomes one that hides nothing.
+void append_options(Values& operands, Value mask, Value random_key) {
+  if (random_key && !mask) {
+    mask = fill(*random_key.op()->graph(), {.type = Type{boolean, {1}, {}}, .value = 1});
+  }
+  if (mask) operands.push_back(mask);
+  if (random_key) operands.push_back(random_key);
+}
+
+Attrs without_stream(Attrs attrs) {
+  attrs.erase("stream");  // an element of the random key
+  return attrs;
+}
+
+}  // namespace
+
+Values expand_attention(const ExpandCtx& c, Value mask, Value random_key) {
+  Values operands = {c.in(0), swap_last(c.in(1)), c.in(2)};
+  append_options(operands, mask, random_key);
+  return record(*c.op().graph(), "attention", operands, without_stream(c.attrs()), c.op().loc);
+}
+
+Values attention_gradients(const GradCtx& c, Value mask, Value random_key) {
   const Value q = c.in(0), k = c.in(1), v = c.in(2), y = c.out(0), logsumexp = c.out(1);
   const Value dy = c.dout(0);
   if (!dy) return Values(c.arity());
@@ -19,21 +42,51 @@ Values attention_gradients(const GradCtx& c) {
   // The derivative of logsumexp with respect to a score is the probability p. So the gradient
   // c.dout(1) of logsumexp adds p * c.dout(1) to the score gradient p * (dy v^T - delta).
   if (c.dout(1)) delta = delta - c.dout(1);
-  const Value keys = swap_last(k), values = swap_last(v);
-  Values operands = {q, keys, values, dy, logsumexp, delta};
-  if (c.arity() > kMask) operands.push_back(c.in(kMask));
+  Values of_keys = {q, swap_last(k), swap_last(v), dy, logsumexp, delta};
+  Values of_queries = of_keys;
+  of_queries.push_back(k);
+  append_options(of_keys, mask, random_key);
+  append_options(of_queries, mask, random_key);
   ir::Graph& graph = *c.op().graph();
+  const Attrs attrs = without_stream(c.attrs());
   Values gradients(c.arity());
-  const Values dkv = record(graph, "attention_grad_key_value", operands, c.attrs(), c.op().loc);
+  const Values dkv = record(graph, "attention_grad_key_value", of_keys, attrs, c.op().loc);
   std::ranges::copy(dkv, gradients.begin() + 1);
-  operands.insert(operands.begin() + 6, k);
-  gradients[0] = record(graph, "attention_grad_query", operands, c.attrs(), c.op().loc)[0];
+  gradients[0] = record(graph, "attention_grad_query", of_queries, attrs, c.op().loc)[0];
   return gradients;
 }
 
-}  // namespace
+std::vector<Type> infer_attention(const InferCtx& c, size_t mask) {
+  const Type& q = c.in(0);
+  require_attention(c, q, c.in(1), c.in(2));
+  if (c.has(mask)) require_attention_mask(c, c.in(mask), q, c.in(1));
+  const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
+  return {Type{q.dtype, y, {}}, attention_statistics(q)};
+}
+
+std::vector<PortDef> attention_inputs() {
+  return {{"q", "float [B, H, T, D]"},
+          {"k", "same dtype, [B, G, S, D]; H is a multiple of G"},
+          {"v", "same dtype, [B, G, S, E]"}};
+}
+
+PortDef attention_mask_input() {
+  return {.name = "mask",
+          .doc =
+              "broadcasts to [B, H, T, S]: bool, false hides a key; or q's dtype, added to the "
+              "scores",
+          .optional = true};
+}
+
+std::vector<PortDef> attention_outputs() {
+  return {{.name = "y", .doc = "[B, H, T, E]"},
+          {.name = "logsumexp", .doc = "softmax statistics, [B, H, T]", .auxiliary = true}};
+}
 
 OpDef scaled_dot_product_attention_op() {
+  constexpr size_t kMask = 3;  // operand number of the optional mask
+  std::vector<PortDef> inputs = attention_inputs();
+  inputs.push_back(attention_mask_input());
   return OpDef{
       .name = "scaled_dot_product_attention",
       .doc =
@@ -41,25 +94,13 @@ OpDef scaled_dot_product_attention_op() {
           "scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H "
           "of k and v. The scores are never stored as a whole: memory is linear in T and S. A "
           "query that sees no key gets 0. The mask gets no gradient.",
-      .inputs = {{"q", "float [B, H, T, D]"},
-                 {"k", "same dtype, [B, G, S, D]; H is a multiple of G"},
-                 {"v", "same dtype, [B, G, S, E]"},
-                 {.name = "mask",
-                  .doc = "broadcasts to [B, H, T, S]: bool, false hides a key; or q's dtype, added "
-                         "to the scores",
-                  .optional = true}},
+      .inputs = inputs,
       .attrs = attention_attrs(),
-      .outputs = {{.name = "y", .doc = "[B, H, T, E]"},
-                  {.name = "logsumexp", .doc = "softmax statistics, [B, H, T]", .auxiliary = true}},
-      .infer =
-          [](const InferCtx& c) {
-            const Type& q = c.in(0);
-            require_attention_operands(c, q, c.in(1), c.in(2));
-            if (c.has(kMask)) require_attention_mask(c, c.in(kMask), q, c.in(1));
-            const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
-            return std::vector{Type{q.dtype, y, {}}, attention_statistics_type(q)};
-          },
-      .grad = GradFn(attention_gradients),
+      .outputs = attention_outputs(),
+      .infer = [](const InferCtx& c) { return infer_attention(c, kMask); },
+      .grad = GradFn([](const GradCtx& c) {
+        return attention_gradients(c, c.arity() > kMask ? c.in(kMask) : Value(), Value());
+      }),
       .effects = Pure{},
       .amp = {Amp::kHalf},
       .cost =
@@ -68,12 +109,11 @@ OpDef scaled_dot_product_attention_op() {
           },
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
-        Values operands = c.op().operands;
-        operands[1] = swap_last(c.in(1));
-        return record(*c.op().graph(), "attention", operands, c.attrs(), c.op().loc);
+        return expand_attention(c, c.arity() > kMask ? c.in(kMask) : Value(), Value());
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -66,6 +66,7 @@ std::vector<Type> infer_train(const InferCtx& c) {
   for (const char* clip : {"clip_value", "clip_norm", "clip_global_norm"}) {
     if (c.attrs().has(clip)) require_in_range(c, clip, 0);
   }
+  if (c.attrs().has("ema_decay")) require_in_range(c, "ema_decay", 0, 1);
   check_schedule(c);
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
   const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());
@@ -122,7 +123,9 @@ OpDef train_op() {
                 {"clip_value", 0.0,
                  "clips each gradient element to [-clip_value, clip_value]; 0: off"},
                 {"clip_norm", 0.0, "maximum L2 norm of each gradient; 0: off"},
-                {"clip_global_norm", 0.0, "maximum global L2 norm of all gradients; 0: off"}},
+                {"clip_global_norm", 0.0, "maximum global L2 norm of all gradients; 0: off"},
+                {"ema_decay", 0.0,
+                 "decay of the exponential moving averages of the parameters, in [0, 1); 0: none"}},
       .outputs = {},
       .infer = infer_train,
       .grad = NoGrad{},

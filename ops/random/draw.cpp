@@ -51,6 +51,8 @@ void require_random_state(const InferCtx& c, size_t i) {
             "the random state must be i64[3] = {seed, run, first sample}, got " + c.in(i).str());
 }
 
+double dropout_scale(double p) { return p < 1 ? 1 / (1 - p) : 0; }
+
 Expr dropout_keep_condition(const Expr& bits, double p) {
   const auto threshold = static_cast<int64_t>(std::ceil(std::ldexp(p, 32)));
   return scalar::compare(ScalarOp::ge, bits, Expr::index(threshold));

@@ -170,6 +170,7 @@ TEST_F(CommandLine, IsRejectedForNumbersOutOfRange) {
       {"--seed 18446744073709551616", "--seed: must be an integer of at least 0"},
       {"--lr 0", "--lr: must be a positive number, not 0"},
       {"--lr nan", "--lr: must be a positive number, not nan"},
+      {"--ema 1", "--ema: must be above 0 and below 1, not 1"},
       {"--threads -1", "--threads: Value -1 not in range 0 to 4096"},
       {"--threads 99999999999", "--threads: Value 99999999999 not in range"},
       {"--memory 1e300GiB", "'1e300GiB' is not a size in bytes"},

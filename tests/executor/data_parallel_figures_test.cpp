@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "frontend/transformer.h"
+#include "ops/operators.h"
 #include "tests/support/parallel_training.h"
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
@@ -82,6 +84,26 @@ TEST_P(DataParallelFigures, AreThoseOfOneProcessWithAClippedGlobalNorm) {
   const Program net = parallel_program({.clip = {.global_norm = 0.5}});
   expect_as_one_process(net, kWays, false);
   expect_as_one_process(net, kShardedCases, false);
+}
+
+TEST_P(DataParallelFigures, AreThoseOfOneProcessWithAverages) {
+  const Program net = parallel_program({.ema = {.decay = 0.9}});
+  expect_as_one_process(net, kWays, false);
+  expect_as_one_process(net, kShardedCases, false);
+}
+
+TEST_P(DataParallelFigures, AreThoseOfOneProcessWithAttentionDropout) {
+  Program net("attention");
+  const Value x = net.data("x", {kBatch, 6}, f32), label = net.data("label", {kBatch}, i64);
+  const Value h = transformer_block(reshape(x, {kBatch, 3, 2}),
+                                    {.heads = 2, .attention_dropout = 0.4, .name = "block"});
+  const Value scores = linear(flatten(h), {.units = 3});
+  const Value loss = mean(softmax_cross_entropy(scores, label));
+  net.output("loss", loss);
+  net.output("accuracy", accuracy(scores, label));
+  net.output("scores", scores);
+  minimize(loss, SGD{.lr = 0.1});
+  expect_as_one_process(net, kWays, false);
 }
 
 TEST_P(DataParallelFigures, AreThoseOfOneProcessWithClippedNorms) {

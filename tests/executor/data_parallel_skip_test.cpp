@@ -28,7 +28,7 @@ void expect_unchanged(const ExecutorOptions& options) {
   const std::set<std::string_view> goes_on = {kLossScale, kGoodSteps, kSkippedSteps, kRandomState};
   Program net = stateful_program();
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.01},
-           {.clip = {.global_norm = 0.5}, .schedule = Cosine{.steps = 30}});
+           {.clip = {.global_norm = 0.5}, .schedule = Cosine{.steps = 30}, .ema = {.decay = 0.9}});
   const auto body = [&](const World& world) {
     ExecutorOptions mine = options;
     mine.distributed.world = world;
@@ -40,8 +40,8 @@ void expect_unchanged(const ExecutorOptions& options) {
     }
     if (exe.parameter(kSkippedSteps).item() != 1) said += "not skipped; ";
     const std::set<std::string> changed = changed_by_step(exe, shard_of(world, false));
-    for (const char* name :
-         {"fc0.w", "fc1.w", "bn0.gamma", "bn0.running_mean", "bn0.running_var", "update"}) {
+    for (const char* name : {"fc0.w", "fc1.w", "bn0.gamma", "bn0.running_mean", "bn0.running_var",
+                             "update", "fc0.w.ema"}) {
       if (!changed.contains(name)) said += std::string(name) + " stands still; ";
     }
     const auto is_moment = [](const std::string& name) { return name.ends_with(".v"); };

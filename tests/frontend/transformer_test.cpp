@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "frontend/program.h"
 #include "tests/support/errors.h"
 #include "tests/support/parameters_of.h"
@@ -60,6 +62,26 @@ TEST(Transformer, BlockNormalisesBeforeOrAfterItsLayers) {
   EXPECT_EQ(last_op(false), "layer_norm");
 }
 
+TEST(Transformer, AttentionDropoutDrawsFromAStreamOfItsOwnInEachLayer) {
+  Program net("net");
+  Value x = net.data("x", {kBatch, 5, 12}, f32);
+  const Value mask = net.data("mask", {kBatch, 1, 1, 5}, boolean);
+  x = transformer_block(x, {.heads = 3, .mask = mask, .attention_dropout = 0.1});
+  x = multi_head_attention(x, {.heads = 3, .causal = true, .attention_dropout = 0.2});
+  const Value q = net.data("q", {kBatch, 2, 3, 4}, f32);
+  EXPECT_EQ(scaled_dot_product_attention(q, q, q, {.scale = 2, .dropout = 0.3}).type(), q.type());
+  EXPECT_EQ(scaled_dot_product_attention(q, q, q).op()->name, "scaled_dot_product_attention");
+  std::vector<double> dropout;
+  std::set<int64_t> streams;
+  for (const auto& op : net.ir().main().ops) {
+    if (op->name != "scaled_dot_product_attention_dropout") continue;
+    dropout.push_back(op->attrs.get<double>("dropout"));
+    streams.insert(op->attrs.get<int64_t>("stream"));
+  }
+  EXPECT_EQ(dropout, (std::vector{0.1, 0.2, 0.3}));
+  EXPECT_EQ(streams.size(), 3U);
+}
+
 TEST(Transformer, BlocksAreNumbered) {
   Program net("net");
   Value x = net.data("x", {kBatch, 5, 12}, f32);
@@ -94,6 +116,10 @@ TEST(Transformer, RejectsWhatDoesNotFit) {
          [&] { multi_head_attention(x, {.heads = 5}, at); });
   expect(mha + "4 heads of keys do not divide 6 heads",
          [&] { multi_head_attention(x, {.heads = 6, .key_heads = 4}, at); });
+  expect(
+      "net.cpp:7: scaled_dot_product_attention_dropout: attribute 'dropout' must lie between 0 "
+      "and 1",
+      [&] { multi_head_attention(x, {.heads = 3, .attention_dropout = -0.1}, at); });
   expect("net.cpp:7: transformer_block: hidden must not be negative",
          [&] { transformer_block(x, {.heads = 3, .hidden = -1}, at); });
   expect("net.cpp:7: positional_encoding: 3 features are not even",

@@ -7,6 +7,8 @@
 
 #include "frontend/layers.h"
 #include "ops/operators.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
 #include "tests/support/processes.h"
 
 namespace fluid::testing {
@@ -21,6 +23,13 @@ void classify(Program& net, Value h, const MinimizeOptions& rules) {
   net.output("accuracy", accuracy(scores, label));
   net.output("scores", scores);
   minimize(loss, Adam{.lr = 0.01}, rules);
+}
+
+void append_parameters(Executor& exe, std::vector<double>& to) {
+  for (const std::string& name : exe.parameters()) {
+    const Tensor t = exe.parameter(name);
+    for (int64_t i = 0; i < t.numel(); ++i) to.push_back(t.at(i));
+  }
 }
 
 }  // namespace
@@ -98,9 +107,10 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
       if (++step == steps) break;
     }
   }
-  for (const std::string& name : exe.parameters()) {
-    const Tensor t = exe.parameter(name);
-    for (int64_t i = 0; i < t.numel(); ++i) seen.parameters.push_back(t.at(i));
+  append_parameters(exe, seen.parameters);
+  if (keeps_averages(*find_directive(net.ir().main()))) {
+    exe.use_averages(true);
+    append_parameters(exe, seen.parameters);
   }
   if (const auto scaling = exe.loss_scaling()) {
     seen.parameters.push_back(scaling->scale);

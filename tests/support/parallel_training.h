@@ -27,8 +27,10 @@ Batch shard_of_batch(const World& world);
 
 /// What a rank saw.
 struct Seen {
-  std::vector<double> figures;     ///< of each step its loss, its accuracy's sum and its weight
-  std::vector<double> parameters;  ///< and running statistics; with f16 the loss scale and skips
+  std::vector<double> figures;  ///< of each step its loss, its accuracy's sum and its weight
+  /// And running statistics, averages of the parameters if the recipe keeps them, and with f16 the
+  /// loss scale and skips.
+  std::vector<double> parameters;
   bool operator==(const Seen&) const = default;
 };
 

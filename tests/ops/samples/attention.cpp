@@ -3,12 +3,14 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/random/philox.h"
 #include "tests/support/op_harness.h"
 
 namespace fluid::testing::attention_samples {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int64_t kSeed = 0x123456789, kRun = 7, kFirst = 1000003, kStream = 11;
 
 /// Element of a tensor of rank 4 that broadcasts to the index.
 double element(const Tensor& t, std::array<int64_t, 4> index) {
@@ -27,6 +29,8 @@ struct Attention {
   const Tensor* mask = nullptr;
   bool causal = false;
   double scale = 0;
+  double dropout = 0;
+  int64_t first_sample = 0;  ///< index of the first sample in the whole data
 
   int64_t extent(const Tensor& t, size_t d) const { return t.shape()[d]; }
   int64_t group(int64_t h) const { return h / (extent(q, 1) / extent(k, 1)); }
@@ -53,6 +57,14 @@ struct Attention {
     return std::exp(score(b, h, i, j) - logsumexp(b, h, i));
   }
 
+  /// Factor of a softmax weight: one number is drawn per element of [B, H, T, S].
+  double dropout_factor(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    if (dropout == 0) return 1;
+    const int64_t row = ((first_sample + b) * extent(q, 1) + h) * extent(q, 2) + i;
+    const uint32_t bits = philox_bits(kSeed, kRun, kStream, row * extent(k, 2) + j);
+    return bits >= std::ldexp(dropout, 32) ? 1 / (1 - dropout) : 0;
+  }
+
   /// Calls visit(b, h, i, number of the query).
   void for_each_query(const std::function<void(int64_t, int64_t, int64_t, int64_t)>& visit) const {
     int64_t n = 0;
@@ -70,7 +82,7 @@ struct Attention {
     for_each_query([&](int64_t b, int64_t h, int64_t i, int64_t n) {
       at(statistics, n) = logsumexp(b, h, i);
       for (int64_t j = 0; j < extent(k, 2); ++j) {
-        const double p = probability(b, h, i, j);
+        const double p = probability(b, h, i, j) * dropout_factor(b, h, i, j);
         for (int64_t e = 0; e < depth; ++e) {
           at(y, n * depth + e) += p * element(v, {b, group(h), j, e});
         }
@@ -87,13 +99,14 @@ struct Attention {
     for_each_query([&](int64_t b, int64_t h, int64_t i, int64_t n) {
       for (int64_t j = 0; j < extent(k, 2); ++j) {
         const double p = std::exp(score(b, h, i, j) - logsumexps.at(n));
+        const double kept = dropout_factor(b, h, i, j);
         const int64_t key = (b * extent(k, 1) + group(h)) * extent(k, 2) + j;
         double dp = 0;
         for (int64_t e = 0; e < extent(v, 3); ++e) {
           dp += dy.at(n * extent(v, 3) + e) * v.at(key * extent(v, 3) + e);
-          at(dv, key * extent(v, 3) + e) += p * dy.at(n * extent(v, 3) + e);
+          at(dv, key * extent(v, 3) + e) += p * kept * dy.at(n * extent(v, 3) + e);
         }
-        const double ds = p * (dp - delta.at(n)) * factor;
+        const double ds = p * (kept * dp - delta.at(n)) * factor;
         for (int64_t d = 0; d < extent(q, 3); ++d) {
           at(dq, n * extent(q, 3) + d) += ds * k.at(key * extent(q, 3) + d);
           at(dk, key * extent(q, 3) + d) += ds * q.at(n * extent(q, 3) + d);
@@ -138,6 +151,35 @@ std::vector<Case> cases() {
           {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {}, {}}};
 }
 
+/// Several tiles of queries and keys, samples that are not the first of the whole data, grouped
+/// heads, masks, and everything dropped.
+std::vector<Case> dropout_cases() {
+  return {{{2, 2, 5, 3}, {2, 2, 7, 3}, 4, {{"dropout", 0.3}}, {}, true},
+          {{2, 1, 3, 2}, {2, 1, 5, 2}, 1, {{"dropout", 0.5}}, {}},
+          {{1, 2, 34, 2}, {1, 1, 67, 2}, 1, {{"causal", true}, {"dropout", 0.1}}, {}},
+          {{3, 4, 4, 2}, {3, 2, 6, 2}, 2, {{"dropout", 0.2}}, bool_tensor({4, 6}, 3), true},
+          {{1, 1, 3, 2}, {1, 1, 4, 2}, 2, {{"dropout", 1.0}}, {}},
+          {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {{"dropout", 0.1}}, {}}};
+}
+
+/// A mask that hides nothing.
+Tensor all_visible() {
+  Tensor mask(boolean, {1});
+  *static_cast<uint8_t*>(mask.data()) = 1;
+  return mask;
+}
+
+Tensor integers(const std::vector<int64_t>& values) {
+  return Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+/// The optional operands of a kernel. A random key follows a mask, which may hide nothing.
+void add_options(Sample& s, const Case& c) {
+  const bool drops = c.attrs.has("dropout");
+  if (c.mask || drops) s.inputs.push_back(c.mask.value_or(all_visible()));
+  if (drops) s.inputs.push_back(integers({kSeed, kRun, kFirst, kStream}));
+}
+
 Extents value_shape(const Case& c) { return {c.k[0], c.k[1], c.k[2], c.value_depth}; }
 
 Attention attention_of(const Sample& s, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -147,19 +189,22 @@ Attention attention_of(const Sample& s, const Tensor& q, const Tensor& k, const 
           v,
           s.inputs.size() > mask ? &s.inputs[mask] : nullptr,
           s.attrs.get_or("causal", false),
-          s.attrs.get_or("scale", 0.0)};
+          s.attrs.get_or("scale", 0.0),
+          s.attrs.get_or("dropout", 0.0),
+          s.batch_dims.empty() ? 0 : kFirst};
 }
 
-OpTest attention_test(const std::string& op, bool transposed_keys) {
+OpTest attention_test(const std::string& op, bool transposed_keys,
+                      const std::vector<Case>& of = cases()) {
   OpTest t;
   t.op = op;
-  for (const Case& c : cases()) {
+  for (const Case& c : of) {
     const Tensor k = random_tensor(c.k, -1, 1, 1);
     Sample s{{random_tensor(c.q, -1, 1), transposed_keys ? transposed(k) : k,
               random_tensor(value_shape(c), -1, 1, 2)},
              c.attrs,
              {}};
-    if (c.mask) s.inputs.push_back(*c.mask);
+    add_options(s, c);
     if (c.batched) s.batch_dims = {0, 0, 0};
     t.samples.push_back(s);
   }
@@ -218,6 +263,53 @@ OpTest test_without_finite_differences() {
   return t;
 }
 
+OpTest dropout_test() {
+  OpTest t;
+  t.op = "scaled_dot_product_attention_dropout";
+  for (const Case& c : dropout_cases()) {
+    Sample s{{random_tensor(c.q, -1, 1), random_tensor(c.k, -1, 1, 1),
+              random_tensor(value_shape(c), -1, 1, 2), integers({kSeed, kRun, kFirst})},
+             c.attrs,
+             {}};
+    s.attrs.set("stream", kStream);
+    if (c.mask) s.inputs.push_back(*c.mask);
+    if (c.batched) s.batch_dims = {0, 0, 0};
+    t.samples.push_back(s);
+  }
+  std::erase_if(t.samples, has_several_tiles);  // finite differences take too long
+  t.reference = [](const Sample& s) {
+    return attention_of(s, s.inputs[0], s.inputs[1], s.inputs[2], 4).forward();
+  };
+  t.slack = 4;
+  const Type q = {f32, {2, 4, 5, 8}, {}}, k = {f32, {2, 2, 7, 8}, {}}, rng = {i64, {3}, {}};
+  t.bad = {
+      {{q, k, k, rng}, {{"dropout", 1.5}}, t.op + ": attribute 'dropout' must lie between 0 and 1"},
+      {{q, k, k, rng},
+       {{"dropout", std::nan("")}},
+       t.op + ": attribute 'dropout' must lie between 0 and 1"},
+      {{q, k, k, {i64, {2}, {}}},
+       {},
+       t.op + ": the random state must be i64[3] = {seed, run, first sample}, got i64[2]"},
+      {{q, k, k, rng, {f32, {5, 6}, {}}},
+       {},
+       t.op + ": the mask must be bool or f32[2, 4, 5, 7], or broadcast to this shape, not "
+              "f32[5, 6]"}};
+  return t;
+}
+
+OpTest attention_kernel_test() {
+  OpTest t = attention_test("attention", true);
+  for (const Sample& s : attention_test("attention", true, dropout_cases()).samples) {
+    t.samples.push_back(s);
+  }
+  const Type q = {f32, {2, 2, 5, 4}, {}}, k = {f32, {2, 2, 4, 7}, {}}, v = {f32, {2, 2, 7, 4}, {}};
+  t.bad = {{{q, k, v, {boolean, {1}, {}}, {i64, {3}, {}}},
+            {},
+            "attention: the random key must be i64[4], got i64[3]"},
+           {{q, k, v}, {{"dropout", 0.1}}, "attention: dropout needs a random key"}};
+  return t;
+}
+
 /// The sums over dy that the gradients take besides dy: some finite numbers do.
 std::vector<Tensor> gradient_inputs(const Case& c, const Attention& attention) {
   const Extents y = {c.q[0], c.q[1], c.q[2], c.value_depth};
@@ -230,7 +322,9 @@ OpTest attention_gradient_test(const std::string& op) {
   const size_t mask = of_query ? 7 : 6;
   OpTest t;
   t.op = op;
-  for (const Case& c : cases()) {
+  std::vector<Case> all = cases();
+  for (const Case& c : dropout_cases()) all.push_back(c);
+  for (const Case& c : all) {
     const Tensor q = random_tensor(c.q, -1, 1), k = random_tensor(c.k, -1, 1, 1);
     const Tensor v = random_tensor(value_shape(c), -1, 1, 2);
     Sample s{{q, transposed(k), transposed(v)}, c.attrs, {}};
@@ -240,9 +334,10 @@ OpTest attention_gradient_test(const std::string& op) {
                               c.mask ? &*c.mask : nullptr,
                               s.attrs.get_or("causal", false),
                               s.attrs.get_or("scale", 0.0)};
+    // Some finite statistics do, so they are those of attention without dropout.
     for (const Tensor& more : gradient_inputs(c, attention)) s.inputs.push_back(more);
     if (of_query) s.inputs.push_back(k);
-    if (c.mask) s.inputs.push_back(*c.mask);
+    add_options(s, c);
     if (c.batched) s.batch_dims = std::vector<int>(of_query ? 7 : 6, 0);
     t.samples.push_back(s);
   }
@@ -265,7 +360,8 @@ OpTest attention_gradient_test(const std::string& op) {
 
 const AddOpTest kScaledDotProduct(scaled_dot_product_attention_test());
 const AddOpTest kWithoutFiniteDifferences(test_without_finite_differences());
-const AddOpTest kAttention(attention_test("attention", true));
+const AddOpTest kDropout(dropout_test());
+const AddOpTest kAttention(attention_kernel_test());
 const AddOpTest kGradQuery(attention_gradient_test("attention_grad_query"));
 const AddOpTest kGradKeyValue(attention_gradient_test("attention_grad_key_value"));
 

@@ -147,6 +147,46 @@ OpTest adam_test(const std::string& op, bool decoupled) {
   return t;
 }
 
+OpTest ema_update_test() {
+  OpTest t;
+  t.op = "ema_update";
+  for (const double decay : {0.999, 0.25, 0.0}) {
+    for (const int64_t updates : {0, 1, 70}) {
+      for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{3, 5}, {}, {0}}) {
+        t.samples.push_back({{random_tensor(shape), random_tensor(shape, -2, 2, 1),
+                              scalar(static_cast<double>(updates), i64)},
+                             {{"decay", decay}},
+                             {}});
+      }
+    }
+  }
+  t.reference = [](const Sample& s) {
+    Tensor average = s.inputs[0].copy();
+    const double decay = at(s.inputs[2], 0) == 0 ? 0 : s.attrs.get<double>("decay");
+    for (int64_t i = 0; i < average.numel(); ++i) {
+      double& a = average.as<double>()[static_cast<size_t>(i)];
+      a = decay * a + (1 - decay) * at(s.inputs[1], i);
+    }
+    return std::vector{average};
+  };
+  const Type p = {f32, {3}, {}}, update = {i64, {}, {}};
+  const Attrs decay = {{"decay", 0.5}};
+  t.bad = {{{{f32, {4}, {}}, p, update},
+            decay,
+            "ema_update: the average of a parameter f32[3] cannot be f32[4]"},
+           {{{i64, {3}, {}}, p, update},
+            decay,
+            "ema_update: the average of a parameter f32[3] cannot be i64[3]"},
+           {{p, p, {i64, {1}, {}}},
+            decay,
+            "ema_update: the update counter must be an i64 scalar, got i64[1]"},
+           {{p, p, update},
+            {{"decay", 1.0}},
+            "ema_update: attribute 'decay' must lie in [0.0, 1.0), not be 1.0"}};
+  return t;
+}
+
+const AddOpTest kEmaUpdate(ema_update_test());
 const AddOpTest kSgd(optimizer_test("sgd", 0, {{}, {{"weight_decay", 0.125}}},
                                     [](const Sample&, double gradient, std::vector<double>&) {
                                       return gradient;

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/session/session.h"
+
+namespace fluid {
+
+/// Replaces the parameters of a session by their exponential moving averages
+/// (MinimizeOptions::ema), and restores them.
+class ParameterAverages {
+ public:
+  explicit ParameterAverages(Session& session) : session_(session) {}
+
+  /// With `use`, keeps copies of the parameters on the host and sets the parameters to their
+  /// averages; before the first update a parameter is its own average. Without `use`, sets the
+  /// parameters to the copies. Throws UserError if the recipe keeps no averages, or if no training
+  /// step is prepared.
+  void use(bool use);
+  bool in_use() const { return in_use_; }
+  /// Throws UserError, beginning with `call`, if the averages are in use.
+  void require_not_in_use(std::string_view call) const;
+
+ private:
+  Session& session_;
+  bool in_use_ = false;
+  std::vector<std::pair<std::string, Tensor>> parameters_;  ///< the replaced parameters
+};
+
+}  // namespace fluid

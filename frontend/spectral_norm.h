@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// Options of spectral_norm().
+struct SpectralNorm {
+  int64_t dim = 0;         ///< dimension of the rows; negative: counted from the end
+  int64_t iterations = 1;  ///< iterations of the power method per training step
+  double eps = 1e-12;      ///< smallest norm by which the power method divides
+  std::string name = {};   ///< scope of the states; by default spectral_norm0, spectral_norm1...
+};
+
+/// Spectral normalisation (Miyato et al., "Spectral normalization for generative adversarial
+/// networks", ICLR 2018), as torch.nn.utils.parametrizations.spectral_norm: returns weight / sigma,
+/// where sigma = u^T W v is an estimate of the largest singular value. W is the weight as a matrix,
+/// whose rows run over dimension `dim`. Pass the result as the weight of a layer:
+///
+///   auto w = net.parameter("w", {16, 3, 3, 3}, fl::Init::kaiming_uniform());
+///   auto y = fl::conv2d(x, {.filters = 16, .kernel = 3, .weight = fl::spectral_norm(w)});
+///
+/// Adds the buffers spectral_norm0.u and spectral_norm0.v, which are saved with the parameters. A
+/// training step improves u and v by `iterations` of the power method, a step of several
+/// micro-batches in each of them. Eval and predict steps read u and v as they are. The gradient
+/// takes them as constants. They start as normal random vectors. PyTorch runs 15 iterations when it
+/// creates the layer, Fluid none: until some training steps have run, sigma is a poor estimate.
+///
+/// Throws UserError unless the weight has fixed extents, two or more dimensions and a float dtype,
+/// and for a `dim` or `iterations` out of range.
+Value spectral_norm(Value weight, const SpectralNorm& options = {}, const Loc& loc = Loc::here());
+
+}  // namespace fluid

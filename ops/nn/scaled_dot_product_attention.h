@@ -1,0 +1,25 @@
+#pragma once
+
+// What scaled_dot_product_attention and its variant with dropout share. Both expand into the op
+// attention. Their gradients are the ops attention_grad_query and attention_grad_key_value.
+
+#include "ops/op_def.h"
+
+namespace fluid {
+
+/// Records attention of q, k and v, as an Expand of the ops above returns it. `mask` and
+/// `random_key` may be null.
+Values expand_attention(const ExpandCtx& c, Value mask, Value random_key);
+/// Returns the gradients of q, k and v, then null for each other operand.
+Values attention_gradients(const GradCtx& c, Value mask, Value random_key);
+
+/// Types of the results of the ops above, whose operand number `mask` is the optional mask.
+/// Throws UserError (by c.fail()) if an operand's type does not fit.
+std::vector<Type> infer_attention(const InferCtx& c, size_t mask);
+
+/// Definitions of the operands q, k and v.
+std::vector<PortDef> attention_inputs();
+PortDef attention_mask_input();
+std::vector<PortDef> attention_outputs();
+
+}  // namespace fluid
