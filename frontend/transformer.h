@@ -49,7 +49,8 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask,
                                    const ScaledDotProductAttention& options = {},
                                    const Loc& loc = Loc::here());
 
-/// Keys and values of the earlier positions of a decoder, which predict steps keep (see cache.h).
+/// Cache of the keys and values of earlier positions in a decoder. Predict steps keep it (see
+/// cache.h).
 struct AttentionCache {
   Required<int64_t> length;  ///< maximum number of positions
   Required<Value> position;  ///< integer scalar: the position of the input, from 0 to length - 1
@@ -99,11 +100,12 @@ struct TransformerBlock {
   /// Whether layer normalisation precedes each sublayer (pre-norm) or follows the residual addition
   /// (post-norm), as in the paper.
   bool norm_first = true;
-  double dropout = 0;  ///< probability, after the attention and after the feed-forward network
+  /// Dropout probability of the outputs of the attention and of the feed-forward network.
+  double dropout = 0;
   double attention_dropout = 0;          ///< see MultiHeadAttention
-  double eps = 1e-5;                     ///< of the layer normalisations
-  bool bias = true;                      ///< of the linear layers and the normalisations
-  std::optional<Init> weight_init = {};  ///< of all weights
+  double eps = 1e-5;                     ///< epsilon of the layer normalisations
+  bool bias = true;                      ///< bias of the linear layers and of the normalisations
+  std::optional<Init> weight_init = {};  ///< initialiser of all weights
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;

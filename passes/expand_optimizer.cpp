@@ -120,7 +120,9 @@ class Expansion {
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
       const Value variable = variables.at(static_cast<size_t>(operand));
       if (rows) {
-        stores_.emplace_back(variable.op()->symbol, internal::index_copy(variable, rows, updated));
+        const Value table = internal::index_copy(variable, rows, updated);
+        stores_.emplace_back(variable.op()->symbol, table);
+        if (variable == whole) update_average(name, table, counter);
       } else if (old == param && recipe_.is_sharded()) {
         updated_shards_[recipe_.bucket_index(index)].emplace_back(
             name, padded_to_whole(whole, index, updated));
@@ -142,7 +144,12 @@ class Expansion {
     stores_.emplace_back(average_name(name), if_applied(average, old));
   }
 
-  /// If the optimizer is sharded: this process's shard of `whole`, as a 1-d tensor. Else `whole`.
+  /// The rows of `table` with the numbers `rows`. Number -1 gives row 0.
+  Value rows_of(Value table, Value rows) const {
+    return gather(table, maximum(rows, scalar_like(rows, 0)), {}, train_.loc);
+  }
+
+  /// If the optimizer is sharded, this process's shard of `whole`, as a 1-d tensor; else `whole`.
   Value own_shard_of(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
     const BucketShard part = recipe_.own_shard(index);

@@ -28,8 +28,8 @@ std::string average_name(std::string_view parameter);
 /// Whether the recipe in `train`, a train directive, keeps averages of the parameters.
 bool keeps_averages(const ir::Op& train);
 
-/// Whether a step is skipped if its loss is not finite. True with Options::check_finite, except
-/// with loss scaling, which tests the gradients instead.
+/// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
+/// loss scaling, which tests the gradients instead.
 bool skips_on_nonfinite_loss(const Options& options);
 
 /// View of the `train` directive, an op that represents backward and the update until

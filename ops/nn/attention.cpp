@@ -162,7 +162,7 @@ OpDef attention_op() {
             Type key = c.in(1);
             c.require(key.shape.size() == 4, "expects k [B, G, D, S], got " + key.str());
             std::swap(key.shape[2], key.shape[3]);
-            require_attention(c, q, key, c.in(2));
+            require_attention_operands(c, q, key, c.in(2));
             if (c.has(kAttentionMask)) require_attention_mask(c, c.in(kAttentionMask), q, key);
             require_random_key(c, kAttentionMask + 1);
             const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};

@@ -40,10 +40,10 @@ std::vector<PortDef> with_attention_options(std::vector<PortDef> inputs);
 double attention_scale(const Attrs& attrs, int64_t depth);
 
 /// Cost of an attention kernel, or of an op that expands into one. For each pair of a query and a
-/// key that the query may attend to, the kernel computes `by_depth` products of depth D and
-/// `by_value_depth` products of depth E.
-Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int by_depth,
-                    int by_value_depth);
+/// key that the query may attend to, the kernel computes `depth_products` products of depth D and
+/// `value_depth_products` products of depth E.
+Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
+                    int value_depth_products);
 
 /// Type of the softmax statistics: [B, H, T] in q's compute dtype.
 Type attention_statistics_type(const Type& q);
@@ -91,7 +91,7 @@ class AttentionTiles {
   Expr dropout_factor(const Expr& head, const Expr& query, const Expr& key) const;
 
   /// Returns the number of leading key tiles to which queries before `end_query` attend.
-  Expr visible_key_tiles(const Expr& end_query) const;
+  Expr num_visible_key_tiles(const Expr& end_query) const;
   bool is_causal() const { return causal_; }
 
  private:

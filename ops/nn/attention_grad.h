@@ -19,7 +19,7 @@ struct AttentionGradOperands {
 std::vector<PortDef> attention_grad_inputs();
 /// Throws UserError (by c.fail()) unless the operands have matching types. `options` is the operand
 /// number of the optional mask.
-void require_attention_grad(const InferCtx& c, size_t options);
+void require_attention_grad_operands(const InferCtx& c, size_t options);
 
 /// The softmax weights of a tile of queries and a tile of keys, and the gradients of its scores:
 ///   p = exp(score - logsumexp), ds = p * (f dy v^T - delta) * scale, delta = sum(dy * y),

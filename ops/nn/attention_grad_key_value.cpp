@@ -93,7 +93,7 @@ OpDef attention_grad_key_value_op() {
       .outputs = {{"dk", "[B, G, S, D]"}, {"dv", "[B, G, S, E]"}},
       .infer =
           [](const InferCtx& c) {
-            require_attention_grad(c, Operands::kKeyValueOptions);
+            require_attention_grad_operands(c, Operands::kKeyValueOptions);
             Type key = c.in(Operands::kKeyTransposed), value = c.in(Operands::kValueTransposed);
             std::swap(key.shape[2], key.shape[3]);
             std::swap(value.shape[2], value.shape[3]);

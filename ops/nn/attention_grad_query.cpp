@@ -68,7 +68,7 @@ OpDef attention_grad_query_op() {
       .outputs = {{"dq", "like q"}},
       .infer =
           [](const InferCtx& c) {
-            require_attention_grad(c, Operands::kQueryOptions);
+            require_attention_grad_operands(c, Operands::kQueryOptions);
             Type key = c.in(Operands::kKeyTransposed);
             std::swap(key.shape[2], key.shape[3]);
             c.require(c.in(Operands::kKey) == key,

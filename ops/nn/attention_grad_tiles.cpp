@@ -21,7 +21,7 @@ std::vector<PortDef> attention_grad_inputs() {
           {"delta", "sum of dy * y over E, like logsumexp"}};
 }
 
-void require_attention_grad(const InferCtx& c, size_t options) {
+void require_attention_grad_operands(const InferCtx& c, size_t options) {
   const Type& q = c.in(Operands::kQuery);
   for (const int i : {Operands::kQuery, Operands::kKeyTransposed, Operands::kValueTransposed}) {
     c.require(c.in(i).shape.size() == 4, "expects tensors of rank 4, got " + c.in(i).str());

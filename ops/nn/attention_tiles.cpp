@@ -105,8 +105,9 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
                   number(tiles * AttentionTiles::kQueries) * number(shape.keys);
   if (c.attrs.get<bool>("causal")) scores /= 2;
   const double dropout = c.attrs.get_or("dropout", 0.0) != 0 ? kFlopsPerDropoutDraw : 0;
-  return {.flops = scores * (2 * by_depth * number(shape.depth) +
-                             2 * by_value_depth * number(shape.value_depth) + kSoftmax + dropout)};
+  return {.flops =
+              scores * (2 * depth_products * number(shape.depth) +
+                        2 * value_depth_products * number(shape.value_depth) + kSoftmax + dropout)};
 }
 
 Type attention_statistics_type(const Type& q) {
@@ -206,7 +207,7 @@ Expr AttentionTiles::dropout_factor(const Expr& head, const Expr& query, const E
                         Expr::constant(dtype_, dropout_scale(dropout_)), Expr::constant(dtype_, 0));
 }
 
-Expr AttentionTiles::visible_key_tiles(const Expr& end_query) const {
+Expr AttentionTiles::num_visible_key_tiles(const Expr& end_query) const {
   const Expr keys = Expr::index(shape_.keys);
   return ceil_div(causal_ ? scalar::min(keys, end_query) : keys, kKeys);
 }

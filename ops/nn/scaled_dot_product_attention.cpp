@@ -58,10 +58,10 @@ Values attention_gradients(const GradCtx& c, Value mask, Value random_key) {
 
 std::vector<Type> infer_attention(const InferCtx& c, size_t mask) {
   const Type& q = c.in(0);
-  require_attention(c, q, c.in(1), c.in(2));
+  require_attention_operands(c, q, c.in(1), c.in(2));
   if (c.has(mask)) require_attention_mask(c, c.in(mask), q, c.in(1));
   const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
-  return {Type{q.dtype, y, {}}, attention_statistics(q)};
+  return {Type{q.dtype, y, {}}, attention_statistics_type(q)};
 }
 
 std::vector<PortDef> attention_inputs() {
