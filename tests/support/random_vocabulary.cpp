@@ -89,8 +89,8 @@ constexpr Make kReductions[] = {
     [](const Choice& c) { return sort(c.x, {.axis = c.axis(), .descending = c.coin()})[0]; },
     [](const Choice& c) { return topk(c.x, {.k = 1, .axis = c.axis(), .largest = c.coin()})[0]; },
     [](const Choice& c) {
-      return take_along_axis(c.x, argsort(stop_gradient(c.x), {.axis = c.axis()}),
-                             {.axis = c.axis()});
+      const int64_t axis = c.axis();
+      return take_along_axis(c.x, argsort(stop_gradient(c.x), {.axis = axis}), {.axis = axis});
     },
     [](const Choice& c) { return log_softmax(c.x, {.axis = c.axis()}); },
 };
@@ -129,7 +129,8 @@ constexpr Make kShapes[] = {
       return concat({parts[1], parts[0]}, {.axis = -1});
     },
     [](const Choice& c) {
-      return sum(stack({c.x, c.twin()}, {.axis = c.axis()}), {.axes = c.axis()});
+      const int64_t axis = c.axis();
+      return sum(stack({c.x, c.twin()}, {.axis = axis}), {.axes = axis});
     },
     [](const Choice& c) {
       return slice(c.x, {.starts = {c.last().size - 1},
