@@ -81,7 +81,8 @@ void load_lane_by_lane(llvm::Function& function) {
   }
 }
 
-/// Calls the new-handler once, as operator new does, then throws std::bad_alloc.
+/// Calls the new-handler, as operator new does on failure, but only once. Then throws
+/// std::bad_alloc.
 [[noreturn]] void throw_bad_alloc() {
   if (const std::new_handler handler = std::get_new_handler()) handler();
   throw std::bad_alloc();

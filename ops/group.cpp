@@ -193,9 +193,9 @@ class RowSelection {
  private:
   GroupSink& sink(int i) { return group_.sinks[static_cast<size_t>(i)]; }
 
-  /// Chooses the row variables: the loop variables that all sinks inside the loop over rows share.
-  /// If some of these are output variables of every such sink, only those become row variables.
-  /// Returns false when the sinks share no variable.
+  /// Chooses the row variables, which are the variables of the outer loop. Candidates are the loop
+  /// variables that all sinks in this loop share. If some candidates are output variables of every
+  /// such sink, chooses only those. Returns false if the sinks share no variable.
   bool choose() {
     std::optional<Vars> rows;
     std::optional<Vars> kept;

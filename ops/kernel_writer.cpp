@@ -102,7 +102,7 @@ void KernelWriter::loop(const Expr& begin, const Expr& end, const LoopBody& body
   append_loop(kir::For::Kind::serial, begin, end, body);
 }
 
-void KernelWriter::vector(const Expr& begin, const Expr& end, const LoopBody& body) {
+void KernelWriter::vector_loop(const Expr& begin, const Expr& end, const LoopBody& body) {
   append_loop(kir::For::Kind::vector, begin, end, body);
 }
 
@@ -201,7 +201,7 @@ void for_each_line(KernelWriter& k, const LowerCtx& c, const AxisView& view,
     return scalar::floordiv(n + Expr::index(kLinesPerBlock - 1), chunk);
   };
   const auto lanes = [&](const Expr& n, const Expr& block, const KernelWriter::LoopBody& line) {
-    k.vector(block * chunk, scalar::min(n, (block + Expr::index(1)) * chunk), line);
+    k.vector_loop(block * chunk, scalar::min(n, (block + Expr::index(1)) * chunk), line);
   };
   if (view.inner.batch || view.inner.size >= kMinInnerLanes) {  // vectorize the inner dimensions
     const Expr chunks = chunks_of(inner);

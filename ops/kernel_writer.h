@@ -13,7 +13,8 @@ namespace fluid {
 ///
 ///   KernelWriter k(c);
 ///   k.blocks(rows, [&](const Expr& row) {
-///     k.vector(0, columns, [&](const Expr& i) { k.store(y, row * n + i, k.load(x, row * n + i));
+///     k.vector_loop(0, columns, [&](const Expr& i) { k.store(y, row * n + i, k.load(x, row * n +
+///     i));
 ///     });
 ///   });
 ///   return k.kernel();
@@ -44,7 +45,7 @@ class KernelWriter {
   void blocks(const Expr& count, const LoopBody& body);
   /// Loops over [begin, end), see kir::For.
   void loop(const Expr& begin, const Expr& end, const LoopBody& body);
-  void vector(const Expr& begin, const Expr& end, const LoopBody& body);
+  void vector_loop(const Expr& begin, const Expr& end, const LoopBody& body);
   void unroll(int64_t count, const LoopBody& body);
   /// Runs `body` if `condition` is true. The condition must have the same value in all lanes.
   void branch(const Expr& condition, const Body& body);

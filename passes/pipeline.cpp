@@ -72,7 +72,7 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // Fusion, the order of kernels, and memory.
   p.push_back(fuse_pass());
   if (options.fuse) {
-    p.push_back(recompute_pass());  // after fuse: recomputes results that groups store
+    p.push_back(recompute_pass());  // after fuse: recomputes results that groups would store
     p.push_back(
         repeat_kernels_pass());  // after recompute: handles the results that are still stored
   }

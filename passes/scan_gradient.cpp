@@ -101,8 +101,9 @@ class ScanGradient {
     return xs;
   }
 
-  /// Seeds the gradients of the outputs of the forward body. The gradients of next carries are
-  /// carries of the backward scan. The gradients of stacked results are sequences.
+  /// Seeds the gradients of the outputs of the forward body. The gradients of the next carries are
+  /// carries of the backward scan. The gradients of the stacked results are sequences of the
+  /// backward scan: a step reads one slice.
   void seed(const Values& dout) {
     for (size_t i = 0; i < forward_outputs_.size(); ++i) {
       const Value y = forward_outputs_[i];

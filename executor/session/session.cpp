@@ -37,7 +37,7 @@ void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {
     try {
-      return prepare_once(wanted);
+      return try_prepare(wanted);
     } catch (const LibraryRejection& refusal) {
       if (!steps_.is_bound()) throw;
       if (refused.empty()) refused = refusal.reason();
@@ -53,7 +53,7 @@ void Session::prepare(std::span<const Options> wanted) {
   }
 }
 
-void Session::prepare_once(std::span<const Options> wanted) {
+void Session::try_prepare(std::span<const Options> wanted) {
   steps_.require_runnable();
   const auto is_prepared = [&](const Options& o) { return steps_.find(o) != nullptr; };
   if (!wanted.empty() && std::ranges::all_of(wanted, is_prepared)) return;

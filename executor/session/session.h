@@ -71,7 +71,7 @@ class Session {
   const Device& device() const { return steps_.device(); }
 
  private:
-  void prepare_once(std::span<const Options> wanted);
+  void try_prepare(std::span<const Options> wanted);
   void restore_after_rerun(const PreparedStep& step, std::span<const std::byte> state,
                            const std::exception_ptr& why);
 

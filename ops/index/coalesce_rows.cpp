@@ -83,7 +83,7 @@ class CoalesceRows {
   /// buffers.
   Expr first_slot_of(const Expr& block) {
     const auto earlier = k_.lane_accumulators(i64);
-    k_.vector(zero(), count_, [&](const Expr& n) {
+    k_.vector_loop(zero(), count_, [&](const Expr& n) {
       const Expr is_earlier = scalar::compare(ScalarOp::lt, block_of(key(n)), block);
       k_.accumulate(earlier, scalar::select(is_earlier, one(), zero()));
     });
@@ -184,7 +184,7 @@ class CoalesceRows {
       const Expr position = k_.let(k_.load(positions_, sorted + slot));
       const Expr end = k_.let(scalar::select(is_first, k_.load(positions_, ends + slot), slot));
       k_.store(k_.result(0), position, scalar::select(is_first, row, Expr::index(-1)));
-      k_.vector(zero(), width_, [&](const Expr& i) {
+      k_.vector_loop(zero(), width_, [&](const Expr& i) {
         const auto sum = k_.accumulators(compute_dtype(k_.result(1).dtype));
         k_.loop(slot, end, [&](const Expr& addend) {
           k_.accumulate(sum, update(k_.let(k_.load(positions_, sorted + addend)), i));

@@ -23,7 +23,7 @@ kir::Kernel index_copy_kernel(const LoopsCtx& c) {
     const Expr in_range = scalar::logical_and(scalar::compare(ScalarOp::ge, row, Expr::index(0)),
                                               scalar::compare(ScalarOp::lt, row, rows));
     k.branch(in_range, [&] {
-      k.vector(Expr::index(0), width, [&](const Expr& i) {
+      k.vector_loop(Expr::index(0), width, [&](const Expr& i) {
         k.store(k.result(), row * width + i, k.load(k.operand(2), n * width + i));
       });
     });

@@ -24,7 +24,7 @@ void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s) {
   const auto for_each = [&](int64_t elements, const Expr& begin, const Expr& end,
                             const KernelWriter::LoopBody& body) {
     const bool in_lanes = s.inner.batch || elements >= kMinLaneElements;
-    in_lanes ? k.vector(begin, end, body) : k.loop(begin, end, body);
+    in_lanes ? k.vector_loop(begin, end, body) : k.loop(begin, end, body);
   };
   const int64_t block_elements = rows_per_range * s.inner.size;
   k.blocks(outer * Expr::index(ranges), [&](const Expr& block) {

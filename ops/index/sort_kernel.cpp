@@ -45,7 +45,7 @@ struct Runs {
 void merge_runs(KernelWriter& k, const Keys& from, const Keys& to, const Expr& line,
                 const Runs& runs, const Runs& merged, bool descending) {
   const Expr width = Expr::index(runs.run), all = Expr::index(runs.elements);
-  k.vector(Expr::index(0), all, [&](const Expr& t) {
+  k.vector_loop(Expr::index(0), all, [&](const Expr& t) {
     const Expr pair = k.let(scalar::floordiv(t, Expr::index(2 * runs.run)));
     const Expr first = k.let(pair * Expr::index(2 * runs.run));
     const Expr middle = scalar::min(first + width, all);
@@ -116,7 +116,7 @@ kir::Kernel sort_kernel(const LoopsCtx& c, const LineSort& sort) {
     const Expr o = k.let(scalar::floordiv(line, inner)), i = k.let(scalar::mod(line, inner));
     const Expr first = k.let(o * extent * inner + i), result = k.let(o * keep * inner + i);
     const Expr own = k.let(line * extent);
-    k.vector(Expr::index(0), extent, [&](const Expr& t) {
+    k.vector_loop(Expr::index(0), extent, [&](const Expr& t) {
       k.store(from.value, own + t, k.load(k.operand(0), first + t * inner));
       k.store(from.index, own + t, scalar::cast(t, i32));
     });
@@ -126,7 +126,7 @@ kir::Kernel sort_kernel(const LoopsCtx& c, const LineSort& sort) {
       std::swap(from, to);
       runs = merged;
     }
-    k.vector(Expr::index(0), keep, [&](const Expr& t) {
+    k.vector_loop(Expr::index(0), keep, [&](const Expr& t) {
       k.store(k.result(0), result + t * inner, k.load(from.value, own + t));
       k.store(k.result(1), result + t * inner, scalar::cast(k.load(from.index, own + t), i64));
     });

@@ -49,9 +49,9 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
         const auto clamped = [&](const Expr& i) {  // index of a query; past the end: the last query
           return scalar::min(first + i, queries - Expr::index(1));
         };
-        k.vector(Expr::index(0), Expr::index(AttentionTiles::kQueries * value_depth),
-                 [&](const Expr& i) { k.store(sums, sum_tile + i, number(0)); });
-        k.vector(Expr::index(0), Expr::index(AttentionTiles::kQueries), [&](const Expr& i) {
+        k.vector_loop(Expr::index(0), Expr::index(AttentionTiles::kQueries * value_depth),
+                      [&](const Expr& i) { k.store(sums, sum_tile + i, number(0)); });
+        k.vector_loop(Expr::index(0), Expr::index(AttentionTiles::kQueries), [&](const Expr& i) {
           k.store(rows, row(0, i), number(-std::numeric_limits<double>::infinity()));
           k.store(rows, row(1, i), number(0));
         });
@@ -61,7 +61,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
           const Expr count =
               k.let(scalar::min(Expr::index(AttentionTiles::kKeys), keys - first_key));
           k.loop(Expr::index(0), Expr::index(depth), [&](const Expr& d) {
-            k.vector(Expr::index(0), count, [&](const Expr& j) {
+            k.vector_loop(Expr::index(0), count, [&](const Expr& j) {
               k.store(key_tiles, key_tile + d * Expr::index(AttentionTiles::kKeys) + j,
                       k.load(key, (group * Expr::index(depth) + d) * keys + first_key + j));
             });
@@ -83,8 +83,8 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
               return score_tile + i * Expr::index(AttentionTiles::kKeys) + j;
             };
             const auto largest = k.lane_accumulators(dtype, Combine::max);
-            k.vector(Expr::index(0), count,
-                     [&](const Expr& j) { k.accumulate(largest, k.load(scores, score(j))); });
+            k.vector_loop(Expr::index(0), count,
+                          [&](const Expr& j) { k.accumulate(largest, k.load(scores, score(j))); });
             const Expr old = k.let(k.load(rows, row(0, i)));
             const Expr maximum = k.let(scalar::max(old, k.total(largest)));
             // The maximum is -inf if all keys so far are masked for this query.
@@ -93,7 +93,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
             const Expr shift = k.let(scalar::select(sees, maximum, number(0)));
             const Expr correction = k.let(scalar::unary(ScalarOp::exp, old - shift));
             const auto total = k.lane_accumulators(dtype);
-            k.vector(Expr::index(0), count, [&](const Expr& j) {
+            k.vector_loop(Expr::index(0), count, [&](const Expr& j) {
               const Expr p = k.let(scalar::unary(ScalarOp::exp, k.load(scores, score(j)) - shift));
               const Expr weight =
                   tiles.drops() ? p * tiles.dropout_factor(head, clamped(i), first_key + j) : p;
@@ -124,7 +124,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
               const Expr total = k.let(k.load(rows, row(1, i)));
               const Expr sees = k.let(scalar::compare(ScalarOp::ne, total, number(0)));
               const Expr query = k.let(head * queries + first + i);
-              k.vector(Expr::index(0), Expr::index(value_depth), [&](const Expr& e) {
+              k.vector_loop(Expr::index(0), Expr::index(value_depth), [&](const Expr& e) {
                 const Expr mean = k.load(sums, sum_tile + i * Expr::index(value_depth) + e) / total;
                 k.store(k.result(0), query * Expr::index(value_depth) + e,
                         scalar::select(sees, mean, number(0)));

@@ -42,10 +42,10 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
         grad.compute_tile_offsets(block);
         for (Sums* sums : {&key_sums, &value_sums}) {
           sums->tile = k.let(block * Expr::index(AttentionTiles::kKeys * sums->depth));
-          k.vector(Expr::index(0), Expr::index(AttentionTiles::kKeys * sums->depth),
-                   [&](const Expr& i) {
-                     k.store(sums->array, sums->tile + i, Expr::constant(tiles.dtype(), 0));
-                   });
+          k.vector_loop(Expr::index(0), Expr::index(AttentionTiles::kKeys * sums->depth),
+                        [&](const Expr& i) {
+                          k.store(sums->array, sums->tile + i, Expr::constant(tiles.dtype(), 0));
+                        });
         }
         const Expr key_count =
             k.let(scalar::min(Expr::index(AttentionTiles::kKeys), keys - first_key));
@@ -73,7 +73,7 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
         for (size_t r = 0; r < 2; ++r) {
           const Sums& sums = r == 0 ? key_sums : value_sums;
           const Expr depth = Expr::index(sums.depth);
-          k.vector(Expr::index(0), key_count * depth, [&](const Expr& i) {
+          k.vector_loop(Expr::index(0), key_count * depth, [&](const Expr& i) {
             k.store(k.result(r), (group * keys + first_key) * depth + i,
                     k.load(sums.array, sums.tile + i));
           });

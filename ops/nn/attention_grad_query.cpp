@@ -21,7 +21,7 @@ kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
         grad.compute_tile_offsets(block);
         const Expr sum_tile = k.let(block * Expr::index(AttentionTiles::kQueries * shape.depth));
         const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
-        k.vector(
+        k.vector_loop(
             Expr::index(0), Expr::index(AttentionTiles::kQueries * shape.depth),
             [&](const Expr& i) { k.store(sums, sum_tile + i, Expr::constant(tiles.dtype(), 0)); });
         const Expr end = tiles.num_visible_key_tiles(first + Expr::index(AttentionTiles::kQueries));
@@ -44,7 +44,7 @@ kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
               });
         });
         const Expr count = scalar::min(Expr::index(AttentionTiles::kQueries), queries - first);
-        k.vector(Expr::index(0), count * depth, [&](const Expr& i) {
+        k.vector_loop(Expr::index(0), count * depth, [&](const Expr& i) {
           k.store(k.result(), (head * queries + first) * depth + i, k.load(sums, sum_tile + i));
         });
       });

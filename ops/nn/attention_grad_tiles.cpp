@@ -67,7 +67,7 @@ void AttentionGradTiles::load_keys(const Expr& group, const Expr& first_key, con
   const auto copy = [&](size_t operand, int64_t depth, const KernelWriter::Array& to,
                         const Expr& tile) {
     k_.loop(Expr::index(0), Expr::index(depth), [&](const Expr& d) {
-      k_.vector(Expr::index(0), count, [&](const Expr& j) {
+      k_.vector_loop(Expr::index(0), count, [&](const Expr& j) {
         const Expr from =
             (group * Expr::index(depth) + d) * Expr::index(shape_.keys) + first_key + j;
         k_.store(to, tile + d * Expr::index(AttentionTiles::kKeys) + j,
@@ -121,7 +121,7 @@ void AttentionGradTiles::apply_dropout(const Expr& head, const Expr& first_query
   k_.loop(Expr::index(0), Expr::index(AttentionTiles::kQueries), [&](const Expr& i) {
     const Expr query = k_.let(clamped(first_query + i));
     const Expr delta = k_.let(statistic(Operands::kDelta, head, query));
-    k_.vector(Expr::index(0), count, [&](const Expr& j) {
+    k_.vector_loop(Expr::index(0), count, [&](const Expr& j) {
       const Expr at = score_tile_ + i * Expr::index(AttentionTiles::kKeys) + j;
       const Expr factor = k_.let(tiles_.dropout_factor(head, query, first_key + j));
       const Expr p = k_.let(weight(i, j));

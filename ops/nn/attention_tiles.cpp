@@ -164,7 +164,7 @@ void AttentionTiles::matrix_product(int64_t rows, const Expr& lanes, const Expr&
                                     const Element& a, const Element& b, const Sum& finish) {
   k_.loop(Expr::index(0), Expr::index(rows / kRows), [&](const Expr& group) {
     const Expr first = group * Expr::index(kRows);
-    k_.vector(Expr::index(0), lanes, [&](const Expr& lane) {
+    k_.vector_loop(Expr::index(0), lanes, [&](const Expr& lane) {
       const auto sums = k_.accumulators(dtype_, Combine::sum, {kRows});
       k_.loop(Expr::index(0), depth, [&](const Expr& d) {
         const Expr shared = k_.let(b(d, lane));

@@ -29,7 +29,7 @@ Expr avg_pool_divisor(const LowerCtx& c, const Type& input, const std::vector<Ex
   Expr taps = Expr::index(1);
   for (size_t i = 0; i < window.size(); ++i) {
     const int64_t in = input.shape[i + 2].size;
-    taps = taps * (padding_counts ? window[i].taps_in_padded(at[i], in)
+    taps = taps * (padding_counts ? window[i].taps_inside_padded_input(at[i], in)
                                   : window[i].taps_inside(at[i], in));
   }
   return scalar::cast(taps, dtype);

@@ -33,7 +33,7 @@ struct WindowAxis {
   /// 1.
   Expr taps_inside(const Expr& window, int64_t in) const;
   /// Like taps_inside(), but also counts taps in the padding. Does not count taps in `excess`.
-  Expr taps_in_padded(const Expr& window, int64_t in) const;
+  Expr taps_inside_padded_input(const Expr& window, int64_t in) const;
 
   /// A window that may contain a given element. Each element has max_covering_windows() candidates.
   struct CoveringWindow {

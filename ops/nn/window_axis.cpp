@@ -43,7 +43,7 @@ Expr WindowAxis::taps_inside(const Expr& window, int64_t in) const {
   return taps_between(window, 0, in);
 }
 
-Expr WindowAxis::taps_in_padded(const Expr& window, int64_t in) const {
+Expr WindowAxis::taps_inside_padded_input(const Expr& window, int64_t in) const {
   if (excess == 0) return Expr::index(kernel);
   return taps_between(window, -before, in + after);
 }

@@ -45,16 +45,35 @@ Batch recurrent_batch(uint64_t step, int64_t n) {
   return {.size = n, .columns = {{"x", x}}, .id = 1};
 }
 
+/// A table of which a step reads some rows, and some of them twice.
+Program sparse_program() {
+  Program net("sparse");
+  const Value index = net.data("index", {kBatch, 3}, i64);
+  const Value rows = embedding(index, {.rows = 37, .units = 5, .sparse = true});
+  const Value loss = mean(square(linear(rows, {.units = 3}) - 0.5));
+  net.output("loss", loss);
+  return net;
+}
+
+Batch sparse_batch(uint64_t step, int64_t n) {
+  Tensor index(i64, {n, 3});
+  auto v = static_cast<int64_t>(step);
+  for (int64_t& e : index.as<int64_t>()) e = v = (v * 13 + 7) % 37;
+  return {.size = n, .columns = {{"index", index}}, .id = 1};
+}
+
 /// The last takes part in every run of the tests, the others in full ones.
 std::vector<Work> works() {
   const auto line = [](uint64_t, int64_t n) { return linear_batch(n); };
-  return {{"linear_regression", [] { return linear_regression_program(); }, 10'000, 64, line},
-          {"mnist_fluid", [] { return minimized(mnist_fluid_program(), SGD{.lr = 0.05}); }, 100, 2,
-           golden_images},
-          {"recurrent", [] { return minimized(recurrent_program(), Adam{.lr = 0.01}); }, 64, 2,
-           recurrent_batch},
-          {"mnist_cnn", [] { return minimized(mnist_cnn_program(0.1), Adam{.lr = 0.002}); }, 64, 2,
-           golden_images}};
+  return {
+      {"linear_regression", [] { return linear_regression_program(); }, 10'000, 64, line},
+      {"mnist_fluid", [] { return minimized(mnist_fluid_program(), SGD{.lr = 0.05}); }, 100, 2,
+       golden_images},
+      {"recurrent", [] { return minimized(recurrent_program(), Adam{.lr = 0.01}); }, 64, 2,
+       recurrent_batch},
+      {"sparse", [] { return minimized(sparse_program(), Adam{.lr = 0.01}); }, 64, 4, sparse_batch},
+      {"mnist_cnn", [] { return minimized(mnist_cnn_program(0.1), Adam{.lr = 0.002}); }, 64, 2,
+       golden_images}};
 }
 
 class GpuTraining : public GpuTest, public ::testing::WithParamInterface<Work> {
@@ -170,7 +189,8 @@ TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInF16) {
 std::string work_name(const ::testing::TestParamInfo<Work>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Examples, GpuTraining, ::testing::Values(works().back()), work_name);
-INSTANTIATE_TEST_SUITE_P(Long, GpuTraining, ::testing::Values(works()[0], works()[1], works()[2]),
+INSTANTIATE_TEST_SUITE_P(Long, GpuTraining,
+                         ::testing::Values(works()[0], works()[1], works()[2], works()[3]),
                          work_name);
 
 using GpuMemoryUse = GpuTest;
