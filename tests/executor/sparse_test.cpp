@@ -93,7 +93,7 @@ void minimize_by(const std::string& optimizer, Value loss) {
 }
 
 TEST(Sparse, TablesAreThoseOfPyTorch) {
-  std::ifstream file("tests/golden/sparse.json");
+  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/sparse.json");
   const auto golden = nlohmann::json::parse(file);
   ASSERT_EQ(golden["cases"].size(), 6);
   for (const auto& c : golden["cases"]) {
