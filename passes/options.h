@@ -77,6 +77,7 @@ struct Buckets {
 struct Options {
   Mode mode = Mode::train;
   int64_t batch = 1;              ///< samples per step; > 0
+  int64_t length = 1;             ///< extent of kLength; > 0; no effect on a program without it
   std::optional<DType> dtype;     ///< dtype of all floats (f64); nullopt: as recorded
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
