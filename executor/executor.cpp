@@ -13,6 +13,7 @@
 #include "executor/debug/nonfinite_search.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/device_of.h"
+#include "executor/session/batch_length.h"
 #include "executor/session/feeds.h"
 #include "executor/session/parameter_averages.h"
 #include "executor/session/rank_sync.h"
@@ -26,6 +27,7 @@
 #include "passes/loss_scale.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
+#include "passes/set_length.h"
 
 namespace fluid {
 namespace {
@@ -36,6 +38,12 @@ std::vector<std::string> feed_names(const ir::Program& program) {
     if (source_kind(*op) == SourceKind::feed) names.push_back(op->symbol);
   }
   return names;
+}
+
+Program with_length(const Program& program, int64_t length) {
+  auto concrete = program.ir().clone();
+  set_length(*concrete, BatchLength(*concrete).checked(length));
+  return Program(std::move(concrete));
 }
 
 /// Collective. Returns the precision that PrecisionOptions::choose_amp selects: chosen_amp if set,
@@ -52,7 +60,7 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
     choice.precision = *options.precision.chosen_amp;
   } else if (options.distributed.world.rank == 0) {
     if (options.batch < 1) throw UserError("choose_amp times training steps: it needs a batch");
-    choice = choose_amp(program, place, options);
+    choice = choose_amp(with_length(program, options.length), place, options);
   }
   group.barrier();
   if (!group.is_single_process()) group.communicator()->broadcast(&choice, sizeof choice, 0);
@@ -117,6 +125,7 @@ class Executor::Impl {
         trains_(find_directive(program.ir().main()) != nullptr),
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
+        batch_length_(program.ir()),
         session_(with_settable_lr(program.ir().clone(), options_),
                  device ? std::move(device) : device_of(place, options_, group_.communicator()),
                  session_options(options_, place)) {
@@ -124,19 +133,23 @@ class Executor::Impl {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
     check_options(options_);
-    if (options_.batch > 0) prepare(Mode::train, options_.batch, {});
+    if (options_.batch > 0) {
+      prepare(Mode::train, options_.batch, batch_length_.checked(options_.length), {});
+    }
   }
 
   void prepare(const BatchSizes& sizes) {
     std::vector<Options> steps;
-    for (const int64_t batch : sizes.train)
-      steps.push_back(checked_pass_options(Mode::train, batch, {}));
-    for (const int64_t batch : sizes.eval)
-      steps.push_back(checked_pass_options(Mode::eval, batch, {}));
-    const std::set<std::string> feeds = checked_feeds(sizes.predict_feeds);
-    for (const int64_t batch : sizes.predict) {
-      steps.push_back(checked_pass_options(Mode::predict, batch, feeds));
-    }
+    const auto add = [&](Mode mode, const std::vector<int64_t>& batches,
+                         const std::set<std::string>& feeds) {
+      for (const int64_t batch : batches) {
+        for (const int64_t length : checked_lengths(sizes.lengths))
+          steps.push_back(checked_pass_options(mode, batch, length, feeds));
+      }
+    };
+    add(Mode::train, sizes.train, {});
+    add(Mode::eval, sizes.eval, {});
+    add(Mode::predict, sizes.predict, checked_feeds(sizes.predict_feeds));
     if (steps.empty()) return;
     session_.prepare(steps);
     session_.initialise();
@@ -153,14 +166,19 @@ class Executor::Impl {
                       "Batch::first and Batch::whole, as a Reader with rank and world does",
                       batch.size));
     }
-    PreparedStep* step = find(mode, batch);
+    const int64_t length = batch_length_.of(batch);
+    PreparedStep* step = find(mode, batch, length);
     if (step == nullptr) {
-      if (options_.strict_shapes) throw UserError(unprepared_message(mode, batch));
-      step = &prepare(mode, batch.size, mode == Mode::predict ? feeds_in(batch) : no_feeds());
+      if (options_.strict_shapes) throw UserError(unprepared_message(mode, batch, length));
+      step =
+          &prepare(mode, batch.size, length, mode == Mode::predict ? feeds_in(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
     session_.initialise();  // retries if initialise() failed in prepare()
     if (collective && !group_.started()) start_group_and_broadcast();
+    if (collective && batch_length_.is_used()) {
+      group_.check_equal("length of the step", std::to_string(length));
+    }
     if (collective) session_.in_flight().wait_for_inference();
     if (options_.debug.check_finite && step->options().mode == Mode::train)
       search_.save_control_variables();
@@ -186,12 +204,13 @@ class Executor::Impl {
     if (!options_.debug.check_finite) {
       throw UserError("first_nonfinite() needs the option check_finite");
     }
-    PreparedStep* step = find(Mode::train, batch);
+    const int64_t length = batch_length_.of(batch);
+    PreparedStep* step = find(Mode::train, batch, length);
     if (step == nullptr) {
       throw UserError(
-          fmt::format("first_nonfinite() got a batch of {} samples, but no step of this size was "
+          fmt::format("first_nonfinite() got a batch of {} samples{}, but no step of this size was "
                       "prepared: pass the batch of the last step",
-                      batch.size));
+                      batch.size, length_text(length)));
     }
     check_feeds(batch, step->feeds(), known_feeds_);
     return group_.broadcast_first_nonempty(search_.describe_first_nonfinite(*step, batch));
@@ -199,7 +218,7 @@ class Executor::Impl {
 
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds) {
     return fluid::omitted_outputs(session_.recorded_program(),
-                                  pass_options(Mode::predict, 1, checked_feeds(feeds)));
+                                  pass_options(Mode::predict, 1, 1, checked_feeds(feeds)));
   }
 
   /// Returns the options that can change any bit of the results: option name -> value as text.
@@ -290,9 +309,14 @@ class Executor::Impl {
     return session_;
   }
 
-  ParameterAverages& averages() { return averages_; }
+  const PreparedStep& prepared(Mode mode, int64_t batch, int64_t length) {
+    return prepare(mode, batch, batch_length_.checked(length), {});
+  }
 
-  const PreparedStep& prepared(Mode mode, int64_t batch) { return prepare(mode, batch, {}); }
+  std::vector<int64_t> lengths_of(const Batch& batch) const {
+    if (!batch_length_.is_used()) return {};
+    return {batch_length_.of(batch)};
+  }
 
  private:
   static std::set<std::string> no_feeds() { return {}; }
@@ -357,18 +381,29 @@ class Executor::Impl {
     return equal;
   }
 
-  /// Returns the pass options of a step in `mode` for `batch` samples and the feeds `feeds`.
-  /// Throws UserError for an invalid batch size.
-  Options checked_pass_options(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
+  /// Returns the lengths of the steps to prepare: BatchSizes::lengths; 1 if the program has none.
+  /// Throws UserError for lengths that do not fit the program.
+  std::vector<int64_t> checked_lengths(const std::vector<int64_t>& given) const {
+    if (given.empty()) return {batch_length_.checked(0)};
+    std::vector<int64_t> lengths;
+    for (const int64_t length : given) lengths.push_back(batch_length_.checked(length));
+    return lengths;
+  }
+
+  /// Returns the pass options of a step in `mode` for `batch` samples of `length` and the feeds
+  /// `feeds`. Throws UserError for an invalid batch size.
+  Options checked_pass_options(Mode mode, int64_t batch, int64_t length,
+                               const std::set<std::string>& feeds) const {
     const bool none_is_fine = !group_.is_single_process() && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
-    return pass_options(effective_mode(mode), batch, feeds);
+    return pass_options(effective_mode(mode), batch, length, feeds);
   }
 
-  PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
-    PreparedStep& prepared = session_.prepare(checked_pass_options(mode, batch, feeds));
+  PreparedStep& prepare(Mode mode, int64_t batch, int64_t length,
+                        const std::set<std::string>& feeds) {
+    PreparedStep& prepared = session_.prepare(checked_pass_options(mode, batch, length, feeds));
     session_.initialise();
     tuning_sync_.propose_choices(group_, session_);
     return prepared;
@@ -380,10 +415,12 @@ class Executor::Impl {
     return mode == Mode::train && !trains_ ? Mode::eval : mode;
   }
 
-  Options pass_options(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
+  Options pass_options(Mode mode, int64_t batch, int64_t length,
+                       const std::set<std::string>& feeds) const {
     Options o = session_options(options_).passes;
     o.mode = mode;
     o.batch = batch;
+    o.length = length;
     o.feeds = feeds;
     return o;
   }
@@ -406,23 +443,29 @@ class Executor::Impl {
     return checked_feeds(names);
   }
 
-  /// Returns the prepared step for `batch`, or null. Does not allocate. Without strict_shapes, the
-  /// result for predict() computes all outputs that the feeds in `batch` allow. With strict_shapes,
-  /// it may compute fewer outputs.
-  PreparedStep* find(Mode mode, const Batch& batch) {
+  /// Returns the prepared step for `batch` of `length`, or null. Does not allocate. Without
+  /// strict_shapes, a predict step computes all outputs that the feeds in `batch` allow. With
+  /// strict_shapes, it may compute fewer.
+  PreparedStep* find(Mode mode, const Batch& batch, int64_t length) {
     static const std::set<std::string> kAll;
     mode = effective_mode(mode);
-    if (mode != Mode::predict) return session_.find(mode, batch.size, kAll);
-    return options_.strict_shapes ? session_.steps().find_predict(batch)
-                                  : session_.steps().find_predict(batch, known_feeds_);
+    if (mode != Mode::predict) return session_.find(mode, batch.size, length, kAll);
+    return options_.strict_shapes ? session_.steps().find_predict(batch, length)
+                                  : session_.steps().find_predict(batch, length, known_feeds_);
   }
 
-  std::string unprepared_message(Mode mode, const Batch& batch) const {
+  /// Describes the length of a batch in messages; "" for a program without kLength.
+  std::string length_text(int64_t length) const {
+    return batch_length_.is_used() ? fmt::format(" of length {}", length) : "";
+  }
+
+  std::string unprepared_message(Mode mode, const Batch& batch, int64_t length) const {
     const std::string_view verb = mode == Mode::train ? "train" : name_of(mode);
     return fmt::format(
-        "{}() got a batch of {} samples, which was not prepared: call prepare({{.{} = {{{}}}}}) "
-        "first, or do not set strict_shapes",
-        name_of(mode), batch.size, verb, batch.size);
+        "{}() got a batch of {} samples{}, which was not prepared: call prepare({{.{} = {{{}}}{}}})"
+        " first, or do not set strict_shapes",
+        name_of(mode), batch.size, length_text(length), verb, batch.size,
+        batch_length_.is_used() ? fmt::format(", .lengths = {{{}}}", length) : "");
   }
 
   Place place_;  ///< place of the device; cpu() if the caller implements the device
@@ -432,6 +475,7 @@ class Executor::Impl {
   bool trains_;
   std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
+  BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;
   NonfiniteSearch search_{session_};
@@ -448,6 +492,9 @@ Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
 
 void Executor::prepare(const BatchSizes& sizes) { impl_->prepare(sizes); }
+std::vector<int64_t> Executor::lengths_of(const Batch& batch) const {
+  return impl_->lengths_of(batch);
+}
 void Executor::broadcast(VariableSet variables) { impl_->broadcast(variables); }
 ProcessGroup& Executor::process_group() { return impl_->group(); }
 OutputViews Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
@@ -619,11 +666,11 @@ CompileReport Executor::compile_report() const {
   return report;
 }
 
-std::string Executor::text(Mode mode, int64_t batch) const {
+std::string Executor::text(Mode mode, int64_t batch, int64_t length) const {
   const auto use = impl_.lock();
   std::string text;
   std::set<const CompiledProgram*> printed;
-  for (const PreparedStep::Run& run : impl_->prepared(mode, batch).runs()) {
+  for (const PreparedStep::Run& run : impl_->prepared(mode, batch, length).runs()) {
     if (printed.insert(run.compiled).second) text += ir::print(*run.compiled->program);
   }
   return text;

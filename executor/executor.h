@@ -46,6 +46,9 @@ struct BatchSizes {
   std::vector<int64_t> eval = {};
   std::vector<int64_t> predict = {};
   std::vector<std::string> predict_feeds = {};  ///< names of the feeds of predict(); empty: all
+  /// For a program with the dimension kLength: each batch size is compiled for each of these
+  /// lengths. Empty for other programs.
+  std::vector<int64_t> lengths = {};
 };
 
 /// Memory of an executor in bytes: the arena, which contains all tensors of all steps, and other
@@ -62,9 +65,9 @@ struct MemoryUse {
   int64_t pinned_bytes = 0;  ///< pinned host memory; 0 on a CPU
 };
 
-/// Runs a program on a place. Compiles a step for each batch size, and owns the variables
-/// (parameters, buffers, optimizer state). All variables are initialised from the seed on first
-/// use.
+/// Runs a program on a place. Compiles a step for each batch size and length, and holds the
+/// variables (parameters, buffers, optimizer state). All variables are initialised from the seed on
+/// first use.
 ///
 /// Threads: one thread at a time may use an Executor and its outputs. Concurrent calls from several
 /// threads throw UserError. To serve from N threads, make N executors from one Program, with
@@ -76,7 +79,8 @@ struct MemoryUse {
 ///
 /// Feeds: a column of a batch has the name, shape and dtype of its `data` op. u8 is converted to
 /// any float dtype, and f64 to f32. The attributes `scale`, `mean` and `std` of `data` are applied
-/// when a feed is copied.
+/// when a feed is copied. The columns give the length (kLength) of a step: at least 1, and equal on
+/// all ranks of a training step.
 class Executor {
  public:
   /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory
@@ -87,9 +91,12 @@ class Executor {
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  /// Compiles the steps for these batch sizes. Running the steps later neither compiles nor
+  /// Compiles the steps for these batch sizes and lengths. Running them later neither compiles nor
   /// allocates.
   void prepare(const BatchSizes& sizes);
+  /// Returns the length of the sequences in `batch`, as BatchSizes::lengths: empty for a program
+  /// without the dimension kLength. Throws UserError if feeds differ in their length.
+  std::vector<int64_t> lengths_of(const Batch& batch) const;
 
   /// Collective. Broadcasts rank 0's variables to all ranks. The first run() also does this. Call
   /// broadcast() after parameters were set only on rank 0.
@@ -216,9 +223,9 @@ class Executor {
   /// The compile times, the number of compiled kernels, and the number of kernels loaded from the
   /// cache.
   CompileReport compile_report() const;
-  /// Returns the IR of the step for `mode` and batch size `batch` after all passes, as text for
-  /// debugging. Prepares the step if necessary.
-  std::string text(Mode mode, int64_t batch) const;
+  /// Returns the IR of the step for `mode`, batch size `batch` and `length` after all passes, as
+  /// text for debugging. `length`: 0 for a program without kLength. Prepares the step if necessary.
+  std::string text(Mode mode, int64_t batch, int64_t length = 0) const;
 
  private:
   class Impl;

@@ -49,8 +49,8 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* shape
   const std::string subject = std::string(op) + ": ";
   const int64_t filters = *layer.filters;
   require(filters > 0, loc, subject + "filters must be positive");
-  require(x.shape().size() == dims + 2 && !x.shape()[1].batch, loc,
-          subject + "the input is " + x.type().str() + ", not " + shape_text);
+  require(x.shape().size() == dims + 2 && x.shape()[1].is_constant(), loc,
+          subject + "the input is " + x.type().str() + ", not " + form);
   const int64_t channels = x.shape()[1].size;
   require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
           subject + std::to_string(layer.groups) + " groups do not divide " +
@@ -136,18 +136,17 @@ Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   const int64_t rank = x.shape().rank(), first = axis < 0 ? axis + rank : axis;
   const bool exists = is_float(x.dtype()) && first >= 0 && first < rank;
   const Shape shape = exists ? Shape(x.shape().begin() + first, x.shape().end()) : Shape();
-  require(exists && !shape.has_batch(), loc,
+  require(exists && shape.is_constant(), loc,
           std::string(kind) + ": the input is " + x.type().str() +
               ", not a float tensor with fixed extents from axis " + std::to_string(axis) + " on");
   return {compute_dtype(x.dtype()), shape, {}};
 }
 
-/// Returns the type of a scale with one element per channel of x. `shape_text`: the required shape
-/// of x, such as "[N, C, ...]", for error messages.
-Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* shape_text,
-                   const Loc& loc) {
-  require(is_float(x.dtype()) && x.shape().rank() >= min_rank && !x.shape()[1].batch, loc,
-          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + shape_text);
+/// Returns the type of a scale with one element per channel of x. `form` is the expected form of x,
+/// for the message.
+Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* form, const Loc& loc) {
+  require(is_float(x.dtype()) && x.shape().rank() >= min_rank && x.shape()[1].is_constant(), loc,
+          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + form);
   return {compute_dtype(x.dtype()), {x.shape()[1]}, {}};
 }
 
@@ -228,7 +227,7 @@ Value linear(Value x, const Linear& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "linear", loc);
   const int64_t units = *layer.units;
   require(units > 0, loc, "linear: units must be positive");
-  require(x.shape().rank() >= 2 && !x.shape().back().batch, loc,
+  require(x.shape().rank() >= 2 && x.shape().back().is_constant(), loc,
           "linear: the input is " + x.type().str() + ", not [..., features]; flatten it first");
   ir::ScopedRecording as(graph, layer_recording(graph, "fc", layer.name));
   const int64_t in = x.shape().back().size;
@@ -247,7 +246,7 @@ Value linear(Value x, const Linear& layer, const Loc& loc) {
 
 Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "batch_norm", loc);
-  require(is_float(x.dtype()) && x.shape().rank() >= 2 && !x.shape()[1].batch, loc,
+  require(is_float(x.dtype()) && x.shape().rank() >= 2 && x.shape()[1].is_constant(), loc,
           "batch_norm: the input is " + x.type().str() + ", not a float [N, C, ...]");
   ir::ScopedRecording as(graph, layer_recording(graph, "bn", layer.name));
   const Type statistics{compute_dtype(x.dtype()), {x.shape()[1]}, {}};

@@ -60,8 +60,8 @@ Values lstm_step(Value x, const Values& states, const CellParameters& p, const R
 void check_layer(Value x, const Recurrent& layer, const Cell& cell, const Loc& loc) {
   const std::string subject = std::string(cell.name) + ": ";
   const Shape& shape = x.shape();
-  require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && !shape[2].batch, loc,
-          subject + "the input is " + x.type().str() + ", not a float [N, T, features]");
+  require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
+          loc, subject + "the input is " + x.type().str() + ", not a float [N, T, features]");
   require(shape[1].size > 0, loc, subject + "the sequences of " + x.type().str() + " are empty");
   require(*layer.units > 0 && layer.layers > 0, loc, subject + "units and layers must be positive");
   require(!layer.relu || cell.gates == 1, loc, subject + "only rnn has the option relu");

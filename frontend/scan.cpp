@@ -11,20 +11,19 @@
 namespace fluid {
 namespace {
 
-/// Number of steps of a scan over `sequences`.
-int64_t steps_of(const Values& sequences, const ScanOptions& options, const Loc& loc) {
+/// Number of steps of a scan over `sequences`: a constant, or a multiple of the length.
+Dim steps_of(const Values& sequences, const ScanOptions& options, const Loc& loc) {
   require(options.steps >= 0, loc, "scan: cannot take " + std::to_string(options.steps) + " steps");
-  int64_t steps = options.steps;
+  Dim steps = options.steps;
   for (const Value& v : sequences) {
     const Shape& shape = v.shape();
     require(!shape.empty() && !shape[0].batch, loc,
             "scan: the sequence " + v.type().str() + " has no constant first dimension");
-    if (steps == 0) steps = shape[0].size;
-    require(
-        shape[0].is(steps), loc,
-        "scan: the sequence " + v.type().str() + " has not " + std::to_string(steps) + " elements");
+    if (steps.is(0)) steps = shape[0];
+    require(shape[0] == steps, loc,
+            "scan: the sequence " + v.type().str() + " has not " + steps.str() + " elements");
   }
-  require(steps > 0, loc, "scan: needs a sequence that is not empty, or a number of steps");
+  require(steps.size > 0, loc, "scan: needs a sequence that is not empty, or a number of steps");
   return steps;
 }
 
@@ -185,9 +184,10 @@ ScanResult scan(const Values& carries, const Values& sequences, const ScanBody& 
     require(v && v.op()->graph() == &graph, loc,
             "scan: a carry or sequence is empty or belongs to another program");
   }
+  const Dim steps = steps_of(sequences, options, loc);
   const ScanParts parts{.carries = carries.size(),
                         .sequences = sequences.size(),
-                        .steps = steps_of(sequences, options, loc),
+                        .steps = steps.has_length() ? 0 : steps.size,
                         .reverse = options.reverse};
   return Recorder(graph, std::move(operands), parts, loc).record(body);
 }

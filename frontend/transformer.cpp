@@ -13,7 +13,8 @@ namespace {
 
 void require_sequence(Value x, const char* layer, const char* what, const Loc& loc) {
   const Shape& shape = x.shape();
-  require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && !shape[2].batch, loc,
+  require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
+          loc,
           std::string(layer) + ": " + what + " is " + x.type().str() +
               ", not a float [N, T, features]");
 }
@@ -80,7 +81,7 @@ void check_cache(Value x, const MultiHeadAttention& layer, const Loc& loc) {
   const Shape& shape = x.shape();
   const Value position = *layer.cache->position;
   const std::string subject = "multi_head_attention: ";
-  require(!shape[0].batch && shape[1].is(1), loc,
+  require(shape[0].is_constant() && shape[1].is(1), loc,
           subject + "with a cache, the input is " + x.type().str() + ", not [N, 1, features]");
   require(*layer.cache->length > 0 && !layer.mask, loc,
           subject + "a cache needs a positive length and no mask");
@@ -235,7 +236,8 @@ Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc) 
 Value positional_encoding(Value x, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "positional_encoding", loc);
   require_sequence(x, "positional_encoding", "the input", loc);
-  const int64_t length = x.shape()[1].size, features = x.shape()[2].size, pairs = features / 2;
+  const Dim length = x.shape()[1];
+  const int64_t features = x.shape()[2].size, pairs = features / 2;
   require(features % 2 == 0, loc,
           "positional_encoding: " + std::to_string(features) + " features are not even");
   const DType dtype = compute_dtype(x.dtype());

@@ -26,12 +26,14 @@ class Reader {
 
   std::unique_ptr<Program> program() {
     const fbs::Program& from = *fbs::GetProgram(bytes_.data());
-    if (from.format() != kFileFormat) {
+    if (from.format() < kOldestFileFormat || from.format() > kFileFormat) {
       fail("written in format " + std::to_string(from.format()) + " by " +
            (from.format() > kFileFormat ? "a newer" : "an older") +
-           " Fluid; this one reads format " + std::to_string(kFileFormat) +
+           " Fluid; this one reads formats " + std::to_string(kOldestFileFormat) + " to " +
+           std::to_string(kFileFormat) +
            (from.format() > kFileFormat ? "" : ": build the program again from its source"));
     }
+    format_ = from.format();
     read_kinds(from);
     if (from.files() != nullptr) {
       for (const auto* f : *from.files())
@@ -108,7 +110,10 @@ class Reader {
     if (from.dtype() > fbs::DType::MAX) damaged("there is no such dtype");
     t.dtype = static_cast<DType>(from.dtype());
     for (const fbs::Dim& d : scalars<fbs::Dim>(from.dims())) {
-      t.shape.push_back(d.batch() ? Dim::of_batch(d.size()) : Dim(d.size()));
+      Dim dim(d.size());
+      dim.batch = d.batch();
+      if (format_ >= kFileFormat) dim.length_power = d.length_power();
+      t.shape.push_back(dim);
     }
     if (const fbs::Layout* layout = from.layout()) {
       t.layout.emplace();
@@ -211,6 +216,7 @@ class Reader {
   const std::string& file_;
   const OpVersion& version_;
   size_t budget_;  ///< bytes that may still be copied out of the file
+  uint32_t format_ = kFileFormat;
   std::vector<uint64_t> bytes_;
   std::vector<std::string> kinds_;
   std::vector<std::string> files_;

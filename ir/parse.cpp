@@ -97,9 +97,19 @@ class Parser {
     return expect_identifier("a graph's name");
   }
   Dim dim() {
-    if (accept("?")) return kBatch;
-    const auto size = expect_number<int64_t>("a dimension: a number, ? or 256?");
-    return accept("?") ? Dim::of_batch(size) : Dim(size);
+    const bool symbolic = is("?") || is_length_power();
+    Dim dim(symbolic ? 1 : expect_number<int64_t>("a dimension: a number, ?, 256?, L or 16?L"));
+    dim.batch = accept("?");
+    if (is_length_power()) {
+      dim.length_power = static_cast<uint8_t>(token_.text.size());
+      advance();
+    }
+    return dim;
+  }
+  /// Whether the current token is L, LL, ...: a power of the length.
+  bool is_length_power() const {
+    return token_.kind == Kind::word && token_.text.size() <= kMaxLengthPower &&
+           token_.text.find_first_not_of('L') == std::string::npos;
   }
   Type type();
   Attr attr();

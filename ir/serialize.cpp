@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "ir/error.h"
+#include "ir/length.h"
 #include "program_generated.h"
 
 namespace fluid::ir {
@@ -31,7 +32,7 @@ using UniquePtr = std::unique_ptr<T>;
 UniquePtr<fbs::TypeT> type_of(const Type& from) {
   auto type = std::make_unique<fbs::TypeT>();
   type->dtype = static_cast<fbs::DType>(from.dtype);
-  for (const Dim& d : from.shape) type->dims.emplace_back(d.size, d.batch);
+  for (const Dim& d : from.shape) type->dims.emplace_back(d.size, d.batch, d.length_power);
   if (from.layout) {
     type->layout = std::make_unique<fbs::LayoutT>();
     type->layout->order = from.layout->order;
@@ -144,7 +145,7 @@ std::string_view strip_checksum(std::string_view file, const std::string& file_n
 
 std::string serialize(const Program& program, const OpVersion& version) {
   fbs::ProgramT file;
-  file.format = kFileFormat;
+  file.format = has_length(program) ? kFileFormat : kOldestFileFormat;
   file.name = program.name;
   Writer writer;
   for (const auto& g : program.graphs) file.graphs.push_back(writer.graph(*g));

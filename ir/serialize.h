@@ -10,9 +10,11 @@
 
 namespace fluid::ir {
 
-/// Version of the .fluid format that serialize() writes. deserialize() accepts no other version.
-/// Format 1 used other op names.
-inline constexpr uint32_t kFileFormat = 2;
+/// Latest version of the .fluid format, written for programs with extents that depend on the
+/// length. Other programs are written in kOldestFileFormat. deserialize() accepts both. Format 1
+/// used other op names.
+inline constexpr uint32_t kFileFormat = 3;
+inline constexpr uint32_t kOldestFileFormat = 2;
 
 /// Function that returns the version of an op's definition, at least 1; 0 for an unknown op.
 using OpVersion = std::function<int(std::string_view op)>;

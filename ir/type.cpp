@@ -1,5 +1,6 @@
 #include "ir/type.h"
 
+#include <algorithm>
 #include <array>
 
 #include "ir/error.h"
@@ -48,19 +49,27 @@ bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolea
 DType compute_dtype(DType dtype) { return is_half_precision(dtype) ? DType::f32 : dtype; }
 
 int64_t Dim::at(int64_t batch_size) const {
+  check(!has_length(), [&] { return "the extent " + str() + " is used before its length is set"; });
   return batch ? checked_product(size, batch_size) : size;
 }
 
+Dim Dim::at_length(int64_t length) const {
+  Dim d = *this;
+  for (; d.length_power > 0; --d.length_power) d.size = checked_product(d.size, length);
+  return d;
+}
+
 std::string Dim::str() const {
-  if (!batch) return std::to_string(size);
-  return size == 1 ? "?" : std::to_string(size) + "?";
+  const std::string symbols = (batch ? "?" : "") + std::string(length_power, 'L');
+  return size == 1 && !symbols.empty() ? symbols : std::to_string(size) + symbols;
 }
 
 bool Shape::has_batch() const {
-  for (const Dim& d : *this) {
-    if (d.batch) return true;
-  }
-  return false;
+  return std::ranges::any_of(*this, [](const Dim& d) { return d.batch; });
+}
+
+bool Shape::has_length() const {
+  return std::ranges::any_of(*this, [](const Dim& d) { return d.has_length(); });
 }
 
 Dim Shape::numel() const {
@@ -69,6 +78,7 @@ Dim Shape::numel() const {
     if (d.batch && n.batch) throw UserError("shape " + str() + " has two batch dimensions");
     n.size = checked_product(n.size, d.size);
     n.batch = n.batch || d.batch;
+    n.length_power = static_cast<uint8_t>(n.length_power + d.length_power);
   }
   return n;
 }
@@ -76,6 +86,12 @@ Dim Shape::numel() const {
 Shape Shape::at(int64_t batch_size) const {
   Shape s;
   for (const Dim& d : *this) s.emplace_back(d.at(batch_size));
+  return s;
+}
+
+Shape Shape::at_length(int64_t length) const {
+  Shape s;
+  for (const Dim& d : *this) s.push_back(d.at_length(length));
   return s;
 }
 
@@ -114,6 +130,7 @@ std::optional<int64_t> Type::checked_bytes_at(int64_t batch_size) const {
     for (const Layout::Block& b : layout ? layout->blocks : std::vector<Layout::Block>{}) {
       if (b.axis == axis && __builtin_mul_overflow(block, b.size, &block)) return std::nullopt;
     }
+    check(!dim.has_length(), [&] { return "the bytes of " + str() + " need its length"; });
     int64_t extent = dim.size;
     if (dim.batch && __builtin_mul_overflow(extent, batch_size, &extent)) return std::nullopt;
     if (__builtin_add_overflow(extent, block - 1, &extent)) return std::nullopt;

@@ -23,11 +23,12 @@ bool is_integer(DType dtype);         ///< i64, i32 or u8 (not bool)
 /// Returns the dtype of arithmetic on `dtype`: f32 for f16 and bf16, else `dtype` itself.
 DType compute_dtype(DType dtype);
 
-/// Extent of a dimension: a constant, or a multiple of the batch size. Compiling for one batch size
-/// makes every extent a constant.
+/// Extent of a dimension: a constant, or a product of a constant, the batch size and a power of the
+/// length. The batch size and the length are fixed when a step is compiled.
 struct Dim {
-  int64_t size = 0;    ///< the extent; if `batch`, the factor of the batch size
-  bool batch = false;  ///< whether the extent is `size` times the batch size
+  int64_t size = 0;          ///< the constant factor
+  bool batch = false;        ///< whether the batch size is a factor
+  uint8_t length_power = 0;  ///< number of factors that are the length, up to kMaxLengthPower
 
   constexpr Dim() = default;
   constexpr Dim(int64_t n) : size(n) {}  // NOLINT: implicit, so that a number is a Dim
@@ -37,17 +38,32 @@ struct Dim {
     d.batch = true;
     return d;
   }
-  int64_t at(int64_t batch_size) const;  ///< the extent; throws UserError on overflow
-  bool is(int64_t n) const { return !batch && size == n; }
-  std::string str() const;  ///< "784"; "?": the batch size; "256?": 256 x batch size
+  static constexpr Dim of_length(int64_t factor) {
+    Dim d(factor);
+    d.length_power = 1;
+    return d;
+  }
+  bool is_constant() const { return !batch && length_power == 0; }
+  bool has_length() const { return length_power > 0; }
+  /// Returns the extent at this batch size. The length must be set; see at_length(). Throws
+  /// UserError on overflow.
+  int64_t at(int64_t batch_size) const;
+  Dim at_length(int64_t length) const;  ///< replaces the length; throws UserError on overflow
+  bool is(int64_t n) const { return is_constant() && size == n; }
+  /// Text: "784", "?" (the batch size), "256?" (256 times it), "L" (the length), "4?L", "LL".
+  std::string str() const;
   bool operator==(const Dim&) const = default;
 };
 
+inline constexpr int kMaxLengthPower = 4;
+
 /// The batch dimension: `net.data("image", {kBatch, 1, 28, 28}, f32)`.
 inline constexpr Dim kBatch = Dim::of_batch(1);
+/// The length of the sequences of a step: `net.data("text", {kBatch, kLength}, u8)`.
+inline constexpr Dim kLength = Dim::of_length(1);
 
-/// Extents of a tensor, outermost first; a scalar has rank 0. At most one dim depends on the batch
-/// size.
+/// Extents of a tensor, outermost first. Rank 0 is a scalar. At most one dim depends on the batch;
+/// any number may depend on the length.
 class Shape : public std::vector<Dim> {
  public:
   using std::vector<Dim>::vector;
@@ -55,11 +71,14 @@ class Shape : public std::vector<Dim> {
 
   int64_t rank() const { return static_cast<int64_t>(size()); }
   bool has_batch() const;
-  /// Returns the number of elements: a constant or a multiple of the batch size.
+  bool has_length() const;
+  bool is_constant() const { return !has_batch() && !has_length(); }
+  /// Returns the number of elements, which may be a multiple of the batch size and of the length.
   Dim numel() const;
   int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
-  Shape at(int64_t batch_size) const;  ///< the shape for this batch size
-  std::string str() const;             ///< text: "[?, 784]"
+  Shape at(int64_t batch_size) const;  ///< the shape at this batch size; the length must be set
+  Shape at_length(int64_t length) const;
+  std::string str() const;  ///< text: "[?, 784]"
 };
 
 /// A memory layout other than plain row-major: the dims in `order`, outermost first, then the inner
@@ -91,6 +110,7 @@ struct Type {
   int64_t bytes_at(int64_t batch_size) const;
   /// Returns the size in bytes, including the padding of the layout, or nullopt on overflow.
   std::optional<int64_t> checked_bytes_at(int64_t batch_size) const;
+  Type at_length(int64_t length) const { return {dtype, shape.at_length(length), layout}; }
   bool operator==(const Type&) const = default;
 };
 

@@ -33,6 +33,10 @@ std::string fault_of(const Type& type) {
   if (batch_dims > 1) return "shape " + type.shape.str() + " has two batch dimensions";
   for (const Dim& d : type.shape) {
     if (d.size < 0) return "shape " + type.shape.str() + " has a negative dimension";
+    if (d.length_power > kMaxLengthPower) {
+      return "shape " + type.shape.str() + " has a dimension with more than " +
+             std::to_string(kMaxLengthPower) + " factors of the length";
+    }
   }
   if (!type.layout) return "";
   std::vector<bool> seen(type.shape.size());
@@ -51,13 +55,10 @@ std::string fault_of(const Type& type) {
   return "";
 }
 
-/// Whether the byte size at batch size 1 overflows int64_t. Treats a dim of 0 as 1, so that the
-/// product of the other dims must not overflow either.
+/// Whether the byte size at batch size 1 and length 1 overflows int64_t. Counts dims of 0 as 1, so
+/// the product of the other dims is checked too.
 bool overflows(const Type& type) {
-  if (std::ranges::none_of(type.shape, [](const Dim& d) { return d.size == 0; })) {
-    return !type.checked_bytes_at(1);
-  }
-  Type larger = type;
+  Type larger = type.at_length(1);
   for (Dim& d : larger.shape) d.size = std::max<int64_t>(d.size, 1);
   return !larger.checked_bytes_at(1);
 }

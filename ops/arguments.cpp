@@ -126,9 +126,10 @@ void check_source(const OpDef& def, const std::string& symbol, const Type& type,
   }
   const SourceKind kind = source_kind(*def.name);
   if (kind != SourceKind::parameter && kind != SourceKind::state) return;
-  if (type.shape.has_batch()) {
+  if (!type.shape.is_constant()) {
     throw UserError(loc, *def.name + ": the shape of a variable, " + type.shape.str() +
-                             ", cannot depend on the batch");
+                             ", cannot depend on the " +
+                             (type.shape.has_batch() ? "batch" : "length"));
   }
   check_initializer(symbol, declared[0], attrs, loc);
 }

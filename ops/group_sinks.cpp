@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/contract.h"
+#include "ops/index_range.h"
 
 namespace fluid {
 namespace {
@@ -144,35 +145,13 @@ Expr SinkBuilder::inline_operands(const ir::Op* op, const Expr& body,
   });
 }
 
-Expr SinkBuilder::in_range(const Expr& index, const Dim& extent) const {
-  Expr low = scalar::compare(ScalarOp::ge, index, Expr::index(0));
-  Expr high = scalar::compare(ScalarOp::lt, index, extent_expr(extent));
-  const std::optional<Affine> affine = as_affine(index);
-  if (!affine) return logical_and(low, high);
-  if (affine->terms.size() == 1 && affine->terms[0].second == 1 && affine->offset == 0 &&
-      group.extents[static_cast<size_t>(affine->terms[0].first)] == extent) {
-    return kTrue;
-  }
-  int64_t least = affine->offset;
-  int64_t most = affine->offset;
-  bool bounded_below = true;
-  bool bounded_above = !extent.batch;
-  for (const auto& [var, coef] : affine->terms) {
-    const Dim& d = group.extents[static_cast<size_t>(var)];
-    if (d.batch) (coef > 0 ? bounded_above : bounded_below) = false;
-    (coef > 0 ? most : least) += coef * (d.size - 1);
-  }
-  return logical_and(bounded_below && least >= 0 ? kTrue : low,
-                     bounded_above && most < extent.size ? kTrue : high);
-}
-
 Expr SinkBuilder::inline_read(const ir::Op* op, const Expr& read, const Expr& mask) {
   const Value v = op->operands.at(static_cast<size_t>(read.node().ivalue));
   std::vector<Expr> index = read.args();
   Expr guard = kTrue;
   for (size_t d = 0; d < index.size(); ++d) {
     const Dim& extent = v.shape()[d];
-    if (read.node().guarded) guard = logical_and(guard, in_range(index[d], extent));
+    if (read.node().guarded) guard = logical_and(guard, in_range(index[d], extent, group.extents));
     index[d] = intern_(extent.is(1) && !read.node().checked ? Expr::index(0) : index[d]);
   }
   if (!members_.contains(v.op()))

@@ -43,7 +43,6 @@ class SinkBuilder {
                        const Expr& mask);
   Expr inline_read(const ir::Op* op, const Expr& read, const Expr& mask);
   Expr inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask);
-  Expr in_range(const Expr& index, const Dim& extent) const;
   Expr read_input(const Expr& read, const Value& v, std::vector<Expr> index, const Expr& mask);
   int input_index(const Value& v);
   void record_read(const Value& value, const std::vector<Expr>& index);

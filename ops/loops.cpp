@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/arguments.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -9,18 +10,6 @@ namespace {
 
 /// Returns the index of the buffer that holds `v`, the result of an "arg" op.
 int64_t arg_index(const Value& v) { return v.op()->attrs.get<int64_t>("index"); }
-
-std::vector<Type> operand_types(const ir::Op& op) {
-  std::vector<Type> types;
-  for (const Value& v : op.operands) types.push_back(v.type());
-  return types;
-}
-
-std::vector<Type> result_types(const ir::Op& op) {
-  std::vector<Type> types;
-  for (const ir::Result& r : op.results) types.push_back(r.type);
-  return types;
-}
 
 }  // namespace
 
@@ -36,7 +25,7 @@ kir::Kernel loops_kernel(const ir::Op& op, const std::string& name, KernelDevice
 
 kir::Kernel loops_kernel(const ir::Op& op, const OpDef& def, const std::string& name,
                          KernelDevice device) {
-  const std::vector<Type> in = operand_types(op), out = result_types(op);
+  const std::vector<Type> in = operand_types(op.operands), out = result_types(op);
   const LoopsCtx context(op, in, out, device);
   kir::Kernel kernel = std::get<Loops>(*def.lower).kernel(context);
   kernel.name = name;

@@ -1,5 +1,7 @@
 #include "ops/operators.h"
 
+#include <algorithm>
+
 namespace fluid {
 namespace {
 
@@ -19,6 +21,7 @@ Shape resolved(Shape shape, Dim numel, const Loc& loc) {
     } else if (d.size > 0 && numel.size % d.size == 0) {
       numel.size /= d.size;
       numel.batch = numel.batch && !d.batch;
+      numel.length_power -= std::min(numel.length_power, d.length_power);
     }
   }
   if (open != nullptr) *open = numel;

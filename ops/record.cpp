@@ -1,6 +1,7 @@
 #include "ops/record.h"
 
 #include "ops/arguments.h"
+#include "ops/length.h"
 #include "ops/no_amp.h"
 
 namespace fluid {
@@ -30,7 +31,7 @@ Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operan
       !std::holds_alternative<Store>(*def.lower) && !std::holds_alternative<Directive>(*def.lower);
   if (computes && NoAmp::active()) attrs.set(kNoAmp, true);
   std::vector<Type> types =
-      (*def.infer)(InferCtx(name, without_layouts(operand_types(operands)), attrs, loc));
+      infer_result_types(def, without_layouts(operand_types(operands)), attrs, loc);
   ir::Op* op =
       graph.append(std::string(name), std::move(operands), std::move(attrs), std::move(types), loc);
   if (std::holds_alternative<Random>(*def.effects) && op->attrs.get<int64_t>("stream") < 0) {

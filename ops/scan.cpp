@@ -30,10 +30,6 @@ int64_t index_of(const ir::Op& argument) { return argument.attrs.get<int64_t>("i
 bool is_argument(const ir::Op& op) { return source_kind(op) == SourceKind::argument; }
 
 void verify_counts(const ir::Op& scan, const ScanParts& parts) {
-  require(parts.steps >= 1 && parts.steps <= kMaxScanSteps, scan, [&] {
-    return "takes 1 to " + std::to_string(kMaxScanSteps) + " steps, not " +
-           std::to_string(parts.steps);
-  });
   const auto carries = scan.attrs.get<int64_t>("carries");
   const auto sequences = scan.attrs.get<int64_t>("sequences");
   const auto count = static_cast<int64_t>(scan.operands.size());
@@ -42,12 +38,16 @@ void verify_counts(const ir::Op& scan, const ScanParts& parts) {
             return std::to_string(carries) + " carries and " + std::to_string(sequences) +
                    " sequences are not the first of " + std::to_string(count) + " operands";
           });
+  const Dim steps = step_count(scan);
+  require(steps.has_length() || (steps.size >= 1 && steps.size <= kMaxScanSteps), scan, [&] {
+    return "takes 1 to " + std::to_string(kMaxScanSteps) + " steps, not " + steps.str();
+  });
   for (size_t i = parts.carries; i < parts.captures_begin(); ++i) {
     const Type& type = scan.operands[i].type();
-    const bool fits = type.shape.rank() >= 1 && type.shape[0].is(parts.steps);
+    const bool fits = type.shape.rank() >= 1 && type.shape[0] == steps;
     require(fits, scan, [&] {
       return "sequence " + std::to_string(i - parts.carries) + " is " + type.str() +
-             ": its first dimension is not the number of steps, " + std::to_string(parts.steps);
+             ": its first dimension is not the number of steps, " + steps.str();
     });
   }
 }
@@ -112,6 +112,14 @@ ScanParts scan_parts(const ir::Op& scan) {
           .reverse = scan.attrs.get<bool>("reverse")};
 }
 
+Dim step_count(const ir::Op& scan) {
+  const ScanParts parts = scan_parts(scan);
+  if (parts.steps != 0 || parts.sequences == 0) return parts.steps;
+  const Shape& sequence = scan.operands.at(parts.carries).shape();
+  const bool symbolic = !sequence.empty() && sequence[0].has_length() && !sequence[0].batch;
+  return symbolic ? sequence[0] : Dim(0);
+}
+
 ir::Op* append_scan(ir::Graph& graph, Values operands, const ScanParts& parts, const Loc& loc) {
   const Attrs attrs = {{"body", GraphRef{parts.body->name}},
                        {"carries", static_cast<int64_t>(parts.carries)},
@@ -123,7 +131,7 @@ ir::Op* append_scan(ir::Graph& graph, Values operands, const ScanParts& parts, c
   return scan;
 }
 
-Type sequence_type(const Type& element, int64_t steps) {
+Type sequence_type(const Type& element, Dim steps) {
   Type type = without_layout(element);
   type.shape.insert(type.shape.begin(), steps);
   return type;
@@ -173,11 +181,11 @@ bool set_argument_types(const ir::Op& scan) {
 
 std::vector<Type> infer_scan(const ir::Op& scan) {
   const ScanParts parts = scan_parts(scan);
+  const Dim steps = step_count(scan);
   std::vector<Type> types;
   for (const ir::Output& o : parts.body->outputs) {
     const bool carry = types.size() < parts.carries;
-    types.push_back(carry ? without_layout(o.value.type())
-                          : sequence_type(o.value.type(), parts.steps));
+    types.push_back(carry ? without_layout(o.value.type()) : sequence_type(o.value.type(), steps));
   }
   return types;
 }

@@ -21,6 +21,7 @@ struct ScanParts {
   ir::Graph* body = nullptr;
   size_t carries = 0;    ///< number of carries
   size_t sequences = 0;  ///< number of sequences
+  /// Number of steps; 0: the first extent of the sequences, which is a multiple of the length.
   int64_t steps = 1;
   bool reverse = false;  ///< whether the steps begin with the last element of the sequences
 
@@ -30,12 +31,14 @@ struct ScanParts {
   }
 };
 ScanParts scan_parts(const ir::Op& scan);
+/// Number of steps of `scan`: a constant, or a multiple of the length.
+Dim step_count(const ir::Op& scan);
 
 /// Appends a scan to `graph` and returns the scan. Operand i is argument i of the body.
 ir::Op* append_scan(ir::Graph& graph, Values operands, const ScanParts& parts, const Loc& loc);
 
 /// Type of a sequence of `steps` elements of type `element`.
-Type sequence_type(const Type& element, int64_t steps);
+Type sequence_type(const Type& element, Dim steps);
 
 /// Appends an `arg` op to a body graph.
 Value append_argument(ir::Graph& body, size_t index, const Type& type);

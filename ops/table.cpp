@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ops/arguments.h"
+#include "ops/length.h"
 #include "ops/op_table.h"
 #include "ops/scan.h"
 
@@ -49,8 +50,7 @@ std::vector<Type> infer_types(const ir::Op& op) {
     return result_types(op);
   }
   if (std::holds_alternative<Scan>(*def.lower)) return infer_scan(op);
-  return (*def.infer)(
-      InferCtx(op.name, without_layouts(operand_types(op.operands)), op.attrs, op.loc));
+  return infer_result_types(def, without_layouts(operand_types(op.operands)), op.attrs, op.loc);
 }
 
 namespace {

@@ -44,11 +44,13 @@ void check_store(const std::map<std::string_view, ir::Op*>& variables, const ir:
           "writes " + given.str() + " into '" + store.symbol + "', which is " + type.str());
 }
 
-void check_size(const ir::Op& op, int64_t batch) {
+void check_size(const ir::Op& op, const Options& options) {
   for (const ir::Result& r : op.results) {
-    const auto bytes = r.type.checked_bytes_at(batch);
+    const bool has_length = r.type.shape.has_length();
+    const auto bytes = r.type.at_length(options.length).checked_bytes_at(options.batch);
     require(bytes && *bytes <= kMaxValueBytes, op,
-            "a value " + r.type.str() + " with a batch of " + std::to_string(batch) +
+            "a value " + r.type.str() + " with a batch of " + std::to_string(options.batch) +
+                (has_length ? " and the length " + std::to_string(options.length) : "") +
                 " is larger than any memory");
   }
 }
@@ -59,10 +61,10 @@ bool run_check_recorded(ir::Program& program, const Options& options, const Targ
   if (options.amp) check_amp_names(graph, *options.amp);
   const auto variables = variables_by_name(graph);
   for (const ir::Graph* body : scan_bodies(graph)) {
-    for (const auto& op : body->ops) check_size(*op, options.batch);
+    for (const auto& op : body->ops) check_size(*op, options);
   }
   for (const auto& op : graph.ops) {
-    check_size(*op, options.batch);
+    check_size(*op, options);
     require(!is_variable(*op) || op->symbol != kRandomState ||
                 op->results.at(0).type == Type{i64, {3}, {}},
             *op, "'rng' is the name of the random state, i64[3]");

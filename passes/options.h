@@ -77,7 +77,8 @@ struct Buckets {
 struct Options {
   Mode mode = Mode::train;
   int64_t batch = 1;              ///< samples per step; > 0
-  std::optional<DType> dtype;     ///< replaces all float dtypes (f64); nullopt: none
+  int64_t length = 1;             ///< extent of kLength; > 0; no effect on a program without it
+  std::optional<DType> dtype;     ///< dtype of all floats (f64); nullopt: as recorded
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
   /// Whether the program processes only a part of the batch: a micro-batch or a shard. The loss and

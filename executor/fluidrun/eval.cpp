@@ -8,6 +8,7 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
+#include "executor/trainer/inference.h"
 #include "executor/trainer/running_means.h"
 #include "executor/trainer/trainer.h"
 
@@ -32,7 +33,8 @@ int run(const EvalFlags& flags) {
   Trainer trainer(program, place_of(flags.place), options);
   Executor& executor = trainer.executor();
   load_parameters(executor, flags.params, flags.params_layout);
-  executor.prepare({.eval = reader.batch_sizes()});
+  executor.prepare(
+      {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.dataset())});
   print_memory_report(executor, {&reader}, before, opened);
   for (const auto& [name, value] : trainer.evaluate(reader)) {
     fmt::print("{} {:.9g}\n", name, clear_nan_sign(value));

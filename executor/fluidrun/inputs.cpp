@@ -10,9 +10,12 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/launcher/print_to.h"
+#include "executor/session/batch_length.h"
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
+#include "ir/length.h"
 #include "ops/source_kind.h"
+#include "passes/set_length.h"
 
 namespace fluid {
 namespace {
@@ -178,6 +181,37 @@ void add_batch_flag(CLI::App& command, int64_t& batch) {
       ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str();
+}
+
+void add_length_flag(CLI::App& command, std::optional<int64_t>& length) {
+  begin_group(command, kDataGroup);
+  command
+      .add_option("--length", length,
+                  "length of the sequences, for a program with the dimension L (kLength)")
+      ->check(must_be_positive_integer)
+      ->type_name("N");
+}
+
+void check_length_flag(const Program& program, std::optional<int64_t> length) {
+  const bool has_length = ir::has_length(program.ir());
+  if (has_length && !length) {
+    throw UserError("program '" + program.ir().name + "' has the dimension L: give --length N");
+  }
+  if (!has_length && length) {
+    throw UserError(
+        fmt::format("--length {}: program '{}' has no dimension L", *length, program.ir().name));
+  }
+}
+
+void apply_length_flag(Program& program, std::optional<int64_t> length) {
+  check_length_flag(program, length);
+  if (length) set_length(program.ir(), *length);
+}
+
+int64_t length_of(const Program& program, const Dataset& data) {
+  const BatchLength length(program.ir());
+  if (!length.is_used()) return 0;
+  return length.of({.size = data.samples(), .columns = data.columns});
 }
 
 void add_seed_flag(CLI::App& command, uint64_t& seed) {

@@ -58,6 +58,15 @@ Reader open_predict_reader(const Program& program, const std::string& spec, int6
 void add_data_batch_flag(CLI::App& command, int64_t& batch);
 /// Adds --batch to a subcommand that reads no data.
 void add_batch_flag(CLI::App& command, int64_t& batch);
+/// Adds --length to a subcommand that reads no data.
+void add_length_flag(CLI::App& command, std::optional<int64_t>& length);
+/// Throws UserError if `length`, the value of --length, is missing although the program has the
+/// dimension kLength, or is given although it has none.
+void check_length_flag(const Program& program, std::optional<int64_t> length);
+/// Replaces the dimension kLength of `program` by the value of --length, which it checks.
+void apply_length_flag(Program& program, std::optional<int64_t> length);
+/// The length of the sequences in `data`; 0 for a program without the dimension kLength.
+int64_t length_of(const Program& program, const Dataset& data);
 /// Adds --micro-batches to the --help group "Memory" of a subcommand.
 void add_micro_batches_flag(CLI::App& command, int64_t& micro_batches);
 /// Adds --seed, the seed of the initial parameters, to a subcommand that does not train.

@@ -26,6 +26,7 @@ namespace {
 struct OptFlags {
   std::string program, passes, mode, output;
   int64_t batch = 1, micro_batches = 1;
+  std::optional<int64_t> length;
   std::optional<int> world;
   int rank = 0;
   std::string slice;
@@ -100,6 +101,7 @@ Options pass_options(const OptFlags& flags) {
   check_sync_bn(train_options);
   Options options = session_options(train_options).passes;
   options.batch = flags.batch;
+  options.length = flags.length.value_or(1);
   options.verify_each = true;
   if (!flags.mode.empty()) options.mode = parse_mode(flags.mode);
   if (options.mode != Mode::train && flags.micro_batches > 1) {
@@ -166,9 +168,14 @@ int run(const OptFlags& flags) {
     program.save(flags.output);
     return 0;
   }
+  check_length_flag(program, flags.length);
   const Options options = pass_options(flags);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
+  const std::string sets_length = set_length_pass().name;
+  if (std::ranges::find(passes, sets_length, &Pass::name) == passes.end()) {
+    apply_length_flag(program, flags.length);  // other passes need constant lengths
+  }
   const std::unique_ptr<Target> target = target_of(place_of(flags.place), flags.place);
   if (flags.report) print_amp_choices(program.ir(), passes, options, *target);
   const std::vector<PassReport> reports =
@@ -203,6 +210,7 @@ void add_opt(CLI::App& app, Action& action) {
       ->type_name("train|eval|predict|init");
   command->add_flag("--list", flags->list, "print every pass with its description");
   add_batch_flag(*command, flags->batch);
+  add_length_flag(*command, flags->length);
   begin_group(*command, kDistributedGroup);
   command->add_option("--world", flags->world, "number of data-parallel ranks")
       ->check(must_be_positive_integer)

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "executor/cpu/cpu_target.h"
 #include "executor/device/bytes_text.h"
@@ -34,6 +35,7 @@ constexpr int64_t kMaxBatch = int64_t{1} << 24;
 struct PlanFlags {
   std::string program, target, memory, mode = "train";
   int64_t batch = 1, micro_batches = 1;
+  std::optional<int64_t> length;
   bool kernels = false, json = false;
   PlanWorldFlags world;
   PlaceFlags place;
@@ -184,6 +186,7 @@ std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Progr
                                  {"output_bytes", step.regions.outputs},
                                  {"transient_bytes", step.regions.transient},
                                  {"at_peak", at_peak}};
+  if (flags.length) json["length"] = *flags.length;
   if (fitting > 0) json["largest_batch"] = fitting;
   return json.dump(1);
 }
@@ -210,7 +213,8 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
 }
 
 int run(const PlanFlags& flags) {
-  const Program program = open_program(flags.program);
+  Program program = open_program(flags.program);
+  apply_length_flag(program, flags.length);
   ExecutorOptions train_options = run_options(flags);
   const auto [place, target, name, memory, libraries_known] =
       plan_target(flags, {train_options.gpu.workspace, train_options.gpu.tf32});
@@ -232,8 +236,8 @@ int run(const PlanFlags& flags) {
     fmt::print("{}\n", json_of(step, flags, program, name, fitting));
     return 0;
   }
-  fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode, name,
-             flags.batch);
+  fmt::print("one step of '{}' ({}) on {}, batch {}{}\n", program.ir().name, flags.mode, name,
+             flags.batch, flags.length ? fmt::format(", length {}", *flags.length) : "");
   if (!libraries_known) {
     fmt::print(
         "  planned without library kernels: the target has another instruction set than this "
@@ -259,6 +263,7 @@ void add_plan(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<PlanFlags>();
   add_program_argument(*command, flags->program);
   add_batch_flag(*command, flags->batch);
+  add_length_flag(*command, flags->length);
   begin_group(*command, kCompilerGroup);
   command->add_option("--pipeline", flags->mode, "pipeline of the step")
       ->type_name("train|eval|predict")

@@ -154,7 +154,9 @@ int run(const PredictFlags& flags) {
   const std::vector<std::string> rows = computable_outputs(program, executor, feeds);
   for (OutputFile& file : files) file.select_outputs(program, rows);
   load_parameters(executor, flags.params, flags.params_layout);
-  executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
+  executor.prepare({.predict = reader.batch_sizes(),
+                    .predict_feeds = feeds,
+                    .lengths = lengths_of(executor, reader.dataset())});
   print_memory_report(executor, {&reader}, before, opened);
   predict_all(executor, reader, rows, files, printed_samples(flags, reader), flags.draw > 0);
   for (const OutputFile& file : files) file.write();

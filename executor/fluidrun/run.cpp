@@ -29,11 +29,13 @@ std::vector<NamedFile> files_of(const std::vector<std::string>& texts, const std
   return files;
 }
 
-/// The number of samples in `column`; nullopt if the shape of `feed` has no batch dimension.
+/// The number of samples in `column`; absent if the shape of `feed` has no batch dimension, or one
+/// that is also a multiple of the length.
 std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   const Shape& shape = feed.results[0].type.shape;
   for (size_t d = 0; d < shape.size() && d < column.shape().size(); ++d) {
-    if (shape[d].batch && shape[d].size > 0) return column.shape()[d] / shape[d].size;
+    if (shape[d].batch && !shape[d].has_length() && shape[d].size > 0)
+      return column.shape()[d] / shape[d].size;
   }
   return std::nullopt;
 }
@@ -102,7 +104,8 @@ int run(const RunFlags& flags) {
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
   load_parameters(executor, flags.params, flags.params_layout);
-  executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
+  executor.prepare(
+      {.predict = {batch.size}, .predict_feeds = feeds, .lengths = executor.lengths_of(batch)});
   const OutputViews outputs = executor.predict(batch);
   for (const auto& [name, path] : written)
     outputs[name];  // throws for an unknown output before any file is written

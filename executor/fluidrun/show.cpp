@@ -22,6 +22,7 @@ namespace {
 
 struct ShowFlags {
   std::string program, format, output;
+  std::optional<int64_t> length;
 };
 
 /// JSON for an attribute value. Infinities and NaN become strings, because JSON cannot represent
@@ -100,7 +101,9 @@ Diagram diagram_with_saved(const Program& program) {
 
 int run(const ShowFlags& flags) {
   const std::string format = format_of(flags);
-  const Program program = open_program(flags.program);
+  Program program = open_program(flags.program);
+  const bool draws = format == "dot" || format == "svg";
+  if (draws || flags.length) apply_length_flag(program, flags.length);
   std::string text;
   if (format == "text") text = program.text();
   if (format == "json") text = to_json(program.ir());
@@ -127,6 +130,7 @@ void add_show(CLI::App& app, Action& action) {
       ->type_name("text|json|dot|svg");
   command->add_option("-o", flags->output, "write to this file (default: stdout)")
       ->type_name("FILE");
+  add_length_flag(*command, flags->length);
   command->footer("Examples:\n  fluidrun show mnist_fluid --format svg -o mnist.svg");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "executor/cpu/cpu_target.h"
@@ -25,6 +26,7 @@ namespace {
 struct SummaryFlags {
   std::string program;
   int64_t batch = 1;
+  std::optional<int64_t> length;
   PlaceFlags place;  ///< only the --amp flags in `place.amp` are used
 };
 
@@ -143,13 +145,15 @@ void check_options(const Program& program, const Options& options) {
 }
 
 int run(const SummaryFlags& flags) {
-  const Program program = open_program(flags.program);
+  Program program = open_program(flags.program);
+  apply_length_flag(program, flags.length);
   const Options options{.batch = flags.batch, .amp = amp_options(flags.place.amp)};
   check_options(program, options);
   const TrainingMemory training = training_memory(program);
   const std::vector<LayerRow> rows = rows_of(program, training.saved_ops, flags.batch);
   const std::string line(80, '-');
-  fmt::print("{}, batch {}\n", program.ir().name, flags.batch);
+  fmt::print("{}, batch {}{}\n", program.ir().name, flags.batch,
+             flags.length ? fmt::format(", length {}", *flags.length) : "");
   print_inputs(program, flags.batch);
   fmt::print("\n{:<30} {:<18} {:>10} {:>8} {:>10}\n{}\n", "layer (op)", "output", "parameters",
              "FLOPs", "saved", line);
@@ -180,6 +184,7 @@ void add_summary(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<SummaryFlags>();
   add_program_argument(*command, flags->program);
   add_batch_flag(*command, flags->batch);
+  add_length_flag(*command, flags->length);
   add_amp_flags(*command, flags->place.amp);
   command->footer(
       "Examples:\n"

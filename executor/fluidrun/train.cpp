@@ -171,6 +171,7 @@ class Training {
   ExecutorOptions options() {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
+    options.length = length_of(program_, train_.dataset());
     if (options.precision.choose_amp) {  // reject bad options before --amp auto times steps
       wait_for_validation();
       check_fit_options(program_, fit_options());

@@ -78,14 +78,17 @@ struct DebugOptions {
 /// Options of an Executor.
 struct ExecutorOptions {
   int64_t batch = 0;  ///< batch size of the training step that the constructor prepares; 0: none
+  /// Length (kLength) of the training step that the constructor prepares or that choose_amp times;
+  /// 0 for a program without kLength.
+  int64_t length = 0;
   uint64_t seed = 0;  ///< seed of initialisers and random ops
   int threads = 0;    ///< CPU threads; 0: OpenMP's default
   /// Micro-batches per training step. The micro-batches run one after the other in the same memory;
   /// gradients are accumulated, and the optimizer updates once. A batch with fewer samples has
   /// fewer micro-batches.
   int64_t micro_batches = 1;
-  /// Whether run() throws UserError for a batch whose size was not prepared. If false, run()
-  /// compiles a step for the new size.
+  /// Throws UserError for a batch whose size or length was not prepared. By default run() compiles
+  /// a step for the new size and length.
   bool strict_shapes = false;
   /// Whether to add the schedule Manual to a program that has no learning-rate schedule, so that
   /// Executor::set_learning_rate() works.

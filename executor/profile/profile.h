@@ -12,9 +12,11 @@ namespace fluid {
 
 /// The recorded times of the steps of one mode and batch size.
 struct ProfiledStep {
-  std::string name() const;  ///< such as "training step of 128 samples"
+  /// Such as "training step of 128 samples" or "eval step of 8 samples of length 32".
+  std::string name() const;
   Mode mode = Mode::train;
   int64_t batch = 0;
+  int64_t length = 0;  ///< length of the step; 0 for a program without kLength
   /// Descriptions of the calls, indexed by run and then by call. A step has one run, or one run per
   /// micro-batch.
   std::vector<std::vector<CallInfo>> runs;

@@ -217,7 +217,8 @@ class Table {
 
 std::string ProfiledStep::name() const {
   const char* what = mode == Mode::train ? "training" : mode == Mode::eval ? "eval" : "predict";
-  return fmt::format("{} step of {} samples", what, batch);
+  return fmt::format("{} step of {} samples{}", what, batch,
+                     length == 0 ? "" : fmt::format(" of length {}", length));
 }
 
 std::string Profile::device_text() const {

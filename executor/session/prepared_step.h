@@ -49,7 +49,8 @@ struct MetricView {
   Tensor weight;
 };
 
-/// A compiled step for one mode, batch size and set of feeds. Runs one executable per micro-batch.
+/// A compiled step for one mode, batch size, length and set of feeds. It runs one executable per
+/// micro-batch.
 class PreparedStep {
  public:
   struct Run {

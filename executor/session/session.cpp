@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/device/out_of_memory.h"
+#include "ir/length.h"
 #include "passes/pass.h"
 
 namespace fluid {
@@ -63,8 +64,9 @@ void Session::try_prepare(std::span<const Options> wanted) {
       [&] { in_flight_.fetch_outputs(); }));
 }
 
-PreparedStep* Session::find(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
-  return steps_.find({.mode = mode, .batch = batch, .feeds = feeds});
+PreparedStep* Session::find(Mode mode, int64_t batch, int64_t length,
+                            const std::set<std::string>& feeds) const {
+  return steps_.find({.mode = mode, .batch = batch, .length = length, .feeds = feeds});
 }
 
 void Session::initialise() {
@@ -126,7 +128,9 @@ Profile Session::profile() const {
                   .steps = {}};
   for (const auto& step : steps_.all()) {
     if (!step->recorder() || step->recorder()->times().empty()) continue;
-    ProfiledStep profiled{.mode = step->options().mode, .batch = step->options().batch};
+    const Options& step_options = step->options();
+    ProfiledStep profiled{.mode = step_options.mode, .batch = step_options.batch};
+    if (ir::has_length(recorded_program())) profiled.length = step_options.length;
     const auto times = step->recorder()->times();
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {

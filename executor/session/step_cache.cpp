@@ -56,12 +56,17 @@ PreparedStep* find_among(const std::vector<std::unique_ptr<PreparedStep>>& steps
                          const Options& wanted) {
   for (const auto& step : steps) {
     const Options& o = step->options();
-    if (o.mode == wanted.mode && o.batch == wanted.batch && o.feeds == wanted.feeds &&
-        o.init_variables == wanted.init_variables) {
+    if (o.mode == wanted.mode && o.batch == wanted.batch && o.length == wanted.length &&
+        o.feeds == wanted.feeds && o.init_variables == wanted.init_variables) {
       return step.get();
     }
   }
   return nullptr;
+}
+
+bool is_predict_step(const PreparedStep& step, int64_t batch, int64_t length) {
+  const Options& o = step.options();
+  return o.mode == Mode::predict && o.batch == batch && o.length == length;
 }
 
 }  // namespace
@@ -80,10 +85,10 @@ bool StepCache::has_step_for(Mode mode) const {
                              [&](const auto& step) { return step->options().mode == mode; });
 }
 
-PreparedStep* StepCache::find_predict(const Batch& batch) const {
+PreparedStep* StepCache::find_predict(const Batch& batch, int64_t length) const {
   PreparedStep* best = nullptr;
   for (const auto& step : steps_) {
-    if (step->options().mode != Mode::predict || step->options().batch != batch.size) continue;
+    if (!is_predict_step(*step, batch.size, length)) continue;
     const bool enough = std::ranges::all_of(
         step->feeds(), [&](const Feed& feed) { return batch.find(feed.name) != nullptr; });
     if (enough && (best == nullptr || step->num_outputs() > best->num_outputs())) best = step.get();
@@ -91,12 +96,12 @@ PreparedStep* StepCache::find_predict(const Batch& batch) const {
   return best;
 }
 
-PreparedStep* StepCache::find_predict(const Batch& batch,
+PreparedStep* StepCache::find_predict(const Batch& batch, int64_t length,
                                       std::span<const std::string> all_feeds) const {
   const auto is_given = [&](const std::string& feed) { return batch.find(feed) != nullptr; };
   for (const auto& step : steps_) {
+    if (!is_predict_step(*step, batch.size, length)) continue;
     const Options& options = step->options();
-    if (options.mode != Mode::predict || options.batch != batch.size) continue;
     const bool fits = options.feeds.empty() ? std::ranges::all_of(all_feeds, is_given)
                                             : options.feeds.size() == batch.columns.size() &&
                                                   std::ranges::all_of(options.feeds, is_given);
@@ -153,7 +158,7 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
   for (const auto* list : {&programs_, &compiled}) {
     for (const auto& entry : *list) {
       const Options& o = entry->options;
-      if (o.mode == options.mode && o.batch == options.batch &&
+      if (o.mode == options.mode && o.batch == options.batch && o.length == options.length &&
           o.micro_batch == options.micro_batch && o.feeds == options.feeds &&
           o.init_variables == options.init_variables) {
         return entry.get();

@@ -46,12 +46,13 @@ class StepCache {
 
   /// Returns the step for these options, or null.
   PreparedStep* find(const Options& wanted) const;
-  /// Returns the predict step with the most outputs among the predict steps whose feeds are all in
-  /// `batch`; null if there is none.
-  PreparedStep* find_predict(const Batch& batch) const;
-  /// Returns the predict step whose feeds are exactly the columns of `batch`, or null. `all_feeds`:
-  /// feeds of the program. Does not allocate.
-  PreparedStep* find_predict(const Batch& batch, std::span<const std::string> all_feeds) const;
+  /// Considers the predict steps of this length whose feeds are all in `batch`. Returns the step
+  /// with the most outputs, or null if there is none.
+  PreparedStep* find_predict(const Batch& batch, int64_t length) const;
+  /// Returns the predict step of this length whose feeds are exactly the columns of `batch`, or
+  /// null. `all_feeds`: feeds of the program. Does not allocate.
+  PreparedStep* find_predict(const Batch& batch, int64_t length,
+                             std::span<const std::string> all_feeds) const;
   bool has_step_for(Mode mode) const;
   const std::vector<std::unique_ptr<PreparedStep>>& all() const { return steps_; }
 

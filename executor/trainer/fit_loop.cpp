@@ -74,9 +74,14 @@ void FitLoop::prepare_steps() {
   const int64_t position =
       progress_.epochs * samples + std::min(progress_.samples_in_epoch, samples);
   if (train_.position() != position) train_.seek(position);
-  BatchSizes sizes{.train = train_.batch_sizes()};
-  if (options_.validation != nullptr) sizes.eval = inference_batch_sizes(*options_.validation);
+  BatchSizes sizes{.train = train_.batch_sizes(),
+                   .lengths = lengths_of(executor_, train_.dataset())};
+  if (options_.validation == nullptr) return executor_.prepare(sizes);
+  const std::vector<int64_t> eval = inference_batch_sizes(*options_.validation);
+  const std::vector<int64_t> lengths = lengths_of(executor_, options_.validation->dataset());
+  if (lengths == sizes.lengths) sizes.eval = eval;
   executor_.prepare(sizes);
+  if (lengths != sizes.lengths) executor_.prepare({.eval = eval, .lengths = lengths});
 }
 
 void FitLoop::restore_checkpoint() {

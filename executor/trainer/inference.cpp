@@ -20,6 +20,10 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data) {
   return sizes;
 }
 
+std::vector<int64_t> lengths_of(const Executor& executor, const Dataset& data) {
+  return executor.lengths_of({.size = data.samples(), .columns = data.columns});
+}
+
 std::vector<std::string> per_sample_outputs(const Program& program) {
   std::vector<std::string> names;
   for (const ir::Output& o : program.ir().main().outputs) {

@@ -25,6 +25,10 @@ std::vector<std::string> column_names(const Dataset& data);
 /// which occurs when this rank's shard of the last batch is empty.
 std::vector<int64_t> inference_batch_sizes(const Reader& data);
 
+/// Returns the length of the sequences in `data`, as BatchSizes::lengths: empty for a program
+/// without the dimension kLength.
+std::vector<int64_t> lengths_of(const Executor& executor, const Dataset& data);
+
 /// Returns a SampleFinder that searches the data of `readers`, in order. The readers must outlive
 /// the SampleFinder; null readers are skipped.
 SampleFinder make_sample_finder(std::vector<const Reader*> readers);

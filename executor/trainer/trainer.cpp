@@ -105,7 +105,8 @@ void Trainer::stop() { impl_->at.stop_called = true; }
 
 NamedScalars Trainer::evaluate(Reader& data) {
   impl_->readers = {&data};
-  impl_->executor.prepare({.eval = inference_batch_sizes(data)});
+  impl_->executor.prepare({.eval = inference_batch_sizes(data),
+                           .lengths = lengths_of(impl_->executor, data.dataset())});
   return fluid::evaluate(impl_->executor, data, output_names(impl_->program));
 }
 
@@ -117,7 +118,9 @@ Dataset Trainer::predict(Reader& data) {
   if (rows.empty()) {
     throw UserError("predict() needs an output with one row a sample that the data's columns give");
   }
-  impl_->executor.prepare({.predict = inference_batch_sizes(data), .predict_feeds = feeds});
+  impl_->executor.prepare({.predict = inference_batch_sizes(data),
+                           .predict_feeds = feeds,
+                           .lengths = lengths_of(impl_->executor, data.dataset())});
   return predict_rows(impl_->executor, data, rows);
 }
 

@@ -7,20 +7,26 @@ struct CharGptSize {
   int64_t layers = 6;
   int64_t heads = 6;
   int64_t width = 384;
-  int64_t length = 256;  ///< context length in bytes
+  int64_t length = 256;  ///< maximum number of bytes that a prediction sees
+  /// Extent of the texts: a constant, at most `length`, or kLength; absent: `length`.
+  std::optional<fluid::Dim> text_length = {};
 };
 
 /// A decoder-only transformer (Radford et al., "Language models are unsupervised multitask
-/// learners", 2019) over bytes: text u8 [N, length] -> logits [N, length, 256] of the next bytes.
-/// If `position`, an integer scalar, is given, decodes only the byte at this position: text [1, 1]
-/// -> [1, 1, 256].
+/// learners", 2019) over bytes: text u8 [N, T] -> logits [N, T, 256] of the next bytes. With
+/// `position`, an integer scalar, decodes the byte at this position: text [1, 1] -> [1, 1, 256].
 inline fluid::Value char_gpt(fluid::Program& net, fluid::Value text, const CharGptSize& size,
                              std::optional<fluid::Value> position = {}) {
   const fluid::Init init = fluid::Init::normal(0, 0.02);
   fluid::Value h = fluid::embedding(
       text, {.rows = 256, .units = size.width, .weight_init = init, .name = "bytes"});
   const fluid::Value positions = net.parameter("positions.w", {size.length, size.width}, init);
-  h = h + (position ? fluid::embedding(positions, *position) : positions);
+  fluid::Value index = position.value_or(fluid::Value());
+  if (size.text_length) {
+    index =
+        fluid::arange(net.ir().main(), {.type = fluid::Type{fluid::i64, {*size.text_length}, {}}});
+  }
+  h = h + (index ? fluid::embedding(positions, index) : positions);
   std::optional<fluid::AttentionCache> cache;
   if (position) cache = {.length = size.length, .position = *position};
   for (int64_t i = 0; i < size.layers; ++i) {
@@ -36,8 +42,9 @@ inline fluid::Value char_gpt(fluid::Program& net, fluid::Value text, const CharG
 
 /// Adds the feeds, the network and the outputs "loss" and "logits" to `net`. Returns the loss.
 inline fluid::Value record_char_gpt(fluid::Program& net, const CharGptSize& size = {}) {
-  const auto text = net.data("text", {fluid::kBatch, size.length}, fluid::u8);
-  const auto target = net.data("target", {fluid::kBatch, size.length}, fluid::u8);
+  const fluid::Dim length = size.text_length.value_or(size.length);
+  const auto text = net.data("text", {fluid::kBatch, length}, fluid::u8);
+  const auto target = net.data("target", {fluid::kBatch, length}, fluid::u8);
   const auto logits = char_gpt(net, text, size);
   const auto loss = fluid::mean(fluid::softmax_cross_entropy(logits, target));
   net.output("loss", loss);

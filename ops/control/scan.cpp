@@ -16,7 +16,9 @@ OpDef scan_op() {
       .attrs = {{"body", GraphRef{}, "the body graph", true},
                 {"carries", int64_t{0}, "number of carries", true},
                 {"sequences", int64_t{0}, "number of sequences", true},
-                {"steps", int64_t{1}, "number of steps", true},
+                {"steps", int64_t{1},
+                 "number of steps; 0: the first extent of the sequences, a multiple of the length",
+                 true},
                 {"reverse", false, "step from the last element of the sequences to the first"}},
       .outputs = {{"y", "the final carries, then the collected values [steps, ...]", true}},
       .infer = [](const InferCtx&) { return std::vector<Type>{}; },  // see infer_scan()

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "frontend/optimizers.h"
+#include "ops/operators.h"
 #include "tests/support/small_programs.h"
 #include "tests/support/training.h"
 
@@ -85,6 +86,23 @@ TEST(Allocation, StepsAllocateNothing) {
   });
   EXPECT_EQ(count, 0);
   EXPECT_GT(sum, 0);
+}
+
+TEST(Allocation, StepsOfSeveralLengthsAllocateNothing) {
+  Program net("scaled");
+  const Value x = net.data("x", {kBatch, kLength}, f32);
+  const Value loss = mean(square(x * net.parameter("w", {1}, Init::constant(1))));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.01});
+  Executor exe(net, cpu(), {.threads = 1});
+  exe.prepare({.train = {3}, .lengths = {4, 5}});
+  const Batch four{3, {{"x", Tensor(f32, {3, 4})}}, 0}, five{3, {{"x", Tensor(f32, {3, 5})}}, 0};
+  exe.run(four);
+  exe.run(five);
+  EXPECT_EQ(allocations_during([&] {
+              for (int i = 0; i < 20; ++i) exe.run(i % 2 == 0 ? four : five);
+            }),
+            0);
 }
 
 TEST(Allocation, RecordedStepsAllocateNothing) {

@@ -107,6 +107,23 @@ TEST(RejectionReason, NamesNoFeedForAComputedIndex) {
                     "take_along_axis: index 7 is out of range [0, 3); the step");
 }
 
+TEST(RejectionReason, OfAnIndexThatDependsOnNoData) {
+  for (const int64_t positions : {3, 4}) {
+    Program net("positions");
+    const Value x = net.data("x", {kBatch, positions}, f32);
+    const Value w = net.parameter("w", {3}, Init::constant(1));
+    const Type type{i64, {positions}, {}};
+    net.output("y", x + gather(w, arange(net.ir().main(), {.type = type})));
+    Executor exe(net, cpu(), {.batch = 1});
+    const auto run = [&] { exe.run({{"x", Tensor(f32, {1, positions})}}); };
+    if (positions == 3) {
+      run();
+    } else {
+      expect_user_error(run, "gather: index 3 is out of range [0, 3)");
+    }
+  }
+}
+
 TEST(RejectionReason, NamesNoRangeWhereAnIndexAddressesSeveralDimensions) {
   for (const bool scatters : {false, true}) {
     Program net("dimensions");

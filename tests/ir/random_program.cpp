@@ -66,6 +66,7 @@ class Maker {
     for (int axis = 0; axis < rank; ++axis) {
       const int64_t size = any(5) ? any(40) : 0;
       t.shape.push_back(axis == batch_axis ? Dim::of_batch(size) : Dim(size));
+      if (any(8) == 0) t.shape.back().length_power = static_cast<uint8_t>(any(kMaxLengthPower + 1));
     }
     if (rank > 0 && any(4) == 0) t.layout = layout(rank);
     return t;

@@ -51,6 +51,29 @@ TEST(Serialize, ReadsBackWhatItWrote) {
   }));
 }
 
+TEST(Serialize, OnlyProgramsWithALengthNeedTheLatestFormat) {
+  const auto bytes = [](const std::string& type) {
+    return serialize(*parse("program @p { %x = a : " + type + " }", "t.fir"), version_2);
+  };
+  EXPECT_EQ(fbs::GetProgram(bytes("f32[?, 4]").data())->format(), kOldestFileFormat);
+  EXPECT_EQ(fbs::GetProgram(bytes("f32[?, 4L]").data())->format(), kFileFormat);
+  const auto back = deserialize(bytes("f32[?, 4L]"), "p.fluid", version_2);
+  EXPECT_EQ(back->main().ops[0]->results[0].type.str(), "f32[?, 4L]");
+}
+
+/// The byte of the length power was padding in format 2.
+TEST(Deserialize, FilesOfTheOldestFormatHaveNoLength) {
+  const auto type_in = [](uint32_t format) {
+    const std::string bytes = spoilt([&](auto& f) {
+      f.format = format;
+      op(f, 0).results[0]->type->dims = {fbs::Dim(5, false, 1)};
+    });
+    return deserialize(bytes, "p.fluid", version_2)->main().ops[0]->results[0].type.str();
+  };
+  EXPECT_EQ(type_in(kOldestFileFormat), "f32[5]");
+  EXPECT_EQ(type_in(kFileFormat), "f32[5L]");
+}
+
 TEST(Serialize, KeepsLargeProgramsLinear) {
   const auto program = random_program(7, 5000);
   const std::string bytes = serialize(*program, version_2);
@@ -120,10 +143,10 @@ TEST(Deserialize, RejectsFilesThatAreTooLarge) {
 
 TEST(Deserialize, NamesOtherVersions) {
   expect_rejection([](auto& f) { f.format = 9; },
-                   "written in format 9 by a newer Fluid; this one reads format 2");
+                   "written in format 9 by a newer Fluid; this one reads formats 2 to 3");
   expect_rejection(
       [](auto& f) { f.format = 1; },
-      "written in format 1 by an older Fluid; this one reads format 2: build the program "
+      "written in format 1 by an older Fluid; this one reads formats 2 to 3: build the program "
       "again from its source");
   expect_rejection([](auto& f) { f.kinds[1]->version = 7; },
                    "op 'b' has version 7, written by a newer Fluid; this one knows version 2");

@@ -68,6 +68,19 @@ TEST(Text, GoldenProgramReadsAndPrints) {
   EXPECT_EQ(program->find("g0")->outputs[0].name, "0");
 }
 
+TEST(Text, ExtentsThatDependOnTheLengthReadAndPrint) {
+  const std::string text = "program @p {\n  %a = a : f32[?L, L, 16L, 3LL, 2, 0L]\n}\n";
+  const auto program = parse(text, "t.fir");
+  EXPECT_EQ(print(*program), text);
+  Dim batches = kLength, square = Dim::of_length(3);
+  batches.batch = true;
+  square.length_power = 2;
+  EXPECT_EQ(program->main().ops[0]->results[0].type.shape,
+            (Shape{batches, kLength, Dim::of_length(16), square, 2, Dim::of_length(0)}));
+  EXPECT_EQ(reprint("program @p { %a = a : f32[1?L, 1L] }"),
+            "program @p {\n  %a = a : f32[?L, L]\n}\n");
+}
+
 TEST(Text, NewOpsGetIdsAfterTheParsedOnes) {
   const auto program = parse("program @p { a [#41] b [#7] }", "t.fir");
   EXPECT_EQ(program->main().append("c", {}, {}, {})->id, 42);
@@ -184,8 +197,11 @@ TEST(Text, RejectsBrokenAttributes) {
 TEST(Text, RejectsBrokenTypesAndExtras) {
   expect_rejection("%a = a : f33[]", 10, "expected a type such as f32[?, 784] but found 'f33'");
   expect_rejection("%a = a : f32[x]", 14,
-                   "expected a dimension: a number, ? or 256? but found 'x'");
-  expect_rejection("%a = a : f32[1.5]", 14, "expected a dimension: a number, ? or 256?");
+                   "expected a dimension: a number, ?, 256?, L or 16?L but found 'x'");
+  expect_rejection("%a = a : f32[1.5]", 14, "expected a dimension: a number, ?, 256?, L or 16?L");
+  expect_rejection("%a = a : f32[LLLLL]", 14, "256? 16?L 'LLLLL'");
+  expect_rejection("%a = a : f32[4LM]", 15, "expected ']' but found 'LM'");
+  expect_rejection("%a = a : f32[L?]", 15, "expected ']' but found '?'");
   expect_rejection("%a = a : f32[2]{3}", 17, "expected a layout such as nChw16c but found '3'");
   for (const char* layout :
        {"z", "n", "nn", "nC", "nc2", "nc2C", "NC02n", "nC99999999999999999999c"}) {

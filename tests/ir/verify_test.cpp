@@ -143,6 +143,14 @@ TEST(Verify, RejectsTooMuch) {
   expect_user_error([&] { verify(p); }, "the program has too many graphs");
 }
 
+TEST(Verify, RejectsTooManyFactorsOfTheLength) {
+  Program p("p");
+  Dim dim = kLength;
+  dim.length_power = kMaxLengthPower + 1;
+  p.main().append("a", {}, {}, {Type{f32, {dim}, {}}});
+  expect_user_error([&] { verify(p); }, "shape [LLLLL] has a dimension with more than 4 factors");
+}
+
 TEST(Type, BytesOverflowAtALargeBatch) {
   const Type type{DType::f32, {kBatch, 1 << 20}, {}};
   EXPECT_EQ(type.bytes_at(100), int64_t{400} << 20);

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace fluid {
+
+/// Reads the length of a step (kLength) from the shapes of a batch's columns.
+class BatchLength {
+ public:
+  explicit BatchLength(const ir::Program& recorded);
+
+  /// Whether a type of the program depends on the length.
+  bool is_used() const { return is_used_; }
+  /// Returns the length of the columns of `batch`; 1 if the program has none. Does not allocate.
+  /// Throws UserError if no column gives the length, if two columns give different ones, or if it
+  /// is 0.
+  int64_t of(const Batch& batch) const;
+  /// Returns the length of prepared steps: `length`; 1 if the program has none. Throws UserError if
+  /// `length` is not positive, or is given although the program has none.
+  int64_t checked(int64_t length) const;
+
+ private:
+  /// A dimension of a feed that is a multiple of the length.
+  struct FeedDim {
+    std::string feed;
+    size_t axis = 0;
+    Type type;  ///< declared type of the feed
+    Loc loc;
+  };
+  static int64_t length_in(const FeedDim& dim, const Tensor& column, int64_t samples);
+
+  bool is_used_ = false;
+  std::vector<FeedDim> dims_;
+};
+
+}  // namespace fluid

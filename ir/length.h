@@ -1,0 +1,17 @@
+#pragma once
+
+#include "ir/graph.h"
+
+namespace fluid::ir {
+
+/// Whether the type of a result or of an attribute of `op` depends on the length (fluid::kLength).
+bool has_length(const Op& op);
+/// Whether any op of the program does.
+bool has_length(const Program& program);
+
+/// Whether a type in `attrs` depends on the length.
+bool has_length(const Attrs& attrs);
+/// Returns `attrs` with the length replaced in the types. Throws UserError on overflow.
+Attrs at_length(Attrs attrs, int64_t length);
+
+}  // namespace fluid::ir
