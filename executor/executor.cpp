@@ -309,6 +309,8 @@ class Executor::Impl {
     return session_;
   }
 
+  ParameterAverages& averages() { return averages_; }
+
   const PreparedStep& prepared(Mode mode, int64_t batch, int64_t length) {
     return prepare(mode, batch, batch_length_.checked(length), {});
   }

@@ -50,7 +50,7 @@ Value convolution(Value x, const Layer& layer, const char* op, const char* shape
   const int64_t filters = *layer.filters;
   require(filters > 0, loc, subject + "filters must be positive");
   require(x.shape().size() == dims + 2 && x.shape()[1].is_constant(), loc,
-          subject + "the input is " + x.type().str() + ", not " + form);
+          subject + "the input is " + x.type().str() + ", not " + shape_text);
   const int64_t channels = x.shape()[1].size;
   require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
           subject + std::to_string(layer.groups) + " groups do not divide " +
@@ -142,11 +142,12 @@ Type trailing_scale(Value x, const char* kind, int64_t axis, const Loc& loc) {
   return {compute_dtype(x.dtype()), shape, {}};
 }
 
-/// Returns the type of a scale with one element per channel of x. `form` is the expected form of x,
-/// for the message.
-Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* form, const Loc& loc) {
+/// Returns the type of a scale with one element per channel of x. `shape_text`: the required shape
+/// of x, such as "[N, C, ...]", for error messages.
+Type channel_scale(Value x, const char* kind, int64_t min_rank, const char* shape_text,
+                   const Loc& loc) {
   require(is_float(x.dtype()) && x.shape().rank() >= min_rank && x.shape()[1].is_constant(), loc,
-          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + form);
+          std::string(kind) + ": the input is " + x.type().str() + ", not a float " + shape_text);
   return {compute_dtype(x.dtype()), {x.shape()[1]}, {}};
 }
 
