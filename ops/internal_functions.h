@@ -75,9 +75,9 @@ Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs
 struct AdaptiveMaxPool2dGradAttrs { Required<Type> input; };
 Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-/// scaled_dot_product_attention with transposed keys, and with dropout of the softmax weights if it has a random key. Computes tiles of the scores, which it never stores as a whole.
+/// scaled_dot_product_attention, with dropout of the softmax weights if it has a random key. Computes tiles of the scores, which it never stores as a whole.
 /// q: float [B, H, T, D].
-/// k: same dtype, [B, G, D, S].
+/// k: same dtype, [B, G, S, D].
 /// v: same dtype, [B, G, S, E].
 /// mask: bool or q's dtype, broadcasts to [B, H, T, S].
 /// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
@@ -91,10 +91,10 @@ Value attention(Value q, Value k, Value v, const AttentionAttrs& attrs = {}, con
 Value attention(Value q, Value k, Value v, Value mask, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value attention(Value q, Value k, Value v, Value mask, Value random_key, const AttentionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Gradients of attention with respect to k and v, not transposed.
+/// Gradients of attention with respect to k and v.
 /// q: float [B, H, T, D].
-/// k: [B, G, D, S].
-/// v: [B, G, E, S].
+/// k: [B, G, S, D].
+/// v: [B, G, S, E].
 /// dy: gradient of attention's result, [B, H, T, E].
 /// logsumexp: attention's second result.
 /// delta: sum of dy * y over E, like logsumexp.
@@ -112,12 +112,11 @@ Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsu
 
 /// Gradient of attention with respect to q.
 /// q: float [B, H, T, D].
-/// k: [B, G, D, S].
-/// v: [B, G, E, S].
+/// k: [B, G, S, D].
+/// v: [B, G, S, E].
 /// dy: gradient of attention's result, [B, H, T, E].
 /// logsumexp: attention's second result.
 /// delta: sum of dy * y over E, like logsumexp.
-/// key: k of attention before its transposition, [B, G, S, D].
 /// mask: bool or q's dtype, broadcasts to [B, H, T, S].
 /// random_key: i64[4]: seed, run counter, index of the first sample, random stream of the dropout.
 /// attrs.causal: whether query i sees only keys 0 to i.
@@ -125,9 +124,9 @@ Values attention_grad_key_value(Value q, Value k, Value v, Value dy, Value logsu
 /// attrs.dropout: probability that a softmax weight is dropped.
 /// Gives dq: like q.
 struct AttentionGradQueryAttrs { bool causal = false; double scale = 0.0; double dropout = 0.0; };
-Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
-Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
-Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value key, Value mask, Value random_key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
+Value attention_grad_query(Value q, Value k, Value v, Value dy, Value logsumexp, Value delta, Value mask, Value random_key, const AttentionGradQueryAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Gradient of avg_pool1d with respect to its input.
 /// dy: gradient of avg_pool1d's result.

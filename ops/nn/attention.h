@@ -48,37 +48,75 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
 /// Type of the softmax statistics: [B, H, T] in q's compute dtype.
 Type attention_statistics_type(const Type& q);
 
-/// Writes code that the attention kernels share: tiles of scores, and products of tiles.
+/// The dimension that the blocks of an attention kernel divide among themselves.
+enum class AttentionOwner : uint8_t { query, key };
+
+/// Writes code that the attention kernels share: tiles in scratch memory, and products of tiles. A
+/// block owns lanes() queries or keys at a time. Lane l of each tile belongs to the l-th of them,
+/// so that a sum or maximum over the rows of a tile needs no reduction over lanes. Lanes past the
+/// last query or key hold values that nothing reads.
 class AttentionTiles {
  public:
-  static constexpr int64_t kQueries = 32;  ///< queries in a tile
-  static constexpr int64_t kKeys = 64;     ///< keys in a tile
+  static constexpr int64_t kTileRows = 64;  ///< rows of a tile of scores
   static constexpr int64_t kRows = 8;  ///< rows of a product that accumulate in registers at once
 
+  using RowLane = std::function<void(const Expr& row, const Expr& lane)>;
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
   using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
 
+  /// A matrix [rows, lanes()] per block in scratch memory, in the compute dtype.
+  struct Tile {
+    KernelWriter::Array array;
+    int64_t elements = 0;  ///< per block
+  };
+
   /// `options` is the operand number of the optional mask. The optional random key follows it.
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                 size_t options);
+                 size_t options, AttentionOwner owner);
 
-  /// Writes the loop of each block over its tiles of rows. There are `heads` heads (B * H or B * G)
-  /// of `extent` rows. `body` writes the code for the tile of `head` that begins at row `first`.
-  void for_each_tile(
-      const Expr& heads, int64_t extent, int64_t rows_per_tile,
-      const std::function<void(const Expr& block, const Expr& head, const Expr& first)>& body);
-
-  /// Number of blocks; scratch memory is indexed by block.
-  int64_t block_count() const { return blocks_; }
-  /// Adds a scratch buffer with `elements` elements per block, in the compute dtype.
-  KernelWriter::Array scratch(int64_t elements);
+  /// Number of queries or keys that a block owns at a time, on `device`, if there are `extent` per
+  /// head.
+  static int64_t lanes_of(int64_t extent, KernelDevice device);
+  int64_t lanes() const { return columns_ * half_; }
+  /// Number of tiles of kTileRows rows that hold `rows` rows.
+  static Expr num_row_tiles(const Expr& rows);
+  AttentionOwner owner() const { return owner_; }
   DType dtype() const { return dtype_; }
 
-  /// Writes a matrix product. For each row in [0, rows) and each lane in [0, lanes), sums a(row, k)
-  /// * b(k, lane) over k in [0, depth) and calls finish(row, lane, sum). `rows` must be a multiple
-  /// of kRows. The value of a() must not depend on the lane.
-  void matrix_product(int64_t rows, const Expr& lanes, const Expr& depth, const Element& a,
-                      const Element& b, const Sum& finish);
+  /// Adds scratch memory for a tile. `rows` is rounded up to a multiple of kRows.
+  Tile tile(int64_t rows);
+  Expr load(const Tile& tile, const Expr& row, const Expr& lane) const;
+  void store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value);
+  void fill(const Tile& tile, int64_t rows, double value);
+
+  /// Writes the loop of each block over the queries or keys that it owns. There are `heads` heads
+  /// (B * H or B * G). `body` writes the code for the lanes of `head` from index `first` on.
+  void for_each_tile(const Expr& heads,
+                     const std::function<void(const Expr& head, const Expr& first)>& body);
+  /// Writes a loop over [0, rows) x [0, lanes). On a GPU, both dimensions are divided among the
+  /// threads of a team.
+  void for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body);
+
+  /// Whether the query or key `index` exists, as the lane of a tile. Null if all lanes exist.
+  Expr exists(const Expr& index) const;
+  /// Returns `index` of a row, or the last row of `extent` if `index` is past the end.
+  static Expr clamped_row(const Expr& index, int64_t extent);
+
+  /// Copies the rows of `operand` [heads, owned extent, depth] from `first` on to the lanes of
+  /// `tile` [depth, lanes()].
+  void load_transposed(const Tile& tile, size_t operand, const Expr& head, const Expr& first,
+                       int64_t depth);
+  /// Copies the lanes of `tile` [depth, lanes()] to the rows of `result` [heads, owned extent,
+  /// depth] from `first` on. `finish` maps an element and its lane to the stored value.
+  void store_transposed(const Tile& tile, const KernelWriter::Array& result, const Expr& head,
+                        const Expr& first, int64_t depth, const Element& finish = nullptr);
+
+  /// Writes a matrix product. For each row in [0, rows) and each lane of a tile, sums a(row, k) *
+  /// b(k, lane) over k in [0, depth) and calls finish(row, lane, sum). The value of a() must not
+  /// depend on the lane. Rounds `rows` up to a multiple of kRows: a() and finish() must accept rows
+  /// past the end.
+  void matrix_product(const Expr& rows, const Expr& depth, const Element& a, const Element& b,
+                      const Sum& finish);
 
   /// Returns the score of a query and a key, given their dot product: scaled, masked, and -inf
   /// where the query may not attend to the key.
@@ -90,21 +128,24 @@ class AttentionTiles {
   /// 1 / (1 - p). Only if drops(). Draws one number per element of [B, H, T, S], as dropout does.
   Expr dropout_factor(const Expr& head, const Expr& query, const Expr& key) const;
 
-  /// Returns the number of leading key tiles to which queries before `end_query` attend.
-  Expr num_visible_key_tiles(const Expr& end_query) const;
   bool is_causal() const { return causal_; }
 
  private:
   void load_random_key();
+  int64_t extent() const { return owner_ == AttentionOwner::query ? shape_.queries : shape_.keys; }
 
   KernelWriter& k_;
   const LoopsCtx& c_;
   AttentionShape shape_;
   std::optional<size_t> mask_, random_key_;
+  AttentionOwner owner_;
   DType dtype_;
   bool causal_;
   double scale_, dropout_;
-  int64_t blocks_;
+  int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
+  /// A product accumulates `columns_` lanes at once, which are `half_` lanes apart.
+  int64_t half_, columns_;
+  Expr block_;
   /// Elements of the random key, and the number of heads before the first sample of the batch.
   Expr seed_, run_, stream_, first_head_;
 };

@@ -6,57 +6,59 @@ namespace fluid {
 
 /// Operand numbers of the gradient ops of attention.
 struct AttentionGradOperands {
-  static constexpr int kQuery = 0, kKeyTransposed = 1, kValueTransposed = 2, kOutputGradient = 3,
-                       kLogsumexp = 4, kDelta = 5;
-  /// The optional mask of attention_grad_key_value. The optional random key follows it.
-  static constexpr int kKeyValueOptions = 6;
-  /// attention_grad_query: k of attention before its transposition.
-  static constexpr int kKey = 6;
-  /// The optional mask of attention_grad_query. The optional random key follows it.
-  static constexpr int kQueryOptions = 7;
+  static constexpr int kQuery = 0, kKey = 1, kValue = 2, kOutputGradient = 3, kLogsumexp = 4,
+                       kDelta = 5;
+  static constexpr int kOptions = 6;  ///< the optional mask; the optional random key follows it
 };
-/// Definitions of the operands of attention_grad_key_value, without the optional ones.
+/// Definitions of the operands of the gradient ops of attention.
 std::vector<PortDef> attention_grad_inputs();
-/// Throws UserError (by c.fail()) unless the operands have matching types. `options` is the operand
-/// number of the optional mask.
-void require_attention_grad_operands(const InferCtx& c, size_t options);
+/// Throws UserError (by c.fail()) unless the operands have matching types.
+void require_attention_grad_operands(const InferCtx& c);
 
 /// The softmax weights of a tile of queries and a tile of keys, and the gradients of its scores:
 ///   p = exp(score - logsumexp), ds = p * (f dy v^T - delta) * scale, delta = sum(dy * y),
-/// where f is the factor of dropout, or 1.
+/// where f is the factor of dropout, or 1. Lanes are queries or keys, whichever the blocks own;
+/// rows are the others.
 class AttentionGradTiles {
  public:
   AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                     size_t options);
+                     AttentionOwner owner);
   AttentionTiles& tiles() { return tiles_; }
 
-  /// Writes code that computes the offsets of the tiles of `block` in scratch memory.
-  void compute_tile_offsets(const Expr& block);
-  /// Writes code that loads the transposed keys and values of a tile of `count` keys.
-  void load_keys(const Expr& group, const Expr& first_key, const Expr& count);
-  /// Computes the weights and the gradients of the scores, for the tile of queries from
-  /// `first_query` on and the loaded keys. Rows after the last query are 0.
-  void compute_score_tile(const Expr& head, const Expr& first_query, const Expr& first_key,
-                          const Expr& count);
-  /// The softmax weight after dropout: p * f.
-  Expr weight(const Expr& query, const Expr& key) const;
-  Expr score_gradient(const Expr& query, const Expr& key) const;
+  /// Writes code that loads the queries and output gradients, or the keys and values, of the lanes
+  /// from `first_lane` on. `head` is a head of queries, or of keys and values.
+  void load_lanes(const Expr& head, const Expr& first_lane);
+  /// Computes the weights and the gradients of the scores of the loaded lanes and of `count` rows.
+  /// `head` is the head of the queries, and `group` the head of the keys.
+  void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
+                          const Expr& first_lane, const Expr& count);
+  /// The softmax weight after dropout: p * f. Only if the blocks own keys.
+  Expr weight(const Expr& row, const Expr& lane) const { return tiles_.load(weights_, row, lane); }
+  Expr score_gradient(const Expr& row, const Expr& lane) const {
+    return tiles_.load(gradients_, row, lane);
+  }
+  /// Adds b^T a to `sums` [depth, lanes()], for `count` rows of `operand` [heads, extent, depth],
+  /// from `first_row` of `head` on: a [rows, depth], and b(row, lane).
+  void add_product(const AttentionTiles::Tile& sums, size_t operand, int64_t depth,
+                   const Expr& head, const Expr& first_row, const Expr& count,
+                   const AttentionTiles::Element& b);
 
  private:
   /// Applies dropout to a tile whose weights are p and whose gradients are dy v^T.
-  void apply_dropout(const Expr& head, const Expr& first_query, const Expr& first_key,
+  void apply_dropout(const Expr& head, const Expr& first_row, const Expr& first_lane,
                      const Expr& count);
-  /// Returns `query`, or the last query if `query` is past the end.
-  Expr clamped(const Expr& query) const;
-  /// Returns the element of operand `operand`, [B, H, T], for a query, as clamped() gives it.
-  Expr statistic(size_t operand, const Expr& head, const Expr& query) const;
+  bool lanes_are_keys() const { return tiles_.owner() == AttentionOwner::key; }
+  int64_t row_extent() const { return lanes_are_keys() ? shape_.queries : shape_.keys; }
+  Expr clamped_row(const Expr& row) const { return AttentionTiles::clamped_row(row, row_extent()); }
+  /// Returns the element of operand `operand`, [B, H, T], for the query of a row and a lane.
+  Expr statistic(size_t operand, const Expr& head, const Expr& row, const Expr& lane) const;
 
   KernelWriter& k_;
   AttentionShape shape_;
   AttentionTiles tiles_;
   double scale_;
-  KernelWriter::Array key_tiles_, value_tiles_, weights_, gradients_;
-  Expr key_tile_, value_tile_, score_tile_;
+  AttentionTiles::Tile depth_tile_, value_tile_;  ///< the loaded lanes, of depths D and E
+  AttentionTiles::Tile weights_, gradients_;
 };
 
 /// Returns the extents of attention, given the operands of a gradient op of attention.

@@ -8,6 +8,11 @@
 namespace fluid {
 namespace {
 
+constexpr int64_t kColumns = 2;  // lanes per thread and row of a product
+
+/// Number of lanes that one vector holds in f32, or, on a GPU, that threads process in parallel.
+int64_t half_of(KernelDevice device) { return device == KernelDevice::cpu ? 16 : 32; }
+
 Expr ceil_div(const Expr& a, int64_t n) {
   return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
 }
@@ -100,9 +105,10 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
                     int value_depth_products) {
   constexpr double kSoftmax = 20;  // flops per score, without the products
   const auto number = [](int64_t n) { return static_cast<double>(n); };
-  const int64_t tiles = (shape.queries + AttentionTiles::kQueries - 1) / AttentionTiles::kQueries;
-  double scores = number(shape.batch.size * shape.heads) *
-                  number(tiles * AttentionTiles::kQueries) * number(shape.keys);
+  const int64_t lanes = AttentionTiles::lanes_of(shape.queries, KernelDevice::cpu);
+  const int64_t tiles = (shape.queries + lanes - 1) / lanes;
+  double scores =
+      number(shape.batch.size * shape.heads) * number(tiles * lanes) * number(shape.keys);
   if (c.attrs.get<bool>("causal")) scores /= 2;
   const double dropout = c.attrs.get_or("dropout", 0.0) != 0 ? kFlopsPerDropoutDraw : 0;
   return {.flops =
@@ -115,36 +121,107 @@ Type attention_statistics_type(const Type& q) {
 }
 
 AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
-                               size_t options)
+                               size_t options, AttentionOwner owner)
     : k_(writer),
       c_(c),
       shape_(shape),
       mask_(c.arity() > options ? std::optional(options) : std::nullopt),
       random_key_(c.arity() > options + 1 ? std::optional(options + 1) : std::nullopt),
+      owner_(owner),
       dtype_(compute_dtype(c.in_type(0).dtype)),
       causal_(c.attr<bool>("causal")),
       scale_(attention_scale(c.attrs(), shape.depth)),
       dropout_(c.attr<double>("dropout")),
-      blocks_(preferred_blocks(c.device())) {}
+      blocks_(preferred_blocks(c.device())),
+      half_(half_of(c.device())),
+      columns_(lanes_of(extent(), c.device()) / half_) {}
 
-KernelWriter::Array AttentionTiles::scratch(int64_t elements) {
-  return k_.scratch(dtype_, blocks_ * elements);
+int64_t AttentionTiles::lanes_of(int64_t extent, KernelDevice device) {
+  return half_of(device) * (extent > half_of(device) ? kColumns : 1);
+}
+
+Expr AttentionTiles::num_row_tiles(const Expr& rows) { return ceil_div(rows, kTileRows); }
+
+AttentionTiles::Tile AttentionTiles::tile(int64_t rows) {
+  const int64_t elements = (rows + kRows - 1) / kRows * kRows * lanes();
+  return {k_.scratch(dtype_, blocks_ * elements), elements};
+}
+
+Expr AttentionTiles::load(const Tile& tile, const Expr& row, const Expr& lane) const {
+  return k_.load(tile.array,
+                 block_ * Expr::index(tile.elements) + row * Expr::index(lanes()) + lane);
+}
+
+void AttentionTiles::store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value) {
+  k_.store(tile.array, block_ * Expr::index(tile.elements) + row * Expr::index(lanes()) + lane,
+           value);
+}
+
+void AttentionTiles::fill(const Tile& tile, int64_t rows, double value) {
+  for_each_lane(Expr::index(rows), lanes(), [&](const Expr& row, const Expr& lane) {
+    store(tile, row, lane, Expr::constant(dtype_, value));
+  });
 }
 
 void AttentionTiles::for_each_tile(
-    const Expr& heads, int64_t extent, int64_t rows_per_tile,
-    const std::function<void(const Expr& block, const Expr& head, const Expr& first)>& body) {
-  const int64_t tiles_per_head = (extent + rows_per_tile - 1) / rows_per_tile;
+    const Expr& heads, const std::function<void(const Expr& head, const Expr& first)>& body) {
+  const int64_t tiles_per_head = (extent() + lanes() - 1) / lanes();
   const Expr tiles = heads * Expr::index(tiles_per_head);
   k_.blocks(scalar::min(tiles, Expr::index(blocks_)), [&](const Expr& block) {
+    block_ = block;
     if (random_key_) load_random_key();
     // A block processes every blocks_-th tile. Under a causal mask the work per tile varies, and
     // this order balances the work of the blocks.
     k_.loop(Expr::index(0), ceil_div(tiles - block, blocks_), [&](const Expr& turn) {
       const Expr tile = k_.let(block + turn * Expr::index(blocks_));
-      body(block, k_.let(scalar::floordiv(tile, Expr::index(tiles_per_head))),
-           k_.let(scalar::mod(tile, Expr::index(tiles_per_head)) * Expr::index(rows_per_tile)));
+      body(k_.let(scalar::floordiv(tile, Expr::index(tiles_per_head))),
+           k_.let(scalar::mod(tile, Expr::index(tiles_per_head)) * Expr::index(lanes())));
     });
+  });
+}
+
+void AttentionTiles::for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body) {
+  if (c_.device() == KernelDevice::cpu) {
+    k_.loop(Expr::index(0), rows, [&](const Expr& row) {
+      k_.vector(Expr::index(0), Expr::index(lanes), [&](const Expr& lane) { body(row, lane); });
+    });
+    return;
+  }
+  k_.vector(Expr::index(0), rows * Expr::index(lanes), [&](const Expr& i) {
+    const Expr row = k_.let(scalar::floordiv(i, Expr::index(lanes)));
+    body(row, k_.let(scalar::mod(i, Expr::index(lanes))));
+  });
+}
+
+Expr AttentionTiles::exists(const Expr& index) const {
+  if (extent() % lanes() == 0) return {};
+  return scalar::compare(ScalarOp::lt, index, Expr::index(extent()));
+}
+
+Expr AttentionTiles::clamped_row(const Expr& index, int64_t extent) {
+  if (extent % kRows == 0) return index;  // a group of kRows rows does not cross the end
+  return scalar::min(index, Expr::index(extent - 1));
+}
+
+void AttentionTiles::load_transposed(const Tile& tile, size_t operand, const Expr& head,
+                                     const Expr& first, int64_t depth) {
+  for_each_lane(Expr::index(depth), lanes(), [&](const Expr& d, const Expr& lane) {
+    const KernelWriter::Array from = k_.operand(operand);
+    const Expr index = first + lane;
+    const Expr offset = (head * Expr::index(extent()) + index) * Expr::index(depth) + d;
+    const Expr guard = exists(index);
+    store(tile, d, lane, guard ? k_.load_if(guard, from, offset, 0) : k_.load(from, offset));
+  });
+}
+
+void AttentionTiles::store_transposed(const Tile& tile, const KernelWriter::Array& result,
+                                      const Expr& head, const Expr& first, int64_t depth,
+                                      const Element& finish) {
+  const Expr count = scalar::min(Expr::index(lanes()), Expr::index(extent()) - first);
+  for_each_lane(count, depth, [&](const Expr& lane, const Expr& d) {
+    const Expr value = load(tile, d, lane);
+    k_.store(result, (head * Expr::index(extent()) + first + lane) * Expr::index(depth) + d,
+             finish ? finish(value, lane) : value);
   });
 }
 
@@ -160,20 +237,27 @@ void AttentionTiles::load_random_key() {
                     : Expr::index(0);
 }
 
-void AttentionTiles::matrix_product(int64_t rows, const Expr& lanes, const Expr& depth,
-                                    const Element& a, const Element& b, const Sum& finish) {
-  k_.loop(Expr::index(0), Expr::index(rows / kRows), [&](const Expr& group) {
+void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const Element& a,
+                                    const Element& b, const Sum& finish) {
+  const auto column = [&](const Expr& lane, int64_t i) { return lane + Expr::index(i * half_); };
+  for_each_lane(ceil_div(rows, kRows), half_, [&](const Expr& group, const Expr& lane) {
     const Expr first = group * Expr::index(kRows);
-    k_.vector_loop(Expr::index(0), lanes, [&](const Expr& lane) {
-      const auto sums = k_.accumulators(dtype_, Combine::sum, {kRows});
-      k_.loop(Expr::index(0), depth, [&](const Expr& d) {
-        const Expr shared = k_.let(b(d, lane));
-        k_.unroll(kRows, [&](const Expr& row) {
-          const Expr term = Expr::make(ScalarOp::product, dtype_, {a(first + row, d), shared});
-          k_.accumulate(sums, term, {row});
-        });
+    const auto sums = k_.accumulators(dtype_, Combine::sum, {kRows, columns_});
+    k_.loop(Expr::index(0), depth, [&](const Expr& d) {
+      std::vector<Expr> right;
+      for (int64_t i = 0; i < columns_; ++i) right.push_back(k_.let(b(d, column(lane, i))));
+      k_.unroll(kRows, [&](const Expr& row) {
+        const Expr left = k_.let(a(first + row, d));
+        for (int64_t i = 0; i < columns_; ++i) {
+          const Expr term = Expr::make(ScalarOp::product, dtype_, {left, right[i]});
+          k_.accumulate(sums, term, {row, Expr::index(i)});
+        }
       });
-      k_.unroll(kRows, [&](const Expr& row) { finish(first + row, lane, k_.read(sums, {row})); });
+    });
+    k_.unroll(kRows, [&](const Expr& row) {
+      for (int64_t i = 0; i < columns_; ++i) {
+        finish(first + row, column(lane, i), k_.read(sums, {row, Expr::index(i)}));
+      }
     });
   });
 }
@@ -184,16 +268,20 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
   const Expr hidden = Expr::constant(dtype_, -std::numeric_limits<double>::infinity());
   if (mask_) {
     const Type& type = c_.in_type(*mask_);
+    const Expr& owned = owner_ == AttentionOwner::query ? query : key;
     const Expr heads = Expr::index(shape_.heads);
     const std::vector<Expr> place = {scalar::floordiv(head, heads), scalar::mod(head, heads), query,
                                      key};
     Expr offset = Expr::index(0);
+    Expr guard;
     for (size_t d = 0; d < type.shape.size(); ++d) {
       const Dim& extent = type.shape[d];
       const Expr& at = place[place.size() - type.shape.size() + d];
       offset = offset * c_.extent(extent) + (extent.is(1) ? Expr::index(0) : at);
+      if (at.get() == owned.get() && !extent.is(1)) guard = exists(owned);
     }
-    const Expr mask = k_.load(k_.operand(*mask_), offset);
+    const KernelWriter::Array masks = k_.operand(*mask_);
+    const Expr mask = guard ? k_.load_if(guard, masks, offset, 0) : k_.load(masks, offset);
     score = type.dtype == boolean ? scalar::select(mask, score, hidden) : score + mask;
   }
   if (!causal_) return score;
@@ -205,11 +293,6 @@ Expr AttentionTiles::dropout_factor(const Expr& head, const Expr& query, const E
   const Expr bits = scalar::philox(seed_, run_, stream_, row * Expr::index(shape_.keys) + key);
   return scalar::select(dropout_keep_condition(bits, dropout_),
                         Expr::constant(dtype_, dropout_scale(dropout_)), Expr::constant(dtype_, 0));
-}
-
-Expr AttentionTiles::num_visible_key_tiles(const Expr& end_query) const {
-  const Expr keys = Expr::index(shape_.keys);
-  return ceil_div(causal_ ? scalar::min(keys, end_query) : keys, kKeys);
 }
 
 }  // namespace fluid

@@ -8,8 +8,6 @@
 namespace fluid {
 namespace {
 
-Value swap_last(Value x) { return transpose(x, {.perm = {0, 1, 3, 2}}); }
-
 /// Appends the optional operands of an attention kernel. A random key follows a mask, so a missing
 /// mask becomes one that hides nothing.
 void append_options(Values& operands, Value mask, Value random_key) {
@@ -28,7 +26,7 @@ Attrs without_stream(Attrs attrs) {
 }  // namespace
 
 Values expand_attention(const ExpandCtx& c, Value mask, Value random_key) {
-  Values operands = {c.in(0), swap_last(c.in(1)), c.in(2)};
+  Values operands = {c.in(0), c.in(1), c.in(2)};
   append_options(operands, mask, random_key);
   return record(*c.op().graph(), "attention", operands, without_stream(c.attrs()), c.op().loc);
 }
@@ -42,17 +40,14 @@ Values attention_gradients(const GradCtx& c, Value mask, Value random_key) {
   // The derivative of logsumexp with respect to a score is the probability p. So the gradient
   // c.dout(1) of logsumexp adds p * c.dout(1) to the score gradient p * (dy v^T - delta).
   if (c.dout(1)) delta = delta - c.dout(1);
-  Values of_keys = {q, swap_last(k), swap_last(v), dy, logsumexp, delta};
-  Values of_queries = of_keys;
-  of_queries.push_back(k);
-  append_options(of_keys, mask, random_key);
-  append_options(of_queries, mask, random_key);
+  Values operands = {q, k, v, dy, logsumexp, delta};
+  append_options(operands, mask, random_key);
   ir::Graph& graph = *c.op().graph();
   const Attrs attrs = without_stream(c.attrs());
   Values gradients(c.arity());
-  const Values dkv = record(graph, "attention_grad_key_value", of_keys, attrs, c.op().loc);
+  const Values dkv = record(graph, "attention_grad_key_value", operands, attrs, c.op().loc);
   std::ranges::copy(dkv, gradients.begin() + 1);
-  gradients[0] = record(graph, "attention_grad_query", of_queries, attrs, c.op().loc)[0];
+  gradients[0] = record(graph, "attention_grad_query", operands, attrs, c.op().loc)[0];
   return gradients;
 }
 

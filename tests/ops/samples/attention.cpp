@@ -23,7 +23,7 @@ double element(const Tensor& t, std::array<int64_t, 4> index) {
   return t.at(offset);
 }
 
-/// Scores, statistics and results of attention on q, k, v of ranks 4, not transposed.
+/// Scores, statistics and results of attention on q, k, v of ranks 4.
 struct Attention {
   const Tensor &q, &k, &v;
   const Tensor* mask = nullptr;
@@ -117,19 +117,6 @@ struct Attention {
   }
 };
 
-Tensor transposed(const Tensor& t) {
-  const Extents& s = t.shape();
-  Tensor result(f64, {s[0], s[1], s[3], s[2]});
-  for (int64_t o = 0; o < s[0] * s[1]; ++o) {
-    for (int64_t i = 0; i < s[2]; ++i) {
-      for (int64_t j = 0; j < s[3]; ++j) {
-        at(result, (o * s[3] + j) * s[2] + i) = t.at((o * s[2] + i) * s[3] + j);
-      }
-    }
-  }
-  return result;
-}
-
 struct Case {
   Extents q, k;
   int64_t value_depth;
@@ -194,13 +181,11 @@ Attention attention_of(const Sample& s, const Tensor& q, const Tensor& k, const 
           s.batch_dims.empty() ? 0 : kFirst};
 }
 
-OpTest attention_test(const std::string& op, bool transposed_keys,
-                      const std::vector<Case>& of = cases()) {
+OpTest attention_test(const std::string& op, const std::vector<Case>& of = cases()) {
   OpTest t;
   t.op = op;
   for (const Case& c : of) {
-    const Tensor k = random_tensor(c.k, -1, 1, 1);
-    Sample s{{random_tensor(c.q, -1, 1), transposed_keys ? transposed(k) : k,
+    Sample s{{random_tensor(c.q, -1, 1), random_tensor(c.k, -1, 1, 1),
               random_tensor(value_shape(c), -1, 1, 2)},
              c.attrs,
              {}};
@@ -208,9 +193,8 @@ OpTest attention_test(const std::string& op, bool transposed_keys,
     if (c.batched) s.batch_dims = {0, 0, 0};
     t.samples.push_back(s);
   }
-  t.reference = [transposed_keys](const Sample& s) {
-    const Tensor k = transposed_keys ? transposed(s.inputs[1]) : s.inputs[1];
-    return attention_of(s, s.inputs[0], k, s.inputs[2], 3).forward();
+  t.reference = [](const Sample& s) {
+    return attention_of(s, s.inputs[0], s.inputs[1], s.inputs[2], 3).forward();
   };
   t.slack = 4;
   return t;
@@ -219,7 +203,7 @@ OpTest attention_test(const std::string& op, bool transposed_keys,
 bool has_several_tiles(const Sample& s) { return s.inputs[1].shape()[2] > 64; }
 
 OpTest scaled_dot_product_attention_test() {
-  OpTest t = attention_test("scaled_dot_product_attention", false);
+  OpTest t = attention_test("scaled_dot_product_attention");
   std::erase_if(t.samples, has_several_tiles);
   const Type q = {f32, {2, 4, 5, 8}, {}}, k = {f32, {2, 2, 7, 8}, {}};
   const std::string op = "scaled_dot_product_attention: ";
@@ -252,7 +236,7 @@ OpTest scaled_dot_product_attention_test() {
 /// a minute (the tests of the gradient ops have them), and a mask of numbers, which gets no
 /// gradient.
 OpTest test_without_finite_differences() {
-  OpTest t = attention_test("scaled_dot_product_attention", false);
+  OpTest t = attention_test("scaled_dot_product_attention");
   std::erase_if(t.samples, std::not_fn(has_several_tiles));
   t.samples.push_back(
       {{random_tensor({2, 2, 9, 4}), random_tensor({2, 2, 66, 4}, -1, 1, 1),
@@ -298,15 +282,15 @@ OpTest dropout_test() {
 }
 
 OpTest attention_kernel_test() {
-  OpTest t = attention_test("attention", true);
-  for (const Sample& s : attention_test("attention", true, dropout_cases()).samples) {
+  OpTest t = attention_test("attention");
+  for (const Sample& s : attention_test("attention", dropout_cases()).samples) {
     t.samples.push_back(s);
   }
-  const Type q = {f32, {2, 2, 5, 4}, {}}, k = {f32, {2, 2, 4, 7}, {}}, v = {f32, {2, 2, 7, 4}, {}};
-  t.bad = {{{q, k, v, {boolean, {1}, {}}, {i64, {3}, {}}},
+  const Type q = {f32, {2, 2, 5, 4}, {}}, k = {f32, {2, 2, 7, 4}, {}};
+  t.bad = {{{q, k, k, {boolean, {1}, {}}, {i64, {3}, {}}},
             {},
             "attention: the random key must be i64[4], got i64[3]"},
-           {{q, k, v}, {{"dropout", 0.1}}, "attention: dropout needs a random key"}};
+           {{q, k, k}, {{"dropout", 0.1}}, "attention: dropout needs a random key"}};
   return t;
 }
 
@@ -319,7 +303,6 @@ std::vector<Tensor> gradient_inputs(const Case& c, const Attention& attention) {
 
 OpTest attention_gradient_test(const std::string& op) {
   const bool of_query = op == "attention_grad_query";
-  const size_t mask = of_query ? 7 : 6;
   OpTest t;
   t.op = op;
   std::vector<Case> all = cases();
@@ -327,7 +310,7 @@ OpTest attention_gradient_test(const std::string& op) {
   for (const Case& c : all) {
     const Tensor q = random_tensor(c.q, -1, 1), k = random_tensor(c.k, -1, 1, 1);
     const Tensor v = random_tensor(value_shape(c), -1, 1, 2);
-    Sample s{{q, transposed(k), transposed(v)}, c.attrs, {}};
+    Sample s{{q, k, v}, c.attrs, {}};
     const Attention attention{q,
                               k,
                               v,
@@ -336,25 +319,20 @@ OpTest attention_gradient_test(const std::string& op) {
                               s.attrs.get_or("scale", 0.0)};
     // Some finite statistics do, so they are those of attention without dropout.
     for (const Tensor& more : gradient_inputs(c, attention)) s.inputs.push_back(more);
-    if (of_query) s.inputs.push_back(k);
     add_options(s, c);
-    if (c.batched) s.batch_dims = std::vector<int>(of_query ? 7 : 6, 0);
+    if (c.batched) s.batch_dims = std::vector<int>(6, 0);
     t.samples.push_back(s);
   }
-  t.reference = [of_query, mask](const Sample& s) {
-    const Tensor k = transposed(s.inputs[1]), v = transposed(s.inputs[2]);
-    const std::vector<Tensor> all =
-        attention_of(s, s.inputs[0], k, v, mask).backward(s.inputs[3], s.inputs[4], s.inputs[5]);
+  t.reference = [of_query](const Sample& s) {
+    const std::vector<Tensor> all = attention_of(s, s.inputs[0], s.inputs[1], s.inputs[2], 6)
+                                        .backward(s.inputs[3], s.inputs[4], s.inputs[5]);
     return of_query ? std::vector{all[0]} : std::vector{all[1], all[2]};
   };
   t.slack = 8;
-  if (of_query) {
-    const Type y = {f32, {2, 2, 5, 4}, {}}, row = {f32, {2, 2, 5}, {}};
-    const Type keys = {f32, {2, 2, 3, 7}, {}}, values = {f32, {2, 2, 4, 7}, {}};
-    t.bad = {{{{f32, {2, 2, 5, 3}, {}}, keys, values, y, row, row, {f32, {2, 2, 7, 4}, {}}},
-              {},
-              op + ": expects key f32[2, 2, 7, 3], got f32[2, 2, 7, 4]"}};
-  }
+  const Type q = {f32, {2, 2, 5, 3}, {}}, k = {f32, {2, 2, 7, 3}, {}}, row = {f32, {2, 2, 5}, {}};
+  t.bad = {{{q, k, k, {f32, {2, 2, 5, 4}, {}}, row, row},
+            {},
+            op + ": expects dy f32[2, 2, 5, 3], got f32[2, 2, 5, 4]"}};
   return t;
 }
 
