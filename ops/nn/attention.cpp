@@ -31,7 +31,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   const Expr lanes = Expr::index(tiles.lanes());
   const auto number = [&](double v) { return Expr::constant(dtype, v); };
   const auto for_each_query = [&](const KernelWriter::LoopBody& body) {
-    k.vector(Expr::index(0), lanes, body);
+    k.vector_loop(Expr::index(0), lanes, body);
   };
   const auto statistic = [&](int64_t which, const Expr& lane) {
     return k.let(tiles.load(statistics, Expr::index(which), lane));
@@ -134,7 +134,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
     for_each_query([&](const Expr& lane) {
       set_statistic(kCorrection, lane, number(1) / statistic(kSum, lane));
     });
-    k.vector(Expr::index(0), scalar::min(lanes, queries - first), [&](const Expr& lane) {
+    k.vector_loop(Expr::index(0), scalar::min(lanes, queries - first), [&](const Expr& lane) {
       const Expr total = statistic(kSum, lane);
       const Expr logsumexp = statistic(kMaximum, lane) + scalar::unary(ScalarOp::log, total);
       k.store(k.result(1), head * queries + first + lane,

@@ -183,11 +183,12 @@ void AttentionTiles::for_each_tile(
 void AttentionTiles::for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body) {
   if (c_.device() == KernelDevice::cpu) {
     k_.loop(Expr::index(0), rows, [&](const Expr& row) {
-      k_.vector(Expr::index(0), Expr::index(lanes), [&](const Expr& lane) { body(row, lane); });
+      k_.vector_loop(Expr::index(0), Expr::index(lanes),
+                     [&](const Expr& lane) { body(row, lane); });
     });
     return;
   }
-  k_.vector(Expr::index(0), rows * Expr::index(lanes), [&](const Expr& i) {
+  k_.vector_loop(Expr::index(0), rows * Expr::index(lanes), [&](const Expr& i) {
     const Expr row = k_.let(scalar::floordiv(i, Expr::index(lanes)));
     body(row, k_.let(scalar::mod(i, Expr::index(lanes))));
   });
