@@ -22,10 +22,10 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   const auto key = k.operand(1), value = k.operand(2);
   // On a GPU several threads divide the keys of a tile among themselves.
   const int64_t parts = c.device() == KernelDevice::cpu ? 1 : 4;
-  const auto query_tile = tiles.tile(depth);                  // [D, queries]
+  const auto query_tile = tiles.tile_per_strip(depth);        // [D, queries]
   const auto scores = tiles.tile(AttentionTiles::kTileRows);  // [keys, queries]
-  const auto sums = tiles.tile(value_depth);                  // [E, queries]
-  const auto statistics = tiles.tile(kStatistics);
+  const auto sums = tiles.tile_per_strip(value_depth);        // [E, queries]
+  const auto statistics = tiles.tile_per_strip(kStatistics);
   const auto partials = tiles.tile(parts);
   const Expr queries = Expr::index(shape.queries), keys = Expr::index(shape.keys);
   const Expr lanes = Expr::index(tiles.lanes());
@@ -91,60 +91,61 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
   };
 
   const Expr heads = c.extent(shape.batch) * Expr::index(shape.heads);
-  tiles.for_each_tile(heads, [&](const Expr& head, const Expr& first) {
+  tiles.for_each_block(heads, [&](const Expr& head, const Expr& first) {
     const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
-    tiles.load_transposed(query_tile, 0, head, first, depth);
-    tiles.fill(sums, value_depth, 0);
-    for_each_query([&](const Expr& lane) {
-      set_statistic(kMaximum, lane, number(-kInfinity));
-      set_statistic(kSum, lane, number(0));
+    tiles.for_each_strip(first, [&](const Expr& first_query) {
+      tiles.load_transposed(query_tile, 0, head, first_query, depth);
+      tiles.fill(sums, value_depth, 0);
+      for_each_query([&](const Expr& lane) {
+        set_statistic(kMaximum, lane, number(-kInfinity));
+        set_statistic(kSum, lane, number(0));
+      });
     });
-    const Expr end = k.let(tiles.is_causal() ? scalar::min(keys, first + lanes) : keys);
-    k.loop(Expr::index(0), AttentionTiles::num_row_tiles(end), [&](const Expr& tile) {
-      const Expr first_key = k.let(tile * Expr::index(AttentionTiles::kTileRows));
-      const Expr count =
-          k.let(scalar::min(Expr::index(AttentionTiles::kTileRows), end - first_key));
-      const auto key_row = [&](const Expr& j) {
-        return group * keys + AttentionTiles::clamped_row(first_key + j, shape.keys);
-      };
-      tiles.matrix_product(
-          count, Expr::index(depth),
-          [&](const Expr& j, const Expr& d) {
-            return k.load(key, key_row(j) * Expr::index(depth) + d);
-          },
-          [&](const Expr& d, const Expr& lane) { return tiles.load(query_tile, d, lane); },
-          [&](const Expr& j, const Expr& lane, const Expr& sum) {
-            tiles.store(scores, j, lane,
-                        tiles.score(sum, head, first + lane,
-                                    AttentionTiles::clamped_row(first_key + j, shape.keys)));
-          });
-      update_softmax(head, first, first_key, count);
-      tiles.matrix_product(
-          Expr::index(value_depth), count,
-          [&](const Expr& e, const Expr& j) {
-            return k.load(value, (group * keys + first_key + j) * Expr::index(value_depth) +
-                                     AttentionTiles::clamped_row(e, value_depth));
-          },
-          [&](const Expr& j, const Expr& lane) { return tiles.load(scores, j, lane); },
-          [&](const Expr& e, const Expr& lane, const Expr& sum) {
-            const Expr correction = tiles.load(statistics, Expr::index(kCorrection), lane);
-            tiles.store(sums, e, lane, tiles.load(sums, e, lane) * correction + sum);
-          });
-    });
-    for_each_query([&](const Expr& lane) {
-      set_statistic(kCorrection, lane, number(1) / statistic(kSum, lane));
-    });
-    k.vector_loop(Expr::index(0), scalar::min(lanes, queries - first), [&](const Expr& lane) {
-      const Expr total = statistic(kSum, lane);
-      const Expr logsumexp = statistic(kMaximum, lane) + scalar::unary(ScalarOp::log, total);
-      k.store(k.result(1), head * queries + first + lane,
-              scalar::select(sees_keys(total), logsumexp, number(kInfinity)));
-    });
-    tiles.store_transposed(
-        sums, k.result(0), head, first, value_depth, [&](const Expr& sum, const Expr& lane) {
-          const Expr sees = sees_keys(statistic(kSum, lane));
-          return scalar::select(sees, sum * statistic(kCorrection, lane), number(0));
+    tiles.for_each_tile(
+        first, [&](const Expr& first_query, const Expr& first_key, const Expr& count) {
+          const auto clamped_key = [&](const Expr& j) {
+            return AttentionTiles::clamped_row(first_key + j, shape.keys);
+          };
+          tiles.matrix_product(
+              count, Expr::index(depth),
+              [&](const Expr& j, const Expr& d) {
+                return k.load(key, (group * keys + clamped_key(j)) * Expr::index(depth) + d);
+              },
+              [&](const Expr& d, const Expr& lane) { return tiles.load(query_tile, d, lane); },
+              [&](const Expr& j, const Expr& lane, const Expr& sum) {
+                tiles.store(scores, j, lane,
+                            tiles.score(sum, head, first_query + lane, clamped_key(j)));
+              });
+          update_softmax(head, first_query, first_key, count);
+          tiles.matrix_product(
+              Expr::index(value_depth), count,
+              [&](const Expr& e, const Expr& j) {
+                return k.load(value, (group * keys + first_key + j) * Expr::index(value_depth) +
+                                         AttentionTiles::clamped_row(e, value_depth));
+              },
+              [&](const Expr& j, const Expr& lane) { return tiles.load(scores, j, lane); },
+              [&](const Expr& e, const Expr& lane, const Expr& sum) {
+                const Expr correction = tiles.load(statistics, Expr::index(kCorrection), lane);
+                tiles.store(sums, e, lane, tiles.load(sums, e, lane) * correction + sum);
+              });
         });
+    tiles.for_each_strip(first, [&](const Expr& first_query) {
+      for_each_query([&](const Expr& lane) {
+        set_statistic(kCorrection, lane, number(1) / statistic(kSum, lane));
+      });
+      k.vector(Expr::index(0), scalar::min(lanes, queries - first_query), [&](const Expr& lane) {
+        const Expr total = statistic(kSum, lane);
+        const Expr logsumexp = statistic(kMaximum, lane) + scalar::unary(ScalarOp::log, total);
+        k.store(k.result(1), head * queries + first_query + lane,
+                scalar::select(sees_keys(total), logsumexp, number(kInfinity)));
+      });
+      tiles.store_transposed(sums, k.result(0), head, first_query, value_depth,
+                             [&](const Expr& sum, const Expr& lane) {
+                               const Expr sees = sees_keys(statistic(kSum, lane));
+                               return scalar::select(sees, sum * statistic(kCorrection, lane),
+                                                     number(0));
+                             });
+    });
   });
   return k.kernel();
 }
@@ -186,7 +187,7 @@ OpDef attention_op() {
       .in_place = {},
       .lower = Loops{attention_kernel},
       .kernels = {},
-      .version = 1,
+      .version = 2,  // version 1 took transposed keys
       .internal = true,
   };
 }

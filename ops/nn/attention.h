@@ -52,9 +52,9 @@ Type attention_statistics_type(const Type& q);
 enum class AttentionOwner : uint8_t { query, key };
 
 /// Writes code that the attention kernels share: tiles in scratch memory, and products of tiles. A
-/// block owns lanes() queries or keys at a time. Lane l of each tile belongs to the l-th of them,
-/// so that a sum or maximum over the rows of a tile needs no reduction over lanes. Lanes past the
-/// last query or key hold values that nothing reads.
+/// block owns some queries or keys at a time, in strips of lanes(). Lane l of a tile belongs to the
+/// l-th query or key of a strip, so that a sum or maximum over the rows of a tile needs no
+/// reduction over lanes. Lanes past the last query or key hold values that nothing reads.
 class AttentionTiles {
  public:
   static constexpr int64_t kTileRows = 64;  ///< rows of a tile of scores
@@ -64,35 +64,43 @@ class AttentionTiles {
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
   using Sum = std::function<void(const Expr& row, const Expr& lane, const Expr& sum)>;
 
-  /// A matrix [rows, lanes()] per block in scratch memory, in the compute dtype.
+  /// A matrix [rows, lanes()] in scratch memory, in the compute dtype: one per block, or one per
+  /// strip of each block.
   struct Tile {
     KernelWriter::Array array;
-    int64_t elements = 0;  ///< per block
+    int64_t elements = 0;
+    bool per_strip = false;
   };
 
   /// `options` is the operand number of the optional mask. The optional random key follows it.
   AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
                  size_t options, AttentionOwner owner);
 
-  /// Number of queries or keys that a block owns at a time, on `device`, if there are `extent` per
-  /// head.
+  /// Number of lanes of a strip on `device`, if there are `extent` queries or keys per head.
   static int64_t lanes_of(int64_t extent, KernelDevice device);
   int64_t lanes() const { return columns_ * half_; }
-  /// Number of tiles of kTileRows rows that hold `rows` rows.
-  static Expr num_row_tiles(const Expr& rows);
   AttentionOwner owner() const { return owner_; }
   DType dtype() const { return dtype_; }
 
-  /// Adds scratch memory for a tile. `rows` is rounded up to a multiple of kRows.
+  /// Add scratch memory for tiles. `rows` is rounded up to a multiple of kRows.
   Tile tile(int64_t rows);
+  Tile tile_per_strip(int64_t rows);
   Expr load(const Tile& tile, const Expr& row, const Expr& lane) const;
   void store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value);
   void fill(const Tile& tile, int64_t rows, double value);
 
   /// Writes the loop of each block over the queries or keys that it owns. There are `heads` heads
-  /// (B * H or B * G). `body` writes the code for the lanes of `head` from index `first` on.
-  void for_each_tile(const Expr& heads,
-                     const std::function<void(const Expr& head, const Expr& first)>& body);
+  /// (B * H or B * G). `body` writes the code for those of `head` from index `first` on.
+  void for_each_block(const Expr& heads,
+                      const std::function<void(const Expr& head, const Expr& first)>& body);
+  /// Writes the loop over the strips of the queries or keys from `first` on.
+  void for_each_strip(const Expr& first, const KernelWriter::LoopBody& body);
+  /// Writes the loop over the tiles of rows that the lanes of a block attend to, and over the
+  /// strips. `first` is the first query or key of the block. `body` writes the code for one strip,
+  /// whose lanes begin at `first_lane`, and `count` rows from `first_row` on.
+  void for_each_tile(const Expr& first,
+                     const std::function<void(const Expr& first_lane, const Expr& first_row,
+                                              const Expr& count)>& body);
   /// Writes a loop over [0, rows) x [0, lanes). On a GPU, both dimensions are divided among the
   /// threads of a team.
   void for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body);
@@ -128,11 +136,15 @@ class AttentionTiles {
   /// 1 / (1 - p). Only if drops(). Draws one number per element of [B, H, T, S], as dropout does.
   Expr dropout_factor(const Expr& head, const Expr& query, const Expr& key) const;
 
-  bool is_causal() const { return causal_; }
-
  private:
   void load_random_key();
+  /// Writes a loop over [0, count) lanes x [0, depth) for copies between a tile and its transpose.
+  void for_each_transposed(const Expr& count, int64_t depth, const RowLane& body);
   int64_t extent() const { return owner_ == AttentionOwner::query ? shape_.queries : shape_.keys; }
+  int64_t row_extent() const {
+    return owner_ == AttentionOwner::query ? shape_.keys : shape_.queries;
+  }
+  Expr offset(const Tile& tile, const Expr& row, const Expr& lane) const;
 
   KernelWriter& k_;
   const LoopsCtx& c_;
@@ -145,7 +157,8 @@ class AttentionTiles {
   int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
   /// A product accumulates `columns_` lanes at once, which are `half_` lanes apart.
   int64_t half_, columns_;
-  Expr block_;
+  int64_t strips_;  ///< strips of a block
+  Expr block_, strip_;
   /// Elements of the random key, and the number of heads before the first sample of the batch.
   Expr seed_, run_, stream_, first_head_;
 };

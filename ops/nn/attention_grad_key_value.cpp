@@ -12,32 +12,32 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   KernelWriter k(c);
   AttentionGradTiles grad(k, c, shape, AttentionOwner::key);
   AttentionTiles& tiles = grad.tiles();
-  const auto key_sums = tiles.tile(shape.depth);          // [D, keys]
-  const auto value_sums = tiles.tile(shape.value_depth);  // [E, keys]
-  const Expr queries = Expr::index(shape.queries);
+  const auto key_sums = tiles.tile_per_strip(shape.depth);          // [D, keys]
+  const auto value_sums = tiles.tile_per_strip(shape.value_depth);  // [E, keys]
   const Expr groups = c.extent(shape.batch) * Expr::index(shape.groups);
-  tiles.for_each_tile(groups, [&](const Expr& group, const Expr& first_key) {
-    grad.load_lanes(group, first_key);
-    tiles.fill(key_sums, shape.depth, 0);
-    tiles.fill(value_sums, shape.value_depth, 0);
-    const Expr begin = tiles.is_causal() ? scalar::min(first_key, queries) : Expr::index(0);
+  tiles.for_each_block(groups, [&](const Expr& group, const Expr& first) {
+    tiles.for_each_strip(first, [&](const Expr& first_key) {
+      grad.load_lanes(group, first_key);
+      tiles.fill(key_sums, shape.depth, 0);
+      tiles.fill(value_sums, shape.value_depth, 0);
+    });
     k.loop(Expr::index(0), Expr::index(shape.heads_per_group()), [&](const Expr& member) {
       const Expr head = k.let(group * Expr::index(shape.heads_per_group()) + member);
-      k.loop(Expr::index(0), AttentionTiles::num_row_tiles(queries - begin), [&](const Expr& tile) {
-        const Expr first = k.let(begin + tile * Expr::index(AttentionTiles::kTileRows));
-        const Expr count =
-            k.let(scalar::min(Expr::index(AttentionTiles::kTileRows), queries - first));
-        grad.compute_score_tile(head, group, first, first_key, count);
-        grad.add_product(value_sums, Operands::kOutputGradient, shape.value_depth, head, first,
-                         count,
-                         [&](const Expr& i, const Expr& lane) { return grad.weight(i, lane); });
-        grad.add_product(
-            key_sums, Operands::kQuery, shape.depth, head, first, count,
-            [&](const Expr& i, const Expr& lane) { return grad.score_gradient(i, lane); });
-      });
+      tiles.for_each_tile(
+          first, [&](const Expr& first_key, const Expr& first_query, const Expr& count) {
+            grad.compute_score_tile(head, group, first_query, first_key, count);
+            grad.add_product(value_sums, Operands::kOutputGradient, shape.value_depth, head,
+                             first_query, count,
+                             [&](const Expr& i, const Expr& lane) { return grad.weight(i, lane); });
+            grad.add_product(
+                key_sums, Operands::kQuery, shape.depth, head, first_query, count,
+                [&](const Expr& i, const Expr& lane) { return grad.score_gradient(i, lane); });
+          });
     });
-    tiles.store_transposed(key_sums, k.result(0), group, first_key, shape.depth);
-    tiles.store_transposed(value_sums, k.result(1), group, first_key, shape.value_depth);
+    tiles.for_each_strip(first, [&](const Expr& first_key) {
+      tiles.store_transposed(key_sums, k.result(0), group, first_key, shape.depth);
+      tiles.store_transposed(value_sums, k.result(1), group, first_key, shape.value_depth);
+    });
   });
   return k.kernel();
 }
@@ -63,7 +63,7 @@ OpDef attention_grad_key_value_op() {
       .in_place = {},
       .lower = Loops{attention_grad_key_value_kernel},
       .kernels = {},
-      .version = 1,
+      .version = 2,  // version 1 took transposed keys and values
       .internal = true,
   };
 }

@@ -11,25 +11,24 @@ kir::Kernel attention_grad_query_kernel(const LoopsCtx& c) {
   KernelWriter k(c);
   AttentionGradTiles grad(k, c, shape, AttentionOwner::query);
   AttentionTiles& tiles = grad.tiles();
-  const auto sums = tiles.tile(shape.depth);  // [D, queries]
-  const Expr keys = Expr::index(shape.keys);
+  const auto sums = tiles.tile_per_strip(shape.depth);  // [D, queries]
   const Expr heads = c.extent(shape.batch) * Expr::index(shape.heads);
-  tiles.for_each_tile(heads, [&](const Expr& head, const Expr& first) {
+  tiles.for_each_block(heads, [&](const Expr& head, const Expr& first) {
     const Expr group = k.let(scalar::floordiv(head, Expr::index(shape.heads_per_group())));
-    grad.load_lanes(head, first);
-    tiles.fill(sums, shape.depth, 0);
-    const Expr end =
-        k.let(tiles.is_causal() ? scalar::min(keys, first + Expr::index(tiles.lanes())) : keys);
-    k.loop(Expr::index(0), AttentionTiles::num_row_tiles(end), [&](const Expr& tile) {
-      const Expr first_key = k.let(tile * Expr::index(AttentionTiles::kTileRows));
-      const Expr count =
-          k.let(scalar::min(Expr::index(AttentionTiles::kTileRows), end - first_key));
-      grad.compute_score_tile(head, group, first_key, first, count);
-      grad.add_product(
-          sums, Operands::kKey, shape.depth, group, first_key, count,
-          [&](const Expr& j, const Expr& lane) { return grad.score_gradient(j, lane); });
+    tiles.for_each_strip(first, [&](const Expr& first_query) {
+      grad.load_lanes(head, first_query);
+      tiles.fill(sums, shape.depth, 0);
     });
-    tiles.store_transposed(sums, k.result(), head, first, shape.depth);
+    tiles.for_each_tile(
+        first, [&](const Expr& first_query, const Expr& first_key, const Expr& count) {
+          grad.compute_score_tile(head, group, first_key, first_query, count);
+          grad.add_product(
+              sums, Operands::kKey, shape.depth, group, first_key, count,
+              [&](const Expr& j, const Expr& lane) { return grad.score_gradient(j, lane); });
+        });
+    tiles.for_each_strip(first, [&](const Expr& first_query) {
+      tiles.store_transposed(sums, k.result(), head, first_query, shape.depth);
+    });
   });
   return k.kernel();
 }
@@ -55,7 +54,7 @@ OpDef attention_grad_query_op() {
       .in_place = {},
       .lower = Loops{attention_grad_query_kernel},
       .kernels = {},
-      .version = 1,
+      .version = 2,  // version 1 took transposed keys and values
       .internal = true,
   };
 }

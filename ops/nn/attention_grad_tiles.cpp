@@ -44,8 +44,8 @@ AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
       shape_(shape),
       tiles_(writer, c, shape, Operands::kOptions, owner),
       scale_(attention_scale(c.attrs(), shape.depth)),
-      depth_tile_(tiles_.tile(shape.depth)),
-      value_tile_(tiles_.tile(shape.value_depth)),
+      depth_tile_(tiles_.tile_per_strip(shape.depth)),
+      value_tile_(tiles_.tile_per_strip(shape.value_depth)),
       weights_(tiles_.tile(AttentionTiles::kTileRows)),
       // Only dv needs the weights after the gradients are known.
       gradients_(lanes_are_keys() || tiles_.drops() ? tiles_.tile(AttentionTiles::kTileRows)

@@ -8,6 +8,9 @@
 namespace fluid {
 namespace {
 
+// From this length on, keys and values overflow the L2 cache of a core. Two strips that share each
+// tile of rows halve the reads.
+constexpr int64_t kLongSequence = 2048;
 constexpr int64_t kColumns = 2;  // lanes per thread and row of a product
 
 /// Number of lanes that one vector holds in f32, or, on a GPU, that threads process in parallel.
@@ -134,27 +137,35 @@ AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const At
       dropout_(c.attr<double>("dropout")),
       blocks_(preferred_blocks(c.device())),
       half_(half_of(c.device())),
-      columns_(lanes_of(extent(), c.device()) / half_) {}
+      columns_(lanes_of(extent(), c.device()) / half_),
+      strips_(c.device() == KernelDevice::cpu && extent() >= kLongSequence ? 2 : 1),
+      strip_(Expr::index(0)) {}
 
 int64_t AttentionTiles::lanes_of(int64_t extent, KernelDevice device) {
   return half_of(device) * (extent > half_of(device) ? kColumns : 1);
 }
 
-Expr AttentionTiles::num_row_tiles(const Expr& rows) { return ceil_div(rows, kTileRows); }
-
 AttentionTiles::Tile AttentionTiles::tile(int64_t rows) {
   const int64_t elements = (rows + kRows - 1) / kRows * kRows * lanes();
-  return {k_.scratch(dtype_, blocks_ * elements), elements};
+  return {k_.scratch(dtype_, blocks_ * elements), elements, false};
+}
+
+AttentionTiles::Tile AttentionTiles::tile_per_strip(int64_t rows) {
+  const int64_t elements = (rows + kRows - 1) / kRows * kRows * lanes();
+  return {k_.scratch(dtype_, blocks_ * strips_ * elements), elements, true};
+}
+
+Expr AttentionTiles::offset(const Tile& tile, const Expr& row, const Expr& lane) const {
+  const Expr index = tile.per_strip ? block_ * Expr::index(strips_) + strip_ : block_;
+  return index * Expr::index(tile.elements) + row * Expr::index(lanes()) + lane;
 }
 
 Expr AttentionTiles::load(const Tile& tile, const Expr& row, const Expr& lane) const {
-  return k_.load(tile.array,
-                 block_ * Expr::index(tile.elements) + row * Expr::index(lanes()) + lane);
+  return k_.load(tile.array, offset(tile, row, lane));
 }
 
 void AttentionTiles::store(const Tile& tile, const Expr& row, const Expr& lane, const Expr& value) {
-  k_.store(tile.array, block_ * Expr::index(tile.elements) + row * Expr::index(lanes()) + lane,
-           value);
+  k_.store(tile.array, offset(tile, row, lane), value);
 }
 
 void AttentionTiles::fill(const Tile& tile, int64_t rows, double value) {
@@ -163,19 +174,60 @@ void AttentionTiles::fill(const Tile& tile, int64_t rows, double value) {
   });
 }
 
-void AttentionTiles::for_each_tile(
+void AttentionTiles::for_each_block(
     const Expr& heads, const std::function<void(const Expr& head, const Expr& first)>& body) {
-  const int64_t tiles_per_head = (extent() + lanes() - 1) / lanes();
-  const Expr tiles = heads * Expr::index(tiles_per_head);
-  k_.blocks(scalar::min(tiles, Expr::index(blocks_)), [&](const Expr& block) {
+  const int64_t size = strips_ * lanes();
+  const int64_t parts = (extent() + size - 1) / size;
+  const Expr total = heads * Expr::index(parts);
+  k_.blocks(scalar::min(total, Expr::index(blocks_)), [&](const Expr& block) {
     block_ = block;
     if (random_key_) load_random_key();
-    // A block processes every blocks_-th tile. Under a causal mask the work per tile varies, and
+    // A block processes every blocks_-th part. Under a causal mask the work per part varies, and
     // this order balances the work of the blocks.
-    k_.loop(Expr::index(0), ceil_div(tiles - block, blocks_), [&](const Expr& turn) {
-      const Expr tile = k_.let(block + turn * Expr::index(blocks_));
-      body(k_.let(scalar::floordiv(tile, Expr::index(tiles_per_head))),
-           k_.let(scalar::mod(tile, Expr::index(tiles_per_head)) * Expr::index(lanes())));
+    k_.loop(Expr::index(0), ceil_div(total - block, blocks_), [&](const Expr& turn) {
+      const Expr part = k_.let(block + turn * Expr::index(blocks_));
+      body(k_.let(scalar::floordiv(part, Expr::index(parts))),
+           k_.let(scalar::mod(part, Expr::index(parts)) * Expr::index(size)));
+    });
+  });
+}
+
+void AttentionTiles::for_each_strip(const Expr& first, const KernelWriter::LoopBody& body) {
+  if (strips_ == 1) return body(first);
+  k_.loop(Expr::index(0), Expr::index(strips_), [&](const Expr& strip) {
+    strip_ = strip;
+    body(k_.let(first + strip * Expr::index(lanes())));
+  });
+}
+
+void AttentionTiles::for_each_tile(
+    const Expr& first,
+    const std::function<void(const Expr& first_lane, const Expr& first_row, const Expr& count)>&
+        body) {
+  const bool query = owner_ == AttentionOwner::query;
+  const Expr rows = Expr::index(row_extent()), size = Expr::index(kTileRows);
+  // Under a causal mask, queries see no keys after the last query, and keys are seen from the
+  // first key on.
+  const auto end_of = [&](const Expr& from, int64_t count) {
+    return causal_ && query ? scalar::min(rows, from + Expr::index(count)) : rows;
+  };
+  const Expr begin = causal_ && !query ? k_.let(scalar::min(first, rows)) : Expr::index(0);
+  const Expr end = k_.let(end_of(first, strips_ * lanes()));
+  k_.loop(Expr::index(0), ceil_div(end - begin, kTileRows), [&](const Expr& tile) {
+    const Expr tile_begin = k_.let(begin + tile * size);
+    for_each_strip(first, [&](const Expr& first_lane) {
+      if (strips_ == 1) {
+        return body(first_lane, tile_begin, k_.let(scalar::min(size, end - tile_begin)));
+      }
+      const Expr first_row =
+          causal_ && !query ? k_.let(scalar::max(tile_begin, first_lane)) : tile_begin;
+      const Expr count =
+          k_.let(scalar::min(tile_begin + size, end_of(first_lane, lanes())) - first_row);
+      // The last strip of a block may lie past the end.
+      const Expr has_rows = scalar::compare(ScalarOp::gt, count, Expr::index(0));
+      const Expr has_lanes = scalar::compare(ScalarOp::lt, first_lane, Expr::index(extent()));
+      k_.branch(scalar::logical_and(has_rows, has_lanes),
+                [&] { body(first_lane, first_row, count); });
     });
   });
 }
@@ -204,14 +256,24 @@ Expr AttentionTiles::clamped_row(const Expr& index, int64_t extent) {
   return scalar::min(index, Expr::index(extent - 1));
 }
 
+void AttentionTiles::for_each_transposed(const Expr& count, int64_t depth, const RowLane& body) {
+  if (c_.device() != KernelDevice::cpu) return for_each_lane(count, depth, body);
+  // Gathers and scatters are slower than scalar loads and stores.
+  k_.loop(Expr::index(0), count, [&](const Expr& lane) {
+    const int64_t whole = depth / kRows;
+    k_.loop(Expr::index(0), Expr::index(whole), [&](const Expr& group) {
+      k_.unroll(kRows, [&](const Expr& d) { body(lane, group * Expr::index(kRows) + d); });
+    });
+    k_.unroll(depth % kRows, [&](const Expr& d) { body(lane, Expr::index(whole * kRows) + d); });
+  });
+}
+
 void AttentionTiles::load_transposed(const Tile& tile, size_t operand, const Expr& head,
                                      const Expr& first, int64_t depth) {
-  for_each_lane(Expr::index(depth), lanes(), [&](const Expr& d, const Expr& lane) {
-    const KernelWriter::Array from = k_.operand(operand);
-    const Expr index = first + lane;
-    const Expr offset = (head * Expr::index(extent()) + index) * Expr::index(depth) + d;
-    const Expr guard = exists(index);
-    store(tile, d, lane, guard ? k_.load_if(guard, from, offset, 0) : k_.load(from, offset));
+  for_each_transposed(Expr::index(lanes()), depth, [&](const Expr& lane, const Expr& d) {
+    const Expr row = scalar::min(first + lane, Expr::index(extent() - 1));
+    const Expr from = (head * Expr::index(extent()) + row) * Expr::index(depth) + d;
+    store(tile, d, lane, k_.load(k_.operand(operand), from));
   });
 }
 
@@ -219,7 +281,7 @@ void AttentionTiles::store_transposed(const Tile& tile, const KernelWriter::Arra
                                       const Expr& head, const Expr& first, int64_t depth,
                                       const Element& finish) {
   const Expr count = scalar::min(Expr::index(lanes()), Expr::index(extent()) - first);
-  for_each_lane(count, depth, [&](const Expr& lane, const Expr& d) {
+  for_each_transposed(count, depth, [&](const Expr& lane, const Expr& d) {
     const Expr value = load(tile, d, lane);
     k_.store(result, (head * Expr::index(extent()) + first + lane) * Expr::index(depth) + d,
              finish ? finish(value, lane) : value);
@@ -286,7 +348,9 @@ Expr AttentionTiles::score(const Expr& product, const Expr& head, const Expr& qu
     score = type.dtype == boolean ? scalar::select(mask, score, hidden) : score + mask;
   }
   if (!causal_) return score;
-  return scalar::select(scalar::compare(ScalarOp::le, key, query), score, hidden);
+  return scalar::select(
+      scalar::compare(ScalarOp::le, scalar::cast(key, i32), scalar::cast(query, i32)), score,
+      hidden);
 }
 
 Expr AttentionTiles::dropout_factor(const Expr& head, const Expr& query, const Expr& key) const {

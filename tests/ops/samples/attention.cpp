@@ -53,10 +53,6 @@ struct Attention {
     return total > 0 ? static_cast<double>(std::log(total)) : kInfinity;
   }
 
-  double probability(int64_t b, int64_t h, int64_t i, int64_t j) const {
-    return std::exp(score(b, h, i, j) - logsumexp(b, h, i));
-  }
-
   /// Factor of a softmax weight: one number is drawn per element of [B, H, T, S].
   double dropout_factor(int64_t b, int64_t h, int64_t i, int64_t j) const {
     if (dropout == 0) return 1;
@@ -82,7 +78,8 @@ struct Attention {
     for_each_query([&](int64_t b, int64_t h, int64_t i, int64_t n) {
       at(statistics, n) = logsumexp(b, h, i);
       for (int64_t j = 0; j < extent(k, 2); ++j) {
-        const double p = probability(b, h, i, j) * dropout_factor(b, h, i, j);
+        const double p =
+            std::exp(score(b, h, i, j) - statistics.at(n)) * dropout_factor(b, h, i, j);
         for (int64_t e = 0; e < depth; ++e) {
           at(y, n * depth + e) += p * element(v, {b, group(h), j, e});
         }
@@ -147,6 +144,23 @@ std::vector<Case> dropout_cases() {
           {{3, 4, 4, 2}, {3, 2, 6, 2}, 2, {{"dropout", 0.2}}, bool_tensor({4, 6}, 3), true},
           {{1, 1, 3, 2}, {1, 1, 4, 2}, 2, {{"dropout", 1.0}}, {}},
           {{0, 2, 3, 4}, {0, 2, 6, 4}, 4, {{"dropout", 0.1}}, {}}};
+}
+
+/// Many queries, many keys: blocks own several strips of lanes. The last block is not full.
+std::vector<Case> long_cases() {
+  return {{{1, 1, 2080, 1}, {1, 1, 3, 1}, 1, {}, {}},
+          {{1, 1, 3, 1}, {1, 1, 2080, 1}, 1, {}, {}},
+          {{1, 1, 2080, 1}, {1, 1, 100, 1}, 1, {{"causal", true}}, {}},
+          {{1, 1, 100, 1}, {1, 1, 2080, 1}, 1, {{"causal", true}}, {}}};
+}
+
+/// The samples of the kernels, which are too large for finite differences.
+std::vector<Case> kernel_cases() {
+  std::vector<Case> all = cases();
+  for (const auto& more : {dropout_cases(), long_cases()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 /// A mask that hides nothing.
@@ -282,10 +296,7 @@ OpTest dropout_test() {
 }
 
 OpTest attention_kernel_test() {
-  OpTest t = attention_test("attention");
-  for (const Sample& s : attention_test("attention", dropout_cases()).samples) {
-    t.samples.push_back(s);
-  }
+  OpTest t = attention_test("attention", kernel_cases());
   const Type q = {f32, {2, 2, 5, 4}, {}}, k = {f32, {2, 2, 7, 4}, {}};
   t.bad = {{{q, k, k, {boolean, {1}, {}}, {i64, {3}, {}}},
             {},
@@ -305,9 +316,7 @@ OpTest attention_gradient_test(const std::string& op) {
   const bool of_query = op == "attention_grad_query";
   OpTest t;
   t.op = op;
-  std::vector<Case> all = cases();
-  for (const Case& c : dropout_cases()) all.push_back(c);
-  for (const Case& c : all) {
+  for (const Case& c : kernel_cases()) {
     const Tensor q = random_tensor(c.q, -1, 1), k = random_tensor(c.k, -1, 1, 1);
     const Tensor v = random_tensor(value_shape(c), -1, 1, 2);
     Sample s{{q, k, v}, c.attrs, {}};
