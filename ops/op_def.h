@@ -302,8 +302,8 @@ struct OpDef {
   /// if result 0 is no sum of few rows.
   std::function<std::optional<RowUpdates>(const ExpandCtx&)> row_updates = nullptr;
   /// Whether the op accepts attributes beyond `attrs`. `param` accepts the attributes of its
-  /// initialiser, and `train` those of its optimizer. The attributes in `attrs` are then optional and get no
-  /// defaults; the code that reads an attribute checks it.
+  /// initialiser, and `train` those of its optimizer. The attributes in `attrs` are then optional
+  /// and get no defaults; the code that reads an attribute checks it.
   bool open_attrs = false;
   /// Whether only the compiler records the op. If so, the op's function is in
   /// ops/internal_functions.h, in namespace fluid::internal. All ops that update variables, such as

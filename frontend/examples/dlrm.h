@@ -14,7 +14,7 @@ struct DlrmSize {
   int64_t width = 16;       ///< embedding size
   std::vector<int64_t> bottom = {512, 256, 64};  ///< hidden layers before the feature interaction
   std::vector<int64_t> top = {512, 256};         ///< hidden layers after the feature interaction
-  bool sparse = true;  ///< whether the gradients of the tables are sparse
+  bool sparse = true;                            ///< whether the gradients of the tables are sparse
 };
 
 /// Linear layers with ReLU.
@@ -53,11 +53,10 @@ inline fluid::Value dlrm(fluid::Value x, const DlrmSize& size) {
   fluid::Values vectors = {fluid::unsqueeze(dense, {.axes = {1}})};
   for (int64_t i = 0; i < size.categories; ++i) {
     const auto column = fluid::slice(index, {.starts = {i}, .stops = {i + 1}, .axes = {1}});
-    vectors.push_back(
-        fluid::embedding(column, {.rows = size.rows,
-                                  .units = size.width,
-                                  .weight_init = fluid::Init::uniform(-bound, bound),
-                                  .sparse = size.sparse}));
+    vectors.push_back(fluid::embedding(column, {.rows = size.rows,
+                                                .units = size.width,
+                                                .weight_init = fluid::Init::uniform(-bound, bound),
+                                                .sparse = size.sparse}));
   }
   const auto pairs = dlrm_interact(fluid::concat(vectors, {.axis = 1}));
   return fluid::linear(dlrm_mlp(fluid::concat({dense, pairs}, {.axis = 1}), size.top),

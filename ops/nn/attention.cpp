@@ -133,12 +133,13 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
       for_each_query([&](const Expr& lane) {
         set_statistic(kCorrection, lane, number(1) / statistic(kSum, lane));
       });
-      k.vector(Expr::index(0), scalar::min(lanes, queries - first_query), [&](const Expr& lane) {
-        const Expr total = statistic(kSum, lane);
-        const Expr logsumexp = statistic(kMaximum, lane) + scalar::unary(ScalarOp::log, total);
-        k.store(k.result(1), head * queries + first_query + lane,
-                scalar::select(sees_keys(total), logsumexp, number(kInfinity)));
-      });
+      k.vector_loop(
+          Expr::index(0), scalar::min(lanes, queries - first_query), [&](const Expr& lane) {
+            const Expr total = statistic(kSum, lane);
+            const Expr logsumexp = statistic(kMaximum, lane) + scalar::unary(ScalarOp::log, total);
+            k.store(k.result(1), head * queries + first_query + lane,
+                    scalar::select(sees_keys(total), logsumexp, number(kInfinity)));
+          });
       tiles.store_transposed(sums, k.result(0), head, first_query, value_depth,
                              [&](const Expr& sum, const Expr& lane) {
                                const Expr sees = sees_keys(statistic(kSum, lane));

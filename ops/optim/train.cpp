@@ -95,12 +95,13 @@ OpDef train_op() {
           "Requests a training step. The passes append the backward graph of the loss and the "
           "update of every parameter that the loss depends on. Other attributes are settings of "
           "the optimizer or, with the prefix schedule_, of the schedule.",
-      .inputs = {{"loss", "float scalar to minimise"},
-                 {"step",
-                  "appended by the passes: the seed of backward (gradient of the loss with respect "
-                  "to itself), the gradient of each of `parameters`, the row numbers i64[n] of each "
-                  "of `sparse` and, if `predicated`, a bool that says whether to apply the step",
-                  true, true}},
+      .inputs =
+          {{"loss", "float scalar to minimise"},
+           {"step",
+            "appended by the passes: the seed of backward (gradient of the loss with respect "
+            "to itself), the gradient of each of `parameters`, the row numbers i64[n] of each "
+            "of `sparse` and, if `predicated`, a bool that says whether to apply the step",
+            true, true}},
       .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
                 {"lr", 0.001, "learning rate", true},
                 {"parameters", std::vector<std::string>{},
