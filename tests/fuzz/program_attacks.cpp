@@ -135,7 +135,7 @@ void change_type(Random& random, fbs::TypeT& type) {
       type.dtype = static_cast<fbs::DType>(below(random, 10));
       break;
     case 1:
-      type.dims.resize(below(random, 15), fbs::Dim(1, false));
+      type.dims.resize(below(random, 15), fbs::Dim(1, false, 0));
       break;
     case 2:
       type.layout = std::make_unique<fbs::LayoutT>();
@@ -147,8 +147,16 @@ void change_type(Random& random, fbs::TypeT& type) {
     default:
       if (type.dims.empty()) return;
       fbs::Dim& dim = type.dims[below(random, type.dims.size())];
-      dim = below(random, 2) ? fbs::Dim(odd_number(random, dim.size()), dim.batch())
-                             : fbs::Dim(dim.size(), !dim.batch());
+      switch (below(random, 3)) {
+        case 0:
+          dim = {odd_number(random, dim.size()), dim.batch(), dim.length_power()};
+          break;
+        case 1:
+          dim = {dim.size(), !dim.batch(), dim.length_power()};
+          break;
+        default:
+          dim = {dim.size(), dim.batch(), static_cast<uint8_t>(below(random, 256))};
+      }
   }
 }
 
