@@ -110,9 +110,12 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
   const auto number = [](int64_t n) { return static_cast<double>(n); };
   const int64_t lanes = AttentionTiles::lanes_of(shape.queries, KernelDevice::cpu);
   const int64_t tiles = (shape.queries + lanes - 1) / lanes;
-  double scores =
-      number(shape.batch.size * shape.heads) * number(tiles * lanes) * number(shape.keys);
-  if (c.attrs.get<bool>("causal")) scores /= 2;
+  double keys = number(shape.keys);  // that a query sees, on average
+  if (c.attrs.get<bool>("causal")) {
+    const double queries = number(std::max<int64_t>(shape.queries, 1));
+    keys = queries < keys ? queries / 2 : keys - keys * keys / (2 * queries);
+  }
+  const double scores = number(shape.batch.size * shape.heads) * number(tiles * lanes) * keys;
   const double dropout = c.attrs.get_or("dropout", 0.0) != 0 ? kFlopsPerDropoutDraw : 0;
   return {.flops =
               scores * (2 * depth_products * number(shape.depth) +
