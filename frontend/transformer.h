@@ -97,8 +97,8 @@ struct TransformerBlock {
   std::optional<Value> mask = {};            ///< see MultiHeadAttention
   std::optional<AttentionCache> cache = {};  ///< see MultiHeadAttention
   Act act = Act::gelu;
-  /// Whether layer normalisation precedes each sublayer (pre-norm) or follows the residual addition
-  /// (post-norm), as in the paper.
+  /// Whether layer normalisation precedes each sublayer (pre-norm), or follows the residual
+  /// addition (post-norm, as in the paper).
   bool norm_first = true;
   /// Dropout probability of the outputs of the attention and of the feed-forward network.
   double dropout = 0;

@@ -63,7 +63,7 @@ void add_length_flag(CLI::App& command, std::optional<int64_t>& length);
 /// Throws UserError if `length`, the value of --length, is missing although the program has the
 /// dimension kLength, or is given although it has none.
 void check_length_flag(const Program& program, std::optional<int64_t> length);
-/// Replaces the dimension kLength of `program` by the value of --length, which it checks.
+/// Checks the value of --length and substitutes it for the dimension kLength of `program`.
 void apply_length_flag(Program& program, std::optional<int64_t> length);
 /// The length of the sequences in `data`; 0 for a program without the dimension kLength.
 int64_t length_of(const Program& program, const Dataset& data);

@@ -50,8 +50,9 @@ class GpuCollectives {
 
   /// Announces the start of a step that all ranks run. synchronize() or abandon() must follow.
   StartedCollective begin_step() { return begin_collective("the GPUs' step"); }
-  /// Waits on the host for `end`, an event recorded on the steps' stream at the end of the step
-  /// `started`. Earlier steps must be complete, because the timeout starts with this call.
+  /// Waits on the host for `end`, the event that is recorded on the steps' stream when a step ends.
+  /// `started` identifies the step. Earlier steps must be complete, because the timeout starts with
+  /// this call.
   void synchronize(const StartedCollective& started, const GpuEvent& end);
   /// Waits on the host for all work queued on the steps' stream.
   void synchronize();

@@ -107,7 +107,7 @@ class AttentionTiles {
 
   /// Whether the query or key `index` exists, as the lane of a tile. Null if all lanes exist.
   Expr exists(const Expr& index) const;
-  /// Returns `index` of a row, or the last row of `extent` if `index` is past the end.
+  /// Returns the row index `index`, clamped to `extent` - 1.
   static Expr clamped_row(const Expr& index, int64_t extent);
 
   /// Copies the rows of `operand` [heads, owned extent, depth] from `first` on to the lanes of
