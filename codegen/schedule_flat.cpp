@@ -18,12 +18,12 @@ DType accumulator(const GroupSink& sink) {
 
 /// Returns the indices of a read, clamped where they may be out of range: data-dependent ones, and
 /// computed ones such as those of an arange. Adds a bounds check for each clamped index to `sink`.
-std::vector<Expr> clamp(const Group& group, const Type& type, const Expr& read, int64_t input,
-                        FlatSink& sink) {
+std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Expr& read,
+                        int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
   const bool masked = read.args().size() > index.size();
   for (size_t d = 0; d < index.size(); ++d) {
-    if (is_constant(in_range(index[d], type.shape[d], group.extents), 1)) continue;
+    if (is_constant(in_range(index[d], type.shape[d], builder.extents), 1)) continue;
     const Expr end = extent_expr(type.shape[d]);
     Expr bad = scalar::logical_or(scalar::compare(ScalarOp::lt, index[d], Expr::index(0)),
                                   scalar::compare(ScalarOp::ge, index[d], end));
@@ -241,7 +241,7 @@ FlatSink flatten(KernelBuilder& builder, int sink_id,
     const int64_t input = e.node().ivalue;
     const Type& type = builder.group.inputs[static_cast<size_t>(input)].type();
     std::vector<Expr> index(e.args().begin(), e.args().begin() + type.shape.rank());
-    if (e.node().checked) index = clamp(builder.group, type, e, input, sink);
+    if (e.node().checked) index = clamp(builder, type, e, input, sink);
     const bool masked = e.args().size() > index.size();
     return load(input, type.dtype, offset_of(type, index), masked ? e.args().back() : Expr(),
                 e.node().fvalue);

@@ -51,7 +51,8 @@ Program normalising_program(const std::vector<int64_t>& shape, const SpectralNor
 
 TEST(SpectralNorm, IsPyTorchs) {
   std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/spectral_norm.json");
-  for (const auto& golden : nlohmann::json::parse(file).at("cases")) {
+  const auto json = nlohmann::json::parse(file);
+  for (const auto& golden : json.at("cases")) {
     const std::vector<int64_t> shape = golden.at("shape");
     Executor exe(normalising_program(
                      shape, {.dim = golden.at("dim"), .iterations = golden.at("iterations")}),
