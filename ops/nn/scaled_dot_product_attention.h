@@ -1,7 +1,7 @@
 #pragma once
 
-// What scaled_dot_product_attention and its variant with dropout share. Both expand into the op
-// attention. Their gradients are the ops attention_grad_query and attention_grad_key_value.
+// Shared parts of scaled_dot_product_attention and its variant with dropout. Both expand into the
+// op attention. Their gradients are the ops attention_grad_query and attention_grad_key_value.
 
 #include "ops/op_def.h"
 

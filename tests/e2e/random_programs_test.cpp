@@ -93,8 +93,8 @@ constexpr uint64_t kSample = 20, kAll = 1000;  // programs per shard
 
 class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
 
-/// Of the programs, half are computed in f64 and half in f32; each fourth without fusion, without
-/// library kernels, or with a verified memory plan.
+/// Half of the programs run in f64 and half in f32. The seed decides whether a program runs without
+/// fusion, without library kernels or with a verified memory plan.
 TEST_P(RandomPrograms, TrainAsTheirOpsAreDefined) {
   const uint64_t programs = testing::is_full_run() ? kAll : kSample;
   for (uint64_t i = 0; i < programs && !HasFailure(); ++i) {

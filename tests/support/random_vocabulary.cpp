@@ -313,8 +313,6 @@ Value pick(const Choice& c, const Make (&makes)[N]) {
 Value random_op(RandomSources& sources, Value x, const std::function<Value(Value)>& partner) {
   const Choice c{sources, x, partner};
   switch (sources.below(9)) {
-    case 0:
-      return pick(c, kElementwise);
     case 1:
       return pick(c, kReductions);
     case 2:
