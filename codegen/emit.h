@@ -195,7 +195,7 @@ class KernelEmitter {
   // Statements after which the threads of a team need a barrier.
   std::unordered_set<const void*> sync_points_;
   bool in_team_loop_ = false;
-  int64_t max_batch_ = 0;  // GPU: maximum batch size; 0: unknown
+  int64_t max_batch_ = 0;  // maximum batch size, used for GPUs only; 0: unknown
   bool in_first_lane_ = false;
   // Caches the LLVM value of each expression node emitted for the current statement, because
   // expressions may share nodes.

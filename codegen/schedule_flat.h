@@ -74,7 +74,7 @@ struct KernelBuilder {
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
   /// element of this buffer.
   Expr load_constant(int64_t value);
-  /// Returns the extent of a variable.
+  /// Returns the extent of a loop variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
   /// Indexed by variable; collapse_vars() enlarges the extents of merged variables.
   std::vector<Dim> extents;

@@ -392,8 +392,8 @@ class Executor::Impl {
     return lengths;
   }
 
-  /// Returns the pass options of a step in `mode` for `batch` samples of `length` and the feeds
-  /// `feeds`. Throws UserError for an invalid batch size.
+  /// Returns the pass options of a step in `mode` that is fed `feeds`: `batch` samples of length
+  /// `length`. Throws UserError if the batch size is invalid.
   Options checked_pass_options(Mode mode, int64_t batch, int64_t length,
                                const std::set<std::string>& feeds) const {
     const bool none_is_fine = !group_.is_single_process() && mode == Mode::train;

@@ -22,7 +22,7 @@ Ints kernel_size(const Ints& kernel, size_t dims, const char* op, const Loc& loc
   return sizes;
 }
 
-/// Returns the attributes of the op of a convolution layer.
+/// Returns the attributes of a convolution op from the options of the layer.
 Attrs conv_layer_attrs(Value x, const Conv& layer, const Loc& loc) {
   return {{"stride", layer.stride},
           {"padding", layer.padding.resolve(x, *layer.kernel, layer.stride, layer.dilation, loc)},

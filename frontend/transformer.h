@@ -92,7 +92,7 @@ Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& laye
 struct TransformerBlock {
   Required<int64_t> heads;
   int64_t key_heads = 0;  ///< see MultiHeadAttention
-  int64_t hidden = 0;     ///< units of the feed-forward network; 0: four times the features
+  int64_t hidden = 0;     ///< hidden units of the feed-forward network; 0: 4 * features of x
   bool causal = false;
   std::optional<Value> mask = {};            ///< see MultiHeadAttention
   std::optional<AttentionCache> cache = {};  ///< see MultiHeadAttention

@@ -4,7 +4,8 @@
 
 namespace fluid::ir {
 
-/// Whether the type of a result or of an attribute of `op` depends on the length (fluid::kLength).
+/// Whether a result type of `op`, or a type in its attributes, depends on the length
+/// (fluid::kLength).
 bool has_length(const Op& op);
 /// Whether any op of the program does.
 bool has_length(const Program& program);

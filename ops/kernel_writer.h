@@ -74,7 +74,7 @@ class KernelWriter {
   /// checked. A null mask is true.
   Expr check_index(size_t i, const Expr& index, const Expr& extent, const Expr& mask = {});
 
-  /// Returns the kernel. Derives its estimate of the work per block from the op's cost.
+  /// Returns the kernel. Sets the kernel's estimated work per block from the op's cost.
   kir::Kernel kernel();
 
  private:

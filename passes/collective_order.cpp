@@ -49,7 +49,7 @@ std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph) {
   return static_cast<size_t>(marked - in_order.begin());
 }
 
-std::vector<OrderEdge> order_edges(const ir::Graph& graph) {
+std::vector<OrderEdge> find_order_edges(const ir::Graph& graph) {
   std::vector<OrderEdge> pairs;
   const std::vector<ir::Op*> in_order = collectives_in_order(graph);
   for (size_t i = 1; i < in_order.size(); ++i) pairs.emplace_back(in_order[i - 1], in_order[i]);
@@ -63,7 +63,7 @@ std::vector<OrderEdge> order_edges(const ir::Graph& graph) {
 
 void sort_by_order_edges(ir::Graph& graph) {
   std::map<const ir::Op*, std::vector<const ir::Op*>> before;
-  for (const auto& [first, next] : order_edges(graph)) before[next].push_back(first);
+  for (const auto& [first, next] : find_order_edges(graph)) before[next].push_back(first);
   std::map<const ir::Op*, std::unique_ptr<ir::Op>> left;
   std::vector<const ir::Op*> given;
   for (auto& op : graph.ops) {

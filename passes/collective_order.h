@@ -30,8 +30,8 @@ std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph);
 /// order the collectives, because all ranks must run them in the same order. They also order the
 /// collective marked by set_error_sync() after all ops that may reject data.
 using OrderEdge = std::pair<const ir::Op*, const ir::Op*>;
-std::vector<OrderEdge> order_edges(const ir::Graph& graph);
-/// Sorts the ops topologically by data flow and order_edges(). Keeps the current order where
+std::vector<OrderEdge> find_order_edges(const ir::Graph& graph);
+/// Sorts the ops topologically by data flow and find_order_edges(). Keeps the current order where
 /// possible.
 void sort_by_order_edges(ir::Graph& graph);
 

@@ -122,7 +122,7 @@ bool is_contraction(const ir::Op& op, int64_t batch) {
 Fusion::Fusion(const ir::Graph& graph, const Options& options)
     : graph_(graph), options_(options), in_scan_(is_scan_body(graph)), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
-  for (const auto& [first, next] : order_edges(graph)) {
+  for (const auto& [first, next] : find_order_edges(graph)) {
     order_predecessors_[next].push_back(first);
     order_successors_[first].push_back(next);
   }

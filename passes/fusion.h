@@ -86,7 +86,7 @@ class Fusion {
   /// Ops with precomputed reachability, at most 64. See fusion_cycles.cpp.
   std::vector<const ir::Op*> landmarks_;
   Uses uses_;
-  /// The order_edges() of the graph. Predecessors: op -> ops that must run before it. Successors:
+  /// Edges from find_order_edges(). Predecessors: op -> ops that must run before it. Successors:
   /// op -> ops that must run after it.
   std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> order_predecessors_,
       order_successors_;

@@ -60,8 +60,8 @@ void add_data_batch_flag(CLI::App& command, int64_t& batch);
 void add_batch_flag(CLI::App& command, int64_t& batch);
 /// Adds --length to a subcommand that reads no data.
 void add_length_flag(CLI::App& command, std::optional<int64_t>& length);
-/// Throws UserError if `length`, the value of --length, is missing although the program has the
-/// dimension kLength, or is given although it has none.
+/// Throws UserError if the program has the dimension kLength but `length`, the value of --length,
+/// is missing, or vice versa.
 void check_length_flag(const Program& program, std::optional<int64_t> length);
 /// Checks the value of --length and substitutes it for the dimension kLength of `program`.
 void apply_length_flag(Program& program, std::optional<int64_t> length);

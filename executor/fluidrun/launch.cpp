@@ -120,8 +120,8 @@ CommandLine command_of(const std::vector<std::string>& words,
 }
 
 /// The environment variables that are the same for all ranks of this node.
-World::Variables shared_variables(const LaunchFlags& flags, int64_t nproc) {
-  World::Variables variables = World::environment();
+World::EnvironmentVariables shared_variables(const LaunchFlags& flags, int64_t nproc) {
+  World::EnvironmentVariables variables = World::environment();
   variables.erase("TORCHELASTIC_USE_AGENT_STORE");
   if (!flags.master.empty()) variables.erase("FLUID_PORT");
   variables["WORLD_SIZE"] = std::to_string(flags.nnodes * nproc);
@@ -216,7 +216,7 @@ class Launch {
   const LaunchFlags& flags_;
   int64_t nproc_;
   CommandLine command_;
-  World::Variables variables_;
+  World::EnvironmentVariables variables_;
 };
 
 }  // namespace

@@ -172,7 +172,7 @@ class Training {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
     options.length = length_of(program_, train_.dataset());
-    if (options.precision.choose_amp) {  // reject bad options before --amp auto times steps
+    if (options.precision.choose_amp) {  // before the timing runs of --amp auto
       wait_for_validation();
       check_fit_options(program_, fit_options());
     }

@@ -161,7 +161,7 @@ void GpuCollectives::stream_wait(size_t count) {
   if (count > 0) gpu_->gpu.wait(gpu_->stream, collective_done_[count - 1]);
 }
 
-StartedCollective GpuCollectives::begin_collective(const char* name) {
+PendingCollective GpuCollectives::begin_collective(const char* name) {
   if (!failure_.empty()) throw DeviceError(failure_);
   last_ = {name, peers_.host_communicator->begin_collective()};
   return last_;
@@ -172,12 +172,12 @@ void GpuCollectives::synchronize() {
   synchronize(last_, done_);
 }
 
-void GpuCollectives::synchronize(const StartedCollective& started, const GpuEvent& end) {
+void GpuCollectives::synchronize(const PendingCollective& pending, const GpuEvent& end) {
   if (aborted_) throw DeviceError(failure_);
   const FluidGpuTable& table = gpu_->gpu.table();
   const bool disabled = !failure_.empty();
   wait_until(
-      started,
+      pending,
       Clock::now() + (disabled ? std::min(peers_.timeout, kRejectedStepTimeout) : peers_.timeout),
       [&] {
         const FluidGpuResult state = table.communicator_state(communicator_.get());
@@ -196,12 +196,12 @@ void GpuCollectives::wait_until_complete(FluidGpuResult result) {
 }
 
 template <class Poll>
-void GpuCollectives::wait_until(const StartedCollective& started, Deadline deadline, Poll poll) {
+void GpuCollectives::wait_until(const PendingCollective& pending, Deadline deadline, Poll poll) {
   for (int polls = 0;; ++polls) {
     const FluidGpuResult result = poll();
     if (result == fluid_gpu_ok) return;
-    if (result != fluid_gpu_not_ready) fail(started, gpu_->gpu.table().error());
-    if (Clock::now() > deadline) fail(started, "");
+    if (result != fluid_gpu_not_ready) fail(pending, gpu_->gpu.table().error());
+    if (Clock::now() > deadline) fail(pending, "");
     if (polls > kBusyPolls) std::this_thread::sleep_for(kPause);
   }
 }
@@ -234,13 +234,13 @@ void GpuCollectives::disable() {
 
 /// Aborts the communicator, then throws a DeviceError that names the failed rank. Aborts first,
 /// because finding the failed rank takes time. After disable(), names no rank.
-void GpuCollectives::fail(const StartedCollective& started, const std::string& reason) {
+void GpuCollectives::fail(const PendingCollective& pending, const std::string& reason) {
   // Copies `reason`, because abort() overwrites the error message that `reason` may reference.
   const std::string why = reason;
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);
   try {
-    peers_.host_communicator->throw_failure(started.name, started.sequence, why);
+    peers_.host_communicator->throw_failure(pending.name, pending.sequence, why);
   } catch (const DeviceError& e) {
     failure_ = e.what();
   }

@@ -24,7 +24,7 @@ struct GpuPeers {
 };
 
 /// A step or collective that this rank has started. Identifies it in error messages.
-struct StartedCollective {
+struct PendingCollective {
   const char* name = "";  ///< name in messages, such as "the GPUs' step"
   int64_t sequence = 0;   ///< result of Communicator::begin_collective()
 };
@@ -49,11 +49,11 @@ class GpuCollectives {
   void stream_wait(size_t count);
 
   /// Announces the start of a step that all ranks run. synchronize() or abandon() must follow.
-  StartedCollective begin_step() { return begin_collective("the GPUs' step"); }
+  PendingCollective begin_step() { return begin_collective("the GPUs' step"); }
   /// Waits on the host for `end`, the event that is recorded on the steps' stream when a step ends.
   /// `started` identifies the step. Earlier steps must be complete, because the timeout starts with
   /// this call.
-  void synchronize(const StartedCollective& started, const GpuEvent& end);
+  void synchronize(const PendingCollective& pending, const GpuEvent& end);
   /// Waits on the host for all work queued on the steps' stream.
   void synchronize();
   /// Aborts the communicator after an error on this rank within a step. All later calls throw.
@@ -67,7 +67,7 @@ class GpuCollectives {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
-  StartedCollective begin_collective(const char* name);
+  PendingCollective begin_collective(const char* name);
   void check_distinct_gpus();
   void connect_ranks();
   void warm_up_communicator();
@@ -76,8 +76,8 @@ class GpuCollectives {
   /// Calls `poll` until it returns fluid_gpu_ok. Calls fail() at the deadline, or if `poll` returns
   /// an error.
   template <class Poll>
-  void wait_until(const StartedCollective& started, Deadline deadline, Poll poll);
-  [[noreturn]] void fail(const StartedCollective& started, const std::string& reason);
+  void wait_until(const PendingCollective& pending, Deadline deadline, Poll poll);
+  [[noreturn]] void fail(const PendingCollective& pending, const std::string& reason);
   void abort();
 
   std::shared_ptr<const OpenGpu> gpu_;
@@ -87,7 +87,7 @@ class GpuCollectives {
   /// Events recorded before and after each collective, by index of the collective.
   std::vector<GpuEvent> ready_, collective_done_;
   GpuCommunicator communicator_;
-  StartedCollective last_;
+  PendingCollective last_;
   /// Message of the error that all later calls throw; empty if no error has occurred.
   std::string failure_;
   bool aborted_ = false;

@@ -190,7 +190,7 @@ std::optional<StepStatus> GpuExecutable::start(Slots slots, RunTimes* times) {
   if (slots.new_feeds) feed_copier_->copy(memory_, slots.feeds, feed_ranges_);
   if (observer_) return run_with_observer(slots);
   if (has_collectives())
-    started_steps_[static_cast<size_t>(slots.outputs)] = collectives_->begin_step();
+    pending_steps_[static_cast<size_t>(slots.outputs)] = collectives_->begin_step();
   try {
     if (times != nullptr) return run_timed(slots, *times);
     launch(slots);
@@ -212,7 +212,7 @@ void GpuExecutable::launch(Slots slots) {
 StepStatus GpuExecutable::finish(int output_slot) {
   const GpuEvent& end = results_->end_event(output_slot);
   if (has_collectives()) {
-    collectives_->synchronize(started_steps_[static_cast<size_t>(output_slot)], end);
+    collectives_->synchronize(pending_steps_[static_cast<size_t>(output_slot)], end);
   } else {
     gpu_->gpu.synchronize(end);
   }

@@ -63,7 +63,7 @@ class GpuExecutable : public Executable {
   GpuAlgorithmSelector& selector_;
   std::shared_ptr<GpuCollectives> collectives_;
   /// The steps in flight, by output slot.
-  std::array<StartedCollective, 2> started_steps_;
+  std::array<PendingCollective, 2> pending_steps_;
   GpuStepList step_list_;
   std::shared_ptr<const GpuFeeds> feed_copier_;
   std::vector<ByteRange> feed_ranges_;

@@ -42,7 +42,7 @@ GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions
   allocate_arena();
 }
 
-/// Allocates the arena, and fills the arena with zeros.
+/// Allocates the arena and fills it with zeros.
 void GpuPlaceMemory::allocate_arena() {
   // Allocates at least one cell: allocating 0 bytes yields a null address.
   arena_ = gpu_->gpu.allocate(std::max(regions().total_bytes(), kCellBytes));

@@ -28,9 +28,9 @@ struct TrialBuffer {
   bool preserve = false;
 };
 
-/// Moves each buffer whose `preserve` is set to memory in `spare` that overlaps no other buffer, if
-/// `spare` has room. After the move, the contents of the buffer are undefined and its `preserve` is
-/// false. May overwrite the contents of `spare`.
+/// Replaces the memory of buffers with `preserve` by memory in `spare`, as far as `spare` has room.
+/// Copies no data: a replaced buffer has undefined contents, and its `preserve` becomes false. The
+/// new memory overlaps no other buffer.
 void relocate_preserved(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
 
 }  // namespace fluid

@@ -84,11 +84,11 @@ std::optional<float> GpuTrials::measure_milliseconds(const Trial& trial,
 
 /// Times all launches but the first. The first launch keeps the GPU busy while the host queues the
 /// timed launches, so that the timed launches do not wait for the host.
-float GpuTrials::measure_milliseconds(const GpuGraph& calls) const {
+float GpuTrials::measure_milliseconds(const GpuGraph& graph) const {
   const Gpu& gpu = gpu_.gpu;
   std::vector<GpuEvent> marks;
   for (int round = 0; round <= kRounds; ++round) {
-    gpu.launch(calls, gpu_.stream);
+    gpu.launch(graph, gpu_.stream);
     gpu.record(marks.emplace_back(gpu.create_event(fluid_gpu_event_timing)), gpu_.stream);
   }
   gpu.synchronize(marks.back());

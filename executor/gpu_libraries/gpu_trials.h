@@ -50,7 +50,7 @@ class GpuTrials {
  private:
   GpuGraph capture_calls(const GpuPlan& gpu_plan, const FluidGpuOperands& operands,
                          int calls) const;
-  float measure_milliseconds(const GpuGraph& calls) const;
+  float measure_milliseconds(const GpuGraph& graph) const;
   /// Runs `call`. If `call` throws an error of the library, records the failure and returns false.
   bool try_call(const std::function<void()>& call);
   /// Records a failure, then waits for queued work.

@@ -51,9 +51,8 @@ double split_k_bytes(const FluidGpuConvolution& c) {
   return std::min(kMaxSplitK * 4 * padded.filters, kTiles);
 }
 
-/// Workspace bytes in addition to the `copied` bytes of converted tensors. Includes space for
-/// partial sums, and for algorithms that need more workspace, such as those with larger split-K
-/// factors.
+/// Workspace bytes of a convolution in addition to the `copied` bytes of converted tensors: the
+/// partial sums of split-K, and a reserve for algorithms that need more.
 double extra_bytes(const FluidGpuConvolution& c, double copied) {
   const double parts = split_k_bytes(c);
   if (c.direction != fluid_gpu_filter_gradient || copied == 0) return kMiB + parts;

@@ -15,7 +15,8 @@ constexpr int kMaxPort = 65535;
 
 class EnvironmentReader {
  public:
-  explicit EnvironmentReader(const World::Variables& variables) : variables_(variables) {}
+  explicit EnvironmentReader(const World::EnvironmentVariables& variables)
+      : variables_(variables) {}
 
   /// Whether the environment variable `name` is set and not empty.
   bool has(const std::string& name) const { return !text(name).empty(); }
@@ -48,7 +49,7 @@ class EnvironmentReader {
   }
 
  private:
-  const World::Variables& variables_;
+  const World::EnvironmentVariables& variables_;
 };
 
 constexpr int kMaxInt = std::numeric_limits<int>::max();
@@ -121,15 +122,15 @@ World world_of_slurm(const EnvironmentReader& env) {
 
 }  // namespace
 
-World World::from_variables(const Variables& variables) {
+World World::from_environment(const EnvironmentVariables& variables) {
   EnvironmentReader env(variables);
   if (env.has("RANK") || env.has("WORLD_SIZE")) return world_of_torchrun(env);
   if (env.has("SLURM_PROCID")) return world_of_slurm(env);
   return {};
 }
 
-World::Variables World::environment() {
-  Variables variables;
+World::EnvironmentVariables World::environment() {
+  EnvironmentVariables variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string text = *entry;
     size_t equals = text.find('=');
@@ -138,6 +139,6 @@ World::Variables World::environment() {
   return variables;
 }
 
-World World::from_env() { return from_variables(environment()); }
+World World::from_env() { return from_environment(environment()); }
 
 }  // namespace fluid

@@ -16,11 +16,11 @@ struct World {
   int restart = 0;                        ///< number of times that the job was restarted
 
   /// Environment variables: name -> value.
-  using Variables = std::map<std::string, std::string>;
+  using EnvironmentVariables = std::map<std::string, std::string>;
 
   /// Returns the environment variables of this process.
-  static Variables environment();
-  /// Returns from_variables(environment()).
+  static EnvironmentVariables environment();
+  /// Returns from_environment(environment()).
   static World from_env();
 
   /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), or else
@@ -28,7 +28,7 @@ struct World {
   /// set, else MASTER_PORT, or MASTER_PORT + 1 when torchrun itself listens on MASTER_PORT
   /// (TORCHELASTIC_USE_AGENT_STORE). Under Slurm without these variables, the job id determines the
   /// port. Throws UserError for malformed, missing or contradictory values.
-  static World from_variables(const Variables& variables);
+  static World from_environment(const EnvironmentVariables& variables);
 };
 
 }  // namespace fluid

@@ -11,7 +11,7 @@ std::vector<Type> infer_fold(const InferCtx& c) {
   const Type& x = c.in(0);
   const auto& output = c.attr<std::vector<int64_t>>("output");
   c.require(output.size() == 2, "attribute 'output' takes a height and a width");
-  const WindowAxes w = unfold_window(c.attrs());
+  const WindowAxes w = window_of_unfold(c.attrs());
   const int64_t taps = w[0].kernel * w[1].kernel;
   c.require(
       x.shape.rank() == 3 && !x.shape[1].batch && !x.shape[2].batch && x.shape[1].size % taps == 0,
@@ -24,7 +24,7 @@ std::vector<Type> infer_fold(const InferCtx& c) {
 }
 
 ReduceBody fold_body(const LowerCtx& c) {
-  const WindowAxes w = unfold_window(c.attrs());
+  const WindowAxes w = window_of_unfold(c.attrs());
   const Shape& shape = c.out_type().shape;
   const WindowAxis::CoveringWindow y = w[0].covering_window(c.out_var(2), c.reduce_var(0));
   const WindowAxis::CoveringWindow x = w[1].covering_window(c.out_var(3), c.reduce_var(1));
@@ -71,7 +71,7 @@ OpDef fold_op() {
       .amp = {Amp::kFollow},
       .cost =
           [](const CostCtx& c) {
-            const WindowAxes w = unfold_window(c.attrs);
+            const WindowAxes w = window_of_unfold(c.attrs);
             return Cost{.flops = c.numel_out() * static_cast<double>(w[0].max_covering_windows() *
                                                                      w[1].max_covering_windows())};
           },

@@ -18,7 +18,7 @@ struct ResizeAxis {
   Mode mode = Mode::nearest;
   bool align_corners = false;
 
-  int64_t taps() const;  ///< number of input elements per output element: 1, 2 or 4
+  int64_t taps() const;  ///< number of input elements that an output element reads: 1, 2 or 4
   /// Index of the input element that tap `tap` of output element `output` reads, in [0, in).
   Expr element(const Expr& output, int64_t tap) const;
   /// Weight of tap `tap` of output element `output`.

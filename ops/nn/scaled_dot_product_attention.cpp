@@ -8,8 +8,8 @@
 namespace fluid {
 namespace {
 
-/// Appends the optional operands of an attention kernel. A random key follows a mask, so a missing
-/// mask becomes one that hides nothing.
+/// Appends the optional operands of an attention kernel: the mask, then the random key. Appends a
+/// mask of true if there is a random key but no mask.
 void append_options(Values& operands, Value mask, Value random_key) {
   if (random_key && !mask) {
     mask = fill(*random_key.op()->graph(), {.type = Type{boolean, {1}, {}}, .value = 1});

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<Expr> unfold_body(const LowerCtx& c) {
   const Shape& x = c.in_type(0).shape;
-  const WindowAxes w = unfold_window(c.attrs());
+  const WindowAxes w = window_of_unfold(c.attrs());
   const Expr width = Expr::index(w[1].kernel), taps = Expr::index(w[0].kernel * w[1].kernel);
   const Expr columns = Expr::index(w[1].windows(x[3].size));
   const Expr row = c.out_var(1), window = c.out_var(2);
@@ -28,14 +28,14 @@ std::vector<AttrDef> unfold_attrs() {
           {"dilation", std::vector<int64_t>{1}, "distance of the taps of the window"}};
 }
 
-WindowAxes unfold_window(const Attrs& attrs) {
+WindowAxes window_of_unfold(const Attrs& attrs) {
   std::vector<int64_t> kernel = attrs.get<std::vector<int64_t>>("kernel");
   kernel.resize(2, kernel.front());
   return window_axes(attrs, kernel);
 }
 
 Shape unfolded_shape(const InferCtx& c, const Shape& x) {
-  const WindowAxes w = unfold_window(c.attrs());
+  const WindowAxes w = window_of_unfold(c.attrs());
   const Shape windows = window_output_shape(c, x, w, x[1]);
   return {x[0], x[1].size * w[0].kernel * w[1].kernel, windows[2].size * windows[3].size};
 }

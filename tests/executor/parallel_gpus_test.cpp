@@ -143,7 +143,7 @@ TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
 /// The first of two exchanges that were begun is named, and the second is not waited for again.
 TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
   expect_reported_once([](Rank& rank) {
-    std::vector<StartedCollective> begun;
+    std::vector<PendingCollective> begun;
     std::vector<GpuEvent> ends;
     for (int i = 0; i < 2; ++i) {
       begun.push_back(rank.all->begin_step());

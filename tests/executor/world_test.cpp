@@ -9,7 +9,7 @@
 namespace fluid::world_test {
 namespace {
 
-using Variables = World::Variables;
+using Variables = World::EnvironmentVariables;
 
 const Variables kTorchrun = {{"RANK", "3"},
                              {"WORLD_SIZE", "4"},
@@ -34,15 +34,15 @@ Variables with(Variables base, const Variables& changes) {
 }
 
 void expect_rejection(const Variables& variables, const std::string& part) {
-  expect_user_error([&] { World::from_variables(variables); }, part);
+  expect_user_error([&] { World::from_environment(variables); }, part);
 }
 
 TEST(World, IsOneProcessWhenNothingSaysOtherwise) {
   World world =
-      World::from_variables({{"PATH", "/bin"}, {"SLURM_NTASKS", "4"}, {"MASTER_PORT", "1"}});
+      World::from_environment({{"PATH", "/bin"}, {"SLURM_NTASKS", "4"}, {"MASTER_PORT", "1"}});
   EXPECT_EQ(world.rank, 0);
   EXPECT_EQ(world.size, 1);
-  EXPECT_EQ(World::from_variables({{"RANK", ""}, {"WORLD_SIZE", ""}}).size, 1);
+  EXPECT_EQ(World::from_environment({{"RANK", ""}, {"WORLD_SIZE", ""}}).size, 1);
 }
 
 TEST(World, ReadsTheEnvironment) {
@@ -54,9 +54,9 @@ TEST(World, ReadsTheEnvironment) {
 }
 
 TEST(World, FollowsTorchrun) {
-  World world = World::from_variables(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "nightly"},
-                                                       {"TORCHELASTIC_RESTART_COUNT", "2"},
-                                                       {"SLURM_PROCID", "0"}}));
+  World world = World::from_environment(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "nightly"},
+                                                         {"TORCHELASTIC_RESTART_COUNT", "2"},
+                                                         {"SLURM_PROCID", "0"}}));
   EXPECT_EQ(world.rank, 3);
   EXPECT_EQ(world.size, 4);
   EXPECT_EQ(world.local_rank, 1);
@@ -68,14 +68,14 @@ TEST(World, FollowsTorchrun) {
 
 TEST(World, LeavesThePortToTorchrunsAgent) {
   Variables agent = with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
-  EXPECT_EQ(World::from_variables(agent).port, 29501);
-  EXPECT_EQ(World::from_variables(with(agent, {{"FLUID_PORT", "4000"}})).port, 4000);
-  EXPECT_EQ(World::from_variables(with(agent, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).port,
+  EXPECT_EQ(World::from_environment(agent).port, 29501);
+  EXPECT_EQ(World::from_environment(with(agent, {{"FLUID_PORT", "4000"}})).port, 4000);
+  EXPECT_EQ(World::from_environment(with(agent, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).port,
             29500);
 }
 
 TEST(World, NeedsNoMasterAlone) {
-  World world = World::from_variables({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  World world = World::from_environment({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   EXPECT_EQ(world.size, 1);
 }
 
@@ -87,7 +87,7 @@ TEST(World, OfOneRunsTheProgramOfNone) {
     const ExecutorOptions none{
         .batch = 8, .micro_batches = slices, .precision = {.amp = AmpOptions{.dtype = f16}}};
     ExecutorOptions one = none;
-    one.distributed.world = World::from_variables(
+    one.distributed.world = World::from_environment(
         with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}, {"WORLD_SIZE", "1"}}));
     one.distributed.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
     one.distributed.zero = 1;
@@ -99,7 +99,7 @@ TEST(World, OfOneRunsTheProgramOfNone) {
 }
 
 TEST(World, FollowsSlurm) {
-  World world = World::from_variables(with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}}));
+  World world = World::from_environment(with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}}));
   EXPECT_EQ(world.rank, 5);
   EXPECT_EQ(world.size, 8);
   EXPECT_EQ(world.local_rank, 1);
@@ -107,10 +107,10 @@ TEST(World, FollowsSlurm) {
   EXPECT_EQ(world.port, 23456);
   EXPECT_EQ(world.job, "123456.2");
   EXPECT_EQ(world.restart, 1);
-  world = World::from_variables(with(kSlurm, {{"MASTER_ADDR", "node3"}, {"MASTER_PORT", "777"}}));
+  world = World::from_environment(with(kSlurm, {{"MASTER_ADDR", "node3"}, {"MASTER_PORT", "777"}}));
   EXPECT_EQ(world.master_host, "node3");
   EXPECT_EQ(world.port, 777);
-  EXPECT_EQ(World::from_variables({{"SLURM_PROCID", "0"}}).size, 1);
+  EXPECT_EQ(World::from_environment({{"SLURM_PROCID", "0"}}).size, 1);
 }
 
 TEST(World, RejectsWhatIsMalformed) {
