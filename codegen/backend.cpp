@@ -1,8 +1,6 @@
 #include "codegen/backend.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/IR/InstIterator.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -27,6 +25,7 @@
 #include <string_view>
 
 #include "codegen/emit.h"
+#include "codegen/emit_masked.h"
 #include "ir/error.h"
 
 namespace fluid::emit {
@@ -46,40 +45,6 @@ struct GpuArch {
 constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89, 0},
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
-
-/// Replaces a masked load with a constant mask by one scalar load per enabled lane. Works around a
-/// bug in LLVM 22.1: the NVPTX backend loads all lanes and drops the passthru operand. Dropping it
-/// is valid only if passthru is poison.
-void load_lane_by_lane(llvm::IntrinsicInst& call, const llvm::Constant& mask) {
-  llvm::IRBuilder<> b(&call);
-  // `last` is the passthrough operand. Before LLVM 22, operand 1 is the alignment.
-  const unsigned last = call.arg_size() - 1;
-  llvm::Value* value = call.getArgOperand(last);
-  auto* type = llvm::cast<llvm::FixedVectorType>(call.getType());
-  const llvm::Align align =
-      last == 3 ? llvm::cast<llvm::ConstantInt>(call.getArgOperand(1))->getAlignValue()
-                : call.getParamAlign(0).valueOrOne();
-  const uint64_t bytes = type->getScalarSizeInBits() / 8;
-  for (unsigned i = 0; i < type->getNumElements(); ++i) {
-    if (!mask.getAggregateElement(i)->isOneValue()) continue;
-    llvm::Value* at =
-        b.CreateConstInBoundsGEP1_64(type->getElementType(), call.getArgOperand(0), i);
-    auto* lane = b.CreateAlignedLoad(type->getElementType(), at, commonAlignment(align, i * bytes));
-    lane->copyMetadata(call);
-    value = b.CreateInsertElement(value, lane, i);
-  }
-  call.replaceAllUsesWith(value);
-  call.eraseFromParent();
-}
-
-void load_lane_by_lane(llvm::Function& function) {
-  for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::instructions(function))) {
-    auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
-    if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::masked_load) continue;
-    const auto* mask = llvm::dyn_cast<llvm::Constant>(call->getArgOperand(call->arg_size() - 2));
-    if (mask != nullptr) load_lane_by_lane(*call, *mask);
-  }
-}
 
 /// Calls the new-handler, as operator new does on failure, but only once. Then throws
 /// std::bad_alloc.
@@ -187,6 +152,14 @@ struct Backend::Impl {
     return module;
   }
 
+  /// Width of the target's vector registers in bits.
+  unsigned register_bits(const llvm::Function& f) const {
+    return static_cast<unsigned>(
+        target->getTargetTransformInfo(f)
+            .getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector)
+            .getFixedValue());
+  }
+
   /// Runs SROA, CSE, LICM and clean-up passes. The loop vectorizer and unroller are left out,
   /// because the loops of the kernel IR are already vectorized and unrolled.
   void optimise(llvm::Module& module) {
@@ -201,7 +174,7 @@ struct Backend::Impl {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
 
-    llvm::FunctionPassManager passes, gpu_passes;
+    llvm::FunctionPassManager passes, gpu_passes, split_passes;
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::InstCombinePass());
@@ -214,13 +187,17 @@ struct Backend::Impl {
     // Merges adjacent loads and stores of one GPU thread into vector accesses.
     gpu_passes.addPass(llvm::InferAlignmentPass());
     gpu_passes.addPass(llvm::LoadStoreVectorizerPass());
+    split_passes.addPass(llvm::InstCombinePass());  // erases parts without enabled lanes
     for (llvm::Function& f : module) {
       if (f.isDeclaration()) continue;
       passes.run(f, functions);
-      if (!spec.gpu) continue;
-      load_lane_by_lane(f);
+      if (spec.gpu) {
+        load_lane_by_lane(f);
+      } else if (!split_masked_accesses(f, register_bits(f))) {
+        continue;
+      }
       functions.invalidate(f, llvm::PreservedAnalyses::none());
-      gpu_passes.run(f, functions);
+      (spec.gpu ? gpu_passes : split_passes).run(f, functions);
     }
   }
 };

@@ -147,6 +147,44 @@ TEST(Emission, LoadsThatSeveralLanesShare) {
   }
 }
 
+/// Whether code for the x86-64 level `cpu` runs here.
+bool runs_here(const std::string& cpu) {
+#if defined(__x86_64__)
+  return cpu != "x86-64-v3" || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+#else
+  return cpu.empty();
+#endif
+}
+
+/// Loads of which a few lanes are enabled, in some iterations of a loop. A CPU with narrower
+/// vectors than the loop has parts of a vector without an enabled lane.
+TEST(Emission, LoadsAndStoresPartsOfAVector) {
+  constexpr int64_t kRows = 2, kColumns = 16;
+  const Expr i = Expr::var(0), v = Expr::var(1);
+  const Expr at = i * Expr::index(kColumns) + v;
+  for (const std::string cpu : {"", "x86-64-v3", "x86-64-v2"}) {
+    if (!runs_here(cpu)) continue;
+    for (const auto& [begin, end] : {std::pair(0, 3), {5, 7}, {9, 14}, {2, 12}}) {
+      const Expr some = scalar::logical_and(
+          scalar::compare(ScalarOp::lt, i, batch()),
+          scalar::logical_and(scalar::compare(ScalarOp::ge, v, Expr::index(begin)),
+                              scalar::compare(ScalarOp::lt, v, Expr::index(end))));
+      for (DType dtype : kAll) {
+        constexpr int64_t n = kRows * kColumns;
+        const kir::Kernel kernel =
+            one_block({input("a", dtype, n), input("b", dtype, n), output("y", dtype, n),
+                       output("z", dtype, n), output("some", dtype, n)},
+                      {loop(Kind::serial, 0, Expr::index(0), Expr::index(kRows),
+                            {loop(Kind::vector, 1, Expr::index(0), Expr::index(kColumns),
+                                  {store(2, at, load(0, dtype, at, some)),
+                                   store(3, at, load(1, dtype, at, some)),
+                                   store(4, at, load(0, dtype, at), some)})})});
+        expect_as_interpreted(kernel, memory_for(kernel, 1), 1, 0, cpu);
+      }
+    }
+  }
+}
+
 TEST(Emission, RejectsWhatIsNotKernelIr) {
   const Expr i = Expr::var(0);
   auto expect_error = [](kir::Block body) {

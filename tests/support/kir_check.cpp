@@ -60,8 +60,8 @@ bool agree(DType dtype, double got, double want, double ulps) {
 }  // namespace
 
 void expect_as_interpreted(const kir::Kernel& kernel, const std::vector<Tensor>& buffers,
-                           int64_t batch, double ulps) {
-  SCOPED_TRACE(kir::print(kernel));
+                           int64_t batch, double ulps, const std::string& cpu) {
+  SCOPED_TRACE(cpu + "\n" + kir::print(kernel));
   std::vector<GuardedCopy> got(buffers.begin(), buffers.end());
   std::vector<GuardedCopy> want(buffers.begin(), buffers.end());
   std::vector<void*> got_pointers, want_pointers;
@@ -69,7 +69,7 @@ void expect_as_interpreted(const kir::Kernel& kernel, const std::vector<Tensor>&
   for (const GuardedCopy& copy : want) want_pointers.push_back(copy.data());
 
   interpret(kernel, want_pointers, batch);
-  Compiler compiler({});
+  Compiler compiler({.cpu = cpu});
   const CompiledKernel code = compiler.compile(kernel);
   const int64_t blocks = kir::evaluate(kernel.blocks, batch);
   for (int64_t i = blocks - 1; i >= 0; --i) code.body(got_pointers.data(), batch, i, i + 1);

@@ -1,0 +1,20 @@
+#pragma once
+
+// Rewrites of masked loads and stores that backends of LLVM miscompile. They run on optimized code.
+
+#include <llvm/IR/Function.h>
+
+namespace fluid::emit {
+
+/// Replaces each masked load with a constant mask by one scalar load per enabled lane. Works around
+/// a bug in LLVM 22.1: the NVPTX backend loads all lanes and drops the passthru operand. Dropping
+/// it is valid only if passthru is poison.
+void load_lane_by_lane(llvm::Function& function);
+
+/// Splits masked loads and stores that are wider than a vector register of `register_bits` bits.
+/// Returns whether there were any. Works around a bug in LLVM 22.1: if the x86 backend itself
+/// splits a masked load, and all lanes of a half are disabled, it may load that half without a
+/// mask.
+bool split_masked_accesses(llvm::Function& function, unsigned register_bits);
+
+}  // namespace fluid::emit
