@@ -2,7 +2,9 @@
 
 // Rewrites of masked loads and stores that backends of LLVM miscompile. They run on optimized code.
 
-#include <llvm/IR/Function.h>
+namespace llvm {
+class Function;
+}
 
 namespace fluid::emit {
 

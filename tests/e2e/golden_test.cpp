@@ -94,10 +94,11 @@ class StepErrors {
 };
 
 /// Three runs. In f64, the losses are PyTorch's in f64 to 1e-7. In f32 they are PyTorch's in f32 to
-/// 2e-5 for ten steps, and those in f64 after them; where PyTorch's own two runs have moved further
-/// apart, three times their distance is allowed. In f32 with f64's variables before every step,
-/// which leaves no time to move apart, they are PyTorch's in f64 to 2e-6, and the variables change
-/// as in f64.
+/// 2e-5 for ten steps. After that they are those in f64 to 5e-4, because rounding differs between
+/// CPUs, and one pool that sends a gradient to another pixel moves a run by 1e-4. Where PyTorch's own
+/// two runs have moved further apart, three times their distance is allowed. In f32 with f64's
+/// variables before every step, which leaves no time to move apart, the losses are PyTorch's in f64
+/// to 2e-6, and the variables change as in f64.
 void expect_follows(const Work& work) {
   const Golden expected = golden(work.name);
   Executor exact = executor(work.net, f64, work.batch);
@@ -115,7 +116,7 @@ void expect_follows(const Work& work) {
     EXPECT_NEAR(loss(led), truth, 2e-6 * std::abs(truth)) << "f32 from f64's values, step " << i;
     errors.add(before, variables(exact, work.states), variables(led, work.states));
     apart = std::max(apart, std::abs(expected.f32[i] - truth));
-    const double allowed = std::max(3 * apart, 2e-5 * std::abs(truth));
+    const double allowed = std::max(3 * apart, (i < 10 ? 2e-5 : 5e-4) * std::abs(truth));
     EXPECT_NEAR(loss(free), i < 10 ? expected.f32[i] : truth, allowed) << "f32, step " << i;
   }
   errors.expect_small();

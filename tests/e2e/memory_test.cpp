@@ -88,7 +88,8 @@ TEST_F(Memory, OfTrainIsExplainedByArenaAndList) {
   const std::string steps = "mnist_cnn --data digits --batch 128 --max-steps 10";
   for (const char* more : {"", "", " --val digits"}) {  // compiles first, then has the cache
     const Account account = account_of(steps + more);
-    EXPECT_NEAR(account.said, account.grown, 0.1 * account.grown) << account.text;
+    // Products of oneDNN 2.6 without AVX-512 pack their operands in memory that they allocate.
+    EXPECT_NEAR(account.said, account.grown, 0.15 * account.grown) << account.text;
   }
 }
 

@@ -59,6 +59,10 @@ Faults check_forward(const OpTest& test, const OpDef& def);   ///< types and val
 Faults check_gradient(const OpTest& test, const OpDef& def);  ///< against finite differences
 Faults check_cost(const OpTest& test, const OpDef& def);      ///< against the lowered form's size
 Faults check_in_place(const OpTest& test, const OpDef& def);  ///< against the lowered form's reads
+/// Whether the emulated GPU and the assembler get the kernels of sample number `sample` in `dtype`.
+/// In a full run they get all. Else they get f32 for every sample and one of the other floats and
+/// one of the other dtypes in turns: a dtype changes loads, stores and casts alone.
+bool is_gpu_turn(size_t sample, DType dtype);
 /// Generated code in f64, f32, f16, bf16.
 Faults check_kernels(const OpTest& test, Processor processor = Processor::cpu);
 /// In every integer dtype that infer takes.
