@@ -199,11 +199,13 @@ void emit_sweeps(KernelBuilder& b) {
   set_error_buffer(b.kernel.finish, error);
 }
 
-kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
-  if (const ir::Op* op = loops_op(body)) return loops_kernel(*op, name, KernelDevice::cpu);
+kir::Kernel schedule(const ir::Graph& body, const std::string& name, int64_t accumulators) {
+  if (const ir::Op* op = loops_op(body)) {
+    return loops_kernel(*op, name, KernelDevice::cpu, accumulators);
+  }
   const Group group = analyze_fused_body(body);
   {
-    KernelBuilder b(group, name);
+    KernelBuilder b(group, name, {.accumulators = accumulators});
     if (std::optional<Contraction> contraction = Contraction::match(b)) {
       contraction->emit();
       return std::move(b.kernel);

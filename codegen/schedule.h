@@ -2,6 +2,7 @@
 
 #include "ir/graph.h"
 #include "ops/kernel_ir.h"
+#include "ops/loops.h"
 
 namespace fluid {
 
@@ -12,7 +13,9 @@ namespace fluid {
 /// index is data-dependent, the last buffer holds error words i64[inputs, 2]. If an index into an
 /// input is out of range, the two words of this input are 1 and the index. Without an error all
 /// words are zero. If several indices are out of range, the words hold any one of these indices:
-/// threads race, but the writes of a word are atomic.
-kir::Kernel schedule(const ir::Graph& body, const std::string& name);
+/// threads race, but the writes of a word are atomic. `accumulators`: see cpu_accumulators();
+/// results do not depend on it.
+kir::Kernel schedule(const ir::Graph& body, const std::string& name,
+                     int64_t accumulators = kMaxCpuAccumulators);
 
 }  // namespace fluid

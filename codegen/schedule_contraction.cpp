@@ -9,10 +9,9 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-// Number of vector registers for accumulators; the other registers hold operands.
-constexpr int64_t kAccumulators = 24;
-// Minimum number of independent multiply-adds in flight, to hide the latency of each one.
-constexpr double kMinInFlight = 8;
+// Minimum number of independent multiply-adds in flight, to hide the latency of each one, as a
+// fraction of Processor::accumulators.
+constexpr double kMinInFlight = 1.0 / 3;
 // Cost of a broadcast load. Less than 1, the cost of a multiply-add, because the load folds into
 // the multiply-add.
 constexpr double kBroadcastCost = 0.5;
@@ -156,15 +155,17 @@ double Contraction::tile_cost(const std::vector<OperandLoad>& loads, const Tile&
     use *= n / (std::ceil(n / size) * size);
   }
   const auto products = static_cast<double>(a.size * b.size);
-  return (std::max(std::max(products, loaded), kMinInFlight) + 0.1 * loaded) / products / use;
+  const double in_flight = kMinInFlight * static_cast<double>(b_.processor.accumulators);
+  return (std::max({products, loaded, in_flight}) + 0.1 * loaded) / products / use;
 }
 
 void Contraction::choose_tiles() {
   const std::vector<OperandLoad> loads = operand_loads(vector_);
   const Vars vars = without(sinks_.front().out, {vector_});
+  const int64_t accumulators = b_.processor.accumulators;
   auto largest = [&](int64_t v) {
     const Dim& d = b_.extent(v);
-    return d.batch ? kAccumulators : std::min(d.size, kAccumulators);
+    return d.batch ? accumulators : std::min(d.size, accumulators);
   };
   double best = tile_cost(loads, {}, {});
   auto consider = [&](const Tile& a, const Tile& b) {
@@ -180,7 +181,7 @@ void Contraction::choose_tiles() {
     for (int64_t m = 2; m <= largest(vars[i]); ++m) {
       consider({vars[i], m}, {});
       for (size_t j = i + 1; j < vars.size(); ++j) {
-        const int64_t most = std::min(largest(vars[j]), kAccumulators / m);
+        const int64_t most = std::min(largest(vars[j]), accumulators / m);
         for (int64_t n = 2; n <= most; ++n) consider({vars[i], m}, {vars[j], n});
       }
     }
@@ -337,15 +338,18 @@ int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
     if (load.cost > 1) return 1;
   }
   const auto columns = std::min(estimated_extent(b_.extent(vector_)), static_cast<double>(kChunk));
+  const int64_t accumulators = std::min(kMaxParallelAccumulators, b_.processor.accumulators);
   int64_t vectors = 1;
-  while (2 * vectors * results <= kMaxParallelAccumulators &&
+  while (2 * vectors * results <= accumulators &&
          static_cast<double>(2 * vectors * vector_lanes()) <= columns) {
     vectors *= 2;
   }
   return vectors;
 }
 
-int64_t Contraction::vector_lanes() const { return 64 / size_of(sinks_.front().acc); }
+int64_t Contraction::vector_lanes() const {
+  return kir::kVectorBytes / size_of(sinks_.front().acc);
+}
 
 /// Emits code for the range `chunk_` of the vector variable: strips of `vectors` vectors, then the
 /// remainder.

@@ -100,8 +100,8 @@ CellParameters cell_parameters(Value x, const Recurrent& layer, const Cell& cell
   return p;
 }
 
-/// Returns [T, N, 1]: whether each element of x [T, N, features] is within the length of its
-/// sequence.
+/// Returns a mask [T, N, 1] for x [T, N, features]: whether step t is within the length of sequence
+/// n.
 Value is_within(Value x, Value lengths, const Loc& loc) {
   const Type type{lengths.dtype(), {x.shape()[0]}, {}};
   const Value t = unsqueeze(arange(*x.op()->graph(), {.type = type}, loc), {.axes = {1}}, loc);

@@ -256,7 +256,7 @@ int64_t lanes_of(const Kernel& kernel) {
   for (const Block* block : {&kernel.body, &kernel.finish}) {
     for_each_lane_expr(*block, false, [&](const Expr& e) { see(e.dtype()); });
   }
-  return 64 / (widest_float ? widest_float : widest);
+  return kVectorBytes / (widest_float ? widest_float : widest);
 }
 
 int64_t evaluate(const Expr& e, int64_t batch) {

@@ -118,10 +118,14 @@ struct Kernel {
 std::string print(const Kernel& kernel);
 
 /// Returns the number of lanes per thread in the vector loops of a kernel, a power of two:
-/// `vector_width` if it is not 0, else 64 bytes (an AVX-512 register) divided by the size of the
+/// `vector_width` if it is not 0, else kVectorBytes divided by the size of the
 /// kernel's widest float dtype, or of its widest integer dtype if the kernel uses no float. Only
 /// the dtypes in vector loops and in buffers of several elements count.
 int64_t lanes_of(const Kernel& kernel);
+
+/// Bytes of a vector in the vector loops of CPU kernels: an AVX-512 register. A CPU with narrower
+/// registers holds a vector in several of them.
+inline constexpr int64_t kVectorBytes = 64;
 
 /// Evaluates `e` for batch size `batch`, the value of ScalarOp::batch.
 int64_t evaluate(const Expr& e, int64_t batch);

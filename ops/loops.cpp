@@ -19,14 +19,20 @@ const ir::Op* loops_op(const ir::Graph& body) {
   return op == body.ops.end() ? nullptr : op->get();
 }
 
-kir::Kernel loops_kernel(const ir::Op& op, const std::string& name, KernelDevice device) {
-  return loops_kernel(op, def_of(op), name, device);
+int64_t cpu_accumulators(int vector_bits) {
+  const int registers = vector_bits >= 512 ? 32 : 16;
+  return registers * 3 / 4 * vector_bits / (8 * kir::kVectorBytes);
+}
+
+kir::Kernel loops_kernel(const ir::Op& op, const std::string& name, KernelDevice device,
+                         int64_t accumulators) {
+  return loops_kernel(op, def_of(op), name, device, accumulators);
 }
 
 kir::Kernel loops_kernel(const ir::Op& op, const OpDef& def, const std::string& name,
-                         KernelDevice device) {
+                         KernelDevice device, int64_t accumulators) {
   const std::vector<Type> in = operand_types(op.operands), out = result_types(op);
-  const LoopsCtx context(op, in, out, device);
+  const LoopsCtx context(op, in, out, device, accumulators);
   kir::Kernel kernel = std::get<Loops>(*def.lower).kernel(context);
   kernel.name = name;
   return kernel;

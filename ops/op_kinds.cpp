@@ -63,7 +63,7 @@ int OpKinds::kind_id(const ir::Op& op) {
 GroupKey group_key(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                    OpKinds& kinds) {
   std::unordered_map<const ir::Op*, int> members;
-  std::map<Value, int> read;  // input of the group -> index by first use
+  std::map<Value, int> read;  // input of the group -> its number, in order of first use
   GroupKey key = {static_cast<int>(ops.size())};
   const auto add_member = [&](const Value& v) {
     key.push_back(members.at(v.op()));

@@ -14,7 +14,7 @@ namespace fluid {
 void mark_groups(ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
 /// Returns the groups that mark_groups() stored, with only `ops`, `fusible` and `outputs` set.
-/// Erases the attributes of mark_groups(). A group whose ops have been erased is empty. Throws
+/// Erases the attributes that mark_groups() set. A group whose ops have been erased is empty. Throws
 /// UserError for an op without attribute `group`.
 std::vector<FusionGroup> extract_groups(ir::Graph& graph);
 

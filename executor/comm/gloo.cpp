@@ -69,8 +69,8 @@ class ActiveBuffer {
     ActiveBuffer& active_buffer_;
   };
 
-  /// Aborts the pending sends and receives of the active buffer, if any, so that the collective
-  /// that uses it fails.
+  /// If there is an active buffer, aborts its pending sends and receives, so that the collective that
+  /// uses it fails.
   void interrupt() {
     std::lock_guard lock(mutex_);
     if (buffer_ == nullptr) return;

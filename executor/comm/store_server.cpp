@@ -255,7 +255,7 @@ void StoreServer::publish_diagnosis(const std::string& diagnosis) {
 }
 
 std::string StoreServer::describe_dead_rank(Duration max_silence) {
-  // A rank that waits for the diagnosis is alive although it sends no heartbeats.
+  // A rank that waits to learn which rank failed sends no heartbeats, but is alive.
   for (const Connection& c : connections_) {
     if (!c.waiting || c.waiting->kind != Kind::diagnosis) continue;
     ranks_[static_cast<size_t>(c.rank)].last_heard = Clock::now();

@@ -4,6 +4,7 @@
 
 #include "executor/cpu_libraries/library.h"
 #include "executor/host/parallel.h"
+#include "ops/loops.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -54,6 +55,10 @@ bool divides_innermost_index(const ir::Op& op) {
 }
 
 }  // namespace
+
+CpuTarget::CpuTarget(TargetDescription description)
+    : cpu_(std::move(description)),
+      kernels_(std::make_unique<KernelCache>(cpu_accumulators(cpu_.vector_bits))) {}
 
 bool CpuTarget::matches_host_isa() const {
   const TargetDescription here = describe_host(cpu_.threads);

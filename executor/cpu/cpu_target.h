@@ -13,7 +13,7 @@ namespace fluid {
 /// The CPU may differ from this machine's CPU.
 class CpuTarget : public Target {
  public:
-  explicit CpuTarget(TargetDescription description) : cpu_(std::move(description)) {}
+  explicit CpuTarget(TargetDescription description);
   std::string name() const override { return cpu_.name; }
   int threads() const override { return cpu_.threads; }
   /// Whether the described CPU has this machine's vector width and bf16 support. If not,
@@ -28,7 +28,7 @@ class CpuTarget : public Target {
 
  private:
   TargetDescription cpu_;
-  std::unique_ptr<KernelCache> kernels_ = std::make_unique<KernelCache>();
+  std::unique_ptr<KernelCache> kernels_;
 };
 
 }  // namespace fluid

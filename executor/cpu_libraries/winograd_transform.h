@@ -76,8 +76,8 @@ struct WinogradFilter {
   int64_t result_channels() const { return rotated ? in_channels : out_channels; }
 };
 
-/// Computes G w G' for the source channels [begin, end). `begin` and `end` must be multiples of
-/// kWinogradLanes. Each plane is a matrix [source channel][result channel].
+/// Computes G w G' for the input channels [begin, end), which must be multiples of kWinogradLanes.
+/// Each plane of `to` is a matrix [input channel][output channel].
 void transform_winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin,
                                int64_t end, WinogradPlanes to);
 /// Computes the filter gradient G' m G, where m is the sum of (B' x B) * (A dy A') over all tiles.

@@ -29,9 +29,9 @@ std::string content_of(const ir::Graph& body) {
 
 }  // namespace
 
-KernelCache::KernelCache()
-    : KernelCache([](const ir::Graph& body, const std::string& name) {
-        return Kernels{schedule(body, name)};
+KernelCache::KernelCache(int64_t accumulators)
+    : KernelCache([accumulators](const ir::Graph& body, const std::string& name) {
+        return Kernels{schedule(body, name, accumulators)};
       }) {}
 
 const KernelCache::Kernels& KernelCache::kernels_of(const ir::Op& fused) {

@@ -21,7 +21,8 @@ class KernelCache {
   using Kernels = std::vector<kir::Kernel>;
   using Schedule = std::function<Kernels(const ir::Graph& body, const std::string& name)>;
 
-  KernelCache();  ///< a cache that schedules kernels for the CPU
+  /// A cache that schedules kernels for a CPU. `accumulators`: see cpu_accumulators().
+  explicit KernelCache(int64_t accumulators);
   explicit KernelCache(Schedule schedule) : schedule_(std::move(schedule)) {}
 
   /// Returns the kernels of the body of `fused`. Schedules kernels that are not in the cache. The

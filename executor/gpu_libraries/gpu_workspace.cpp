@@ -39,10 +39,10 @@ double copied_bytes(const FluidGpuConvolution& c) {
   return prefers_nhwc ? 4 * Elements(c, kWideLanes).all() : 0;
 }
 
-/// Workspace bytes for f32 partial sums in half-precision gradients. When small tensors would leave
-/// SMs idle, cuDNN splits each sum into partial sums (split-K). For filter gradients, cuDNN uses at
-/// most 52 partial sums. A workspace of more than one 128 x 128 tile per SM of an RTX 5090 (170
-/// SMs) enables no further algorithm. Input gradients need at most 2 MiB.
+/// Workspace bytes for the f32 partial sums of half-precision gradients: cuDNN uses split-K where
+/// small tensors would leave SMs idle. For filter gradients this is the smaller of two limits, both
+/// seen on an RTX 5090 (170 SMs): 52 partial sums, and one 128 x 128 tile per SM. For input gradients
+/// it is at most 2 MiB.
 double split_k_bytes(const FluidGpuConvolution& c) {
   constexpr double kMaxSplitK = 52, kTiles = 170.0 * 128 * 128 * sizeof(float);
   const Elements padded(c, kHalfLanes);

@@ -119,9 +119,9 @@ void prepare_thread_pool(int threads) {
 void start_pool(int threads) {
   thread_local int started = 1;
   if (threads <= started) return;
-  // A parallel region with fewer threads ends the surplus threads of the pool. The next region may
-  // start the same number of new threads before the old threads have exited. So the system must
-  // allow for twice the threads of the pool.
+  // A parallel region with fewer threads than the pool terminates the surplus threads. The next
+  // region of full size may create their replacements before they have exited. So the system must
+  // permit twice the threads of the pool.
   check_thread_limit(2 * (static_cast<size_t>(threads) - 1),
                      "a pool of " + std::to_string(threads) + " threads");
   mark_fork_unsafe();

@@ -8,8 +8,8 @@
 /// Size of a recommendation model. The defaults are those of the paper for Criteo's Kaggle data,
 /// except that all tables have equal size.
 struct DlrmSize {
-  int64_t numbers = 13;     ///< numeric features
-  int64_t categories = 26;  ///< categorical features
+  int64_t numbers = 13;     ///< number of numeric features
+  int64_t categories = 26;  ///< number of categorical features
   int64_t rows = 10000;     ///< rows per embedding table; indices are taken modulo `rows`
   int64_t width = 16;       ///< embedding size
   std::vector<int64_t> bottom = {512, 256, 64};  ///< hidden layers before the feature interaction

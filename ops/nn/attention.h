@@ -58,7 +58,7 @@ enum class AttentionOwner : uint8_t { query, key };
 class AttentionTiles {
  public:
   static constexpr int64_t kTileRows = 64;  ///< rows of a tile of scores
-  static constexpr int64_t kRows = 8;  ///< rows of a product that accumulate in registers at once
+  static constexpr int64_t kRows = 8;  ///< maximum rows of a product that accumulate in registers
 
   using RowLane = std::function<void(const Expr& row, const Expr& lane)>;
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
@@ -157,6 +157,8 @@ class AttentionTiles {
   int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
   /// A product accumulates `columns_` lanes at once, which are `half_` lanes apart.
   int64_t half_, columns_;
+  /// Rows and columns of a product whose sums are in registers at once.
+  int64_t register_rows_, register_columns_;
   int64_t strips_;  ///< strips of a block
   Expr block_, strip_;
   /// Elements of the random key, and the number of heads before the first sample of the batch.

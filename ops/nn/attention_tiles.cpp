@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -141,6 +143,8 @@ AttentionTiles::AttentionTiles(KernelWriter& writer, const LoopsCtx& c, const At
       blocks_(preferred_blocks(c.device())),
       half_(half_of(c.device())),
       columns_(lanes_of(extent(), c.device()) / half_),
+      register_rows_(std::bit_floor(static_cast<uint64_t>(std::min(kRows, c.accumulators())))),
+      register_columns_(std::min(columns_, c.accumulators() / register_rows_)),
       strips_(c.device() == KernelDevice::cpu && extent() >= kLongSequence ? 2 : 1),
       strip_(Expr::index(0)) {}
 
@@ -306,25 +310,32 @@ void AttentionTiles::load_random_key() {
 void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const Element& a,
                                     const Element& b, const Sum& finish) {
   const auto column = [&](const Expr& lane, int64_t i) { return lane + Expr::index(i * half_); };
-  for_each_lane(ceil_div(rows, kRows), half_, [&](const Expr& group, const Expr& lane) {
-    const Expr first = group * Expr::index(kRows);
-    const auto sums = k_.accumulators(dtype_, Combine::sum, {kRows, columns_});
+  // Sums of register_rows_ rows and of the columns [begin, end).
+  const auto add_up = [&](const Expr& first, const Expr& lane, int64_t begin, int64_t end) {
+    const auto sums = k_.accumulators(dtype_, Combine::sum, {register_rows_, end - begin});
     k_.loop(Expr::index(0), depth, [&](const Expr& d) {
       std::vector<Expr> right;
-      for (int64_t i = 0; i < columns_; ++i) right.push_back(k_.let(b(d, column(lane, i))));
-      k_.unroll(kRows, [&](const Expr& row) {
+      for (int64_t i = begin; i < end; ++i) right.push_back(k_.let(b(d, column(lane, i))));
+      k_.unroll(register_rows_, [&](const Expr& row) {
         const Expr left = k_.let(a(first + row, d));
-        for (int64_t i = 0; i < columns_; ++i) {
-          const Expr term = Expr::make(ScalarOp::product, dtype_, {left, right[i]});
-          k_.accumulate(sums, term, {row, Expr::index(i)});
+        for (int64_t i = begin; i < end; ++i) {
+          const Expr term =
+              Expr::make(ScalarOp::product, dtype_, {left, right[static_cast<size_t>(i - begin)]});
+          k_.accumulate(sums, term, {row, Expr::index(i - begin)});
         }
       });
     });
-    k_.unroll(kRows, [&](const Expr& row) {
-      for (int64_t i = 0; i < columns_; ++i) {
-        finish(first + row, column(lane, i), k_.read(sums, {row, Expr::index(i)}));
+    k_.unroll(register_rows_, [&](const Expr& row) {
+      for (int64_t i = begin; i < end; ++i) {
+        finish(first + row, column(lane, i), k_.read(sums, {row, Expr::index(i - begin)}));
       }
     });
+  };
+  for_each_lane(ceil_div(rows, register_rows_), half_, [&](const Expr& group, const Expr& lane) {
+    const Expr first = group * Expr::index(register_rows_);
+    for (int64_t i = 0; i < columns_; i += register_columns_) {
+      add_up(first, lane, i, i + register_columns_);
+    }
   });
 }
 

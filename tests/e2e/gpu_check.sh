@@ -13,7 +13,7 @@ run() { python3 "$tests/gpu/check.py" --build "$build" --out "$out/check" --prog
 
 export FLUID_GPU_LIBRARY=$build/gpu_libraries/stand_in.so
 if [ "$part" = trajectories ]; then
-  modes='f32,bf16 o2'
+  modes='bf16 o2'
   if [ -n "${FLUID_TEST_ALL:-}" ]; then modes='f32,bf16 o1,bf16 o2,f16 o1,f16 o2'; fi
   count=$(tr , '\n' <<< "$modes" | wc -l)
   run --stages trajectories --networks mnist_cnn --steps 2 --modes "$modes" | tee "$out/said"

@@ -4,6 +4,7 @@
 
 #include "executor/cpu/cpu_device.h"
 #include "executor/cpu/cpu_target.h"
+#include "ops/loops.h"
 #include "passes/pass.h"
 #include "tests/support/small_programs.h"
 
@@ -49,7 +50,7 @@ ir::Op& group_of(ir::Program& program, const std::string& op, const std::string&
 
 TEST(KernelCache, TellsBodiesByWhatTheyCompute) {
   ir::Program program("p");
-  KernelCache memo;
+  KernelCache memo(kMaxCpuAccumulators);
   const kir::Kernel& kernel = memo.kernel_of(group_of(program, "exp", "a"));
   EXPECT_EQ(&memo.kernel_of(group_of(program, "exp", "b")), &kernel);
   EXPECT_NE(&memo.kernel_of(group_of(program, "neg", "c")), &kernel);
