@@ -55,8 +55,7 @@ class Compiler {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Returns the optimized LLVM IR, or the assembly, of one kernel for the host CPU. Used by tests
-/// and by `fluidrun show`.
+/// Returns the optimized LLVM IR, or the assembly, of one kernel for the host CPU. Used by tests.
 std::string emit_llvm(const kir::Kernel& kernel);
 std::string emit_assembly(const kir::Kernel& kernel);
 
