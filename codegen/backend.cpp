@@ -78,9 +78,11 @@ void initialise_targets() {
 
 }  // namespace
 
-TargetSpec host_target_spec() {
+TargetSpec cpu_target_spec(const std::string& cpu) {
   TargetSpec spec;
   spec.triple = llvm::sys::getProcessTriple();
+  spec.cpu = cpu;
+  if (!cpu.empty()) return spec;
   spec.cpu = llvm::sys::getHostCPUName().str();
   std::vector<std::string> features;
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {

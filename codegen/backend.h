@@ -16,7 +16,8 @@ struct TargetSpec {
   std::string triple, cpu, features;
   bool gpu = false;  ///< whether the target is a GPU
 };
-TargetSpec host_target_spec();
+/// Returns the target for the CPU with LLVM's name `cpu`. Empty: the host CPU.
+TargetSpec cpu_target_spec(const std::string& cpu);
 /// Returns the target for the GPU architecture `arch`, for example "sm_90". If this LLVM version
 /// does not support `arch`, returns the newest older architecture that it supports. Throws
 /// UserError when `arch` is malformed or older than sm_80.

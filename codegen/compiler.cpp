@@ -57,7 +57,7 @@ struct Job {
 
 struct Compiler::Impl {
   CompilerOptions options;
-  emit::TargetSpec spec = emit::host_target_spec();
+  emit::TargetSpec spec;
   std::string spec_text;
   ObjectCache cache;
   std::unique_ptr<llvm::orc::LLJIT> jit;
@@ -67,11 +67,8 @@ struct Compiler::Impl {
 
   explicit Impl(CompilerOptions o)
       : options(std::move(o)),
+        spec(emit::cpu_target_spec(options.cpu)),
         cache(ObjectCache::for_kernels(options.cache_dir, options.cache_limit)) {
-    if (!options.cpu.empty()) {
-      spec.cpu = options.cpu;
-      spec.features.clear();
-    }
     spec_text = spec.triple + "\n" + spec.cpu + "\n" + spec.features + "\n" +
                 emit::code_generator_version() + "\n";
   }
@@ -161,14 +158,14 @@ CompileStats Compiler::stats() const {
   return impl_->stats;
 }
 
-std::string emit_llvm(const kir::Kernel& kernel) {
+std::string emit_llvm(const kir::Kernel& kernel, const std::string& cpu) {
   const emit::NamedKernel named{&kernel, kernel.name};
-  return Backend(emit::host_target_spec()).compile({&named, 1}, Backend::OutputKind::llvm);
+  return Backend(emit::cpu_target_spec(cpu)).compile({&named, 1}, Backend::OutputKind::llvm);
 }
 
-std::string emit_assembly(const kir::Kernel& kernel) {
+std::string emit_assembly(const kir::Kernel& kernel, const std::string& cpu) {
   const emit::NamedKernel named{&kernel, kernel.name};
-  return Backend(emit::host_target_spec()).compile({&named, 1}, Backend::OutputKind::assembly);
+  return Backend(emit::cpu_target_spec(cpu)).compile({&named, 1}, Backend::OutputKind::assembly);
 }
 
 }  // namespace fluid

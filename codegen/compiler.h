@@ -55,8 +55,9 @@ class Compiler {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Returns the optimized LLVM IR, or the assembly, of one kernel for the host CPU. Used by tests.
-std::string emit_llvm(const kir::Kernel& kernel);
-std::string emit_assembly(const kir::Kernel& kernel);
+/// Returns the optimized LLVM IR, or the assembly, of one kernel for `cpu`, named as in
+/// CompilerOptions::cpu. Used by tests.
+std::string emit_llvm(const kir::Kernel& kernel, const std::string& cpu = {});
+std::string emit_assembly(const kir::Kernel& kernel, const std::string& cpu = {});
 
 }  // namespace fluid

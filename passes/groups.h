@@ -14,8 +14,8 @@ namespace fluid {
 void mark_groups(ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
 /// Returns the groups that mark_groups() stored, with only `ops`, `fusible` and `outputs` set.
-/// Erases the attributes that mark_groups() set. A group whose ops have been erased is empty. Throws
-/// UserError for an op without attribute `group`.
+/// Erases the attributes that mark_groups() set. A group whose ops have been erased is empty.
+/// Throws UserError for an op without attribute `group`.
 std::vector<FusionGroup> extract_groups(ir::Graph& graph);
 
 /// Live range of a value: indices of the group that produces it and of the last group that reads

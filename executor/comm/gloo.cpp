@@ -69,8 +69,8 @@ class ActiveBuffer {
     ActiveBuffer& active_buffer_;
   };
 
-  /// If there is an active buffer, aborts its pending sends and receives, so that the collective that
-  /// uses it fails.
+  /// If there is an active buffer, aborts its pending sends and receives, so that the collective
+  /// that uses it fails.
   void interrupt() {
     std::lock_guard lock(mutex_);
     if (buffer_ == nullptr) return;

@@ -84,8 +84,8 @@ void GpuCollectives::connect_ranks() {
   wait_until_complete(result);
 }
 
-/// Runs an all-reduce of ones and checks the sum, because NCCL connects the GPUs lazily, in the first
-/// collective.
+/// Runs an all-reduce of ones and checks the sum, because NCCL connects the GPUs lazily, in the
+/// first collective.
 void GpuCollectives::warm_up_communicator() {
   const Gpu& gpu = gpu_->gpu;
   const GpuMemory host = gpu.allocate_host(sizeof(float)), sum = gpu.allocate(sizeof(float));

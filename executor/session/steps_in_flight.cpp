@@ -222,8 +222,8 @@ UserError StepsInFlight::make_rejection_error(const InFlightStep& in_flight, siz
                                   .find_sample = steps_.options().find_sample});
 }
 
-/// Records `why` as the error of step `failed` and, if a later step is in flight, `why_later` as the
-/// error of that step. Neither step has updated the variables.
+/// Records `why` as the error of step `failed` and, if a later step is in flight, `why_later` as
+/// the error of that step. Neither step has updated the variables.
 void StepsInFlight::record_failure(InFlightStep& failed, const std::exception_ptr& why,
                                    const std::exception_ptr& why_later) {
   failed.failure = why;

@@ -95,8 +95,8 @@ class StepErrors {
 
 /// Three runs. In f64, the losses are PyTorch's in f64 to 1e-7. In f32 they are PyTorch's in f32 to
 /// 2e-5 for ten steps. After that they are those in f64 to 5e-4, because rounding differs between
-/// CPUs, and one pool that sends a gradient to another pixel moves a run by 1e-4. Where PyTorch's own
-/// two runs have moved further apart, three times their distance is allowed. In f32 with f64's
+/// CPUs, and one pool that sends a gradient to another pixel moves a run by 1e-4. Where PyTorch's
+/// own two runs have moved further apart, three times their distance is allowed. In f32 with f64's
 /// variables before every step, which leaves no time to move apart, the losses are PyTorch's in f64
 /// to 2e-6, and the variables change as in f64.
 void expect_follows(const Work& work) {
