@@ -14,7 +14,7 @@ namespace {
 /// One kind of recurrent network.
 struct Cell {
   const char* name;
-  int64_t gates;        ///< number of gates; the weights have gates * H columns
+  int64_t gates;        ///< number of gates; the weights have gates * H rows
   size_t states;        ///< number of states per layer and direction
   bool candidate_bias;  ///< whether there is a bias c [H] that the reset gate scales
 };
@@ -29,19 +29,23 @@ struct CellParameters {
 using CellStep = Values (*)(Value x, const Values& states, const CellParameters& p,
                             const Recurrent& layer, const Loc& loc);
 
+/// x [N, features] times the transpose of w [gates * H, features]. oneDNN multiplies by a
+/// transposed matrix faster where a row of the untransposed one is a multiple of 4 KiB.
+Value product(Value x, Value w, const Loc& loc) { return matmul(x, w, {.transpose_b = true}, loc); }
+
 Value with_bias(Value x, Value bias, const Loc& loc) { return bias ? add(x, bias, loc) : x; }
 
 Values rnn_step(Value x, const Values& states, const CellParameters& p, const Recurrent& layer,
                 const Loc& loc) {
-  const Value sum = with_bias(matmul(x, p.w, {}, loc), p.b, loc) + matmul(states[0], p.u, {}, loc);
+  const Value sum = with_bias(product(x, p.w, loc), p.b, loc) + product(states[0], p.u, loc);
   return {layer.relu ? relu(sum, loc) : tanh(sum, loc)};
 }
 
 Values gru_step(Value x, const Values& states, const CellParameters& p, const Recurrent& layer,
                 const Loc& loc) {
   const Ints sizes(3, *layer.units);
-  const Values from_x = split(with_bias(matmul(x, p.w, {}, loc), p.b, loc), {sizes, 1}, loc);
-  const Values from_h = split(matmul(states[0], p.u, {}, loc), {sizes, 1}, loc);
+  const Values from_x = split(with_bias(product(x, p.w, loc), p.b, loc), {sizes, 1}, loc);
+  const Values from_h = split(product(states[0], p.u, loc), {sizes, 1}, loc);
   const Value r = sigmoid(from_x[0] + from_h[0], loc), z = sigmoid(from_x[1] + from_h[1], loc);
   const Value n = tanh(from_x[2] + r * with_bias(from_h[2], p.c, loc), loc);
   return {n + z * (states[0] - n)};
@@ -49,7 +53,7 @@ Values gru_step(Value x, const Values& states, const CellParameters& p, const Re
 
 Values lstm_step(Value x, const Values& states, const CellParameters& p, const Recurrent& layer,
                  const Loc& loc) {
-  const Value all = with_bias(matmul(x, p.w, {}, loc), p.b, loc) + matmul(states[0], p.u, {}, loc);
+  const Value all = with_bias(product(x, p.w, loc), p.b, loc) + product(states[0], p.u, loc);
   const Values gates = split(all, {Ints(4, *layer.units), 1}, loc);
   const Value i = sigmoid(gates[0], loc), f = sigmoid(gates[1], loc), g = tanh(gates[2], loc),
               o = sigmoid(gates[3], loc);
@@ -93,8 +97,8 @@ CellParameters cell_parameters(Value x, const Recurrent& layer, const Cell& cell
                           Init::uniform(-bound, bound));
   };
   CellParameters p;
-  p.w = get("w", {features, cell.gates * units}, layer.weight_init);
-  p.u = get("u", {units, cell.gates * units}, layer.weight_init);
+  p.w = get("w", {cell.gates * units, features}, layer.weight_init);
+  p.u = get("u", {cell.gates * units, units}, layer.weight_init);
   if (layer.bias) p.b = get("b", {cell.gates * units}, layer.bias_init);
   if (layer.bias && cell.candidate_bias) p.c = get("c", {units}, layer.bias_init);
   return p;

@@ -26,6 +26,8 @@ struct Recurrent {
   /// the states, and their output is zero, as with a PackedSequence. Absent: all sequences have
   /// length T.
   std::optional<Value> lengths = {};
+  /// Initialiser of w and u, which are [gates H, features] and [gates H, H]: an Init that depends
+  /// on the fan-in takes gates H as the fan-in.
   std::optional<Init> weight_init = {};
   std::optional<Init> bias_init = {};
   bool trainable = true;
@@ -39,18 +41,18 @@ struct RecurrentResult {
   Values states;  ///< final states, in the order of Recurrent::initial
 };
 
-/// Elman network: h' = tanh(x w + h u + b). x: float [N, T, features]. The parameters of a layer
-/// are w [features, H], u [H, H] and b [H].
+/// Elman network: h' = tanh(x w^T + h u^T + b). x: float [N, T, features]. The parameters of a
+/// layer are w [H, features], u [H, H] and b [H].
 RecurrentResult rnn(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Gated recurrent unit, as torch.nn.GRU: r and z are the sigmoids of x w + h u + b,
-/// n = tanh(x w_n + b_n + r * (h u_n + c)), and h' = (1 - z) n + z h. The parameters of a layer are
-/// w [features, 3 H], u [H, 3 H] and b [3 H] with the gates r, z, n, and c [H].
+/// Gated recurrent unit, as torch.nn.GRU: r and z are the sigmoids of x w^T + h u^T + b,
+/// n = tanh(x w_n^T + b_n + r * (h u_n^T + c)), and h' = (1 - z) n + z h. The parameters of a layer
+/// are w [3 H, features], u [3 H, H] and b [3 H] with the gates r, z, n, and c [H].
 RecurrentResult gru(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w + h u + b, g is its
-/// tanh, c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are w [features, 4 H],
-/// u [H, 4 H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's two biases.
+/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w^T + h u^T + b, g is
+/// its tanh, c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are w [4 H, features],
+/// u [4 H, H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's two biases.
 RecurrentResult lstm(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
 }  // namespace fluid

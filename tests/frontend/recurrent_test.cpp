@@ -24,12 +24,12 @@ TEST(Recurrent, AddsParametersForEachLayerAndDirection) {
   ASSERT_EQ(result.states.size(), 8u);
   for (const Value& v : result.states) EXPECT_EQ(v.type(), (Type{f32, {kBatch, 4}, {}}));
   EXPECT_EQ(parameters_of(net),
-            (Names{"lstm0.layer0.w f32[3, 16]", "lstm0.layer0.u f32[4, 16]",
-                   "lstm0.layer0.b f32[16]", "lstm0.layer0.reverse.w f32[3, 16]",
-                   "lstm0.layer0.reverse.u f32[4, 16]", "lstm0.layer0.reverse.b f32[16]",
-                   "lstm0.layer1.w f32[8, 16]", "lstm0.layer1.u f32[4, 16]",
-                   "lstm0.layer1.b f32[16]", "lstm0.layer1.reverse.w f32[8, 16]",
-                   "lstm0.layer1.reverse.u f32[4, 16]", "lstm0.layer1.reverse.b f32[16]"}));
+            (Names{"lstm0.layer0.w f32[16, 3]", "lstm0.layer0.u f32[16, 4]",
+                   "lstm0.layer0.b f32[16]", "lstm0.layer0.reverse.w f32[16, 3]",
+                   "lstm0.layer0.reverse.u f32[16, 4]", "lstm0.layer0.reverse.b f32[16]",
+                   "lstm0.layer1.w f32[16, 8]", "lstm0.layer1.u f32[16, 4]",
+                   "lstm0.layer1.b f32[16]", "lstm0.layer1.reverse.w f32[16, 8]",
+                   "lstm0.layer1.reverse.u f32[16, 4]", "lstm0.layer1.reverse.b f32[16]"}));
 }
 
 TEST(Recurrent, GruHasABiasThatTheResetGateScales) {
@@ -37,9 +37,9 @@ TEST(Recurrent, GruHasABiasThatTheResetGateScales) {
   const Value x = net.data("x", {kBatch, 5, 3}, f64);
   gru(x, {.units = 4});
   gru(x, {.units = 4, .bias = false});
-  EXPECT_EQ(parameters_of(net), (Names{"gru0.layer0.w f64[3, 12]", "gru0.layer0.u f64[4, 12]",
+  EXPECT_EQ(parameters_of(net), (Names{"gru0.layer0.w f64[12, 3]", "gru0.layer0.u f64[12, 4]",
                                        "gru0.layer0.b f64[12]", "gru0.layer0.c f64[4]",
-                                       "gru1.layer0.w f64[3, 12]", "gru1.layer0.u f64[4, 12]"}));
+                                       "gru1.layer0.w f64[12, 3]", "gru1.layer0.u f64[12, 4]"}));
 }
 
 TEST(Recurrent, LayersTakeNamesAndInitialStates) {
@@ -48,7 +48,7 @@ TEST(Recurrent, LayersTakeNamesAndInitialStates) {
   const RecurrentResult result = rnn(x, {.units = 4, .initial = {h}, .name = "encoder"});
   EXPECT_EQ(result.output.type(), (Type{f32, {kBatch, 5, 4}, {}}));
   EXPECT_EQ(result.states.size(), 1u);
-  EXPECT_EQ(parameters_of(net), (Names{"encoder.layer0.w f32[3, 4]", "encoder.layer0.u f32[4, 4]",
+  EXPECT_EQ(parameters_of(net), (Names{"encoder.layer0.w f32[4, 3]", "encoder.layer0.u f32[4, 4]",
                                        "encoder.layer0.b f32[4]"}));
 }
 

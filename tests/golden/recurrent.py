@@ -3,8 +3,8 @@
     python tests/golden/recurrent.py
 
 All tensors come from training.py's `uniform`: parameter k of Fluid's layer from stream k, the others
-from the streams below. Parameters and their gradients have Fluid's layout: w [features, gates H],
-u [H, gates H], b [gates H], and for a GRU c [H], for each layer and direction.
+from the streams below. Fluid's parameters of a layer and direction are w [gates H, features],
+u [gates H, H], b [gates H], and for a GRU c [H].
 """
 
 import json
@@ -27,11 +27,11 @@ def numbers(stream, shape):
 
 
 class Cell:
-    """The parameters of one layer and direction, in Fluid's layout."""
+    """Fluid's parameters of one layer and direction."""
 
     def __init__(self, kind, k, features, bias):
         gates = KINDS[kind][1]
-        shapes = [(features, gates * H), (H, gates * H)]
+        shapes = [(gates * H, features), (gates * H, H)]
         shapes += [(gates * H,)] if bias else []
         shapes += [(H,)] if bias and kind == "gru" else []
         self.parameters = [(numbers(k + i, s) / np.sqrt(H)).detach().requires_grad_()
@@ -41,12 +41,12 @@ class Cell:
         """weight_ih, weight_hh, bias_ih, bias_hh. b is the sum of two biases, except in the gate n of a GRU."""
         w, u, *biases = self.parameters
         if not biases:
-            return [w.T, u.T]
+            return [w, u]
         if len(biases) == 1:
-            return [w.T, u.T, 0.75 * biases[0], 0.25 * biases[0]]
+            return [w, u, 0.75 * biases[0], 0.25 * biases[0]]
         b, c = biases
         r_and_z, n = b.split([2 * H, H])
-        return [w.T, u.T, torch.cat([0.75 * r_and_z, n]), torch.cat([0.25 * r_and_z, c])]
+        return [w, u, torch.cat([0.75 * r_and_z, n]), torch.cat([0.25 * r_and_z, c])]
 
 
 def run(kind, layers=1, bidirectional=False, bias=True, initial=False, lengths=None):

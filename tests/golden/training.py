@@ -112,7 +112,7 @@ LSTM_LAYERS, LSTM_WIDTH, LSTM_LENGTH = 2, 8, 12
 def lstm_text(p, text, target):
     weights = []
     for w, u, b in zip(p[1:-2:3], p[2:-2:3], p[3:-2:3]):
-        weights += [w.T, u.T, b, torch.zeros_like(b)]
+        weights += [w, u, b, torch.zeros_like(b)]
     zeros = p[0].new_zeros(LSTM_LAYERS, len(text), LSTM_WIDTH)
     h = torch.lstm(F.embedding(text.long(), p[0]), (zeros, zeros), weights, has_biases=True,
                    num_layers=LSTM_LAYERS, dropout=0.0, train=True, bidirectional=False, batch_first=True)[0]
@@ -121,7 +121,8 @@ def lstm_text(p, text, target):
 
 LSTM_SHAPES = [((256, LSTM_WIDTH), 256)]
 for _ in range(LSTM_LAYERS):
-    LSTM_SHAPES += [((LSTM_WIDTH, 4 * LSTM_WIDTH), LSTM_WIDTH)] * 2 + [((4 * LSTM_WIDTH,), LSTM_WIDTH)]
+    LSTM_SHAPES += [(shape, 4 * LSTM_WIDTH) for shape in
+                    [(4 * LSTM_WIDTH, LSTM_WIDTH)] * 2 + [(4 * LSTM_WIDTH,)]]
 LSTM_SHAPES += [((LSTM_WIDTH, 256), LSTM_WIDTH), ((256,), LSTM_WIDTH)]
 
 

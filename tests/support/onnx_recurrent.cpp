@@ -1,5 +1,6 @@
 #include "tests/support/onnx_recurrent.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "frontend/recurrent.h"
@@ -27,16 +28,13 @@ struct Weights {
   int64_t units;
   Tensor w, r, b;
 
-  /// W or R of a direction, with the layer's order of gates, as [columns, gates * H].
-  Tensor transposed(const Tensor& from, int64_t direction) const {
+  /// W or R of a direction, [gates * H, columns], with the layer's order of gates.
+  Tensor matrix(const Tensor& from, int64_t direction) const {
     const int64_t columns = from.shape().at(2), rows = from.shape().at(1);
-    Tensor to(f32, {columns, rows});
+    Tensor to(f32, {rows, columns});
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t at = (direction * rows + onnx_row(row)) * columns;
-      for (int64_t column = 0; column < columns; ++column) {
-        to.as<float>()[static_cast<size_t>(column * rows + row)] =
-            from.as<float>()[static_cast<size_t>(at + column)];
-      }
+      std::copy_n(from.as<float>().begin() + at, columns, to.as<float>().begin() + row * columns);
     }
     return to;
   }
@@ -56,8 +54,8 @@ struct Weights {
 /// Adds the parameters of one direction to `all`.
 void add_parameters(const Weights& weights, int64_t direction, const std::string& prefix,
                     std::map<std::string, Tensor>& all) {
-  all[prefix + "w"] = weights.transposed(weights.w, direction);
-  all[prefix + "u"] = weights.transposed(weights.r, direction);
+  all[prefix + "w"] = weights.matrix(weights.w, direction);
+  all[prefix + "u"] = weights.matrix(weights.r, direction);
   if (weights.b.numel() == 0) return;
   const int64_t rows = weights.w.shape().at(1);
   Tensor b(f32, {rows}), c(f32, {weights.units});
