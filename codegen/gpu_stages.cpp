@@ -22,6 +22,8 @@ class Stages {
  public:
   Stages(const Group& group, std::string name)
       : base_(group, name, kGpu), name_(std::move(name)), stored_(group.sinks.size()) {
+    // Each stage computes its reductions completely.
+    for (GroupSink& s : base_.group.sinks) s.reduces_rows = false;
     find_deferred_maps();
   }
 
@@ -212,17 +214,26 @@ double group_iterations(const Group& group, const Vars& vars) {
   return n;
 }
 
+/// Whether stages can replace a sweep with a finish: all reductions are in one stage, and the maps
+/// of the finish in the next. In other groups, a map of the finish could overwrite an operand that
+/// a sink of a later stage reads.
+bool can_replace_finish(const Group& group) {
+  return std::ranges::all_of(group.parts, &GroupPart::to_columns) &&
+         std::ranges::all_of(
+             group.sinks, [](const GroupSink& s) { return s.finish ? !s.combine : s.stage == 0; });
+}
+
 }  // namespace
 
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep) {
   const kir::Kernel& kernel = sweep.front();
   const bool checks_data = kernel.buffers.back().role == kir::Buffer::Role::error;
-  if (sweep.size() > 1 || checks_data) return false;
+  if (checks_data || (sweep.size() > 1 && !can_replace_finish(group))) return false;
   double elements = 0;
   for (const GroupSink& s : group.sinks)
     elements += group_iterations(group, s.out) * group_iterations(group, s.reduce);
   const auto threads =
-      static_cast<double>(kir::evaluate(kernel.blocks, kNominalBatch) * kernel.team);
+      static_cast<double>(kir::evaluate(kernel.blocks, kir::kNominalBatch) * kernel.team);
   const double work = elements / threads / static_cast<double>(kernel.vector_width);
   return work * (1 - threads / kBusyThreads) > kMaxExtraElements;
 }

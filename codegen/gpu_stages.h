@@ -3,11 +3,10 @@
 // Schedules a group as several kernels, if its sweep schedule has too few rows to fill a GPU.
 //
 // The sweep schedule computes the reductions of a row, and the sinks that read them, in one block.
-// In a batch normalisation of NHWC data, the rows are the channels, and adjacent threads process
-// adjacent channels. With 64 channels, only 16 threads are busy, and each thread iterates over all
-// pixels of the batch. In the schedule of this file, the kernels of a stage compute all results of
-// the stage in parallel. A reduction of many terms to few results is split into partial reductions,
-// and another kernel combines the partial results in order.
+// It computes the sums of NHWC pixels to 64 channels in 512 blocks, of which only 16 threads are
+// busy, each with 4 channels. In the schedule of this file, the kernels of a stage compute all
+// results of the stage in parallel. A reduction of many terms to few results is split into partial
+// reductions, and another kernel combines the partial results in order.
 
 #include <vector>
 

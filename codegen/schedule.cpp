@@ -186,7 +186,7 @@ void emit_sweeps(KernelBuilder& b) {
   double blocks = 0;
   for (const Sweep& s : sweeps) {
     finish.emit(*part++, s);
-    const auto n = static_cast<double>(kir::evaluate(s.blocks(), kNominalBatch));
+    const auto n = static_cast<double>(kir::evaluate(s.blocks(), kir::kNominalBatch));
     b.kernel.flops_per_block += n * s.operations_per_block();
     blocks += n;
   }
@@ -211,7 +211,7 @@ kir::Kernel schedule(const ir::Graph& body, const std::string& name, int64_t acc
       return std::move(b.kernel);
     }
   }
-  KernelBuilder b(group, name);
+  KernelBuilder b(group, name, {.accumulators = accumulators});
   emit_sweeps(b);
   return std::move(b.kernel);
 }

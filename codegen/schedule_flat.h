@@ -72,6 +72,8 @@ struct KernelBuilder {
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
+  /// Number of lanes of a CPU vector of the kernel.
+  int64_t lanes() const { return kir::lanes_of(kernel); }
   int64_t add_scratch_buffer(DType dtype, Dim elements);  ///< returns the index of the buffer
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
   /// element of this buffer.

@@ -174,7 +174,7 @@ VectorizationScore vectorization_score(const KernelBuilder& builder, const FlatS
 }
 
 double estimated_extent(const Dim& extent) {
-  return static_cast<double>(std::max<int64_t>(extent.at(kNominalBatch), 1));
+  return static_cast<double>(std::max<int64_t>(extent.at(kir::kNominalBatch), 1));
 }
 
 double lane_utilization(const Dim& extent, int64_t lanes) {

@@ -59,6 +59,7 @@ Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
   find_partial_results();
   make_nests();
   choose_vector_vars();
+  choose_registers();
   partition_rows();
   for (PartialResults& p : partials_) {
     p.stride = max_blocks_;
@@ -201,6 +202,26 @@ void Sweep::choose_vector_vars() {
   }
 }
 
+/// Keeps the partial results of a nest with few results in registers. In memory, each row would
+/// wait until the sums of the previous row are stored.
+void Sweep::choose_registers() {
+  if (b_.processor.gpu || stages_.size() != 1 || stages_.front().size() != 1) return;
+  Nest& nest = stages_.front().front();
+  if (nest.result_dims != 1 || nest.inner != Vars{nest.vector} || b_.extent(nest.vector).batch) {
+    return;
+  }
+  const Expr vectors = ceil_div(extent_expr(b_.extent(nest.vector)), b_.lanes());
+  int64_t accumulators = 0;
+  for (const PartialResults& p : partials_) {
+    if (!p.block_major || p.sink->position) return;
+    accumulators += vectors.node().ivalue;
+  }
+  if (accumulators > b_.processor.accumulators) return;
+  nest.in_registers = true;
+  for (PartialResults& p : partials_) p.in_registers = true;
+  b_.kernel.vector_width = b_.lanes();
+}
+
 void Sweep::partition_rows() {
   const double row = operations_per_row();
   item_count_ = Expr::index(1);
@@ -272,6 +293,10 @@ void Sweep::emit(const Expr& block_index, kir::Block& out) {
 
 void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
+    if (p.in_registers) {
+      declare_accumulator(*p.sink, true, out);
+      continue;
+    }
     if (!p.block_major) {
       bool per_lane = row_vector_ >= 0;
       for (const auto& nests : stages_) {
@@ -295,6 +320,7 @@ void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
 
 void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
+    if (p.in_registers) store_registers(p, block_index, out);
     if (p.block_major) continue;
     const SinkAccumulator& binding = accs_.at(p.sink->id);
     for_each_result(*p.sink, out, [&](kir::Block& at) {
@@ -308,6 +334,31 @@ void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
       at.push_back({kir::StoreTo{p.positions, place, position, {}}});
     });
   }
+}
+
+void Sweep::store_registers(const PartialResults& partial, const Expr& block_index,
+                            kir::Block& out) {
+  const FlatSink& sink = *partial.sink;
+  for_each_vector(sink.out.front(), out, [&](const Expr& vector, kir::Block& loop) {
+    const Expr place = block_index * extent_expr(sink.result_elements) + sink.result_index;
+    loop.push_back({kir::StoreTo{
+        partial.buffer, place, read_acc(accs_.at(sink.id).acc, sink.acc, {vector}, false), {}}});
+  });
+}
+
+/// Calls `body` for code that is unrolled over the full vectors along `var`, and for the last,
+/// partial vector. `vector`: index of the vector. `loop`: body of the loop over its lanes.
+void Sweep::for_each_vector(int64_t var, kir::Block& out,
+                            const std::function<void(const Expr& vector, kir::Block& loop)>& body) {
+  const int64_t size = b_.extent(var).size, lanes = b_.lanes(), full = size / lanes;
+  const Expr vector = b_.new_var();
+  const Expr begin = vector * Expr::index(lanes);
+  kir::Block& unrolled = add_loop(out, vector.node().ivalue, Expr::index(0), Expr::index(full),
+                                  kir::For::Kind::unroll);
+  body(vector, add_loop(unrolled, var, begin, begin + Expr::index(lanes), kir::For::Kind::vector));
+  if (full * lanes == size) return;
+  body(Expr::index(full),
+       add_loop(out, var, Expr::index(full * lanes), Expr::index(size), kir::For::Kind::vector));
 }
 
 void Sweep::for_each_result(const FlatSink& sink, kir::Block& out,
@@ -421,7 +472,10 @@ kir::Block& Sweep::emit_nest_loops(const Nest& nest, const Vars& vars, kir::Bloc
 
 void Sweep::declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out) {
   kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, per_lane};
-  if (sink.source->reduces_rows) {
+  const PartialResults* partial = partial_results_of(sink);
+  if (partial && partial->in_registers) {
+    acc.dims.push_back((b_.extent(sink.out.front()).size + b_.lanes() - 1) / b_.lanes());
+  } else if (partial) {
     for (int64_t v : sink.out) acc.dims.push_back(b_.extent(v).size);
   }
   accs_[sink.id] = {acc.id, per_lane};
@@ -448,15 +502,22 @@ void Sweep::emit_nest(const Nest& nest, kir::Block& out) {
         },
         row);
   }
-  kir::Block& inside = emit_nest_loops(nest, nest.inner, row);
-  emit_loop_body(nest, copies, inside);
+  if (nest.in_registers) {
+    for_each_vector(nest.vector, row, [&](const Expr& vector, kir::Block& loop) {
+      emit_loop_body(nest, copies, vector, loop);
+    });
+  } else {
+    emit_loop_body(nest, copies, {}, emit_nest_loops(nest, nest.inner, row));
+  }
   for (const FlatSink* s : nest.sinks) {
     if (s->is_reduction() && !s->source->reduces_rows) emit_reduction_results(*s, row);
   }
 }
 
 /// Computes the values of all sinks before the first store, because an output may alias an input.
-void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatSink>& sinks, kir::Block& out) {
+/// `vector`: index of the vector of accumulators, if they are in registers.
+void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatSink> sinks, const Expr& vector,
+                           kir::Block& out) {
   std::vector<Expr*> bodies;
   bool stores = false;
   for (FlatSink& s : sinks) {
@@ -471,16 +532,17 @@ void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatSink>& sinks, kir::
   for (size_t i = 0; i < sinks.size(); ++i) {
     const FlatSink& s = sinks[i];
     if (s.is_reduction()) {
-      accumulate(nest, *nest.sinks[i], s.body, out);
+      accumulate(nest, *nest.sinks[i], s.body, vector, out);
     } else {
       out.push_back({kir::StoreTo{s.buffers[0], s.stores[0].second, s.body, {}}});
     }
   }
 }
 
-void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, kir::Block& out) {
+void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value,
+                       const Expr& vector, kir::Block& out) {
   const PartialResults* partial = partial_results_of(sink);
-  if (partial && partial->block_major) {
+  if (partial && partial->block_major && !partial->in_registers) {
     const Expr place = block_index_ * extent_expr(sink.result_elements) + sink.result_index;
     const Expr old = load(partial->buffer, sink.acc, place);
     out.push_back(
@@ -488,6 +550,7 @@ void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value
     return;
   }
   std::vector<Expr> index;
+  if (vector) index.push_back(vector);
   if (nest.array) {
     for (int64_t v : sink.out) index.push_back(Expr::var(v));
   }

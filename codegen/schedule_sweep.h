@@ -16,7 +16,10 @@ struct PartialResults {
   int64_t buffer = 0;
   int64_t positions = -1;    ///< index of the buffer of argmax positions; -1: not an argmax
   bool block_major = false;  ///< whether the layout is [blocks, results], not [results, blocks]
-  int64_t stride = 0;        ///< distance between adjacent results in the layout [results, blocks]
+  /// Whether a block accumulates its partial results, one vector after another, in registers. False
+  /// for block_major: in the buffer.
+  bool in_registers = false;
+  int64_t stride = 0;  ///< distance between adjacent results in the layout [results, blocks]
 };
 
 struct SweepOptions {
@@ -43,7 +46,8 @@ class Sweep {
     Vars inner;  ///< all other variables except row variables
     /// Number of leading `inner` variables that index accumulators in memory.
     size_t result_dims = 0;
-    bool array = false;  ///< whether result variables index an array of accumulators
+    bool array = false;         ///< whether result variables index an array of accumulators
+    bool in_registers = false;  ///< see PartialResults::in_registers
     std::vector<FlatSink*> sinks;
     int64_t vector = -1;  ///< vectorized variable in `outer` or `inner`; -1: none
   };
@@ -56,6 +60,7 @@ class Sweep {
   void make_nests();
   Nest& find_or_add_nest(FlatSink& sink);
   void choose_vector_vars();
+  void choose_registers();
   void partition_rows();
   void find_partial_results();
   double operations_per_row() const;
@@ -63,17 +68,22 @@ class Sweep {
   Expr items_per_block(double operations_per_item, double min_items, bool vector);
   void init_partial_results(const Expr& block_index, kir::Block& out);
   void store_partial_results(const Expr& block_index, kir::Block& out);
+  void store_registers(const PartialResults& partial, const Expr& block_index, kir::Block& out);
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_row_loops(const Expr& block_index, kir::Block& out);
   void emit_row(kir::Block& out);
   void emit_nest(const Nest& nest, kir::Block& out);
-  void emit_loop_body(const Nest& nest, std::vector<FlatSink>& sinks, kir::Block& out);
+  void emit_loop_body(const Nest& nest, std::vector<FlatSink> sinks, const Expr& vector,
+                      kir::Block& out);
+  void for_each_vector(int64_t var, kir::Block& out,
+                       const std::function<void(const Expr& vector, kir::Block& loop)>& body);
   void emit_reduction_results(const FlatSink& sink, kir::Block& out);
   kir::Block& emit_nest_loops(const Nest& nest, const Vars& vars, kir::Block& out);
   Vars vars_to_flatten(const Nest& nest, const Vars& vars) const;
   kir::Block& emit_flattened_loop(int64_t fastest, const Vars& others, kir::Block& out);
   void declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out);
-  void accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, kir::Block& out);
+  void accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, const Expr& vector,
+                  kir::Block& out);
   const PartialResults* partial_results_of(const FlatSink& sink) const;
   void for_each_result(const FlatSink& sink, kir::Block& out,
                        const std::function<void(kir::Block&)>& body);

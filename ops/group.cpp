@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "ops/group_sinks.h"
+#include "ops/kernel_ir.h"
 
 namespace fluid {
 namespace {
@@ -16,6 +18,12 @@ Vars intersection(const Vars& a, const Vars& b) {
   Vars both;
   std::ranges::copy_if(a, std::back_inserter(both), [&](int64_t v) { return contains(b, v); });
   return both;
+}
+
+Vars difference(const Vars& a, const Vars& b) {
+  Vars rest;
+  std::ranges::copy_if(a, std::back_inserter(rest), [&](int64_t v) { return !contains(b, v); });
+  return rest;
 }
 
 bool subset(const Vars& a, const Vars& b) { return intersection(a, b).size() == a.size(); }
@@ -45,6 +53,54 @@ std::vector<Expr> lets_of(const Expr& body) {
     if (e.op() == ScalarOp::let) lets.push_back(e);
   });
   return lets;
+}
+
+// A reduction to more columns has enough blocks if it loops over its columns.
+constexpr int64_t kMaxColumns = 1024;
+// Minimum number of rows for which partial results of blocks of rows pay off.
+constexpr int64_t kMinColumnRows = 1024;
+
+/// Returns the last dimension in the memory order of `type` whose extent is not 1, or the rank if
+/// there is none or if the layout has blocks.
+size_t innermost_dimension(const Type& type) {
+  const size_t rank = type.shape.size();
+  if (type.layout && !type.layout->blocks.empty()) return rank;
+  for (size_t i = rank; i-- > 0;) {
+    const size_t d = type.layout ? static_cast<size_t>(type.layout->order[i]) : i;
+    if (!type.shape[d].is(1)) return d;
+  }
+  return rank;
+}
+
+int64_t nominal_points(const Group& group, const Vars& vars) {
+  int64_t n = 1;
+  for (int64_t v : vars) n *= group.extents[static_cast<size_t>(v)].at(kir::kNominalBatch);
+  return n;
+}
+
+/// Whether the sink reduces many rows to few columns that are adjacent in memory: for example, the
+/// pixels of channels-last images to one value per channel.
+bool reduces_to_columns(const Group& group, const GroupSink& sink) {
+  const Vars columns = non_unit(sink.out), reduced = non_unit(sink.reduce);
+  if (!sink.combine || sink.combine == Combine::argmax || columns.empty()) return false;
+  if (nominal_points(group, columns) > kMaxColumns) return false;
+  if (nominal_points(group, reduced) < kMinColumnRows) return false;
+  bool adjacent = false, others = false;
+  for_each_node(sink.body, [&](const Expr& e) {
+    if (e.op() != ScalarOp::read) return;
+    const Type& type = group.inputs[static_cast<size_t>(e.node().ivalue)].type();
+    const std::span index(e.args().data(), type.shape.size());
+    const auto has_index = [&](int64_t v) {
+      return std::ranges::any_of(
+          index, [&](const Expr& i) { return i.op() == ScalarOp::var && i.node().ivalue == v; });
+    };
+    if (std::ranges::none_of(reduced, has_index)) return;  // one value per column
+    const size_t last = innermost_dimension(type);
+    const bool along = last < index.size() && index[last].op() == ScalarOp::var &&
+                       contains(columns, index[last].node().ivalue);
+    (along && std::ranges::all_of(columns, has_index) ? adjacent : others) = true;
+  });
+  return adjacent && !others;
 }
 
 class UnionFind {
@@ -179,7 +235,11 @@ void make_parts(Group& group) {
 /// after the loop over rows (in the finish phase).
 class RowSelection {
  public:
-  RowSelection(Group& group, GroupPart& part) : group_(group), part_(part) {}
+  RowSelection(Group& group, GroupPart& part) : group_(group), part_(part) {
+    for (int i : part.sinks) {
+      if (reduces_to_columns(group, sink(i))) columns_.insert(i);
+    }
+  }
 
   bool run() {
     for (int attempt = 0; attempt < 4; ++attempt) {
@@ -195,17 +255,21 @@ class RowSelection {
 
   /// Chooses the row variables, which are the variables of the outer loop. Candidates are the loop
   /// variables that all sinks in this loop share. If some candidates are output variables of every
-  /// such sink, chooses only those. Returns false if the sinks share no variable.
+  /// such sink, chooses only those; if a sink reduces to columns, chooses the others. Returns false
+  /// if the sinks share no variable.
   bool choose() {
     std::optional<Vars> rows;
     std::optional<Vars> kept;
+    bool columns = false;
     for (int i : part_.sinks) {
       GroupSink& s = sink(i);
       s.finish = s.finish || reads_after_sweep(s);
       if (s.finish) continue;
       const Vars outs = non_unit(s.out);
       const Vars narrow = rows ? intersection(*rows, outs) : outs;
-      const bool whole = s.combine && (!s.read_by_sink || narrow.empty());
+      const bool to_columns = columns_.contains(i);
+      columns = columns || to_columns;
+      const bool whole = s.combine && (!s.read_by_sink || narrow.empty() || to_columns);
       const Vars mine = whole ? all_vars(s) : outs;
       s.reduces_rows = whole;
       rows = rows ? intersection(*rows, mine) : mine;
@@ -214,7 +278,9 @@ class RowSelection {
     }
     if (!rows) return false;
     part_.rows = kept->empty() ? *rows : intersection(*rows, *kept);
-    return true;
+    part_.to_columns = columns;
+    if (columns) part_.rows = difference(*rows, *kept);
+    return !columns || !part_.rows.empty();
   }
 
   /// Sets the fields `reduces_rows`, `finish` and `stage` of each sink for the chosen row
@@ -271,6 +337,7 @@ class RowSelection {
 
   Group& group_;
   GroupPart& part_;
+  std::set<int> columns_;  ///< sinks for which reduces_to_columns() holds
 };
 
 }  // namespace

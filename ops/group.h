@@ -8,8 +8,8 @@
 // the outputs and the reductions. A sink may read a reduction only at indices that are plain loop
 // variables. The analysis unifies these variables with the variables of the reduction. Sinks that
 // share variables form a *part*. Parts are independent; different blocks of the kernel run them.
-// The outer loop of a part, the *sweep*, runs over its *rows*: the loop variables that all its
-// sinks share. A reduction over row variables is complete only after the sweep. Sinks that read
+// The outer loop of a part, the *sweep*, runs over its *rows*, which are loop variables that all
+// its sinks share. A reduction over row variables is complete only after the sweep. Sinks that read
 // such a reduction run in the *finish*, a phase after the sweep.
 
 #include <map>
@@ -49,6 +49,9 @@ struct GroupSink {
 struct GroupPart {
   std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first sink
   std::vector<int> sinks;     ///< indices into Group::sinks, in dependency order
+  /// Whether reductions over many rows have few results that are adjacent in memory, one for each
+  /// column. The results of these reductions are complete only after the sweep.
+  bool to_columns = false;
 };
 
 /// A group of Map and Reduce ops that one kernel computes.

@@ -127,6 +127,9 @@ int64_t lanes_of(const Kernel& kernel);
 /// registers holds a vector in several of them.
 inline constexpr int64_t kVectorBytes = 64;
 
+/// Batch size that schedules assume, because a kernel is made before the batch size is known.
+inline constexpr int64_t kNominalBatch = 64;
+
 /// Evaluates `e` for batch size `batch`, the value of ScalarOp::batch.
 int64_t evaluate(const Expr& e, int64_t batch);
 

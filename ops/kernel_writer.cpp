@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "ops/group.h"
 #include "ops/table.h"
 
 namespace fluid {
 namespace {
 
-constexpr int64_t kNominalBatch = 64;  // batch size for estimating the work per block
 constexpr int64_t kLinesPerBlock = 64;
 // Minimum inner extent for vectorizing over the inner dimensions. With a smaller extent, the outer
 // dimensions are vectorized.
@@ -27,7 +25,7 @@ double operations_of(const ir::Op& op) {
   std::vector<Type> in, out;
   double elements = 0;
   const auto add = [&](const Type& type, std::vector<Type>& types) {
-    types.push_back({type.dtype, type.shape.at(kNominalBatch), {}});
+    types.push_back({type.dtype, type.shape.at(kir::kNominalBatch), {}});
     elements += static_cast<double>(types.back().shape.numel().size);
   };
   for (const Value& v : op.operands) add(v.type(), in);
@@ -180,7 +178,7 @@ Expr KernelWriter::check_index(size_t i, const Expr& index, const Expr& extent, 
 }
 
 kir::Kernel KernelWriter::kernel() {
-  const auto blocks = static_cast<double>(kir::evaluate(kernel_.blocks, kNominalBatch));
+  const auto blocks = static_cast<double>(kir::evaluate(kernel_.blocks, kir::kNominalBatch));
   kernel_.flops_per_block = operations_of(c_.op()) / std::max(blocks, 1.0);
   return std::move(kernel_);
 }

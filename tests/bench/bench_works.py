@@ -25,8 +25,13 @@ NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", 
 
 
 def cpu_name():
+    """The CPU's name, family and model: generations of a series may share one name."""
     with open("/proc/cpuinfo") as f:
-        return next((l.split(":")[1].strip() for l in f if l.startswith("model name")), platform.processor())
+        fields = dict(line.split(":", 1) for line in f if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    if "model name" not in fields:
+        return platform.processor()
+    return "{model name}, family {cpu family}, model {model}".format(**fields)
 
 
 def write(results, path):

@@ -1,5 +1,7 @@
 // Fused groups compute what their ops do: named cases, and random graphs.
 
+#include "codegen/schedule.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
@@ -7,7 +9,9 @@
 #include "ops/functions.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
+#include "passes/pass_table.h"
 #include "tests/support/fused_runner.h"
+#include "tests/support/plain_target.h"
 
 namespace fluid::schedule_test {
 namespace {
@@ -221,6 +225,54 @@ TEST(Schedule, SinglePrecisionAndHalves) {
         },
         tolerance);
   }
+}
+
+Shape pixels_by(int64_t columns) { return {kBatch, 20, columns}; }
+
+void check_columns(int64_t columns, DType dtype, int64_t batch, double tolerance) {
+  SCOPED_TRACE(std::to_string(columns) + " columns, batch " + std::to_string(batch));
+  check_program(
+      batch,
+      [&](ir::Graph& g) {
+        const Value x = input(g, "x", pixels_by(columns), dtype);
+        const Value row = input(g, "row", {columns}, dtype);
+        const Value y = sum(x * row, {.axes = {0, 1}});
+        return Values{y, y * 2.0, max(x, {.axes = {0, 1}}), relu(x - row)};
+      },
+      tolerance);
+}
+
+/// One value, one vector and several vectors with and without a rest, and more vectors than
+/// accumulators fit in registers; batches of one and of many blocks.
+TEST(Schedule, ManyRowsToColumns) {
+  for (const int64_t columns : {1, 16, 72, 500}) {
+    for (const int64_t batch : {1, 90}) check_columns(columns, f32, batch, 1e-4);
+  }
+  check_columns(24, f64, 90, 1e-12);
+  check_columns(72, bf16, 90, 2e-2);
+}
+
+/// The variance reads the mean of all rows, so it is a kernel of its own.
+TEST(Schedule, MomentsOfColumns) {
+  EXPECT_EQ(2, check_program(40, [](ir::Graph& g) {
+              const Value x = input(g, "x", pixels_by(24));
+              const Value mean_of_x = mean(x, {.axes = {0, 1}});
+              return Values{mean_of_x, mean(square(x - mean_of_x), {.axes = {0, 1}})};
+            }));
+}
+
+/// Threads divide the rows, however few the columns.
+TEST(Schedule, ColumnSumsHaveManyBlocks) {
+  ir::Program program("p");
+  ir::Graph& g = program.main();
+  const Value x = input(g, "x", pixels_by(8), f32);
+  g.outputs.push_back({"y", sum(x, {.axes = {0, 1}})});
+  fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
+  const ir::Op& fused = *g.outputs.front().value.op();
+  ASSERT_EQ(fused.name, "fused");
+  const ir::Graph& body = *program.find(fused.attrs.get<GraphRef>("body").name);
+  EXPECT_GE(kir::evaluate(schedule(body, "k").blocks, 6400), 16);
 }
 
 /// A random graph of maps and reductions over [?, a, b].
