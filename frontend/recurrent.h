@@ -48,9 +48,10 @@ RecurrentResult rnn(Value x, const Recurrent& layer, const Loc& loc = Loc::here(
 /// w [features, 3 H], u [H, 3 H] and b [3 H] with the gates r, z, n, and c [H].
 RecurrentResult gru(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w + h u + b, g is its
-/// tanh, c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are w [features, 4 H],
-/// u [H, 4 H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's two biases.
+/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w + h u + b,
+/// g = tanh(x w + h u + b), c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are
+/// w [features, 4 H], u [H, 4 H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's
+/// two biases.
 RecurrentResult lstm(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
 }  // namespace fluid
