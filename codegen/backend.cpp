@@ -189,7 +189,7 @@ struct Backend::Impl {
     // Merges adjacent loads and stores of one GPU thread into vector accesses.
     gpu_passes.addPass(llvm::InferAlignmentPass());
     gpu_passes.addPass(llvm::LoadStoreVectorizerPass());
-    split_passes.addPass(llvm::InstCombinePass());  // erases parts without enabled lanes
+    split_passes.addPass(llvm::InstCombinePass());  // removes accesses whose mask is all false
     for (llvm::Function& f : module) {
       if (f.isDeclaration()) continue;
       passes.run(f, functions);

@@ -113,7 +113,7 @@ Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
   return m.fma(k, m.constant(m.by_width(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
 }
 
-/// Adds the special cases of log(x) to `y`, which is log(x) for 0 < x < inf. The result is -inf for
+/// Returns the logarithm of any x. `y` is the logarithm for 0 < x < inf. The result is -inf for
 /// x = 0 and NaN for x < 0. If x is inf or NaN, the result is x.
 Value* log_special(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
@@ -207,7 +207,7 @@ Value* sigmoid_of(MathOps& m, Value* x) {
   return m.fma(m.neg(y), relative, y);
 }
 
-/// erf(x): x + x P(x^2) for |x| < 1, else 1 - exp(-z^2) Q((z-2)/(z+2)) with z = |x| and the sign of
+/// erf(x) with z = |x|: x + x P(x^2) for z < 1, else 1 - exp(-z^2) Q((z-2)/(z+2)) with the sign of
 /// x.
 Value* erf_of(MathOps& m, Value* x) {
   Value* z = m.mul(x, x);

@@ -18,8 +18,8 @@ void KernelEmitter::emit_team_prologue() {
 
 void KernelEmitter::emit(const kir::StoreTo& s) {
   if (team_ == 1 || in_team_loop_) return emit_store(s);
-  // Evaluates the expressions before the branch that only one thread takes: all threads must
-  // execute a reduction over the thread team that an expression contains.
+  // Evaluates the expressions in all threads, before the branch that only one thread takes. All
+  // threads of the team must execute the reductions in these expressions.
   for (const Expr& e : {s.value, s.offset, s.mask}) {
     if (e) emit_expr(e);
   }

@@ -49,7 +49,7 @@ Angle reduce_angle_near(MathOps& m, Value* x, const Precision& precision) {
 }
 
 /// Payne-Hanek reduction for finite |x| >= 2^-32. x is an integer times 2^e. Multiplies the integer
-/// only by those bits of 2/pi that determine the product modulo 4, to 126 fraction bits.
+/// by the 192 bits of 2/pi that determine the product modulo 4. This product has 126 fraction bits.
 Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* bits = m.to_bits(m.abs(x));
   Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.int_constant(int64_t{1} << 52));
@@ -178,9 +178,9 @@ Value* arctangent(MathOps& m, Value* x) {
   return m.copy_sign(y, x);
 }
 
-/// Argument z of the polynomial of asin(y) for y = |x|. If y <= 1/2, z is y^2. Otherwise z is (1 -
-/// y) / 2, which is exact, and root is 2 sqrt(z), because asin(y) = pi/2 - 2 asin(sqrt(z)). If y >
-/// 1, z is negative and root is NaN.
+/// Argument z of the polynomial of asin(y) for y = |x|. If y <= 1/2, z is y^2. Otherwise
+/// asin(y) = pi/2 - 2 asin(sqrt(z)), so z is (1 - y) / 2 and root is 2 sqrt(z). This z is exact. If
+/// y > 1, z is negative and root is NaN.
 struct ArcsineArgument {
   Value* is_far;  // whether |x| > 1/2
   Value* z;

@@ -24,8 +24,8 @@ inline constexpr int64_t kGpuAlignment = 16;
 /// codegen/schedule.h).
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name);
 
-/// Splits a kernel that has a finish into two kernels: the second one runs the finish. Returns
-/// other kernels unchanged.
+/// Splits a kernel that has a finish function into two kernels. The second kernel runs the finish
+/// function. Returns other kernels unchanged.
 std::vector<kir::Kernel> split_off_finish(kir::Kernel kernel);
 
 /// Launch parameters of one kernel. `entry` is the name of the PTX function; `threads` is the CUDA

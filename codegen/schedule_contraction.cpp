@@ -9,8 +9,8 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-// Minimum number of independent multiply-adds in flight, to hide the latency of each one, as a
-// fraction of Processor::accumulators.
+// Minimum number of independent multiply-adds in flight, as a fraction of Processor::accumulators.
+// Fewer do not hide the latency of a multiply-add.
 constexpr double kMinInFlight = 1.0 / 3;
 // Cost of a broadcast load. Less than 1, the cost of a multiply-add, because the load folds into
 // the multiply-add.
@@ -351,8 +351,8 @@ int64_t Contraction::vector_lanes() const {
   return kir::kVectorBytes / size_of(sinks_.front().acc);
 }
 
-/// Emits code for the range `chunk_` of the vector variable: strips of `vectors` vectors, then the
-/// remainder.
+/// Emits code for the range `chunk_` of the vector variable: tiles of `vectors` vectors, then a
+/// tile for the remainder.
 void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
                               int64_t vectors, kir::Block& out) {
   const Expr width = Expr::index(vectors * vector_lanes());

@@ -16,8 +16,9 @@ DType accumulator(const GroupSink& sink) {
   return i64;
 }
 
-/// Returns the indices of a read, clamped where they may be out of range: data-dependent ones, and
-/// computed ones such as those of an arange. Adds a bounds check for each clamped index to `sink`.
+/// Returns the indices of a read. Clamps each index that may be out of range, for example a
+/// data-dependent index or one computed by arange. Adds a bounds check for each clamped index to
+/// `sink`.
 std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Expr& read,
                         int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());

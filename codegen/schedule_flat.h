@@ -50,7 +50,8 @@ struct Processor {
   /// If a row variable is vectorized, the number of rows per block is a multiple of row_multiple.
   int64_t row_multiple = 64;
   int64_t max_partials = 128;  ///< maximum number of blocks when each block stores partial results
-  int64_t accumulators = kMaxCpuAccumulators;  ///< of a CPU; see cpu_accumulators()
+  /// CPU only: number of accumulator vectors that fit in registers; see cpu_accumulators().
+  int64_t accumulators = kMaxCpuAccumulators;
 };
 /// Properties of CPUs. A block runs for a few microseconds.
 inline constexpr Processor kCpu;

@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-// Maximum number of results of a reduction over rows whose accumulators are in registers. With more
-// results, the accumulators are in memory.
+// A reduction over rows with more results than this keeps its accumulators in memory instead of in
+// registers.
 constexpr int64_t kMaxAccumulators = 8;
 constexpr double kMaxUnrolled = 32;  // maximum number of copies of an unrolled loop body
 // Trip count that keeps the largest thread team of a GPU busy.

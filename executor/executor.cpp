@@ -383,8 +383,8 @@ class Executor::Impl {
     return equal;
   }
 
-  /// Returns the lengths of the steps to prepare: BatchSizes::lengths; 1 if the program has none.
-  /// Throws UserError for lengths that do not fit the program.
+  /// Returns the lengths of the steps to prepare: `given`, or {1} for a program without kLength.
+  /// Throws UserError for a length that is missing, not positive, or given without kLength.
   std::vector<int64_t> checked_lengths(const std::vector<int64_t>& given) const {
     if (given.empty()) return {batch_length_.checked(0)};
     std::vector<int64_t> lengths;
@@ -445,9 +445,9 @@ class Executor::Impl {
     return checked_feeds(names);
   }
 
-  /// Returns the prepared step for `batch` of `length`, or null. Does not allocate. Without
-  /// strict_shapes, a predict step computes all outputs that the feeds in `batch` allow. With
-  /// strict_shapes, it may compute fewer.
+  /// Returns the prepared step for `batch` with sequences of `length` elements, or null. Does not
+  /// allocate. Without strict_shapes, a predict step computes all outputs that the feeds in `batch`
+  /// allow. With strict_shapes, the step may compute fewer outputs.
   PreparedStep* find(Mode mode, const Batch& batch, int64_t length) {
     static const std::set<std::string> kAll;
     mode = effective_mode(mode);
@@ -456,7 +456,7 @@ class Executor::Impl {
                                   : session_.steps().find_predict(batch, length, known_feeds_);
   }
 
-  /// Describes the length of a batch in messages; "" for a program without kLength.
+  /// Returns " of length <length>" for error messages; "" for a program without kLength.
   std::string length_text(int64_t length) const {
     return batch_length_.is_used() ? fmt::format(" of length {}", length) : "";
   }

@@ -94,8 +94,8 @@ class Executor {
   /// Compiles the steps for these batch sizes and lengths. Running them later neither compiles nor
   /// allocates.
   void prepare(const BatchSizes& sizes);
-  /// Returns the length of the sequences in `batch`, as BatchSizes::lengths: empty for a program
-  /// without the dimension kLength. Throws UserError if feeds differ in their length.
+  /// Returns a value for BatchSizes::lengths: the length of the sequences in `batch`, or empty for
+  /// a program without the dimension kLength. Throws UserError if feeds differ in their length.
   std::vector<int64_t> lengths_of(const Batch& batch) const;
 
   /// Collective. Broadcasts rank 0's variables to all ranks. The first run() also does this. Call
@@ -154,13 +154,13 @@ class Executor {
   void set_parameter(std::string_view name, const Tensor& value);
 
   /// Sets the parameters to their exponential moving averages (MinimizeOptions::ema), or back to
-  /// their values in training, of which the host keeps a copy meanwhile. Before the first update, a
-  /// parameter is its own average. Buffers, such as running statistics, have no averages. With the
-  /// averages in use, eval(), predict(), save() and parameter() read them, and calls that train or
-  /// set variables throw UserError: run(), load(), set_parameter(), snapshot(), restore(),
-  /// broadcast(VariableSet::all) and first_nonfinite(). With several ranks, each rank calls this
-  /// for itself. Throws UserError if the recipe keeps no averages, and before a training step is
-  /// prepared.
+  /// their training values. Meanwhile, the host keeps a copy of the training values. Before the
+  /// first update, a parameter is its own average. Buffers, such as running statistics, have no
+  /// averages. While averages are in use, eval(), predict(), save() and parameter() read the
+  /// averages. These calls then throw UserError: run(), load(), set_parameter(), snapshot(),
+  /// restore(), broadcast(VariableSet::all) and first_nonfinite(). With several ranks, every rank
+  /// must call use_averages(). Throws UserError if the recipe keeps no averages, and before a
+  /// training step is prepared.
   void use_averages(bool use);
   /// Whether the parameters are set to their averages.
   bool uses_averages() const;

@@ -158,7 +158,7 @@ class Ctc {
   const Loc& loc_;
   ir::Graph& graph_;
   Dim samples_;
-  int64_t extended_length_ = 0;  ///< L
+  int64_t extended_length_ = 0;  ///< L = 2 S + 1
 };
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 namespace fluid {
 
-/// The initialiser of a parameter. Stored in the `param` op as attribute `init`, the name of the
-/// initialiser (ops/random), and attributes with its settings. Fan-in and fan-out are computed from
-/// the shape of the parameter, [out, in, kh, kw] or [in, out].
+/// The initialiser of a parameter. Stored as attributes of the `param` op: `init` names the
+/// initialiser (ops/random), the other attributes are its settings. Fan-in and fan-out are computed
+/// from the shape of the parameter, [out, in, kh, kw] or [in, out].
 class Init {
  public:
   static Init constant(double value);

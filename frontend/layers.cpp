@@ -86,7 +86,7 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   ir::ScopedRecording as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
-  // The type of one channel of x. The batch mean of a channel averages this number of elements.
+  // The type of one channel of x, [N, 1, ...]. bn_update needs the number of elements per channel.
   Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
   const Value count = internal::numel(graph, {.of = channel}, loc);

@@ -93,10 +93,10 @@ struct Manual {};
 using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau, Manual>;
 
 /// Exponential moving averages of the parameters, as PyTorch's AveragedModel with
-/// get_ema_multi_avg_fn(decay) computes them. After each update, average = decay average +
-/// (1 - decay) p; after the first, average = p. The average of parameter "fc0.w" is the state
-/// "fc0.w.ema", f64 if the parameter is f64, else f32. Executor::use_averages() evaluates and saves
-/// the averages.
+/// get_ema_multi_avg_fn(decay) computes them. After the first update, average = p. After each later
+/// update, average = decay average + (1 - decay) p. The average of parameter "fc0.w" is the state
+/// "fc0.w.ema", f64 if the parameter is f64, else f32. Executor::use_averages() makes eval(),
+/// predict() and save() use the averages.
 struct Ema {
   double decay = 0;  ///< in [0, 1), such as 0.999; 0: no averages
 };

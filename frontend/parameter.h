@@ -13,9 +13,10 @@ struct ParameterOptions {
   bool trainable = true;     ///< false: frozen; no gradient, optimizer state or update
   double lr_scale = 1;       ///< multiplies the learning rate for this parameter; >= 0
   bool weight_decay = true;  ///< false: no weight decay for this parameter
-  /// true: a table [V, D] that one embedding or embedding_bag reads. Its gradient is kept as the
-  /// rows that a step reads, and the optimizer updates only these rows and their moments ("lazy"),
-  /// as with torch.nn.Embedding(sparse=True). The cost of a step does not depend on V.
+  /// true: sparse gradient, as torch.nn.Embedding(sparse=True). Requires a table [V, D] that only
+  /// one op reads: embedding, embedding_bag, or gather along axis 0. The gradient holds only the
+  /// rows that a step reads. The optimizer updates only these rows and their moments (lazy update).
+  /// The cost of a step does not depend on V.
   bool sparse = false;
 };
 

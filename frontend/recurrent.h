@@ -50,9 +50,10 @@ RecurrentResult rnn(Value x, const Recurrent& layer, const Loc& loc = Loc::here(
 /// are w [3 H, features], u [3 H, H] and b [3 H] with the gates r, z, n, and c [H].
 RecurrentResult gru(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w^T + h u^T + b, g is
-/// its tanh, c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are w [4 H, features],
-/// u [4 H, H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's two biases.
+/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w^T + h u^T + b,
+/// g = tanh(x w^T + h u^T + b), c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are
+/// w [4 H, features], u [4 H, H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's
+/// two biases.
 RecurrentResult lstm(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
 }  // namespace fluid

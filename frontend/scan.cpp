@@ -11,7 +11,7 @@
 namespace fluid {
 namespace {
 
-/// Number of steps of a scan over `sequences`: a constant, or a multiple of the length.
+/// Number of steps of a scan over `sequences`: a constant, or a dimension that depends on kLength.
 Dim steps_of(const Values& sequences, const ScanOptions& options, const Loc& loc) {
   require(options.steps >= 0, loc, "scan: cannot take " + std::to_string(options.steps) + " steps");
   Dim steps = options.steps;

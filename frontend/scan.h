@@ -30,9 +30,9 @@ using ScanBody = std::function<ScanStep(const Values& carries, const Values& ele
 
 /// A recurrence, as jax.lax.scan: runs `body` T times. `carries` are the initial carries; a step
 /// must return carries of the same types. `sequences` are [T, ...]; step t reads element t. In a
-/// reverse scan, step t still writes element t of the stacked results. The gradient runs the steps
-/// in the opposite order. The forward scan stores the carries and the results of matmuls and
-/// reductions of each step for the gradient, which recomputes elementwise values.
+/// reverse scan, step t still writes element t of the stacked results. The backward pass runs the
+/// steps in the opposite order. For each step, the forward pass stores the carries and the results
+/// of matmuls and reductions. The backward pass recomputes elementwise values.
 ///
 /// The body must not have side effects or draw random numbers (dropout). Draw a sequence of random
 /// numbers outside instead. Throws UserError for such ops, and if types or lengths differ.

@@ -22,11 +22,11 @@ struct SpectralNorm {
 ///   auto w = net.parameter("w", {16, 3, 3, 3}, fl::Init::kaiming_uniform());
 ///   auto y = fl::conv2d(x, {.filters = 16, .kernel = 3, .weight = fl::spectral_norm(w)});
 ///
-/// Adds the buffers spectral_norm0.u and spectral_norm0.v, which are saved with the parameters. A
-/// training step improves u and v by `iterations` of the power method, a step of several
-/// micro-batches in each of them. Eval and predict steps read u and v as they are. The gradient
-/// takes them as constants. They start as normal random vectors. PyTorch runs 15 iterations when it
-/// creates the layer, Fluid none: until some training steps have run, sigma is a poor estimate.
+/// Adds the buffers spectral_norm0.u and spectral_norm0.v, which are saved with the parameters. u
+/// and v are initialised with normal random numbers. A training step, or each of its micro-batches,
+/// updates u and v by `iterations` of the power method. Eval and predict steps do not update u and
+/// v. The gradient treats u and v as constants. PyTorch runs 15 iterations when it creates the
+/// layer. Fluid runs none, so sigma is a poor estimate in the first training steps.
 ///
 /// Throws UserError unless the weight has fixed extents, two or more dimensions and a float dtype,
 /// and for a `dim` or `iterations` out of range.

@@ -36,8 +36,9 @@ struct ScaledDotProductAttention {
 };
 /// softmax(q k^T * scale + mask) v per head, as torch.nn.functional.scaled_dot_product_attention
 /// with enable_gqa=True: q [B, H, T, D], k [B, G, S, D], v [B, G, S, E] -> [B, H, T, E]. Query head
-/// h reads head h * G / H of k and v. The mask broadcasts to [B, H, T, S]: bool, false hides a key;
-/// or q's dtype, added to the scores. It gets no gradient. A query that sees no key gets 0.
+/// h reads head h * G / H of k and v. The mask broadcasts to [B, H, T, S]. A bool mask hides a key
+/// where it is false. A mask of q's dtype is added to the scores. The mask gets no gradient. A
+/// query that sees no key gets 0.
 ///
 /// Dropout zeroes random softmax weights and scales the others by 1 / (1 - dropout). In eval and
 /// predict steps it has no effect. Neither the scores nor the random numbers are stored: memory is
@@ -49,8 +50,8 @@ Value scaled_dot_product_attention(Value q, Value k, Value v, Value mask,
                                    const ScaledDotProductAttention& options = {},
                                    const Loc& loc = Loc::here());
 
-/// Cache of the keys and values of earlier positions in a decoder. Predict steps keep it (see
-/// cache.h).
+/// KV cache of a decoder: the keys and values of earlier positions. Persists between predict steps
+/// (see cache.h).
 struct AttentionCache {
   Required<int64_t> length;  ///< maximum number of positions
   Required<Value> position;  ///< integer scalar: the position of the input, from 0 to length - 1

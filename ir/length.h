@@ -7,7 +7,7 @@ namespace fluid::ir {
 /// Whether a result type of `op`, or a type in its attributes, depends on the length
 /// (fluid::kLength).
 bool has_length(const Op& op);
-/// Whether any op of the program does.
+/// Whether has_length() is true of any op of `program`.
 bool has_length(const Program& program);
 
 /// Whether a type in `attrs` depends on the length.

@@ -10,8 +10,8 @@
 
 namespace fluid::ir {
 
-/// Latest version of the .fluid format, written for programs with extents that depend on the
-/// length. Other programs are written in kOldestFileFormat. deserialize() accepts both. Format 1
+/// Latest version of the .fluid format. serialize() writes it for programs with extents that depend
+/// on the length, and kOldestFileFormat for other programs. deserialize() accepts both. Format 1
 /// used other op names.
 inline constexpr uint32_t kFileFormat = 3;
 inline constexpr uint32_t kOldestFileFormat = 2;

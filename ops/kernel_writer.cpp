@@ -19,7 +19,7 @@ Expr reference(ScalarOp op, DType dtype, int64_t id, std::vector<Expr> index = {
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
-/// Returns the larger of two numbers, at the nominal batch size: the flops of the op, and the
+/// Returns max(flops, elements) of the op at the nominal batch size. `elements` is the number of
 /// elements that the op reads and writes.
 double operations_of(const ir::Op& op) {
   std::vector<Type> in, out;

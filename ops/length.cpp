@@ -9,12 +9,12 @@
 namespace fluid {
 namespace {
 
-// The lengths at which types are inferred. They are primes, so constant factors are told from
-// powers of the length, and exceed usual windows and strides.
+// The lengths at which types are inferred. They are primes, to distinguish constant factors from
+// powers of the length. They exceed usual window sizes and strides.
 constexpr int64_t kFirst = 1009, kSecond = 1013;
 
-/// Returns the extent that is `a` at kFirst and `b` at kSecond; nullopt if no product of a constant
-/// and a power of the length is.
+/// Returns the extent that equals `a` at length kFirst and `b` at length kSecond. Returns nullopt
+/// unless it is a constant times a power of the length.
 std::optional<Dim> interpolated(const Dim& a, const Dim& b) {
   if (a == b) return a;
   Dim dim = a;

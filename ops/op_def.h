@@ -298,8 +298,8 @@ struct OpDef {
   /// Records ops that replace the op in eval and predict graphs (for dropout: returns its operand).
   /// If null, the op is kept.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
-  /// Records the updates whose sum is result 0, the gradient of a table. Null, or returns nullopt,
-  /// if result 0 is no sum of few rows.
+  /// Records the row updates whose sum is result 0, the sparse gradient of a table. Null, or
+  /// returns nullopt, if result 0 is dense.
   std::function<std::optional<RowUpdates>(const ExpandCtx&)> row_updates = nullptr;
   /// Whether the op accepts attributes beyond `attrs`. `param` accepts the attributes of its
   /// initialiser, and `train` those of its optimizer. The attributes in `attrs` are then optional

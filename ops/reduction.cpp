@@ -9,8 +9,8 @@ namespace fluid {
 namespace {
 
 /// Gradient of a maximum or minimum: the elements of x that equal the result share dy evenly, as in
-/// PyTorch. A recomputed x equals the result bit for bit, because all kernels round a value in the
-/// same way (ops/contract.h); tests/e2e/shared_values_test.cpp checks this.
+/// PyTorch. The test for equality is exact even if x is recomputed, because all kernels round a
+/// value in the same way (ops/contract.h). tests/e2e/shared_values_test.cpp checks this.
 Values extremum_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0);
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};

@@ -21,7 +21,7 @@ struct ScanParts {
   ir::Graph* body = nullptr;
   size_t carries = 0;    ///< number of carries
   size_t sequences = 0;  ///< number of sequences
-  /// Number of steps; 0: the first extent of the sequences, which is a multiple of the length.
+  /// Number of steps; 0: the leading extent of the sequences, which depends on kLength.
   int64_t steps = 1;
   bool reverse = false;  ///< whether the steps begin with the last element of the sequences
 
@@ -31,7 +31,7 @@ struct ScanParts {
   }
 };
 ScanParts scan_parts(const ir::Op& scan);
-/// Number of steps of `scan`: a constant, or a multiple of the length.
+/// Number of steps of `scan`: a constant, or an extent that depends on kLength.
 Dim step_count(const ir::Op& scan);
 
 /// Appends a scan to `graph` and returns the scan. Operand i is argument i of the body.
@@ -45,7 +45,7 @@ Value append_argument(ir::Graph& body, size_t index, const Type& type);
 /// The arguments of a body graph, by operand. Null for an operand that the body does not read.
 Values arguments_of(const ir::Graph& body, size_t operands);
 
-/// Whether `graph`, the main graph of a program, is the body of a scan, that is, has arguments.
+/// Whether a program's main graph `graph` is the body of a scan. Only a body has arguments.
 bool is_scan_body(const ir::Graph& graph);
 /// The bodies of the scans of `graph`, including nested ones. An outer body precedes its inner
 /// bodies.

@@ -65,8 +65,8 @@ class Reduction {
           std::max(last_backward_collective_, recipe_.last_collective_of(i));
     const Values sums =
         insert_collective(graph_,
-                          // Position among the collectives: after last_backward_collective_ and
-                          // after the earlier buckets.
+                          // Order number: the collective runs after last_backward_collective_
+                          // and after the collectives of earlier buckets.
                           last_backward_collective_ + 1 + bucket_count_,
                           options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
                           recipe_.directive().loc);
@@ -123,7 +123,8 @@ class Reduction {
   const Options& options_;
   const Buckets& buckets_;
   int64_t bucket_count_ = 0;  ///< number of gradient buckets reduced so far
-  /// Position of the last backward collective that any bucket built so far depends on; -1: none.
+  /// Last backward collective on which a bucket built so far depends, as its order number before
+  /// this pass; -1: none.
   int64_t last_backward_collective_ = -1;
   std::map<size_t, Value> cast_;
   std::vector<std::vector<int64_t>> shard_bounds_;  ///< indexed by parameter; see set_shards()

@@ -106,7 +106,8 @@ class Caster {
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
   }
 
-  /// `v`, cast back to its dtype before this pass. Used for outputs, stores and directives.
+  /// Casts `v` back to the dtype that it had before this pass. Used for outputs, stores and
+  /// directives.
   Value as_recorded(Value v) { return cast_to(v, recorded_.at(v)); }
 
   AmpReport report() && { return std::move(report_); }

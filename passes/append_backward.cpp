@@ -24,7 +24,7 @@ std::vector<ir::Op*> trainable_parameters(const ir::Graph& graph) {
 
 bool is_sparse(const ir::Op& param) { return param.attrs.get_or("sparse", false); }
 
-/// The gradient of the sparse parameter `param`, as rows, from the gradient that its reader gives.
+/// Coalesces the gradient of the sparse parameter `param`: sums rows that have the same row number.
 /// Returns the row numbers and the rows.
 Values sparse_gradient(ir::Op& param, const Values& contributions) {
   const std::string subject = "parameter '" + param.symbol + "' is sparse, but ";

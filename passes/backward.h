@@ -22,8 +22,8 @@ class Backward {
   /// the tensor of ones.
   Value seed_with_ones(Value y);
 
-  /// Makes run() keep apart the gradients that reach `x` from its readers. contributions(x) returns
-  /// them, and gradient(x) is null.
+  /// Stops run() from summing the gradients that the readers of `x` contribute. contributions(x)
+  /// returns these gradients, and gradient(x) is null.
   void keep_apart(Value x) { contributions_[x]; }
 
   /// Appends the ops that compute the gradients. Throws UserError if an op between `xs` and `ys`

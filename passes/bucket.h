@@ -11,8 +11,8 @@ namespace fluid {
 /// is a multiple of the 64-byte cache line.
 inline constexpr int64_t kBucketLine = 32;
 
-/// Number of elements that a tensor takes in a bucket, padding included: numel rounded up to
-/// kBucketLine. Does not depend on the dtype of the bucket.
+/// Number of elements that a tensor takes in a bucket, padding included: numel rounded up to a
+/// multiple of kBucketLine. Does not depend on the dtype of the bucket.
 inline int64_t bucket_elements(const Type& type) {
   const int64_t elements = type.bytes_at(1) / size_of(type.dtype);
   return (elements + kBucketLine - 1) / kBucketLine * kBucketLine;

@@ -107,7 +107,7 @@ class Expansion {
     // Replaces the gradient by 0 if the step is skipped. All ops of the update then depend on the
     // step predicate, so that one kernel can compute them.
     Values operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
-    Values variables = {whole, {}, {}, {}};  // whose new values are results
+    Values variables = {whole, {}, {}, {}};  // the updated variable of each operand, or null
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
       const Type& type = rows ? whole.type() : param.type();
       variables.push_back(moment(index, optimizer.inputs->at(i).name, type));
@@ -144,7 +144,7 @@ class Expansion {
     stores_.emplace_back(average_name(name), if_applied(average, old));
   }
 
-  /// The rows of `table` with the numbers `rows`. Number -1 gives row 0.
+  /// Gathers the rows of `table` whose row numbers are `rows`. Row number -1 gathers row 0.
   Value rows_of(Value table, Value rows) const {
     return gather(table, maximum(rows, scalar_like(rows, 0)), {}, train_.loc);
   }

@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// Upper bound on the dependences of a value in the body of a scan.
+/// Inputs on which a value in the body of a scan may depend. Each kind includes the kinds above it.
 enum class Dependence : uint8_t {
   none,
   captures,  ///< the value is the same in each step
@@ -79,8 +79,8 @@ class Hoister {
     return movable;
   }
 
-  /// Whether row i of the result of `op` depends only on row i of sequence elements and of results
-  /// of `of_rows`.
+  /// Whether row i of the result of `op` depends only on captures, constants and row i of the other
+  /// operands. The other operands must be sequence elements or results of the ops `of_rows`.
   bool computes_rows(const ir::Op& op, const std::set<const ir::Op*>& of_rows) const {
     std::vector<bool> has_rows;
     for (const Value& v : op.operands) {

@@ -86,8 +86,8 @@ Value record_for_rows(ir::Graph& graph, const ir::Op& op, const Values& operands
     return {};  // an attribute of the op contains the number of rows
   }
   const Value recorded = record(graph, op.name, operands, op.attrs, op.loc)[0];
-  // The new op is not equivalent if its expression contains the number of rows, as a mean over rows
-  // does.
+  // The new op is not equivalent if its expression contains the number of rows. An example is a
+  // mean over rows.
   const bool same = structurally_equal(lower_op(*recorded.op()).bodies[0], lower_op(op).bodies[0]);
   return same ? recorded : Value();
 }

@@ -20,8 +20,8 @@ bool sums_rows(const ir::Op& op);
 /// Reshapes [T, N, ...] to [T * N, ...]: concatenates the rows of all T elements of a sequence.
 Value concatenated_rows(Value sequence, const Loc& loc);
 
-/// Records an op like `op`, but with `operands`. Returns null if the op rejects the operands, or if
-/// the new op computes more than a different number of rows.
+/// Records an op like `op`, but with `operands`, which may have a different number of rows. Returns
+/// null if the op rejects the operands, or if its scalar expression depends on the number of rows.
 Value record_for_rows(ir::Graph& graph, const ir::Op& op, const Values& operands);
 
 }  // namespace fluid

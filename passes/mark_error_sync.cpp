@@ -10,9 +10,9 @@
 namespace fluid {
 namespace {
 
-/// Number of collectives up to the last one on which an op that may reject data depends. All data
-/// can be checked after these collectives. 0 if no such op depends on a collective; nullopt if no
-/// op may reject data. All ranks compute the same number, even a rank without samples, because the
+/// Number of collectives that must run before all data can be checked. Counts up to the last
+/// collective on which a data-checking op depends. 0 if there is no such collective; nullopt if no
+/// op checks data. All ranks compute the same number, even a rank without samples, because the
 /// number depends only on the recorded program.
 std::optional<size_t> needed_collectives(const ir::Program& program, const Options& options,
                                          const Target& target) {

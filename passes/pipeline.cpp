@@ -24,9 +24,9 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   if (options.sync_bn && options.uses_collectives()) p.push_back(sync_batch_stats_pass());
   if (options.scale_partial_loss)
     p.push_back(scale_partial_loss_pass());  // before append_backward: scales the terms of the loss
-  // After scale_partial_loss, whose analysis cannot follow samples through the rows of hoisted
-  // products. Before append_backward, so that the gradients of hoisted ops are outside of the loop,
-  // too.
+  // After scale_partial_loss, whose analysis loses the batch dimension when hoist concatenates the
+  // rows of all steps. Before append_backward, so that the gradients of hoisted ops are outside of
+  // the loop, too.
   p.push_back(hoist_pass());
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());

@@ -25,7 +25,7 @@ inline constexpr std::string_view kPartialLossWeight = "part.weight";
 /// Name of the state that holds the exponential moving average of a parameter.
 std::string average_name(std::string_view parameter);
 
-/// Whether the recipe in `train`, a train directive, keeps averages of the parameters.
+/// Whether the directive `train` keeps exponential moving averages of the parameters.
 bool keeps_averages(const ir::Op& train);
 
 /// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
@@ -76,8 +76,8 @@ class Recipe {
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
   int64_t bucket_index(size_t i) const;
-  /// All-reduces `sums`, sums over elements of gradients, if the optimizer is sharded, because each
-  /// process has only its shards of the gradients. Otherwise returns `sums`.
+  /// Completes `sums`, each a sum over elements of gradients. All-reduces them if the optimizer is
+  /// sharded, because each rank then has only its shards of the gradients. Else returns `sums`.
   Values all_reduce_sums(const Values& sums) const;
 
   /// A bool scalar of the program: false if the step is skipped, that is, must not update the

@@ -56,8 +56,8 @@ bool may_substitute(const Expr& read, Value from) {
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 
-/// The expression `own` of `op`, with reads of operands replaced by the expressions of the ops that
-/// compute the operands, if `substitute` is true for these ops.
+/// The expression `own` of `op`. If `substitute` is true for the op that computes an operand, the
+/// expression of that op replaces the reads of the operand.
 Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   Body body{own, op.operands};
   const auto count = static_cast<int64_t>(op.operands.size());

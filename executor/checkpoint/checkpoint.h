@@ -114,8 +114,8 @@ class CheckpointDirectory {
 
   std::string directory_;
   CheckpointOptions options_;
-  /// Whether this process created the directory. In that case, the destructor removes an empty
-  /// directory.
+  /// Whether this process created the directory. If true, the destructor removes the directory when
+  /// it is empty.
   bool created_directory_ = false;
   int lock_ = -1;
 };

@@ -16,9 +16,8 @@ std::map<std::string, std::string> result_options(const ir::Program& recorded,
                                                   int threads);
 
 /// Lists the options that differ between a checkpoint (`before`) and the current run (`now`): "seed
-/// 1 (was 0)". If the places differ or one map lacks the option, ignores the options that are
-/// specific to a place (threads, tuning, workspace). A checkpoint without the option "place" was
-/// written on a CPU.
+/// 1 (was 0)". Compares the options threads, tuning and workspace only if the places are equal and
+/// both maps have the option. A checkpoint without the option "place" was written on a CPU.
 std::string changed_result_options(std::map<std::string, std::string> before,
                                    std::map<std::string, std::string> now);
 

@@ -18,8 +18,9 @@ constexpr double kOutOfCache = 0.1;
 // kGeneratedEfficiency is multiplied by this factor if the memory layout of a tensor is not
 // row-major.
 constexpr double kOtherLayout = 0.25;
-// kGeneratedEfficiency is multiplied by this factor if an index divides the innermost loop
-// variable, as in the gradient of a strided convolution. Such reads are not contiguous.
+// kGeneratedEfficiency is multiplied by this factor if an index contains a floordiv of the
+// innermost result variable, as in the gradient of a strided convolution. Such reads are not
+// contiguous.
 constexpr double kDividedIndex = 0.1;
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
@@ -38,8 +39,7 @@ double bandwidth(const TargetDescription& cpu, double touched) {
   return (cached ? cpu.cache_gbs : cpu.memory_gbs) * 1e9 * cpu.threads;
 }
 
-/// Whether `op` is a Reduce that reads an operand at an index that divides the innermost variable
-/// of the result.
+/// Whether `op` is a Reduce whose body contains a floordiv of the innermost result variable.
 bool divides_innermost_index(const ir::Op& op) {
   if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return false;
   const Lowered lowered = lower_op(op);

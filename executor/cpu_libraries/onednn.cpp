@@ -216,7 +216,9 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t actual_result = nullptr;
-  void* wide = nullptr;  // data of argument i, in f32 if r.widens; after the loop, of the result
+  // Address of argument i: its f32 copy if r.widens, else its buffer. After the loop, argument i is
+  // the result.
+  void* wide = nullptr;
   std::vector<void*> required;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];

@@ -158,7 +158,7 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   const size_t rank = type.shape.size();
   if (static_cast<size_t>(d.ndims) != rank) return {};  // the tensor is a filter with a group axis
   Layout layout;
-  // Number of blocks along each axis, after the division below.
+  // Number of blocks along each axis: the padded extent divided by the axis's block sizes.
   Dims blocks(d.padded_dims, d.padded_dims + rank);
   for (int b = 0; b < blocking.inner_nblks; ++b) {
     layout.blocks.push_back({static_cast<int>(blocking.inner_idxs[b]), blocking.inner_blks[b]});

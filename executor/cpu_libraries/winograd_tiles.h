@@ -22,9 +22,9 @@ struct WinogradImages {
 
 /// Maps each tile to the pixels that the tile reads and writes in a batch of images. Either each
 /// image is tiled separately, or all images form a mosaic with padding between them. A tile of a
-/// mosaic may contain pixels of several images. The images form a mosaic if this is allowed and
-/// needs fewer tiles. For example, 64 images of 13 x 13 pixels need 784 tiles as a mosaic, and 1024
-/// separately.
+/// mosaic may contain pixels of several images. The images form a mosaic if `may_span_images` is
+/// set and a mosaic needs fewer tiles. For example, 64 images of 13 x 13 pixels need 784 tiles as a
+/// mosaic, and 1024 separately.
 class WinogradTiles {
  public:
   WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x, int input_tile,

@@ -136,9 +136,9 @@ DnnDescriptor ConvolutionDescription::convolution_descriptor() const {
   return made;
 }
 
-/// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: the tensor that
-/// the forward convolution writes, or the output gradient that a gradient reads. With beta = 1,
-/// cuDNN adds to the previous content of the result's memory, which is the addend.
+/// Describes the convolution, or one of its gradients, as a cuDNN operation. `to`: the output y of
+/// the forward convolution, or the output gradient dy for a gradient. An addend is the previous
+/// content of the result's memory, to which cuDNN adds because beta is 1.
 DnnDescriptor ConvolutionDescription::convolution_operation(Tensor to) const {
   struct Names {
     cudnnBackendDescriptorType_t type;

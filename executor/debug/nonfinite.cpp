@@ -41,7 +41,7 @@ class BodyProgram {
   /// Returns the source of output `output` of this program: an op in the body, and the index of the
   /// op's result.
   std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
-  /// Returns the index of the fused op's operand that feed `feed` of this program holds.
+  /// Returns the index of the operand of the `fused` op to which feed `feed` corresponds.
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:

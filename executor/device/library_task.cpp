@@ -14,7 +14,8 @@ bool is_read_of(const Expr& e, int64_t operand) {
   return e.op() == ScalarOp::read && e.node().ivalue == operand;
 }
 
-/// Returns the tensor that `op` adds to `before`; nullopt if `op` is no such addition.
+/// Returns the tensor that `op` adds to `before`; nullopt if `op` is not an addition of two
+/// different tensors.
 std::optional<Value> added_to(const ir::Op& op, const Value& before) {
   if (op.operands.size() != 2 || op.operands[0] == op.operands[1]) return std::nullopt;
   const Lowered lowered = lower_op(op);

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Peak rates of a place per second, with all threads busy.
+/// Peak FLOP/s and memory bandwidth of a place, with all threads busy.
 struct Limits {
   double flops_f64 = 0, flops_f32 = 0, flops_f16 = 0, flops_bf16 = 0;
   double bytes = 0;   ///< memory bandwidth in bytes/s, for equal amounts of reads and writes

@@ -73,11 +73,11 @@ class PlaceMemory {
   /// Clears the rejection flag after a rejected or failed step. While the flag is set, steps with
   /// data checks change no variable.
   virtual void clear_rejection_flag() = 0;
-  /// Allocates memory for the given regions. No region may be smaller than before. Moves the
-  /// variables to the new memory, and copies the host's output slots. Afterwards, only the outputs
-  /// of this object may be read. No step may be in flight. Throws DeviceError when there is too
-  /// little memory. After an error, this object has its old content, perhaps at other addresses,
-  /// unless is_lost().
+  /// Returns new memory with the given regions. No region may be smaller than before. Moves the
+  /// variables and copies the host's output slots to the new memory. Afterwards, only the outputs
+  /// of the old memory may be read. No step may be in flight. Throws DeviceError when there is too
+  /// little memory. The old memory then keeps its content, perhaps at other addresses, unless
+  /// is_lost().
   virtual std::shared_ptr<PlaceMemory> reallocate(const Regions& regions) = 0;
   /// Whether a failed reallocate() lost the content of the memory.
   bool is_lost() const { return memory_.state == nullptr; }

@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// One call of a step: an op of the main graph, an op of one step of a scan, or a copy of
-/// `copy_bytes` bytes from buffer 0 to buffer 1.
+/// One call of a compiled graph: an op of the main graph, an op of a scan's body in one scan step,
+/// or a copy of `copy_bytes` bytes from buffer 0 to buffer 1.
 struct StepCall {
   ir::Op* op = nullptr;
   /// Index of the op in the main graph. For an op in a scan: index of the scan.

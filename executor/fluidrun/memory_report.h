@@ -31,17 +31,17 @@ constexpr int64_t kMinListedBytes = 1 << 20;  ///< MemoryOwners omits smaller ow
 /// order of bytes. Omits owners of less than kMinListedBytes.
 using MemoryOwners = std::vector<std::pair<std::string, int64_t>>;
 
-/// The owners of the memory that the process has allocated since `before`, except the arena.
-/// Includes all buffers of the readers, even buffers that are not resident yet. `arena`: size of
-/// the arena. `opened`: measured after the readers were opened and before the executor compiled its
-/// steps.
+/// The owners of the memory that the process has allocated since `before` was measured, except the
+/// arena. Includes all buffers of the readers, even buffers that are not resident yet. `arena`:
+/// size of the arena. `opened`: RSS after the readers were opened and before the executor compiled
+/// its steps.
 MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& before,
                                   const ResidentMemory& opened,
                                   const std::vector<const Reader*>& readers);
 
 /// Prints to stderr the size of the arena, and the owners of memory outside the arena. The steps of
-/// `executor` must be prepared. `before`: measured at the start of the process. `opened`: measured
-/// after the readers were opened.
+/// `executor` must be prepared. `before`: RSS at the start of the process. `opened`: RSS after the
+/// readers were opened.
 void print_memory_report(const Executor& executor, const std::vector<const Reader*>& readers,
                          const ResidentMemory& before, const ResidentMemory& opened);
 

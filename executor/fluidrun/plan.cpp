@@ -50,7 +50,7 @@ void print_kernels(const PlannedProgram& step, std::optional<Place> gpu,
                    bool list) {
   std::vector<std::string> libraries, generated;
   const ir::Program& program = *step.program;
-  std::vector<const ir::Op*> kernels;  // kernels of the step, and of one step of each scan
+  std::vector<const ir::Op*> kernels;  // kernels of the main graph and of each scan body
   for (const auto& op : program.main().ops) kernels.push_back(op.get());
   for (const ir::Graph* body : scan_bodies(program.main())) {
     for (const auto& op : body->ops) kernels.push_back(op.get());

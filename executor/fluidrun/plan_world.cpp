@@ -90,10 +90,10 @@ double samples_per_second(int64_t world, int64_t batch, double ms) {
   return 1e3 * static_cast<double>(world) * static_cast<double>(batch) / ms;
 }
 
-/// Prints the strong scaling: the predicted step time of one process with the global batch, divided
-/// by `parallel_ms`, the predicted step time with all ranks. Extrapolates linearly from two step
-/// times of one process: `single_ms`, with the batch of one rank, and a measurement with twice that
-/// batch. Prints nothing if a step with twice the batch may not fit in memory.
+/// Prints the predicted strong-scaling speedup over one process that runs the global batch.
+/// `parallel_ms`: predicted step time with all ranks. `single_ms`: step time of one process with
+/// the batch of one rank. Measures one process with twice the batch of one rank, and extrapolates
+/// linearly to the global batch. Prints nothing if twice the batch may not fit in memory.
 void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
                           double single_ms, double parallel_ms) {
   const int world = options.distributed.world.size;

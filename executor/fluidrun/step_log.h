@@ -36,7 +36,8 @@ class LineFile {
 /// failed write, training continues without the log.
 class StepLog {
  public:
-  /// Opens the log file, or creates it. An empty path disables the log. Throws UserError.
+  /// Opens the log file, or creates it. An empty path disables the log. Throws UserError if the
+  /// file cannot be opened.
   explicit StepLog(const std::string& path);
 
   /// Removes the lines of steps after `last_step` and of epochs after `last_epoch`, because a

@@ -108,7 +108,7 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-/// Opens the program and sets the learning rate and the decay of averages that the flags give.
+/// Opens the program. Sets its learning rate and its EMA decay if --lr and --ema are given.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program);
   ir::Op* train = find_directive(program.ir().main());
@@ -172,7 +172,7 @@ class Training {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
     options.length = length_of(program_, train_.dataset());
-    if (options.precision.choose_amp) {  // before the timing runs of --amp auto
+    if (options.precision.choose_amp) {  // checks the options before the timing runs
       wait_for_validation();
       check_fit_options(program_, fit_options());
     }
@@ -272,7 +272,7 @@ int train(const TrainFlags& flags) {
     if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
   }
   std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
-  std::signal(SIGUSR1, SIG_IGN);  // restored at exit, so that a late SIGUSR1 is ignored
+  std::signal(SIGUSR1, SIG_IGN);  // `signals` restores this at exit: ignores a late SIGUSR1
   static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
   Training(flags).run();
   return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;

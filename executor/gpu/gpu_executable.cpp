@@ -286,9 +286,9 @@ StepStatus GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   return status;
 }
 
-/// Returns the buffers on which the library's algorithms for a call are tried: operands, results
-/// and workspace. Where possible, transient memory replaces the buffer of a variable, so that the
-/// variable keeps its value.
+/// Returns the buffers for trial runs of the library's algorithms for a call: operands, results and
+/// workspace. If there is room, transient memory replaces the buffer of a variable, so that trial
+/// runs do not overwrite the variable.
 std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
                                                       const std::vector<void*>& addresses) const {
   std::vector<int64_t> bytes;

@@ -268,7 +268,7 @@ void FitLoop::save_checkpoint(bool is_best) {
 }
 
 void FitLoop::finish_training() {
-  // Needed if no step ran: otherwise a stop signal would end the process during the saves below.
+  // If no step ran, a stop signal would otherwise end the process during the saves below.
   SignalHandlers::set_training_started();
   if (checkpointing_.enabled()) save_checkpoint();
   if (is_rank_0()) {

@@ -40,7 +40,7 @@ class FitLoop {
  public:
   /// Prepares the steps. The first FitLoop of a Trainer also restores the resumed checkpoint, if
   /// any. `loss`: name of the output that training minimizes; empty if the loss is not an output.
-  /// `lr`: the recorded learning rate. Throws UserError for options that do not fit the program.
+  /// `lr`: the optimizer's option `lr`. Throws UserError for options that do not fit the program.
   FitLoop(const Program& program, Executor& executor, Checkpointing& checkpointing,
           TrainingProgress& progress, Reader& train, const FitOptions& options,
           const std::string& loss, double lr);

@@ -16,19 +16,18 @@ class ProcessGroup;
 /// Scalar outputs as (name, value) pairs.
 using NamedScalars = std::vector<std::pair<std::string, double>>;
 
-/// Means of the scalar outputs of a program over several steps. The sums and weights of a metric
-/// are accumulated, so its mean over all samples is exact. Any other scalar is weighted by the
-/// number of samples in the step. The mean is exact for a scalar that is a mean over samples, and
-/// depends on the batch size for a scalar that is a sum over samples. Outputs with more than one
-/// element are ignored.
+/// Means of the scalar outputs of a program over several steps. For a metric, accumulates sums and
+/// weights, so the mean over all samples is exact. Other scalars are weighted by the number of
+/// samples in the step. The result is exact for a scalar that is a mean over samples. For a sum
+/// over samples, the result depends on the batch size. Ignores outputs with more than one element.
 class RunningMeans {
  public:
   using OutputSum = TrainingState::OutputSum;
 
   /// Adds the scalar outputs of a step with `samples` samples.
   void add(const OutputViews& outputs, int64_t samples);
-  /// Like add(), but the outputs are read only by the next call of add_deferred() or flush(), so
-  /// that the caller can start the next step before the host waits for this step.
+  /// Like add(), but the next call of add_deferred() or flush() reads the outputs. The caller can
+  /// therefore start the next step before the host waits for this step.
   void add_deferred(const OutputViews& outputs, int64_t samples);
   void flush();
   NamedScalars values() const;

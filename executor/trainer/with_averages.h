@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Returns f(). With `averages`, f() runs with the averages of the parameters in use.
+/// Returns f(). If `averages` is set, calls f() between use_averages(true) and use_averages(false).
 template <class F>
 auto with_averages(Executor& executor, bool averages, F f) {
   if (!averages) return f();

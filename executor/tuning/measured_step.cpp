@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kTrialBudgetMs = 1000;
 
-/// Numbers the collectives of a step. Computes how many collectives must complete before each call.
+/// Counts the collectives of a step. Computes how many collectives must complete before each call.
 class CollectiveTracker {
  public:
   /// Returns the TimedCall of `op` without its time. Must be called once per op, in execution

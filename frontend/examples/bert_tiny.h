@@ -2,8 +2,8 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a byte-level masked language model. Layers, heads and width are those of BERT-Tiny (Turc
-/// et al., "Well-read students learn better", 2019).
+/// Hyperparameters of a byte-level masked language model. Layers, heads and width are BERT-Tiny's
+/// (Turc et al., "Well-read students learn better", 2019).
 struct BertSize {
   int64_t layers = 2;
   int64_t heads = 2;

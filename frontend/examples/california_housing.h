@@ -2,17 +2,17 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a multilayer perceptron.
+/// Hyperparameters of a multilayer perceptron.
 struct CaliforniaHousingSize {
   int64_t layers = 3;
   int64_t width = 64;
 };
 
-/// Adds to `net` a regression of house prices, and the outputs "price" and "error", both in
-/// dollars, and "loss". Returns the loss. Feed `x`: the 8 features of a district in the order of
-/// the file. Feed `y`: the median house value of the district in dollars (Pace and Barry, "Sparse
-/// spatial autoregressions", 1997). Both feeds are normalised by mean and standard deviation over
-/// all districts.
+/// Adds a regression of house prices to `net`. Outputs: "price" and "error" in dollars, and "loss".
+/// Returns the loss. Feed `x`: the 8 features of a district, in the column order of the data file.
+/// Feed `y`: the median house value of the district in dollars (Pace and Barry, "Sparse spatial
+/// autoregressions", 1997). Both feeds are normalised by mean and standard deviation over all
+/// districts.
 inline fluid::Value record_california_housing(fluid::Program& net,
                                               const CaliforniaHousingSize& size = {}) {
   constexpr double kMean = 206856, kDeviation = 115393;

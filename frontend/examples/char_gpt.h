@@ -2,13 +2,13 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a language model of bytes.
+/// Hyperparameters of a byte-level language model.
 struct CharGptSize {
   int64_t layers = 6;
   int64_t heads = 6;
   int64_t width = 384;
-  int64_t length = 256;  ///< maximum number of bytes that a prediction sees
-  /// Extent of the texts: a constant, at most `length`, or kLength; absent: `length`.
+  int64_t length = 256;  ///< maximum context length in bytes
+  /// Sequence length T: kLength, or a constant of at most `length`. Absent: `length`.
   std::optional<fluid::Dim> text_length = {};
 };
 

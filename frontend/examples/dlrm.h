@@ -5,19 +5,19 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a recommendation model. The defaults are those of the paper for Criteo's Kaggle data,
-/// except that all tables have equal size.
+/// Hyperparameters of a recommendation model. The defaults are the paper's for Criteo's Kaggle
+/// data, except that all tables have equal size.
 struct DlrmSize {
   int64_t numbers = 13;     ///< number of numeric features
   int64_t categories = 26;  ///< number of categorical features
   int64_t rows = 10000;     ///< rows per embedding table; indices are taken modulo `rows`
   int64_t width = 16;       ///< embedding size
-  std::vector<int64_t> bottom = {512, 256, 64};  ///< hidden layers before the feature interaction
-  std::vector<int64_t> top = {512, 256};         ///< hidden layers after the feature interaction
+  std::vector<int64_t> bottom = {512, 256, 64};  ///< units of the bottom MLP's hidden layers
+  std::vector<int64_t> top = {512, 256};         ///< units of the top MLP's hidden layers
   bool sparse = true;                            ///< whether the gradients of the tables are sparse
 };
 
-/// Linear layers with ReLU.
+/// A multilayer perceptron (MLP) with ReLU after every layer.
 inline fluid::Value dlrm_mlp(fluid::Value x, const std::vector<int64_t>& widths) {
   for (const int64_t units : widths) {
     x = fluid::linear(

@@ -19,7 +19,7 @@ struct ExampleOptions {
   std::string data;    ///< data SPEC (see open_data()) to train on; empty: no training
   int64_t epochs = 0;  ///< training epochs; 0: the default of the example
   int64_t steps = 0;   ///< maximum number of training steps; 0: no limit
-  /// Flags that only this example has -> their values.
+  /// Flag -> value, for the flags that only this example has.
   std::map<std::string, std::string, std::less<>> own;
 
   /// Returns the value of a flag in `own`, or `fallback` if the flag is not given.

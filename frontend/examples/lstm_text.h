@@ -2,7 +2,7 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a recurrent language model of bytes.
+/// Hyperparameters of a byte-level recurrent language model.
 struct LstmTextSize {
   int64_t layers = 2;
   int64_t width = 256;

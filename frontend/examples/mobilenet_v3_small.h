@@ -5,7 +5,7 @@
 
 #include "frontend/fluid.h"
 
-/// Size of MobileNetV3-Small.
+/// Hyperparameters of MobileNetV3-Small.
 struct MobileNetSize {
   double width = 1;      ///< factor by which the numbers of channels are multiplied
   double dropout = 0.2;  ///< dropout probability before the last layer

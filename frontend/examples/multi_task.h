@@ -2,7 +2,7 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a network with two heads, and the weight of the parity head's loss.
+/// Hyperparameters of a network with two heads. `parity_weight`: weight of the parity head's loss.
 struct MultiTaskSize {
   int64_t filters = 16;
   int64_t width = 64;

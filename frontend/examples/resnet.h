@@ -42,7 +42,7 @@ inline fluid::Value bottleneck_block(fluid::Value x, int64_t filters, int64_t st
   return add_shortcut(x, conv_bn(h, 4 * filters, 1, 1, fluid::Act::none), stride);
 }
 
-/// Size of a ResNet.
+/// Hyperparameters of a ResNet.
 struct ResNetSize {
   int64_t width = 64;           ///< filters of the first stage; the number doubles with each stage
   std::vector<int64_t> blocks;  ///< number of blocks per stage

@@ -97,8 +97,8 @@ inline void train(fl::Trainer& trainer, const std::string& name, const ExampleOp
                       .on_epoch = fl::print_epoch});
 }
 
-/// Runs a language model. `record` records the model and its recipe. `record_decoder` records a
-/// decoder with the same parameters. `length`: see Decoder.
+/// Main function of a language model example. `record` records the model and its training recipe.
+/// `record_decoder` records a decoder with the same parameters. `length`: see Decoder.
 inline int run(int argc, char** argv, const std::string& name, int64_t length,
                const std::function<void(fl::Program&)>& record,
                const std::function<void(fl::Program&)>& record_decoder) {

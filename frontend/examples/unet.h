@@ -3,7 +3,7 @@
 #include "frontend/examples/resnet.h"
 #include "frontend/fluid.h"
 
-/// Size of a U-Net.
+/// Hyperparameters of a U-Net.
 struct UnetSize {
   int64_t width = 64;  ///< channels at the highest resolution; the number doubles with each level
   int64_t levels = 4;  ///< number of times that the resolution is halved

@@ -2,7 +2,7 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a variational autoencoder.
+/// Hyperparameters of a variational autoencoder.
 struct VaeSize {
   int64_t width = 500;
   int64_t latent = 20;

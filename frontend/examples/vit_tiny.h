@@ -2,7 +2,8 @@
 
 #include "frontend/fluid.h"
 
-/// Size of a vision transformer. The defaults are ViT-Ti's, with patches for images of 32 x 32.
+/// Hyperparameters of a vision transformer. The defaults are ViT-Ti's, with patches for 32 x 32
+/// images.
 struct VitSize {
   int64_t patch = 4;  ///< height and width of a patch
   int64_t layers = 12;

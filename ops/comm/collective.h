@@ -17,8 +17,8 @@ enum class CollectiveKind : uint8_t {
 CollectiveKind collective_kind(const ir::Op& op);
 
 /// OpDef of a collective op on a bucket of float tensors. The tensors have one dtype and no batch
-/// dimension. There is one result per operand; `result` describes them. The op has no gradient, but
-/// the caller may set `grad`.
+/// dimension. There is one result per operand; `result` describes each result. The op has no
+/// gradient, but the caller may set `grad`.
 OpDef collective_def(const std::string& name, const std::string& doc, const PortDef& result);
 
 }  // namespace fluid

@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxIndexBits = 31;  // of the number of indices
+constexpr int64_t kMaxIndexBits = 31;  // maximum bits of the number of indices
 
 std::vector<Type> infer_coalesce_rows(const InferCtx& c) {
   const Type &index = c.in(0), &updates = c.in(1);
@@ -27,9 +27,8 @@ std::vector<Type> infer_coalesce_rows(const InferCtx& c) {
   return {index, Type{updates.dtype, {n, updates.shape[1]}, {}}};
 }
 
-/// Writes the kernel. A block processes the rows whose number modulo the number of blocks is the
-/// number of the block. It sorts the positions of these rows in the index, then sums the updates of
-/// each row.
+/// Writes the kernel. Block b processes the rows r with r % blocks == b. It sorts the positions of
+/// these rows in the index, then sums the updates of each row.
 class CoalesceRows {
  public:
   explicit CoalesceRows(const LoopsCtx& c)
@@ -156,7 +155,7 @@ class CoalesceRows {
     });
   }
 
-  /// Whether slot `slot` holds the row that the slot after it holds.
+  /// Whether slots `slot` and `slot` + 1 hold the same row.
   Expr continues(const Expr& sorted, const Expr& slot, const Expr& size) {
     const Expr has_next = scalar::compare(ScalarOp::lt, slot + one(), size);
     const Expr next = k_.load_if(has_next, keys_, sorted + slot + one(), 0);
@@ -164,7 +163,7 @@ class CoalesceRows {
     return k_.let(scalar::logical_and(has_next, same));
   }
 
-  /// Stores for each slot the slot after the last one of the same row.
+  /// Stores for each slot the end of its run: the slot after the last slot with the same row.
   void find_ends_of_runs(const Expr& sorted, const Expr& ends, const Expr& size) {
     k_.loop(zero(), size, [&](const Expr& i) {
       const Expr slot = k_.let(size - one() - i);
@@ -179,7 +178,8 @@ class CoalesceRows {
       const Expr row = k_.let(k_.load(keys_, sorted + slot));
       const Expr has_previous = scalar::compare(ScalarOp::gt, slot, zero());
       const Expr previous = k_.load_if(has_previous, keys_, sorted + slot - one(), -1);
-      // Out-of-range indices, whose key is -1, have no first slot.
+      // Out-of-range indices have key -1, which is also `previous` at slot 0. So none of their
+      // slots is the first of a row.
       const Expr is_first = k_.let(scalar::compare(ScalarOp::ne, row, previous));
       const Expr position = k_.let(k_.load(positions_, sorted + slot));
       const Expr end = k_.let(scalar::select(is_first, k_.load(positions_, ends + slot), slot));

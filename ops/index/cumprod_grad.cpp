@@ -7,7 +7,7 @@ namespace {
 
 /// Computes dx[t] = before[t] * after[t] without a division, so zeros in x need no special case.
 /// before[t] is the product of the elements before t. after[t] is the derivative of the loss with
-/// respect to the product of the elements up to t, divided by before[t]:
+/// respect to the product of the elements up to and including t:
 ///   after[t] = dy[t] + x[t + 1] * after[t + 1], or for exclusive products
 ///   after[t] = dy[t + 1] + x[t + 1] * after[t + 1].
 kir::Kernel cumprod_grad_kernel(const LoopsCtx& c) {

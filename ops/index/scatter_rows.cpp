@@ -5,7 +5,7 @@
 namespace fluid {
 namespace {
 
-// Minimum number of elements per row that is processed in vector lanes.
+// Minimum trip count of a vector loop. Shorter loops are scalar.
 constexpr int64_t kMinLaneElements = 4;
 
 }  // namespace

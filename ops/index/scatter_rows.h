@@ -17,8 +17,8 @@ struct RowScatter {
   std::function<Expr(const Expr& position, const Expr& i)> update;
 };
 
-/// Writes the body of kernel `k`, whose result 0 has type `type`. Updates of one row are combined
-/// in order of their index. Half-precision values are combined in f32.
+/// Writes the body of kernel `k`, which scatters the updates into result 0. Updates of one row are
+/// combined in ascending order of `n`. Half-precision values are combined in f32.
 void scatter_rows(KernelWriter& k, const LoopsCtx& c, const RowScatter& s);
 
 }  // namespace fluid

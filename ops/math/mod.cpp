@@ -15,7 +15,8 @@ Expr mod_of_floats(const Expr& a, const Expr& b) {
   // a is finite, and NaN (from a - a) if a is infinite.
   const Expr exact = a - scalar::unary(ScalarOp::floor, a / b) * b;
   const Expr rest = scalar::select(infinite, a + (a - a), exact);
-  // The sign may differ from b's where b is infinite, and where a / b was rounded up to an integer.
+  // The remainder and b may differ in sign if b is infinite, or if a / b was rounded up to an
+  // integer.
   const Expr other_sign = scalar::compare(ScalarOp::ne, scalar::compare(ScalarOp::lt, rest, zero),
                                           scalar::compare(ScalarOp::lt, b, zero));
   const Expr off = scalar::logical_and(scalar::compare(ScalarOp::ne, rest, zero), other_sign);

@@ -9,8 +9,9 @@ constexpr size_t kAttentionMask = 3;  // operand number of the optional mask
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Rows of the statistics of a tile of queries. kSum: of exp(score - kShift). kShift: the maximum
-/// of the scores, or 0 if it is -inf. kCorrection: factor of the sums over the earlier keys.
+/// Rows of the statistics of a tile of queries. kMaximum: running maximum of the scores. kShift:
+/// kMaximum, or 0 if kMaximum is -inf. kSum: running sum of exp(score - kShift). kCorrection:
+/// factor that rescales the sums over the earlier keys to the new kShift.
 enum Statistic : int64_t { kMaximum, kSum, kShift, kCorrection, kStatistics };
 
 kir::Kernel attention_kernel(const LoopsCtx& c) {

@@ -25,8 +25,8 @@ void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, 
 
 /// Throws UserError (by c.fail()) unless the attribute "dropout" is a probability.
 void require_attention_dropout(const InferCtx& c);
-/// Throws UserError (by c.fail()) unless operand `random_key` of an attention kernel, if present,
-/// is i64[4], and the attribute "dropout" is a probability, 0 without a random key.
+/// Throws UserError (by c.fail()) unless the attribute "dropout" is a probability, and operand
+/// number `random_key`, if present, is i64[4]. Without a random key, "dropout" must be 0.
 void require_random_key(const InferCtx& c, size_t random_key);
 
 /// Definitions of attributes "causal" and "scale".
@@ -90,14 +90,16 @@ class AttentionTiles {
   void fill(const Tile& tile, int64_t rows, double value);
 
   /// Writes the loop of each block over the queries or keys that it owns. There are `heads` heads
-  /// (B * H or B * G). `body` writes the code for those of `head` from index `first` on.
+  /// (B * H or B * G). `body` writes the code for the strips of a block, which start at query or
+  /// key `first` of `head`.
   void for_each_block(const Expr& heads,
                       const std::function<void(const Expr& head, const Expr& first)>& body);
   /// Writes the loop over the strips of the queries or keys from `first` on.
   void for_each_strip(const Expr& first, const KernelWriter::LoopBody& body);
-  /// Writes the loop over the tiles of rows that the lanes of a block attend to, and over the
-  /// strips. `first` is the first query or key of the block. `body` writes the code for one strip,
-  /// whose lanes begin at `first_lane`, and `count` rows from `first_row` on.
+  /// Writes the loops over the tiles of rows and over the strips of a block. Leaves out rows that
+  /// the causal mask hides from all lanes. `first` is the first query or key of the block. `body`
+  /// writes the code for the strip that starts at `first_lane`, and for `count` rows from
+  /// `first_row` on.
   void for_each_tile(const Expr& first,
                      const std::function<void(const Expr& first_lane, const Expr& first_row,
                                               const Expr& count)>& body);
@@ -105,7 +107,8 @@ class AttentionTiles {
   /// threads of a team.
   void for_each_lane(const Expr& rows, int64_t lanes, const RowLane& body);
 
-  /// Whether the query or key `index` exists, as the lane of a tile. Null if all lanes exist.
+  /// Returns the condition that `index`, the query or key of a lane, is below the extent. Null if
+  /// this is true for all lanes.
   Expr exists(const Expr& index) const;
   /// Returns the row index `index`, clamped to `extent` - 1.
   static Expr clamped_row(const Expr& index, int64_t extent);
@@ -133,7 +136,7 @@ class AttentionTiles {
   /// Whether dropout applies to the softmax weights.
   bool drops() const { return random_key_.has_value(); }
   /// Returns the factor by which dropout multiplies the softmax weight of a query and a key: 0, or
-  /// 1 / (1 - p). Only if drops(). Draws one number per element of [B, H, T, S], as dropout does.
+  /// 1 / (1 - p). Requires drops(). Draws one number per element of [B, H, T, S], as dropout does.
   Expr dropout_factor(const Expr& head, const Expr& query, const Expr& key) const;
 
  private:
@@ -155,7 +158,7 @@ class AttentionTiles {
   bool causal_;
   double scale_, dropout_;
   int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
-  /// A product accumulates `columns_` lanes at once, which are `half_` lanes apart.
+  /// lanes() is columns_ * half_. A product computes lanes l, l + half_, ... in one iteration.
   int64_t half_, columns_;
   /// Rows and columns of a product whose sums are in registers at once.
   int64_t register_rows_, register_columns_;

@@ -32,13 +32,14 @@ class AttentionGradTiles {
   /// `head` is the head of the queries, and `group` the head of the keys.
   void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
                           const Expr& first_lane, const Expr& count);
-  /// The softmax weight after dropout: p * f. Only if the blocks own keys.
+  /// Returns the softmax weight after dropout: p * f. Valid only if the blocks own keys.
   Expr weight(const Expr& row, const Expr& lane) const { return tiles_.load(weights_, row, lane); }
   Expr score_gradient(const Expr& row, const Expr& lane) const {
     return tiles_.load(gradients_, row, lane);
   }
-  /// Adds b^T a to `sums` [depth, lanes()], for `count` rows of `operand` [heads, extent, depth],
-  /// from `first_row` of `head` on: a [rows, depth], and b(row, lane).
+  /// Adds a matrix product to `sums` [depth, lanes()]. Element (d, lane) of the product is the sum
+  /// of a[head, first_row + i, d] * b(i, lane) over i in [0, count). a [heads, extent, depth] is
+  /// operand number `operand`.
   void add_product(const AttentionTiles::Tile& sums, size_t operand, int64_t depth,
                    const Expr& head, const Expr& first_row, const Expr& count,
                    const AttentionTiles::Element& b);

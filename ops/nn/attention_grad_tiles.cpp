@@ -47,7 +47,7 @@ AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
       depth_tile_(tiles_.tile_per_strip(shape.depth)),
       value_tile_(tiles_.tile_per_strip(shape.value_depth)),
       weights_(tiles_.tile(AttentionTiles::kTileRows)),
-      // Only dv needs the weights after the gradients are known.
+      // The gradients overwrite the weights, unless dv or dropout needs both.
       gradients_(lanes_are_keys() || tiles_.drops() ? tiles_.tile(AttentionTiles::kTileRows)
                                                     : weights_) {}
 

@@ -10,8 +10,8 @@
 namespace fluid {
 namespace {
 
-// From this length on, keys and values overflow the L2 cache of a core. Two strips that share each
-// tile of rows halve the reads.
+// Sequence length from which keys and values overflow the L2 cache of a core. A block then has two
+// strips that share each tile of rows, which halves the reads.
 constexpr int64_t kLongSequence = 2048;
 constexpr int64_t kColumns = 2;  // lanes per thread and row of a product
 
@@ -112,7 +112,7 @@ Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_pro
   const auto number = [](int64_t n) { return static_cast<double>(n); };
   const int64_t lanes = AttentionTiles::lanes_of(shape.queries, KernelDevice::cpu);
   const int64_t tiles = (shape.queries + lanes - 1) / lanes;
-  double keys = number(shape.keys);  // that a query sees, on average
+  double keys = number(shape.keys);  // mean number of keys that a query attends to
   if (c.attrs.get<bool>("causal")) {
     const double queries = number(std::max<int64_t>(shape.queries, 1));
     keys = queries < keys ? queries / 2 : keys - keys * keys / (2 * queries);
@@ -213,8 +213,8 @@ void AttentionTiles::for_each_tile(
         body) {
   const bool query = owner_ == AttentionOwner::query;
   const Expr rows = Expr::index(row_extent()), size = Expr::index(kTileRows);
-  // Under a causal mask, queries see no keys after the last query, and keys are seen from the
-  // first key on.
+  // Under a causal mask, query i attends to keys 0 to i. So rows of keys end at the last query of
+  // the block, and rows of queries begin at the first key of the block.
   const auto end_of = [&](const Expr& from, int64_t count) {
     return causal_ && query ? scalar::min(rows, from + Expr::index(count)) : rows;
   };
@@ -310,7 +310,7 @@ void AttentionTiles::load_random_key() {
 void AttentionTiles::matrix_product(const Expr& rows, const Expr& depth, const Element& a,
                                     const Element& b, const Sum& finish) {
   const auto column = [&](const Expr& lane, int64_t i) { return lane + Expr::index(i * half_); };
-  // Sums of register_rows_ rows and of the columns [begin, end).
+  // Accumulates register_rows_ rows and columns [begin, end) in registers.
   const auto add_up = [&](const Expr& first, const Expr& lane, int64_t begin, int64_t end) {
     const auto sums = k_.accumulators(dtype_, Combine::sum, {register_rows_, end - begin});
     k_.loop(Expr::index(0), depth, [&](const Expr& d) {

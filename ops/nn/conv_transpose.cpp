@@ -17,8 +17,9 @@ struct AsGradient {
 };
 
 /// Finds a convolution that maps an input of type `y` to x: along each axis, it has as many windows
-/// as x has elements. An output_padding that is not below the stride would add windows. It then
-/// reduces the padding after the elements, and the rest becomes appended zeros.
+/// as x has elements. An output_padding of at least the stride would add windows, so it is
+/// subtracted from the padding at the end. If it exceeds this padding, the rest becomes appended
+/// zeros.
 AsGradient as_gradient(const Attrs& attrs, const Type& y, const Shape& w) {
   AsGradient as{conv_attrs_of(attrs), y, List(w.size()), false};
   WindowAxes axes = conv_window(attrs, w);

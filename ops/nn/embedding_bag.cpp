@@ -39,7 +39,7 @@ struct Bags {
 
   static Value per_row(Value v) { return unsqueeze(v, {.axes = -1}); }
   Value rows() const { return gather(table, index); }  // [N, L, D]
-  /// Whether each index is not the padding index, [N, L, 1].
+  /// Returns a mask [N, L, 1]: false where the index is the padding index.
   Value counted() const {
     return per_row(not_equal(index, scalar_like(index, static_cast<double>(*padding))));
   }

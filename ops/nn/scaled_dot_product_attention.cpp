@@ -19,7 +19,7 @@ void append_options(Values& operands, Value mask, Value random_key) {
 }
 
 Attrs without_stream(Attrs attrs) {
-  attrs.erase("stream");  // an element of the random key
+  attrs.erase("stream");  // the random key holds the stream
   return attrs;
 }
 

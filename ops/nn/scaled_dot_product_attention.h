@@ -7,14 +7,14 @@
 
 namespace fluid {
 
-/// Records attention of q, k and v, as an Expand of the ops above returns it. `mask` and
-/// `random_key` may be null.
+/// Expands scaled_dot_product_attention, or its variant with dropout, into the op attention. `mask`
+/// and `random_key` may be null.
 Values expand_attention(const ExpandCtx& c, Value mask, Value random_key);
 /// Returns the gradients of q, k and v, then null for each other operand.
 Values attention_gradients(const GradCtx& c, Value mask, Value random_key);
 
-/// Types of the results of the ops above, whose operand number `mask` is the optional mask.
-/// Throws UserError (by c.fail()) if an operand's type does not fit.
+/// Type inference of both ops. Operand number `mask` is the optional mask. Throws UserError (by
+/// c.fail()) if an operand's type does not fit.
 std::vector<Type> infer_attention(const InferCtx& c, size_t mask);
 
 /// Definitions of the operands q, k and v.

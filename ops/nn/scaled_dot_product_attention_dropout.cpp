@@ -19,7 +19,7 @@ Value mask_of_dropout(const ir::Op& op) {
 /// The random key of the attention kernels. The stream is an element of it instead of an attribute
 /// of the kernels, so that repeated layers share the kernels.
 Value random_key_of_dropout(const ir::Op& op) {
-  const int64_t stream = op.attrs.get<int64_t>("stream") & 0xffffffff;  // the word that Philox uses
+  const int64_t stream = op.attrs.get<int64_t>("stream") & 0xffffffff;  // Philox uses 32 bits
   const Value element =
       fill(*op.graph(), {.type = Type{i64, {1}, {}}, .value = static_cast<double>(stream)});
   return concat({op.operands[DropoutOperands::kRng], element}, {.axis = 0});

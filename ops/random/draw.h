@@ -5,8 +5,8 @@
 namespace fluid {
 
 /// Returns 32 random bits as an i64 in [0, 2^32), for the element at linear index `index` (i64).
-/// Uses scalar::philox() with key `seed`. The high word of attribute `stream` is its argument
-/// `counter`; the low word is its argument `stream`.
+/// Calls scalar::philox() with `seed`, the high word of attribute `stream` as `counter`, and the
+/// low word as `stream`.
 Expr stream_random_bits(const LowerCtx& c, const Expr& seed, const Expr& index);
 
 /// Converts 32 random bits to a uniform number in [0, 1). The number is a multiple of 2^-24, so f32

@@ -123,8 +123,8 @@ Values pad_grad(const GradCtx& c) {
   return {dx};
 }
 
-/// Returns the index in x of the element that the result holds at `index`, along one dimension.
-/// `index` is counted from the first element of x: an index outside [0, extent) is in the padding.
+/// Maps `index` along one dimension of the result to the index of the element of x that is copied
+/// there. `index` 0 is the first element of x; an `index` outside [0, extent) is in the padding.
 Expr repeated_index(Mode mode, const Expr& index, int64_t extent) {
   const Expr last = Expr::index(extent - 1), zero = Expr::index(0);
   if (mode == Mode::edge) return scalar::min(scalar::max(index, zero), last);
