@@ -37,7 +37,7 @@ class Program {
   /// the name is taken.
   Value parameter(const std::string& name, const Shape& shape, const Init& init,
                   const ParameterOptions& options = {}, const Loc& loc = Loc::here());
-  /// Makes `value` an output of the program with the given name.
+  /// Adds `value` to the outputs of the program, under the given name.
   void output(const std::string& name, Value value, const Loc& loc = Loc::here());
 
   /// Writes the program to a file, atomically. The format is text if `path` ends in ".fir", else

@@ -13,9 +13,9 @@ namespace fluid {
 /// dimension, such as a loss.
 bool is_additive(const ir::Output& output);
 
-/// A value that is summed over micro-batches or shards to compute an output for which is_additive()
-/// holds. Output "loss" has one summand, its value. Metric "accuracy" has the summands
-/// "accuracy.sum" and "accuracy.weight".
+/// A value that is summed over micro-batches or shards. An output for which is_additive() holds is
+/// computed from such sums: output "loss" from one, the sum of its values; metric "accuracy" from
+/// two, those of "accuracy.sum" and "accuracy.weight".
 struct Summand {
   std::string name;
   Value value;

@@ -87,7 +87,7 @@ struct Reordered {
 
 /// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
 /// times on one core with AVX-512 and oneDNN 2.6.3. In nhwc, convolutions reach 0.97 with 32->64
-/// channels and 5x5 filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). Plain
+/// channels and 5x5 filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). nchw
 /// tensors are reordered to nChw16c, in which convolutions with 20->20 channels reach 0.46.
 double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;

@@ -39,7 +39,7 @@ void load_parameters(Executor& executor, const std::string& path, const std::str
 /// empty.
 void note_untrained_parameters(const Executor& executor, const std::string& path);
 
-/// Batch size if neither --batch nor the data sets one.
+/// Batch size if neither --batch nor the data reader gives a batch size.
 inline constexpr int64_t kDefaultBatch = 100;
 
 /// Opens the data described by `spec`, with `batch` samples per step and rank. If `batch` is 0,
