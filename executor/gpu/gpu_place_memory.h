@@ -23,7 +23,7 @@ class GpuPlaceMemory : public PlaceMemory {
 
  private:
   void allocate_arena();
-  /// Returns the next entry of the staging buffer, for a small asynchronous write.
+  /// Returns the next cell of the staging buffer, for a small asynchronous write.
   std::byte* next_cell();
 
   std::shared_ptr<const OpenGpu> gpu_;

@@ -20,7 +20,7 @@ struct GpuEventPair {
 /// steps' stream ends, and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
-  /// `calls`: the role of each call of the step in collectives.
+  /// `calls`: the CollectiveRole of each call of the step, in queueing order.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
   // The record functions below record events on the steps' stream. They must be called in the order

@@ -50,8 +50,8 @@ inline constexpr int64_t kMaxCopiedByStep = int64_t{1} << 20;
 /// Size in bytes of the two error words of one checked operand.
 inline constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
 
-/// Copies the outputs, report and error words of steps to the host. Two steps can be in flight, one
-/// per output slot.
+/// Copies the outputs, StepReport and error words of each step to the host. Two steps can be in
+/// flight, one per output slot.
 class GpuResults {
  public:
   /// `operands`: the op and operand index of each pair of error words. `has_error_sync`: whether
@@ -81,7 +81,7 @@ class GpuResults {
   /// Status of the completed step with output slot `output_slot`, from this rank's error words.
   StepStatus status(int output_slot) const;
   /// Whether another rank has rejected the completed step with output slot `output_slot`. Requires
-  /// that status() is good.
+  /// status(output_slot).good().
   bool rejected_by_other_rank(int output_slot) const;
 
  private:

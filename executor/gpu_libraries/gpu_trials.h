@@ -43,8 +43,8 @@ class GpuTrials {
   const std::string& failure_message() const { return failure_message_; }
   /// Whether an algorithm ran out of memory. With more free memory, the algorithm may work.
   bool ran_out_of_memory() const { return ran_out_of_memory_; }
-  /// Lifetime of the record entry of a task without a working algorithm: persistent if the library
-  /// rejected every algorithm; else the entry lasts until the process ends.
+  /// Lifetime of the rejection recorded for a task without a working algorithm: persistent if the
+  /// library rejected every algorithm, else process.
   EntryLifetime failure_lifetime() const { return failure_lifetime_; }
 
  private:

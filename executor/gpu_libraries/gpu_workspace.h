@@ -17,9 +17,9 @@ struct GpuLibraries {
   int64_t max_workspace() const { return workspace > 0 ? workspace : kGpuWorkspace; }
 };
 
-/// Bytes of the copies in which cuDNN converts tensors to another layout: {images, filters, feature
-/// maps}; 0 if the tensor needs no conversion. The copies are in the workspace. Tensor-core kernels
-/// require NHWC, and channel counts that are multiples of 8 (TF32: 4). Other kernels require NCHW.
+/// Workspace bytes of the tensors that cuDNN converts to another layout: {images, filters, feature
+/// maps}; 0 if the tensor needs no conversion. Tensor-core kernels require NHWC, and channel counts
+/// that are multiples of 8 (TF32: 4). Other kernels require NCHW.
 /// Derived from cuDNN 9.19's plans on sm_80 to sm_120 for the convolutions of the examples.
 std::array<double, 3> layout_conversion_bytes(const FluidGpuConvolution& convolution);
 

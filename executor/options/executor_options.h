@@ -50,15 +50,15 @@ struct DistributedOptions {
 
 /// Options of places cuda:N; ignored on the CPU.
 struct GpuOptions {
-  /// Whether f32 matrix products and convolutions may round their operands to TF32, as with
-  /// PyTorch's allow_tf32.
+  /// Whether f32 matmuls and convolutions may round their operands to TF32, as with PyTorch's
+  /// allow_tf32.
   bool tf32 = false;
   /// Whether to copy the feeds of a step to the GPU while the previous step runs. Needs a second
   /// feed slot. If false, the copy waits for the previous step.
   bool prefetch = true;
-  int64_t workspace = 0;  ///< bytes of the workspace of library kernels; 0: 64 MiB
+  int64_t workspace = 0;  ///< maximum workspace of a library kernel in bytes; 0: 64 MiB
   /// Autotunes the algorithms of library kernels and stores the result in `cache_dir`. If `tune` is
-  /// false or `cache_dir` is empty, the library's first suggestion is used.
+  /// false or `cache_dir` is empty, uses the first working algorithm of the library's heuristics.
   bool tune = true;
 };
 

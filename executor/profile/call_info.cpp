@@ -101,7 +101,7 @@ std::string ops_text(const ir::Graph& body) {
 }
 
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
-  if (is_scan(op)) {  // the call copies an element of a sequence
+  if (is_scan(op)) {  // a call of the scan op itself copies one sequence element
     return {.layer = layer_of(op),
             .ops = "element",
             .kernel = "copy",

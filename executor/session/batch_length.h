@@ -16,12 +16,12 @@ class BatchLength {
 
   /// Whether a type of the program depends on the length.
   bool is_used() const { return is_used_; }
-  /// Returns the length of the columns of `batch`; 1 if the program has none. Does not allocate.
-  /// Throws UserError if no column gives the length, if two columns give different ones, or if it
-  /// is 0.
+  /// Returns the length of the step for `batch`; 1 for a program without kLength. Does not
+  /// allocate. Throws UserError if no column determines the length, if the lengths of two columns
+  /// differ, or if the length is 0.
   int64_t of(const Batch& batch) const;
-  /// Returns the length of prepared steps: `length`; 1 if the program has none. Throws UserError if
-  /// `length` is not positive, or is given although the program has none.
+  /// Returns `length`, the length of a step to prepare. Throws UserError if `length` is not
+  /// positive. For a program without kLength, `length` must be 0, and the result is 1.
   int64_t checked(int64_t length) const;
 
  private:

@@ -20,7 +20,7 @@ class ParameterAverages {
   /// step is prepared.
   void use(bool use);
   bool in_use() const { return in_use_; }
-  /// Throws UserError, beginning with `call`, if the averages are in use.
+  /// Throws UserError with a message that begins with `call`, if the averages are in use.
   void require_not_in_use(std::string_view call) const;
 
  private:

@@ -105,13 +105,13 @@ void Session::rerun_observed(const PreparedStep& step, size_t last_micro_batch, 
 }
 
 /// Removes the callbacks of the rerun from the executables, and restores the state region from
-/// `state`. If restoring fails, no step can run any more, and this function throws `why`, the error
-/// of the rerun, or the error of restoring if `why` is null.
+/// `state`. `why`: error of the rerun; null if the rerun succeeded. If restoring fails, no step can
+/// run any more. This function then throws `why`, or the restore error if `why` is null.
 void Session::restore_after_rerun(const PreparedStep& step, std::span<const std::byte> state,
                                   const std::exception_ptr& why) {
   for (const PreparedStep::Run& run : step.runs()) run.compiled->executable->set_observer(nullptr);
   try {
-    // Clear the rejection flag: the rerun set it, or its error has been reported already.
+    // The rerun may have set the rejection flag, and the next step would then change no variable.
     steps_.memory().clear_rejection_flag();
     values_.write(memory().addresses().state, state.data(), std::ssize(state));
   } catch (...) {

@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-// Position in the variable `rng` of the index of the first sample. `rng` holds the seed, the run
-// counter and the index of the first sample.
+// The elements of the variable `rng` are the seed, the run counter and the index of the first
+// sample. This constant is the position of the sample index.
 constexpr size_t kFirstSample = 2;
 
 }  // namespace
@@ -153,9 +153,9 @@ void StepsInFlight::clear_rejection(uint64_t next_step) {
   rejection_pending_ = false;
 }
 
-/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. If a collective
-/// in the last micro-batch exchanges the rejection flag, the remaining micro-batches run even after
-/// a rejection, because the other ranks wait in the collective.
+/// Runs the micro-batches of a step. A single micro-batch may run asynchronously. If the last
+/// micro-batch all-reduces the rejection flag, the remaining micro-batches run even after a
+/// rejection, because the other ranks wait in the all-reduce.
 void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                                       std::optional<UserError>& rejection) {
   const PreparedStep& step = *in_flight.step;
