@@ -20,6 +20,9 @@ constexpr double kGatherCost = 16;
 constexpr double kMaxContractionCost = 3;
 // Minimum number of terms; shorter sums use the sweep schedule.
 constexpr double kMinContractionTerms = 9;
+// Number of results of a tile that share a load, when an operand has no cheap vector variable. In a
+// depthwise convolution of channels-last images, the filters are gathered.
+constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
 constexpr double kBlockProducts = 200e3;
@@ -85,7 +88,7 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
   std::optional<std::vector<FlatSink>> sinks = match_sum_with_epilogue(b, c.rows_);
   if (!sinks) return std::nullopt;
   c.sinks_ = *std::move(sinks);
-  if (!c.choose_vector_var()) return std::nullopt;
+  if (!c.choose_vector_var(false) && !c.choose_vector_var(true)) return std::nullopt;
   c.choose_tiles();
   c.choose_memory_vars();
   return c;
@@ -112,7 +115,19 @@ double Contraction::result_access_cost(int64_t vector_var) const {
   return cost / estimated_trip_count(b_, sinks_.front().reduce);
 }
 
-bool Contraction::choose_vector_var() {
+/// Returns the cost of a load for one product, if a tile of kReusingResults results shares the
+/// loads that do not depend on one of the result variables.
+double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) const {
+  const bool shared = std::ranges::any_of(sinks_.front().out, [&](int64_t v) {
+    return v != vector_var && !depends_on(load.offset, v) &&
+           estimated_extent(b_.extent(v)) >= kReusingResults;
+  });
+  return shared ? load.cost / kReusingResults : load.cost;
+}
+
+/// Chooses the vector variable with the lowest cost of a product. Returns false if no cost is below
+/// kMaxContractionCost. `share_loads`: whether to count a load once for all results of a tile.
+bool Contraction::choose_vector_var(bool share_loads) {
   const FlatSink& sum = sinks_.front();
   Vars candidates = sum.out;
   candidates.insert(candidates.end(), sum.reduce.begin(), sum.reduce.end());
@@ -122,7 +137,7 @@ bool Contraction::choose_vector_var() {
     double cost = reduced ? 0.2 : 0;
     bool walks = false;
     for (const OperandLoad& load : operand_loads(v)) {
-      cost += load.cost / 2;
+      cost += (share_loads ? shared_cost(load, v) : load.cost) / 2;
       walks = walks || depends_on(load.offset, v);
     }
     cost /= lane_utilization(b_.extent(v));

@@ -44,7 +44,8 @@ class Contraction {
   };
   explicit Contraction(KernelBuilder& builder) : b_(builder) {}
 
-  bool choose_vector_var();
+  double shared_cost(const OperandLoad& load, int64_t vector_var) const;
+  bool choose_vector_var(bool share_loads);
   std::vector<OperandLoad> operand_loads(int64_t vector_var) const;
   double result_access_cost(int64_t vector_var) const;
   void choose_tiles();

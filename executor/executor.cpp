@@ -46,9 +46,9 @@ Program with_length(const Program& program, int64_t length) {
   return Program(std::move(concrete));
 }
 
-/// Collective. Returns the precision that PrecisionOptions::choose_amp selects: chosen_amp if set,
-/// else the fastest precision in rank 0's measurements. All ranks return rank 0's choice. Returns
-/// nullopt if choose_amp is off.
+/// Collective. If PrecisionOptions::choose_amp is true, returns the precision to use: chosen_amp if
+/// set, else the fastest precision in rank 0's measurements. All ranks return rank 0's choice.
+/// Returns nullopt if choose_amp is false.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");

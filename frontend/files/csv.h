@@ -14,8 +14,8 @@ namespace fluid {
 /// tabs around a field.
 class CsvParser {
  public:
-  /// `text` must outlive the parser. Error messages name the text `source_name`. Throws UserError
-  /// for UTF-16 text.
+  /// `text` must outlive the parser. Error messages refer to the text as `source_name`. Throws
+  /// UserError for UTF-16 text.
   CsvParser(std::string_view text, std::string source_name);
 
   /// Reads the next record into fields(). Returns false at the end of the text. Throws UserError,

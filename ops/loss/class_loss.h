@@ -18,8 +18,8 @@ PortDef class_weight_port();
 /// unless operand 0 is a float tensor with 1 or more classes along attribute `axis`. Also throws
 /// UserError unless the class weights, if present, have shape [C] and operand 0's dtype.
 Shape require_class_rows(const InferCtx& c);
-/// Throws UserError unless operand 1 holds one integer class index per row. `rows` is the shape of
-/// the rows. `alternatives` is text for the error message that names other valid types of operand
+/// Throws UserError unless operand 1 holds integer class indices and has shape `rows`, which is one
+/// element per row. The error message contains `alternatives`, the other valid types of operand
 /// 1.
 void require_class_indices(const InferCtx& c, const Shape& rows,
                            const std::string& alternatives = "");

@@ -23,11 +23,11 @@ std::vector<Type> infer_einsum(const InferCtx& c) {
 Values expand_einsum(const ExpandCtx& c) {
   const Values& in = c.op().operands;
   const EinsumSpec spec = einsum_spec(c.attr<std::string>("equation"), in);
-  Labeled y = diagonal_of({in[0], spec.operands[0]});
+  LabeledValue y = diagonal_of({in[0], spec.operands[0]});
   for (size_t i = 1; i < in.size(); ++i) {
     y = contract(y, diagonal_of({in[i], spec.operands[i]}), spec.letters_from(i + 1));
   }
-  return {permuted(sum_unless(y, spec.result), spec.result).value};
+  return {permute_to(sum_unless(y, spec.result), spec.result).value};
 }
 
 /// Returns the gradient of operand `i`: the einsum of dy and the other operands, broadcast along

@@ -33,18 +33,18 @@ EinsumSpec einsum_spec(const std::string& equation, const std::vector<Shape>& sh
 EinsumSpec einsum_spec(const std::string& equation, const Values& operands);
 
 /// A tensor with one letter per dimension.
-struct Labeled {
+struct LabeledValue {
   Value value;
   std::string labels;
 };
 /// Takes the diagonal along dimensions that have equal letters. All letters of the result differ.
-Labeled diagonal_of(Labeled x);
+LabeledValue diagonal_of(LabeledValue x);
 /// Sums over all dimensions whose letter is not in `keep`.
-Labeled sum_unless(Labeled x, const std::string& keep);
+LabeledValue sum_unless(LabeledValue x, const std::string& keep);
 /// Permutes the dimensions so that their letters are `order`.
-Labeled permuted(Labeled x, const std::string& order);
+LabeledValue permute_to(LabeledValue x, const std::string& order);
 /// Multiplies two tensors and sums over the letters that are not in `keep`.
-Labeled contract(Labeled a, Labeled b, const std::string& keep);
+LabeledValue contract(LabeledValue a, LabeledValue b, const std::string& keep);
 /// Returns v where the indices along dimensions `a` and `b` are equal, and 0 elsewhere.
 Value masked_to_diagonal(Value v, size_t a, size_t b);
 

@@ -9,7 +9,7 @@ namespace {
 
 /// Returns the letters of `from` for which `condition` is true. The letter of the batch dimension
 /// comes first.
-std::string letters_where(const Labeled& from, const std::function<bool(char)>& condition) {
+std::string letters_where(const LabeledValue& from, const std::function<bool(char)>& condition) {
   std::string letters;
   for (size_t d = 0; d < from.labels.size(); ++d) {
     if (!condition(from.labels[d])) continue;
@@ -19,9 +19,9 @@ std::string letters_where(const Labeled& from, const std::function<bool(char)>& 
   return letters;
 }
 
-Dim extent_of(const Labeled& x, char letter) { return x.value.shape()[x.labels.find(letter)]; }
+Dim extent_of(const LabeledValue& x, char letter) { return x.value.shape()[x.labels.find(letter)]; }
 
-Shape extents_of(const Labeled& x, const std::string& letters) {
+Shape extents_of(const LabeledValue& x, const std::string& letters) {
   Shape shape;
   for (const char ch : letters) shape.push_back(extent_of(x, ch));
   return shape;
@@ -40,29 +40,29 @@ struct EinsumMatrix {
 };
 
 /// Returns x as a matrix. If x is a transposed matrix, sets `transposed` instead of permuting x.
-EinsumMatrix as_matrix(const Labeled& x, const std::string& shared, const std::string& rows,
+EinsumMatrix as_matrix(const LabeledValue& x, const std::string& shared, const std::string& rows,
                        const std::string& columns) {
   const bool transposed = x.labels == shared + columns + rows;
   const std::string& first = transposed ? columns : rows;
   const std::string& last = transposed ? rows : columns;
-  const Labeled ordered = permuted(x, shared + first + last);
+  const LabeledValue ordered = permute_to(x, shared + first + last);
   const Shape shape = joined_shape(extents_of(x, shared),
                                    {extents_of(x, first).numel(), extents_of(x, last).numel()});
   return {reshape(ordered.value, shape), transposed};
 }
 
 /// Outer product: a [shared..., rows...] times b [shared..., columns...].
-Value outer_product(const Labeled& a, const Labeled& b, const std::string& shared,
+Value outer_product(const LabeledValue& a, const LabeledValue& b, const std::string& shared,
                     const std::string& rows, const std::string& columns) {
   const Shape ones(columns.size(), Dim(1)), spread(rows.size(), Dim(1));
-  const Value left = permuted(a, shared + rows).value;
-  const Value right = permuted(b, shared + columns).value;
+  const Value left = permute_to(a, shared + rows).value;
+  const Value right = permute_to(b, shared + columns).value;
   return reshape(left, joined_shape(left.shape(), ones)) *
          reshape(right,
                  joined_shape(joined_shape(extents_of(b, shared), spread), extents_of(b, columns)));
 }
 
-bool letters_have_batch(const Labeled& x, const std::string& letters) {
+bool letters_have_batch(const LabeledValue& x, const std::string& letters) {
   return extents_of(x, letters).has_batch();
 }
 
@@ -78,7 +78,7 @@ Value masked_to_diagonal(Value v, size_t a, size_t b) {
   return where(equal(indices_along(a), indices_along(b)), v, scalar_like(v, 0));
 }
 
-Labeled diagonal_of(Labeled x) {
+LabeledValue diagonal_of(LabeledValue x) {
   for (size_t d = x.labels.size(); d-- > 0;) {
     const size_t first = x.labels.find(x.labels[d]);
     if (first == d) continue;
@@ -88,7 +88,7 @@ Labeled diagonal_of(Labeled x) {
   return x;
 }
 
-Labeled sum_unless(Labeled x, const std::string& keep) {
+LabeledValue sum_unless(LabeledValue x, const std::string& keep) {
   Ints axes;
   std::string kept;
   for (size_t d = 0; d < x.labels.size(); ++d) {
@@ -98,17 +98,17 @@ Labeled sum_unless(Labeled x, const std::string& keep) {
       axes.push_back(static_cast<int64_t>(d));
     }
   }
-  return axes.empty() ? x : Labeled{sum(x.value, {.axes = axes}), kept};
+  return axes.empty() ? x : LabeledValue{sum(x.value, {.axes = axes}), kept};
 }
 
-Labeled permuted(Labeled x, const std::string& order) {
+LabeledValue permute_to(LabeledValue x, const std::string& order) {
   if (x.labels == order) return x;
   Ints perm;
   for (const char ch : order) perm.push_back(static_cast<int64_t>(x.labels.find(ch)));
   return {transpose(x.value, {.perm = perm}), order};
 }
 
-Labeled contract(Labeled a, Labeled b, const std::string& keep) {
+LabeledValue contract(LabeledValue a, LabeledValue b, const std::string& keep) {
   // If one of two extents is 1, the sum of products is the product of sums. So sum that letter
   // first.
   std::string alike = keep;
@@ -117,7 +117,7 @@ Labeled contract(Labeled a, Labeled b, const std::string& keep) {
   }
   a = sum_unless(a, alike);
   b = sum_unless(b, alike);
-  const auto only_in = [](const Labeled& x, const Labeled& other) {
+  const auto only_in = [](const LabeledValue& x, const LabeledValue& other) {
     return letters_where(x, [&](char ch) { return !has_letter(other.labels, ch); });
   };
   if (letters_have_batch(b, only_in(b, a))) std::swap(a, b);

@@ -30,13 +30,13 @@ Adaptive2d adaptive_windows(const Shape& input, const Shape& output) {
   return {{input[2].size, output[2].size}, {input[3].size, output[3].size}};
 }
 
-Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
+Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double fallback,
                              const std::function<Expr(const Expr&)>& map) {
   const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0), kx = c.reduce_var(1);
   const Expr inside = and_conditions(w.y.contains(oy, ky), w.x.contains(ox, kx));
   const std::vector<Expr> at = {c.out_var(0), c.out_var(1), w.y.begin(oy) + ky, w.x.begin(ox) + kx};
-  const Expr x = inside ? c.read_or(0, at, otherwise) : c.read(0, at);
-  return select_if(inside, map ? map(x) : x, otherwise);
+  const Expr x = inside ? c.read_or(0, at, fallback) : c.read(0, at);
+  return select_if(inside, map ? map(x) : x, fallback);
 }
 
 }  // namespace fluid

@@ -121,9 +121,9 @@ Expr and_conditions(const Expr& a, const Expr& b) {
   return b ? scalar::logical_and(a, b) : a;
 }
 
-Expr select_if(const Expr& condition, const Expr& value, double otherwise) {
+Expr select_if(const Expr& condition, const Expr& value, double fallback) {
   if (!condition) return value;
-  return scalar::select(condition, value, Expr::constant(value.dtype(), otherwise));
+  return scalar::select(condition, value, Expr::constant(value.dtype(), fallback));
 }
 
 std::string spatial_names(int dims, const std::string& prefix) {

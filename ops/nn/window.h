@@ -104,11 +104,11 @@ struct Adaptive2d {
 /// Returns the windows of an adaptive pooling from shape `input` to shape `output`, both [N, C, H,
 /// W].
 Adaptive2d adaptive_windows(const Shape& input, const Shape& output);
-/// Returns the element of operand 0 [N, C, H, W] at an offset in the window of the current result
-/// element. The two reduction variables are the offset. Returns `otherwise` if the offset is
-/// outside of the window, because windows differ in size. Otherwise applies `map` to the element if
-/// `map` is not null.
-Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double otherwise,
+/// Returns an element of operand 0 [N, C, H, W] in the window of the current result element. The
+/// two reduction variables are the element's offset in the window. Windows differ in size: returns
+/// `fallback` if the offset is outside of the window. Applies `map`, if not null, to an element
+/// inside of the window.
+Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double fallback,
                              const std::function<Expr(const Expr&)>& map = nullptr);
 /// Type inference of an adaptive pooling or resize op with the given input [N, C, H, W]. Attribute
 /// `output` is the spatial size of the result.
@@ -120,9 +120,9 @@ Type infer_adaptive_pool_grad(const InferCtx& c);
 
 /// Returns the logical and of two conditions. A null condition means true.
 Expr and_conditions(const Expr& a, const Expr& b);
-/// Returns `value` where `condition` is true, and the constant `otherwise` elsewhere. A null
+/// Returns `value` where `condition` is true, and the constant `fallback` elsewhere. A null
 /// condition means true.
-Expr select_if(const Expr& condition, const Expr& value, double otherwise);
+Expr select_if(const Expr& condition, const Expr& value, double fallback);
 
 /// Returns "L", "H, W" or "D, H, W", the names of `dims` spatial dimensions, each with prefix
 /// `prefix`.

@@ -10,6 +10,7 @@
 #include "ops/operators.h"
 #include "passes/pass.h"
 #include "passes/pass_table.h"
+#include "tests/support/fused_runner.h"
 #include "tests/support/plain_target.h"
 
 namespace fluid::testing::contraction_test {
@@ -105,6 +106,40 @@ TEST(Contraction, LanesWriteNeighbours) {
     expect_neighbours(schedule(body, "k"));
     for (const kir::Kernel& pass : schedule_gpu(body, "k")) expect_neighbours(pass);
   }
+}
+
+/// The largest number of accumulators that a statement of `block` declares.
+int64_t accumulators_in(const kir::Block& block) {
+  int64_t most = 0;
+  for (const kir::Stmt& s : block) {
+    if (const auto* loop = std::get_if<kir::For>(&s)) {
+      most = std::max(most, accumulators_in(*loop->body));
+    } else if (const auto* branch = std::get_if<kir::If>(&s)) {
+      most = std::max(most, accumulators_in(*branch->body));
+    } else if (const auto* acc = std::get_if<kir::Acc>(&s)) {
+      int64_t count = 1;
+      for (const int64_t d : acc->dims) count *= d;
+      most = std::max(most, count);
+    }
+  }
+  return most;
+}
+
+/// As in a depthwise convolution, each channel has filters of its own, which are not adjacent for
+/// adjacent channels. A tile of pixels shares each gathered filter.
+TEST(Contraction, PixelsShareGatheredFilters) {
+  ir::Program program("p");
+  ir::Graph& g = program.main();
+  const Value x = source(g, "x", {kBatch, 12, 30, 40}), w = source(g, "w", {40, 12});
+  const Value filters = unsqueeze(transpose(w, {.perm = {1, 0}}), {.axes = {1}});
+  g.outputs.push_back({"y", sum(x * filters, {.axes = {1}})});
+  expect_fused_as_interpreted(program, 2, 1e-5, 1);
+  fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
+  const ir::Op& fused = *g.outputs.front().value.op();
+  ASSERT_EQ(fused.name, "fused");
+  const ir::Graph& body = *program.find(fused.attrs.get<GraphRef>("body").name);
+  EXPECT_GE(accumulators_in(schedule(body, "k").body), 8);
 }
 
 /// One sample's product with a large matrix reads that along its rows: several vectors in turn.
