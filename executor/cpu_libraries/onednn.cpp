@@ -88,10 +88,13 @@ struct Reordered {
 /// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
 /// times on one core with AVX-512 and oneDNN 2.6.3. In nhwc, convolutions reach 0.97 with 32->64
 /// channels and 5x5 filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). nchw
-/// tensors are reordered to nChw16c, in which convolutions with 20->20 channels reach 0.46.
+/// tensors are reordered to nChw16c, in which convolutions with 20->20 channels reach 0.46. Filter
+/// gradients of depthwise convolutions reach 0.07 to 0.25.
 double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;
   if (kind.channel_axis == 1) return 0.85;
+  const bool filters = kind.channel_axis == 4;
+  if (filters && shape[1].is(1) && task.op.attrs.get<int64_t>("groups") > 1) return 0.12;
   const auto c =
       static_cast<double>(shape[shape.size() - static_cast<size_t>(kind.channel_axis)].size);
   const double used = c / (std::ceil(c / lanes) * lanes);
