@@ -36,57 +36,18 @@ void add_schedule(Attrs& settings, const Schedule& schedule) {
   }
 }
 
-void record_recipe(Value loss, const char* optimizer, Attrs settings,
-                   const MinimizeOptions& options, const Loc& loc) {
+}  // namespace
+
+void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Loc& loc) {
   if (!loss) throw UserError(loc, "minimize: the loss is an empty value");
   if (!loss.shape().empty() || !is_float(loss.dtype())) {
     throw UserError(loc, "minimize: the loss is " + loss.type().str() +
                              ", not a float scalar; take its mean()");
   }
-  settings.set("optimizer", std::string(optimizer));
-  add_clip(settings, options.clip);
-  add_schedule(settings, options.schedule);
-  if (options.ema.decay != 0) settings.set("ema_decay", options.ema.decay);
-  record(*loss.op()->graph(), "train", {loss}, std::move(settings), loc);
-}
-
-template <class Adams>
-Attrs adam_settings(const Adams& o) {
-  return {{"lr", o.lr},
-          {"beta1", o.beta1},
-          {"beta2", o.beta2},
-          {"eps", o.eps},
-          {"weight_decay", o.weight_decay}};
-}
-
-}  // namespace
-
-void minimize(Value loss, const SGD& o, const MinimizeOptions& options, const Loc& loc) {
-  record_recipe(loss, "sgd", {{"lr", o.lr}, {"weight_decay", o.weight_decay}}, options, loc);
-}
-
-void minimize(Value loss, const Momentum& o, const MinimizeOptions& options, const Loc& loc) {
-  record_recipe(loss, "momentum",
-                {{"lr", o.lr},
-                 {"mu", o.momentum},
-                 {"nesterov", o.nesterov},
-                 {"weight_decay", o.weight_decay}},
-                options, loc);
-}
-
-void minimize(Value loss, const Adagrad& o, const MinimizeOptions& options, const Loc& loc) {
-  record_recipe(
-      loss, "adagrad",
-      {{"lr", o.lr}, {"lr_decay", o.lr_decay}, {"eps", o.eps}, {"weight_decay", o.weight_decay}},
-      options, loc);
-}
-
-void minimize(Value loss, const Adam& o, const MinimizeOptions& options, const Loc& loc) {
-  record_recipe(loss, "adam", adam_settings(o), options, loc);
-}
-
-void minimize(Value loss, const AdamW& o, const MinimizeOptions& options, const Loc& loc) {
-  record_recipe(loss, "adamw", adam_settings(o), options, loc);
+  add_clip(recipe, options.clip);
+  add_schedule(recipe, options.schedule);
+  if (options.ema.decay != 0) recipe.set("ema_decay", options.ema.decay);
+  record(*loss.op()->graph(), "train", {loss}, std::move(recipe), loc);
 }
 
 }  // namespace fluid

@@ -1,56 +1,13 @@
 #pragma once
 
+#include <concepts>
 #include <variant>
 
 #include "ir/graph.h"
+#include "ops/optimizers.h"
 #include "ops/required.h"
 
 namespace fluid {
-
-/// Stochastic gradient descent: p -= lr (g + weight_decay p).
-struct SGD {
-  double lr = 0.01;
-  double weight_decay = 0;
-};
-
-/// SGD with momentum: v = momentum v + g + weight_decay p; p -= lr v (with Nesterov: p -= lr (g +
-/// momentum v)).
-struct Momentum {
-  double lr = 0.01;
-  double momentum = 0.9;
-  bool nesterov = false;
-  double weight_decay = 0;
-};
-
-/// Adagrad: Duchi et al., "Adaptive subgradient methods for online learning and stochastic
-/// optimization", JMLR 2011. s += g^2; p -= lr g / (sqrt(s) + eps), where g includes weight_decay
-/// p. After t updates, lr is divided by 1 + t lr_decay.
-struct Adagrad {
-  double lr = 0.01;
-  double lr_decay = 0;
-  double eps = 1e-10;
-  double weight_decay = 0;
-};
-
-/// Adam: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. Weight decay adds
-/// weight_decay p to the gradient.
-struct Adam {
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0;
-};
-
-/// AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Applies p -=
-/// lr weight_decay p, then Adam's update without weight decay.
-struct AdamW {
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.01;
-};
 
 /// Gradient clipping before the optimizer's update. A limit of 0 means no clipping. If several
 /// limits are set, the clips are applied in the order of the fields.
@@ -108,18 +65,22 @@ struct MinimizeOptions {
   Ema ema = {};
 };
 
+/// A struct of an optimizer's settings (ops/optimizers.h), such as AdamW.
+template <class T>
+concept Optimizer = requires(const T& optimizer) {
+  { recipe_of(optimizer) } -> std::same_as<Attrs>;
+};
+
 /// Makes the program of `loss` a training program. A training step computes the gradients of the
 /// scalar `loss` and updates every trainable parameter on which `loss` depends. Program::save()
-/// includes this training recipe.
-void minimize(Value loss, const SGD& optimizer, const MinimizeOptions& options = {},
+/// includes this training recipe. `recipe`: the attributes of the op `train`: "optimizer", "lr" and
+/// the optimizer's settings.
+void minimize(Value loss, Attrs recipe, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
-void minimize(Value loss, const Momentum& optimizer, const MinimizeOptions& options = {},
-              const Loc& loc = Loc::here());
-void minimize(Value loss, const Adagrad& optimizer, const MinimizeOptions& options = {},
-              const Loc& loc = Loc::here());
-void minimize(Value loss, const Adam& optimizer, const MinimizeOptions& options = {},
-              const Loc& loc = Loc::here());
-void minimize(Value loss, const AdamW& optimizer, const MinimizeOptions& options = {},
-              const Loc& loc = Loc::here());
+template <Optimizer T>
+void minimize(Value loss, const T& optimizer, const MinimizeOptions& options = {},
+              const Loc& loc = Loc::here()) {
+  minimize(loss, recipe_of(optimizer), options, loc);
+}
 
 }  // namespace fluid

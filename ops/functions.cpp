@@ -3,6 +3,7 @@
 #include "ops/functions.h"
 
 #include "ops/internal_functions.h"
+#include "ops/optimizers.h"
 
 namespace fluid {
 
@@ -11,6 +12,16 @@ Value abs(Value x, const Loc& loc) { return record(graph_of({x}, "abs", loc), "a
 Value accuracy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "accuracy", loc), "accuracy", {x, label}, {}, loc).at(0); }
 
 Value acos(Value x, const Loc& loc) { return record(graph_of({x}, "acos", loc), "acos", {x}, {}, loc).at(0); }
+
+Attrs recipe_of(const Adadelta& o) { return {{"lr", o.lr}, {"rho", o.rho}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adadelta")}}; }
+
+Attrs recipe_of(const Adagrad& o) { return {{"lr", o.lr}, {"lr_decay", o.lr_decay}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adagrad")}}; }
+
+Attrs recipe_of(const Adam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"amsgrad", o.amsgrad}, {"optimizer", std::string("adam")}}; }
+
+Attrs recipe_of(const Adamax& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adamax")}}; }
+
+Attrs recipe_of(const AdamW& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"amsgrad", o.amsgrad}, {"optimizer", std::string("adamw")}}; }
 
 Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}}, loc).at(0); }
 
@@ -156,11 +167,17 @@ Value kl_div(Value x, Value target, const KlDivAttrs& attrs, const Loc& loc) { r
 
 Value l1_loss(Value x, Value target, const L1LossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "l1_loss", loc), "l1_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
+Attrs recipe_of(const LAMB& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("lamb")}}; }
+
+Attrs recipe_of(const LARS& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"trust_coefficient", o.trust_coefficient}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("lars")}}; }
+
 Value leaky_relu(Value x, const LeakyReluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "leaky_relu", loc), "leaky_relu", {x}, {{"negative_slope", attrs.negative_slope}}, loc).at(0); }
 
 Value less(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less", loc), "less", {a, b}, {}, loc).at(0); }
 
 Value less_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less_equal", loc), "less_equal", {a, b}, {}, loc).at(0); }
+
+Attrs recipe_of(const Lion& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("lion")}}; }
 
 Value log(Value x, const Loc& loc) { return record(graph_of({x}, "log", loc), "log", {x}, {}, loc).at(0); }
 
@@ -216,9 +233,13 @@ Value mish(Value x, const Loc& loc) { return record(graph_of({x}, "mish", loc), 
 
 Value mod(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mod", loc), "mod", {a, b}, {}, loc).at(0); }
 
+Attrs recipe_of(const Momentum& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"nesterov", o.nesterov}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("momentum")}}; }
+
 Value mse_loss(Value x, Value target, const MseLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
+
+Attrs recipe_of(const NAdam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"momentum_decay", o.momentum_decay}, {"weight_decay", o.weight_decay}, {"decoupled_weight_decay", o.decoupled_weight_decay}, {"optimizer", std::string("nadam")}}; }
 
 Value neg(Value x, const Loc& loc) { return record(graph_of({x}, "neg", loc), "neg", {x}, {}, loc).at(0); }
 
@@ -242,6 +263,8 @@ Value prelu(Value x, Value weight, const Loc& loc) { return record(graph_of({x, 
 
 Value prod(Value x, const ProdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "prod", loc), "prod", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Attrs recipe_of(const RAdam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"decoupled_weight_decay", o.decoupled_weight_decay}, {"optimizer", std::string("radam")}}; }
+
 Value reciprocal(Value x, const Loc& loc) { return record(graph_of({x}, "reciprocal", loc), "reciprocal", {x}, {}, loc).at(0); }
 
 Value relu(Value x, const Loc& loc) { return record(graph_of({x}, "relu", loc), "relu", {x}, {}, loc).at(0); }
@@ -251,6 +274,8 @@ Value relu6(Value x, const Loc& loc) { return record(graph_of({x}, "relu6", loc)
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "resize2d", loc), "resize2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}, {"mode", attrs.mode}, {"align_corners", attrs.align_corners}}, loc).at(0); }
+
+Attrs recipe_of(const RMSprop& o) { return {{"lr", o.lr}, {"alpha", o.alpha}, {"eps", o.eps}, {"momentum", o.momentum}, {"centered", o.centered}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("rmsprop")}}; }
 
 Value roll(Value x, const RollAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "roll", loc), "roll", {x}, {{"shifts", std::vector<int64_t>(*attrs.shifts)}, {"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
 
@@ -269,6 +294,8 @@ Value scatter_nd(Value x, Value index, Value updates, const ScatterNdAttrs& attr
 Value segment_sum(Value x, Value ids, const SegmentSumAttrs& attrs, const Loc& loc) { return record(graph_of({x, ids}, "segment_sum", loc), "segment_sum", {x, ids}, {{"segments", *attrs.segments}}, loc).at(0); }
 
 Value selu(Value x, const Loc& loc) { return record(graph_of({x}, "selu", loc), "selu", {x}, {}, loc).at(0); }
+
+Attrs recipe_of(const SGD& o) { return {{"lr", o.lr}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("sgd")}}; }
 
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
 
@@ -346,11 +373,19 @@ Value where(Value condition, Value a, Value b, const Loc& loc) { return record(g
 
 namespace fluid::internal {
 
+Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg, delta_avg}, "adadelta", loc), "adadelta", {param, grad, lr, update, square_avg, delta_avg}, {{"rho", attrs.rho}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
 Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, sum}, "adagrad", loc), "adagrad", {param, grad, lr, update, sum}, {{"lr_decay", attrs.lr_decay}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
-Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}, {"amsgrad", attrs.amsgrad}}, loc); }
 
-Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adamw", loc), "adamw", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, Value max_v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v, max_v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}, {"amsgrad", attrs.amsgrad}}, loc); }
+
+Values adamax(Value param, Value grad, Value lr, Value update, Value m, Value u, const AdamaxAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, u}, "adamax", loc), "adamax", {param, grad, lr, update, m, u}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adamw", loc), "adamw", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}, {"amsgrad", attrs.amsgrad}}, loc); }
+
+Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, Value max_v, const AdamwAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adamw", loc), "adamw", {param, grad, lr, update, m, v, max_v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}, {"amsgrad", attrs.amsgrad}}, loc); }
 
 Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "adaptive_avg_pool2d_grad", loc), "adaptive_avg_pool2d_grad", {dy}, {{"input", *attrs.input}}, loc).at(0); }
 
@@ -434,11 +469,19 @@ Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs, const 
 
 Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "instance_norm", loc), "instance_norm", {x, scale, bias}, {{"eps", attrs.eps}}, loc).at(0); }
 
+Values lamb(Value param, Value grad, Value lr, Value update, Value m, Value v, Value param_norm, Value step_norm, const LambAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v, param_norm, step_norm}, "lamb", loc), "lamb", {param, grad, lr, update, m, v, param_norm, step_norm}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Value lamb_step(Value param, Value grad, Value lr, Value update, Value m, Value v, const LambStepAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "lamb_step", loc), "lamb_step", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc).at(0); }
+
+Values lars(Value param, Value grad, Value lr, Value update, Value velocity, Value param_norm, Value grad_norm, const LarsAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity, param_norm, grad_norm}, "lars", loc), "lars", {param, grad, lr, update, velocity, param_norm, grad_norm}, {{"momentum", attrs.momentum}, {"trust_coefficient", attrs.trust_coefficient}, {"weight_decay", attrs.weight_decay}}, loc); }
+
 Value layer_norm(Value x, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale, bias}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
+Values lion(Value param, Value grad, Value lr, Value update, Value m, const LionAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m}, "lion", loc), "lion", {param, grad, lr, update, m}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}}, loc).at(0); }
 
@@ -448,7 +491,11 @@ Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs,
 
 Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool3d_grad", loc), "max_pool3d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
 
-Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"mu", attrs.mu}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
+Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"momentum", attrs.momentum}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Values nadam(Value param, Value grad, Value lr, Value update, Value m, Value v, Value mu_product, const NadamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v, mu_product}, "nadam", loc), "nadam", {param, grad, lr, update, m, v, mu_product}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"momentum_decay", attrs.momentum_decay}, {"weight_decay", attrs.weight_decay}, {"decoupled_weight_decay", attrs.decoupled_weight_decay}}, loc); }
+
+Value nadam_mu_product(Value mu_product, Value update, const NadamMuProductAttrs& attrs, const Loc& loc) { return record(graph_of({mu_product, update}, "nadam_mu_product", loc), "nadam_mu_product", {mu_product, update}, {{"beta1", attrs.beta1}, {"momentum_decay", attrs.momentum_decay}}, loc).at(0); }
 
 Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "normal", loc), "normal", {seed}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
 
@@ -460,6 +507,8 @@ Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs
 
 Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs, const Loc& loc) { return record(graph_of({matrix, u, v}, "power_iteration", loc), "power_iteration", {matrix, u, v}, {{"iterations", attrs.iterations}, {"eps", attrs.eps}}, loc); }
 
+Values radam(Value param, Value grad, Value lr, Value update, Value m, Value v, const RadamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "radam", loc), "radam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}, {"decoupled_weight_decay", attrs.decoupled_weight_decay}}, loc); }
+
 Value random_normal(Value rng, const RandomNormalAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_normal", loc), "random_normal", {rng}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
 
 Value random_uniform(Value rng, const RandomUniformAttrs& attrs, const Loc& loc) { return record(graph_of({rng}, "random_uniform", loc), "random_uniform", {rng}, {{"type", *attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
@@ -469,6 +518,12 @@ Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { 
 Value rms_norm(Value x, const RmsNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rms_norm", loc), "rms_norm", {x}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value rms_norm(Value x, Value scale, const RmsNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rms_norm", loc), "rms_norm", {x, scale}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
+Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, const RmspropAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg}, "rmsprop", loc), "rmsprop", {param, grad, lr, update, square_avg}, {{"alpha", attrs.alpha}, {"eps", attrs.eps}, {"momentum", attrs.momentum}, {"centered", attrs.centered}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, const RmspropAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg}, "rmsprop", loc), "rmsprop", {param, grad, lr, update, square_avg, grad_avg}, {{"alpha", attrs.alpha}, {"eps", attrs.eps}, {"momentum", attrs.momentum}, {"centered", attrs.centered}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, Value velocity, const RmspropAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg}, "rmsprop", loc), "rmsprop", {param, grad, lr, update, square_avg, grad_avg, velocity}, {{"alpha", attrs.alpha}, {"eps", attrs.eps}, {"momentum", attrs.momentum}, {"centered", attrs.centered}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Value scaled_dot_product_attention(Value q, Value k, Value v, const ScaledDotProductAttentionAttrs& attrs, const Loc& loc) { return record(graph_of({q, k, v}, "scaled_dot_product_attention", loc), "scaled_dot_product_attention", {q, k, v}, {{"causal", attrs.causal}, {"scale", attrs.scale}}, loc).at(0); }
 

@@ -12,6 +12,22 @@
 
 namespace fluid::internal {
 
+/// Adadelta (Zeiler, 2012), as torch.optim.Adadelta: square_avg and delta_avg are moving averages of grad^2 and delta^2, where delta = sqrt(delta_avg + eps) / sqrt(square_avg + eps) * grad. The step is lr * delta.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// square_avg: same type as param.
+/// delta_avg: same type as param.
+/// attrs.rho: decay rate of the moving averages.
+/// attrs.eps: added to the moving averages.
+/// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// Gives new_param: same type as param.
+/// Gives new_square_avg: same type as param.
+/// Gives new_delta_avg: same type as param.
+struct AdadeltaAttrs { double rho = 0.9; double eps = 1e-06; double weight_decay = 0.0; };
+Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
 /// param: float tensor.
 /// grad: same type as param.
@@ -26,39 +42,64 @@ namespace fluid::internal {
 struct AdagradAttrs { double lr_decay = 0.0; double eps = 1e-10; double weight_decay = 0.0; };
 Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adam (Kingma and Ba, 2015), with PyTorch's rounding order. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
+/// Adam (Kingma and Ba, 2015), as torch.optim.Adam. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
 /// update: i64 scalar: number of completed updates.
 /// m: same type as param.
 /// v: same type as param.
+/// max_v: same type as param; only with `amsgrad`.
 /// attrs.beta1: decay rate of m.
 /// attrs.beta2: decay rate of v.
 /// attrs.eps: added to the denominator.
 /// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// attrs.amsgrad: divides by the square root of the largest v so far (Reddi et al., 2018).
 /// Gives new_param: same type as param.
 /// Gives new_m: same type as param.
 /// Gives new_v: same type as param.
-struct AdamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; };
+/// Gives new_max_v: same type as param; only with `amsgrad`.
+struct AdamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; bool amsgrad = false; };
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, Value max_v, const AdamAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// AdamW (Loshchilov and Hutter, 2019), with PyTorch's rounding order: param *= 1 - lr * weight_decay, followed by the step of adam.
+/// Adamax (Kingma and Ba, 2015), as torch.optim.Adamax: m is the moving average of the gradient, u = max(beta2 * u, |grad| + eps). The step is lr / (1 - beta1^t) * m / u.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// u: same type as param.
+/// attrs.beta1: decay rate of m.
+/// attrs.beta2: decay rate of u.
+/// attrs.eps: added to the absolute value of the gradient.
+/// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+/// Gives new_u: same type as param.
+struct AdamaxAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; };
+Values adamax(Value param, Value grad, Value lr, Value update, Value m, Value u, const AdamaxAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// AdamW (Loshchilov and Hutter, 2019), as torch.optim.AdamW: param *= 1 - lr * weight_decay, followed by the step of adam.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
 /// update: i64 scalar: number of completed updates.
 /// m: same type as param.
 /// v: same type as param.
+/// max_v: same type as param; only with `amsgrad`.
 /// attrs.beta1: decay rate of m.
 /// attrs.beta2: decay rate of v.
 /// attrs.eps: added to the denominator.
 /// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// attrs.amsgrad: divides by the square root of the largest v so far (Reddi et al., 2018).
 /// Gives new_param: same type as param.
 /// Gives new_m: same type as param.
 /// Gives new_v: same type as param.
-struct AdamwAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.01; };
+/// Gives new_max_v: same type as param; only with `amsgrad`.
+struct AdamwAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.01; bool amsgrad = false; };
 Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, Value max_v, const AdamwAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Gradient of adaptive_avg_pool2d with respect to its input.
 /// dy: gradient of adaptive_avg_pool2d's result.
@@ -377,6 +418,56 @@ Value instance_norm(Value x, const InstanceNormAttrs& attrs = {}, const Loc& loc
 Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// LAMB (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", 2020). step = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * param. The step is scaled by lr * |param| / |step|, with L2 norms of the whole parameter; by lr if a norm is 0.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// v: same type as param.
+/// param_norm: float scalar: L2 norm of the parameter.
+/// step_norm: float scalar: L2 norm of lamb_step.
+/// attrs.beta1: decay rate of m.
+/// attrs.beta2: decay rate of v.
+/// attrs.eps: added to the denominator.
+/// attrs.weight_decay: weight_decay * param is added to the step.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+/// Gives new_v: same type as param.
+struct LambAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-06; double weight_decay = 0.01; };
+Values lamb(Value param, Value grad, Value lr, Value update, Value m, Value v, Value param_norm, Value step_norm, const LambAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The step of lamb before it is scaled by the learning rate and the norms.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// v: same type as param.
+/// attrs.beta1: decay rate of m.
+/// attrs.beta2: decay rate of v.
+/// attrs.eps: added to the denominator.
+/// attrs.weight_decay: weight_decay * param is added to the step.
+/// Gives value: same type as param.
+struct LambStepAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-06; double weight_decay = 0.01; };
+Value lamb_step(Value param, Value grad, Value lr, Value update, Value m, Value v, const LambStepAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// LARS (You et al., "Large batch training of convolutional networks", 2017): velocity = momentum * velocity + rate * (grad + weight_decay * param), param -= velocity. rate = lr * trust_coefficient * |param| / (|grad| + weight_decay * |param|), with L2 norms of the whole parameter; rate = lr if a norm is 0.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// velocity: same type as param.
+/// param_norm: float scalar: L2 norm of the parameter.
+/// grad_norm: float scalar: L2 norm of the gradient.
+/// attrs.momentum: momentum factor.
+/// attrs.trust_coefficient: factor of the rate.
+/// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// Gives new_param: same type as param.
+/// Gives new_velocity: same type as param.
+struct LarsAttrs { double momentum = 0.9; double trust_coefficient = 0.001; double weight_decay = 0.0; };
+Values lars(Value param, Value grad, Value lr, Value update, Value velocity, Value param_norm, Value grad_norm, const LarsAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Layer normalisation (Ba, Kiros and Hinton, 2016): normalises x over its dimensions from `axis` on, multiplies by scale and adds bias.
 /// x: float tensor, rank >= 1.
 /// scale: x's dimensions from `axis` on, x's dtype or f32.
@@ -390,6 +481,20 @@ struct LayerNormAttrs { int64_t axis = -1; double eps = 1e-05; };
 Value layer_norm(Value x, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023). The step is lr * sign(beta1 * m + (1 - beta1) * grad), then m = beta2 * m + (1 - beta2) * grad.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// attrs.beta1: weight of m in the step.
+/// attrs.beta2: decay rate of m.
+/// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+struct LionAttrs { double beta1 = 0.9; double beta2 = 0.99; double weight_decay = 0.0; };
+Values lion(Value param, Value grad, Value lr, Value update, Value m, const LionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.
 /// update: i64 scalar: number of completed updates.
@@ -438,19 +543,48 @@ Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs,
 struct MaxPool3dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; Required<Type> input; };
 Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-/// SGD with momentum, as in PyTorch without dampening: velocity = mu * velocity + grad. The step is lr * velocity, or lr * (grad + mu * velocity) with `nesterov`.
+/// SGD with momentum, as torch.optim.SGD without dampening: velocity = momentum * velocity + grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
 /// update: i64 scalar: number of completed updates.
 /// velocity: same type as param.
-/// attrs.mu: momentum factor.
+/// attrs.momentum: momentum factor.
 /// attrs.nesterov: uses Nesterov momentum.
 /// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
 /// Gives new_param: same type as param.
 /// Gives new_velocity: same type as param.
-struct MomentumAttrs { double mu = 0.9; bool nesterov = false; double weight_decay = 0.0; };
+struct MomentumAttrs { double momentum = 0.9; bool nesterov = false; double weight_decay = 0.0; };
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), as torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// v: same type as param.
+/// mu_product: float scalar: the product of mu over all updates, this one included.
+/// attrs.beta1: decay rate of m.
+/// attrs.beta2: decay rate of v.
+/// attrs.eps: added to the denominator.
+/// attrs.momentum_decay: decay of the momentum schedule.
+/// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// attrs.decoupled_weight_decay: applies weight decay to the parameter, as adamw does.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+/// Gives new_v: same type as param.
+struct NadamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double momentum_decay = 0.004; double weight_decay = 0.0; bool decoupled_weight_decay = false; };
+Values nadam(Value param, Value grad, Value lr, Value update, Value m, Value v, Value mu_product, const NadamAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Multiplies the product of nadam's momentum factors by the factor of this update.
+/// mu_product: f64 scalar.
+/// update: i64 scalar: number of completed updates.
+/// attrs.beta1: decay rate of m.
+/// attrs.momentum_decay: decay of the momentum schedule.
+/// Gives new_mu_product: f64 scalar.
+struct NadamMuProductAttrs { double beta1 = 0.9; double momentum_decay = 0.004; };
+Value nadam_mu_product(Value mu_product, Value update, const NadamMuProductAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Independent normally distributed random numbers. A number depends only on the seed, the stream and the logical index, up to rounding on different devices.
 /// seed: i64 scalar.
@@ -501,6 +635,24 @@ Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs
 struct PowerIterationAttrs { int64_t iterations = 1; double eps = 1e-12; };
 Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// RAdam (Liu et al., "On the variance of the adaptive learning rate and beyond", 2020), as torch.optim.RAdam: the step of adam times a rectification term, or lr / (1 - beta1^t) * m in the first updates.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// v: same type as param.
+/// attrs.beta1: decay rate of m.
+/// attrs.beta2: decay rate of v.
+/// attrs.eps: added to the denominator.
+/// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// attrs.decoupled_weight_decay: applies weight decay to the parameter, as adamw does.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+/// Gives new_v: same type as param.
+struct RadamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; bool decoupled_weight_decay = false; };
+Values radam(Value param, Value grad, Value lr, Value update, Value m, Value v, const RadamAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Independent normally distributed random numbers of this step, as torch.randn. They do not depend on micro-batches and ranks.
 /// rng: i64[3]: seed, run counter, index of the first sample.
 /// attrs.type: type of the result (required).
@@ -538,6 +690,28 @@ Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = L
 struct RmsNormAttrs { int64_t axis = -1; double eps = 1e-05; };
 Value rms_norm(Value x, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value rms_norm(Value x, Value scale, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// RMSprop (Hinton, 2012), as torch.optim.RMSprop: square_avg is the moving average of grad^2. The step is lr * grad / (sqrt(square_avg) + eps), with momentum.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// square_avg: same type as param.
+/// grad_avg: same type as param; only with `centered`.
+/// velocity: same type as param; only with `momentum`.
+/// attrs.alpha: decay rate of the moving averages.
+/// attrs.eps: added to the denominator.
+/// attrs.momentum: momentum factor.
+/// attrs.centered: divides by the standard deviation: subtracts the square of grad_avg, the moving average of the gradient (Graves, 2013).
+/// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+/// Gives new_param: same type as param.
+/// Gives new_square_avg: same type as param.
+/// Gives new_grad_avg: same type as param; only with `centered`.
+/// Gives new_velocity: same type as param; only with `momentum`.
+struct RmspropAttrs { double alpha = 0.99; double eps = 1e-08; double momentum = 0.0; bool centered = false; double weight_decay = 0.0; };
+Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
+Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, Value velocity, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// softmax(q k^T * scale + mask) v per head, as torch.nn.functional.scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H of k and v. The scores are never stored as a whole: memory is linear in T and S. A query that sees no key gets 0. The mask gets no gradient.
 /// q: float [B, H, T, D].

@@ -280,6 +280,35 @@ struct LibraryKernel {
   std::string name;
 };
 
+/// State of an optimizer: a variable of the parameter's type, initially 0.
+struct OptimizerState {
+  std::string name;
+  /// Name of the attribute without which the optimizer has no such state: a bool, or a number that
+  /// is not 0. Empty: the optimizer always has the state.
+  std::string setting = {};
+};
+
+/// Float scalar operand of an optimizer, which expand_optimizer computes: the L2 norm of a whole
+/// parameter-sized tensor, or an element of a sequence.
+struct OptimizerScalar {
+  std::string name;
+  std::string doc;
+  /// The tensor whose norm the operand is: "param", "grad", or the name of an op (param, grad, lr,
+  /// update, state...) -> tensor.
+  std::string norm_of = {};
+  /// The name of an op (previous element, update) -> element, f64. The first previous element is 1.
+  /// All parameters share the sequence.
+  std::string sequence = {};
+};
+
+/// Properties of an optimizer (ops/optim/optimizer.h).
+struct OptimizerTraits {
+  std::string type;  ///< C++ struct of the settings, in ops/optimizers.h
+  double lr = 0;     ///< default learning rate
+  std::vector<OptimizerState> states;
+  std::vector<OptimizerScalar> scalars;
+};
+
 struct OpDef {
   Required<std::string> name;
   Required<std::string> doc;
@@ -309,6 +338,8 @@ struct OpDef {
   /// ops/internal_functions.h, in namespace fluid::internal. All ops that update variables, such as
   /// optimizers, are internal.
   bool internal = false;
+  /// Set for optimizers only.
+  std::optional<OptimizerTraits> optimizer = {};
 };
 
 }  // namespace fluid

@@ -2,6 +2,7 @@
 #include <functional>
 #include <set>
 
+#include "ops/arguments.h"
 #include "ops/functions.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
@@ -18,10 +19,6 @@
 
 namespace fluid {
 namespace {
-
-// Index of the first state operand (such as a moment) of an optimizer op. Operands 0 to 3 are the
-// parameter, the gradient, the learning rate and the update counter.
-constexpr size_t kFirstState = 4;
 
 /// Name of an attribute. For an optimizer: the weight decay factor. For a parameter: a bool,
 /// whether weight decay applies to the parameter.
@@ -42,6 +39,7 @@ class Expansion {
     const Value counter = state(std::string(kUpdateCounter), Type{i64, {}, {}});
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
+    if (reads_norms(optimizer)) record_norms(optimizer, counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
     all_gather_parameters(counter);
     stores_.emplace_back(kUpdateCounter, if_applied(counter + 1, counter));
@@ -87,14 +85,24 @@ class Expansion {
 
   /// Attributes of the optimizer op for a parameter with the attributes `options`.
   Attrs settings_of(const OpDef& optimizer, const Attrs& options) const {
-    Attrs settings = settings_;
+    Attrs settings = complete_attrs(optimizer, settings_, train_.loc);
     const bool decays =
         std::ranges::any_of(*optimizer.attrs, [](const auto& a) { return a.name == kDecay; });
     if (decays && !options.get_or(kDecay, true)) settings.set(kDecay, 0.0);
     return settings;
   }
 
-  void update(size_t index, const OpDef& optimizer, Value counter) {
+  /// Operands of the optimizer op of a parameter, without its scalars.
+  struct ParameterUpdate {
+    Values operands;
+    /// For each operand, the variable whose new value is a result of the op; null if there is none.
+    Values variables;
+    Attrs settings;
+  };
+
+  const ParameterUpdate& prepared(size_t index, const OpDef& optimizer, Value counter) {
+    ParameterUpdate& made = prepared_[index];
+    if (!made.operands.empty()) return made;
     const std::string& name = recipe_.parameters()[index];
     const Value whole = graph_.find_indexed("param", name)->result();
     const Value rows = recipe_.rows(index);
@@ -106,19 +114,73 @@ class Expansion {
         rows ? recipe_.gradient(index) : own_shard_of(index, recipe_.gradient(index));
     // Replaces the gradient by 0 if the step is skipped. All ops of the update then depend on the
     // step predicate, so that one kernel can compute them.
-    Values operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
-    Values variables = {whole, {}, {}, {}};  // the updated variable of each operand, or null
-    for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
-      const Type& type = rows ? whole.type() : param.type();
-      variables.push_back(moment(index, optimizer.inputs->at(i).name, type));
-      operands.push_back(rows ? rows_of(variables.back(), rows) : variables.back());
+    made.operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
+    made.variables = {whole, {}, {}, {}};
+    made.settings = settings_of(optimizer, options);
+    for (const std::string& port : optimizer_states(optimizer, made.settings)) {
+      const Value variable = state_of(index, port, rows ? whole.type() : param.type());
+      made.variables.push_back(variable);
+      made.operands.push_back(rows ? rows_of(variable, rows) : variable);
     }
-    const Values results =
-        record(graph_, *optimizer.name, operands, settings_of(optimizer, options), train_.loc);
+    return made;
+  }
+
+  /// Records the norms of whole parameters that the optimizer reads. One collective sums the
+  /// squares of all shards.
+  void record_norms(const OpDef& optimizer, Value counter) {
+    Values squares;
+    for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
+      const std::string& name = recipe_.parameters()[i];
+      if (recipe_.rows(i)) {
+        throw UserError(train_.loc, *optimizer.name + " needs the norm of each parameter, but '" +
+                                        name + "' is sparse");
+      }
+      const ParameterUpdate& of = prepared(i, optimizer, counter);
+      ir::ScopedRecording as(graph_, recipe_.recording(name));
+      for (const OptimizerScalar& s : optimizer.optimizer->scalars) {
+        if (s.norm_of.empty()) continue;
+        const Value tensor = s.norm_of == "param"  ? of.operands[0]
+                             : s.norm_of == "grad" ? of.operands[1]
+                                                   : record(graph_, s.norm_of, of.operands,
+                                                            of.settings, train_.loc)[0];
+        squares.push_back(internal::sum_squares(tensor));
+      }
+    }
+    for (const Value sum : recipe_.all_reduce_sums(squares)) norms_.push_back(sqrt(sum));
+  }
+
+  /// The next element of a sequence of scalars, which a state of the program keeps.
+  Value sequence_element(const OptimizerScalar& scalar, Value counter) {
+    Value& known = sequences_[scalar.name];
+    if (known) return known;
+    ir::ScopedRecording as(graph_, recipe_.recording());
+    const Value old = record_source(graph_, "state", scalar.name, Type{f64, {}, {}},
+                                    {{"init", std::string("ones")}}, train_.loc);
+    Attrs settings;
+    for (const AttrDef& a : *op_named(scalar.sequence, train_.loc).attrs) {
+      if (const Attr* value = settings_.find(a.name)) settings.set(a.name, *value);
+    }
+    known = record(graph_, scalar.sequence, {old, counter}, settings, train_.loc)[0];
+    stores_.emplace_back(scalar.name, if_applied(known, old));
+    return known;
+  }
+
+  void update(size_t index, const OpDef& optimizer, Value counter) {
+    const ParameterUpdate& of = prepared(index, optimizer, counter);
+    const std::string& name = recipe_.parameters()[index];
+    const Value whole = of.variables[0], param = of.operands[0];
+    const Value rows = recipe_.rows(index);
+    Values operands = of.operands;
+    for (const OptimizerScalar& s : optimizer.optimizer->scalars) {
+      operands.push_back(s.norm_of.empty() ? sequence_element(s, counter) : norms_[next_norm_++]);
+    }
+    ir::ScopedRecording as(graph_, recipe_.recording(name));
+    const Values results = record(graph_, *optimizer.name, operands, of.settings, train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
+      if (static_cast<size_t>(operand) >= of.variables.size()) break;  // left out by settings
       const Value old = operands.at(static_cast<size_t>(operand));
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
-      const Value variable = variables.at(static_cast<size_t>(operand));
+      const Value variable = of.variables.at(static_cast<size_t>(operand));
       if (rows) {
         const Value table = internal::index_copy(variable, rows, updated);
         stores_.emplace_back(variable.op()->symbol, table);
@@ -166,7 +228,8 @@ class Expansion {
     return reshape(flat, whole.shape(), train_.loc);
   }
 
-  Value moment(size_t index, const std::string& port, const Type& type) {
+  /// State `port` of the optimizer for a parameter.
+  Value state_of(size_t index, const std::string& port, const Type& type) {
     const std::string& parameter = recipe_.parameters()[index];
     Attrs attrs;
     if (recipe_.is_sharded()) {
@@ -237,6 +300,10 @@ class Expansion {
   Attrs settings_;   ///< attributes of the optimizer ops
   Value scheduled_;  ///< scheduled learning rate, f64[]; null if the rate is constant
   std::map<std::pair<DType, double>, Value> rates_;  ///< (dtype, lr_scale) -> learning rate
+  std::map<size_t, ParameterUpdate> prepared_;       ///< index of the parameter -> operands
+  std::map<std::string, Value> sequences_;           ///< OptimizerScalar::name -> element
+  Values norms_;          ///< the norms of each parameter, in the order of OptimizerTraits::scalars
+  size_t next_norm_ = 0;  ///< index of the next norm that update() reads
   std::vector<std::pair<std::string, Value>> stores_;
   /// Bucket index -> (parameter name, new value of this process's shard, zero-padded to the shape
   /// of the parameter). In descending order: the last bucket holds the first parameters, which the

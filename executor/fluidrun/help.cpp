@@ -129,8 +129,8 @@ CommandText command_text(const CLI::App& command) {
   }
   if (!command.get_subcommands(is_named).empty()) text.usage += " COMMAND";
   for (const char* group :
-       {kDataGroup, kTrainingGroup, kFilesGroup, kCompilerGroup, kPrecisionGroup, kDistributedGroup,
-        kMemoryGroup, kDeviceGroup, kDebuggingGroup, kGeneralGroup}) {
+       {kDataGroup, kTrainingGroup, kOptimizerGroup, kFilesGroup, kCompilerGroup, kPrecisionGroup,
+        kDistributedGroup, kMemoryGroup, kDeviceGroup, kDebuggingGroup, kGeneralGroup}) {
     OptionGroup options{group, {}};
     for (const CLI::Option* option : command.get_options()) {
       if (option->nonpositional() && option->get_group() == group) {

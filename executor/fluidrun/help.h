@@ -12,6 +12,7 @@ namespace fluid {
 // Titles of the option groups in --help, in printing order.
 inline constexpr const char* kDataGroup = "Data";
 inline constexpr const char* kTrainingGroup = "Training";
+inline constexpr const char* kOptimizerGroup = "Optimizer";
 inline constexpr const char* kFilesGroup = "Files";
 inline constexpr const char* kCompilerGroup = "Compiler";
 inline constexpr const char* kPrecisionGroup = "Precision";

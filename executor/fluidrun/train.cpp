@@ -18,6 +18,7 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
+#include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/step_log.h"
@@ -44,7 +45,8 @@ struct TrainFlags {
   std::string program, data, val, params, params_layout, save, log_json;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
-  double lr = 0, ema = 0;
+  double ema = 0;
+  OptimizerFlags optimizer;
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestEpochFlags best;
   CheckpointFlags checkpoint;
@@ -108,11 +110,11 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-/// Opens the program. Sets its learning rate and its EMA decay if --lr and --ema are given.
+/// Opens the program. Sets the optimizer and the EMA decay that the flags give.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program);
+  set_optimizer(program, flags.optimizer);
   ir::Op* train = find_directive(program.ir().main());
-  if (train != nullptr && flags.lr > 0) train->attrs.set("lr", flags.lr);
   if (train != nullptr && flags.ema > 0) train->attrs.set("ema_decay", flags.ema);
   check_fit_options(program, {});
   return program;
@@ -287,9 +289,6 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--max-steps", flags.max_steps, "stop after this many steps")
       ->check(must_be_positive_integer)
       ->type_name("N");
-  command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
-      ->check(must_be_positive)
-      ->type_name("NUMBER");
   command
       .add_option(
           "--ema", flags.ema,
@@ -332,6 +331,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--drop-last", flags->drop_last,
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);
+  add_optimizer_flags(*command, flags->optimizer);
   add_file_flags(*command, *flags);
   add_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);

@@ -1,23 +1,90 @@
 #pragma once
 
-// An optimizer is an op (param, grad, lr, update, state...) -> (new param, new state...). `lr` is a
-// float scalar; `update` is an i64 scalar, the number of previous updates. Operands 4 and up are
-// optimizer states: variables of the parameter's type, initially 0, named after their ports.
+// An optimizer is an op (param, grad, lr, update, state..., scalar...) -> (new param, new
+// state...). `lr` is a float scalar; `update` is an i64 scalar, the number of previous updates.
+// Operands 4 and up are optimizer states: variables of the parameter's type, initially 0, named
+// after their ports. The last operands are float scalars, such as norms.
+//
+// To add an optimizer, write one file that returns optimizer_def(...). The C++ struct for
+// minimize() and the options of `fluidrun train` follow from the definition.
+
+#include <limits>
 
 #include "ops/op_def.h"
 
 namespace fluid {
 
-/// Whether `def` defines an optimizer: an op that updates variables, with first operands param,
-/// grad, lr and update.
+/// A setting of an optimizer, which is an attribute of its op. A number must lie in [low, high).
+struct OptimizerSetting {
+  std::string name;
+  Attr fallback;  ///< a double or a bool
+  std::string doc;
+  double low = 0;
+  double high = std::numeric_limits<double>::infinity();
+};
+
+/// Setting `weight_decay`: an L2 penalty.
+OptimizerSetting l2_weight_decay(double fallback = 0);
+/// Setting `weight_decay`: weight decay as in AdamW.
+OptimizerSetting decoupled_weight_decay(double fallback);
+
+/// Argument of OptimizerDef::update. Expressions are in the compute dtype of the parameter.
+class OptimizerCtx {
+ public:
+  OptimizerCtx(const LowerCtx& op, const std::vector<OptimizerState>& states)
+      : op_(op), states_(states) {}
+  DType dtype() const { return compute_dtype(op_.in_type(0).dtype); }
+  Expr param() const { return op_.in(0); }
+  Expr grad() const { return op_.in(1); }
+  /// grad + weight_decay * param.
+  Expr l2_grad() const;
+  Expr lr() const { return scalar::cast(op_.in(2), dtype()); }
+  /// param * (1 - lr * weight_decay).
+  Expr decayed_param() const;
+  /// Number of this update, from 1, in `type`.
+  Expr update(DType type) const { return scalar::cast(op_.in(3) + 1.0, type); }
+  /// Throws InternalError if the settings leave out the state.
+  Expr state(std::string_view name) const;
+  /// Scalar `i` of OptimizerDef::scalars.
+  Expr scalar_operand(size_t i) const;
+  double number(std::string_view name) const { return op_.attr<double>(name); }
+  bool flag(std::string_view name) const { return op_.attr<bool>(name); }
+
+ private:
+  const LowerCtx& op_;
+  const std::vector<OptimizerState>& states_;
+};
+
+/// Definition of an optimizer.
+struct OptimizerDef {
+  std::string type;  ///< name of the C++ struct; the op has the same name in lower case
+  std::string doc;
+  double lr = 0;  ///< default learning rate
+  std::vector<OptimizerSetting> settings;
+  std::vector<OptimizerState> states = {};
+  std::vector<OptimizerScalar> scalars = {};
+  double flops = 0;  ///< floating-point operations for one element
+  /// Returns the new parameter, then the new value of each state that the settings leave in.
+  std::function<std::vector<Expr>(const OptimizerCtx&)> update;
+};
+OpDef optimizer_def(OptimizerDef optimizer);
+/// The op `name` for OptimizerScalar::norm_of: has the operands of `optimizer` without its scalars,
+/// and the same attributes. `value` returns its only result.
+OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::string doc,
+                          std::function<Expr(const OptimizerCtx&)> value);
+
+/// Whether `def` defines an optimizer.
 bool is_optimizer(const OpDef& def);
+/// Returns the definition of optimizer `name`, or null for an unknown name.
+const OpDef* find_optimizer(std::string_view name);
+/// Returns the names of all optimizers.
+std::vector<std::string> optimizer_names();
 
-/// Returns the operand ports of an optimizer with the given states.
-std::vector<PortDef> optimizer_inputs(const std::vector<PortDef>& states = {});
+/// Returns the names of the states that an optimizer has with `settings`, its complete attributes.
+std::vector<std::string> optimizer_states(const OpDef& optimizer, const Attrs& settings);
 
-/// Type inference of an optimizer: the new parameter and each new state have the type of the
-/// parameter. Throws UserError unless the operands match the signature of an optimizer.
-std::vector<Type> infer_optimizer(const InferCtx& c);
+/// Whether an optimizer reads norms of whole parameters.
+bool reads_norms(const OpDef& optimizer);
 
 /// Throws UserError unless float attribute `name` lies in [low, high). The overload without `high`
 /// checks for [low, infinity).
@@ -27,11 +94,17 @@ void require_in_range(const InferCtx& c, std::string_view name, double low, doub
 /// Returns those attributes of a `train` op that belong to its optimizer op.
 Attrs optimizer_settings(const Attrs& train_attrs);
 
-/// Operands of an optimizer as expressions in the compute dtype of the parameter. With `l2_decay`,
-/// `grad` includes L2 weight decay.
-struct OptimizerOperands {
-  Expr param, grad, lr;
-};
-OptimizerOperands optimizer_operands(const LowerCtx& c, bool l2_decay = true);
+// Expressions that several optimizers share.
+
+/// decay * average + (1 - decay) * x, computed as PyTorch's lerp does.
+Expr moving_average(const Expr& average, const Expr& x, double decay);
+/// decay * average + (1 - decay) * x^2.
+Expr moving_average_of_squares(const Expr& average, const Expr& x, double decay);
+/// 1 - decay^t, computed without cancellation.
+Expr bias_correction(double decay, const Expr& t);
+Expr square_root(const Expr& x);
+/// `ratio`, or 1 unless the norms `a` and `b` are positive: the factor of a layer-wise learning
+/// rate.
+Expr ratio_or_1(const Expr& a, const Expr& b, const Expr& ratio);
 
 }  // namespace fluid

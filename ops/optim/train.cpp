@@ -9,13 +9,9 @@ namespace fluid {
 namespace {
 
 const OpDef& optimizer_named(const InferCtx& c, const std::string& name) {
-  std::vector<std::string> known;
-  for (const OpDef& def : op_table()) {
-    if (is_optimizer(def)) known.push_back(*def.name);
-  }
-  const OpDef* def = find_op(name);
-  c.require(def != nullptr && is_optimizer(*def),
-            "unknown optimizer '" + name + "'" + did_you_mean(name, known));
+  const OpDef* def = find_optimizer(name);
+  c.require(def != nullptr,
+            "unknown optimizer '" + name + "'" + did_you_mean(name, optimizer_names()));
   return *def;
 }
 
@@ -70,9 +66,10 @@ std::vector<Type> infer_train(const InferCtx& c) {
   check_schedule(c);
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
   const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());
-  const Type f = {f32, {}, {}}, counter = {i64, {}, {}};
-  std::vector<Type> operands(optimizer.inputs->size(), f);
-  operands[3] = counter;
+  const size_t states = optimizer_states(optimizer, settings).size();
+  const size_t scalars = optimizer.optimizer->scalars.size();
+  std::vector<Type> operands(4 + states + scalars, Type{f32, {}, {}});
+  operands[3] = Type{i64, {}, {}};
   (*optimizer.infer)(InferCtx(*optimizer.name, operands, settings, c.loc()));
   return {};
 }

@@ -1,5 +1,5 @@
-// Generates ops/functions.h, ops/internal_functions.h, ops/functions.cpp and ops/OPS.md from the op
-// table:
+// Generates ops/functions.h, ops/internal_functions.h, ops/optimizers.h, ops/functions.cpp and
+// ops/OPS.md from the op table:
 //   fluid_opgen DIRECTORY
 
 #include <algorithm>
@@ -166,6 +166,32 @@ void write_header(std::ostream& out, bool internal) {
   out << "\n}  // namespace " << name_space(internal) << "\n";
 }
 
+/// Writes the C++ structs of the optimizers' settings.
+void write_optimizers(std::ostream& out) {
+  out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n#include \"ir/graph.h\"\n\n"
+      << "namespace fluid {\n";
+  for (const OpDef& def : op_table()) {
+    if (!def.optimizer) continue;
+    const std::string& type = def.optimizer->type;
+    out << "\n/// " << *def.doc << "\n/// lr: learning rate.\n";
+    for (const AttrDef& a : *def.attrs) out << "/// " << a.name << ": " << a.doc << ".\n";
+    out << "struct " << type << " { double lr = " << number_text(def.optimizer->lr) << ";";
+    for (const AttrDef& a : *def.attrs) {
+      const Spelling s = spelling_of(a.fallback);
+      out << " " << s.type << " " << a.name << " = " << s.initial << ";";
+    }
+    out << " };\n/// Attributes of the op `train` for the optimizer.\n"
+        << "Attrs recipe_of(const " << type << "& optimizer);\n";
+  }
+  out << "\n}  // namespace fluid\n";
+}
+
+void write_recipe(std::ostream& out, const OpDef& def) {
+  out << "\nAttrs recipe_of(const " << def.optimizer->type << "& o) { return {{\"lr\", o.lr}";
+  for (const AttrDef& a : *def.attrs) out << ", {\"" << a.name << "\", o." << a.name << "}";
+  out << ", {\"optimizer\", std::string(\"" << *def.name << "\")}}; }\n";
+}
+
 std::string attrs_text(const OpDef& def) {
   std::string s;
   for (const AttrDef& a : shown_attrs(def)) {
@@ -207,10 +233,11 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
 
 void write_source(std::ostream& out) {
   out << "// " << kNotice << "\n// clang-format off\n#include \"ops/functions.h\"\n\n"
-      << "#include \"ops/internal_functions.h\"\n";
+      << "#include \"ops/internal_functions.h\"\n#include \"ops/optimizers.h\"\n";
   for (const bool internal : {false, true}) {
     out << "\nnamespace " << name_space(internal) << " {\n";
     for (const OpDef& def : op_table()) {
+      if (!internal && def.optimizer) write_recipe(out, def);
       if (!has_function(def) || def.internal != internal) continue;
       for (const size_t n : operand_counts(def)) write_body(out, def, n);
     }
@@ -286,13 +313,15 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void generate(const std::string& directory) {
-  std::stringstream header, internal, source, markdown;
+  std::stringstream header, internal, optimizers, source, markdown;
   write_header(header, false);
   write_header(internal, true);
+  write_optimizers(optimizers);
   write_source(source);
   write_markdown(markdown);
   write_file(directory + "/functions.h", header.str());
   write_file(directory + "/internal_functions.h", internal.str());
+  write_file(directory + "/optimizers.h", optimizers.str());
   write_file(directory + "/functions.cpp", source.str());
   write_file(directory + "/OPS.md", markdown.str());
 }

@@ -20,9 +20,9 @@ using CommandLineHelp = FluidrunTest;
 const std::vector<std::string> kCommands = {"train", "eval",    "predict",    "run", "launch",
                                             "show",  "summary", "verify",     "opt", "plan",
                                             "bench", "devices", "completion", "man"};
-const std::set<std::string> kGroups = {"Data",      "Training",    "Files",  "Compiler",
-                                       "Precision", "Distributed", "Memory", "Device",
-                                       "Debugging", "General"};
+const std::set<std::string> kGroups = {"Data",     "Training",  "Optimizer",   "Files",
+                                       "Compiler", "Precision", "Distributed", "Memory",
+                                       "Device",   "Debugging", "General"};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -109,7 +109,7 @@ TEST_F(CommandLineHelp, CompletesInBash) {
   };
   EXPECT_EQ(complete("fluidrun tr"), "train\n");
   EXPECT_EQ(complete("fluidrun --ver"), "--version\n");
-  EXPECT_EQ(complete("fluidrun train --ep"), "--epochs\n");
+  EXPECT_EQ(complete("fluidrun train --epo"), "--epochs\n");
   EXPECT_EQ(complete("fluidrun train line.fir --amp o"), "off o1 o2\n");
   EXPECT_EQ(complete("fluidrun train --amp = a"), "auto\n");
   EXPECT_EQ(complete("fluidrun train --amp ="), "off o1 o2 auto\n");

@@ -182,6 +182,44 @@ TEST_F(CommandLine, IsRejectedForNumbersOutOfRange) {
                "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
 }
 
+TEST_F(CommandLine, IsRejectedForOptimizers) {
+  std::ofstream(dir_.file("bare.fir")) << "program @bare {\n"
+                                          "  %x = data \"x\" : f32[?, 2]\n"
+                                          "  %w = param \"w\" : f32[2]\n"
+                                          "  %y = mul(%x, %w) : f32[?, 2]\n"
+                                          "  %m = mean(%y) : f32[]\n"
+                                          "  output \"y\" = %y\n"
+                                          "  output \"m\" = %m\n"
+                                          "}\n";
+  const Case cases[] = {
+      {"line.fir --optimizer adm", "--optimizer adm: there are adadelta, adagrad, adam, adamax"},
+      {"line.fir --optimizer adm", "(did you mean 'adam'?)"},
+      {"line.fir --optimizer lion --nesterov",
+       "--nesterov: no setting of lion, which has --lr, --beta1, --beta2, --weight-decay"},
+      {"line.fir --rho 0.9", "--rho 0.9: no setting of sgd, which has --lr, --weight-decay"},
+      {"line.fir --optimizer adam --beta1 1.5",
+       "--beta1 1.5: adam: attribute 'beta1' must lie in [0.0, 1.0), not be 1.5"},
+      {"line.fir --weight-decay -1",
+       "--weight-decay -1: sgd: attribute 'weight_decay' must be a number of 0.0 or more, not "
+       "-1.0"},
+      {"line.fir --optimizer adam --eps tiny", "--eps: must be a number, not tiny"},
+      {"line.fir --optimizer adam --minimize loss",
+       "--minimize loss: program 'line' has a loss that it minimizes"},
+      {"bare.fir --minimize m", "--minimize needs --optimizer"},
+      {"bare.fir", "program 'bare' cannot be trained: it minimizes nothing"},
+      {"bare.fir --optimizer adam",
+       "--optimizer: program 'bare' has no output 'loss' to minimize; --minimize names one of its "
+       "outputs: y, m"},
+      {"bare.fir --optimizer adam --minimize z",
+       "--minimize: program 'bare' has no output 'z' to minimize"},
+      {"bare.fir --optimizer adam --minimize y",
+       "--minimize y: the output is f32[?, 2], not a float scalar"},
+  };
+  for (const Case& c : cases) {
+    expect_error(std::string("train --data synthetic-linear?n=50 ") + c.arguments, c.message);
+  }
+}
+
 TEST_F(CommandLine, IsRejectedForNoBatchAndNoPlaceEverywhere) {
   const std::string data = " --data synthetic-linear?n=50";
   for (const std::string& command :

@@ -271,6 +271,36 @@ TEST_F(Fluidrun, FollowsASchedule) {
   expect_error("verify unknown.fir", "unknown schedule 'cosin' (did you mean 'cosine'?)");
 }
 
+/// `bare.fir` minimizes nothing.
+TEST_F(Fluidrun, TrainsWithAnOptimizerByName) {
+  std::ofstream(dir_.file("bare.fir")) << R"(program @bare {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  %e = mse_loss(%p, %y) : f32[?, 1]
+  %loss = mean(%e) : f32[]
+  output "loss" = %loss
+  output "error" = %loss
+})";
+  const std::string data =
+      " --data 'synthetic-linear?n=50' --batch 10 --max-steps 3 --log-json log";
+  const auto first_lr = [&](const std::string& arguments) {
+    const Result result = run("train " + arguments + data);
+    EXPECT_EQ(result.code, 0) << result.output;
+    const std::string log = read_file(dir_.file("log"));
+    const size_t at = log.find("\"lr\":") + 5;
+    return log.substr(at, log.find(',', at) - at);
+  };
+  EXPECT_EQ(first_lr("line.fir --optimizer adamw"), "0.001");
+  EXPECT_EQ(first_lr("line.fir --optimizer adamw --lr 0.01 --weight-decay 0.1 --amsgrad"), "0.01");
+  EXPECT_EQ(first_lr("line.fir --weight-decay 0.1"), first_lr("line.fir"));
+  EXPECT_EQ(first_lr("bare.fir --optimizer rmsprop --centered --momentum 0.9"), "0.01");
+  EXPECT_EQ(first_lr("bare.fir --optimizer lamb --minimize error"), "0.001");
+  std::ofstream(dir_.file("run.toml")) << "optimizer = \"adam\"\nbeta1 = 0.5\namsgrad = true\n";
+  EXPECT_EQ(first_lr("line.fir --config run.toml"), "0.001");
+}
+
 TEST_F(Fluidrun, ReadsOptionsFromAFile) {
   for (const std::string text :
        {"[train]\nbatch = 100\nmax-steps = 7\n", "batch = 100\nmax-steps = 7\n",

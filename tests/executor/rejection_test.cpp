@@ -7,6 +7,7 @@
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ir/parse.h"
+#include "ops/arguments.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
 #include "ops/optim/optimizer.h"
@@ -30,22 +31,14 @@ Batch images(int64_t last_label) {
   return {kImages, {{"image", image}, {"label", label}}, 0};
 }
 
-std::vector<std::string> optimizers() {
-  std::vector<std::string> names;
-  for (const OpDef& def : op_table()) {
-    if (is_optimizer(def)) names.push_back(*def.name);
-  }
-  return names;
-}
-
 /// Everything that a step writes: parameters, the optimizer's states, the counters.
 std::vector<std::byte> state_bytes(Executor& exe, const std::string& optimizer,
                                    std::vector<std::string> names = {"update", "rng"}) {
   std::vector<std::byte> bytes = parameter_bytes(exe);
-  const OpDef& def = *find_op(optimizer);
+  const OpDef& def = *find_optimizer(optimizer);
   for (const std::string& parameter : exe.parameters()) {
-    for (size_t i = 4; i < def.inputs->size(); ++i) {
-      names.push_back(parameter + "." + std::string(def.inputs->at(i).name));
+    for (const std::string& state : optimizer_states(def, complete_attrs(def, {}, {}))) {
+      names.push_back(parameter + "." + state);
     }
   }
   for (const std::string& name : names) {
@@ -57,7 +50,7 @@ std::vector<std::byte> state_bytes(Executor& exe, const std::string& optimizer,
 }
 
 TEST(RejectionReason, ABadLabelLeavesEveryVariableAsItWas) {
-  for (const std::string& optimizer : optimizers()) {
+  for (const std::string& optimizer : optimizer_names()) {
     for (const bool fuse : {true, false}) {
       const Program net(
           testing::conv_net({.size = 20, .first = 3, .second = 5, .optimizer = optimizer}));
@@ -199,7 +192,7 @@ TEST(RejectionReason, ACheckInTheKernelOfAnUpdateComesInTime) {
     EXPECT_NE(state_bytes(exe, optimizer, {"update"}), before) << optimizer;
   };
   testing::reset_host_gpu({});
-  for (const std::string& optimizer : optimizers()) {
+  for (const std::string& optimizer : optimizer_names()) {
     for (const bool fuse : {true, false}) {
       SCOPED_TRACE(fuse ? "fused" : "not fused");
       const Program net = labelled_rows(optimizer);

@@ -573,7 +573,7 @@ def optimizers():
     yield run("sgd", {}, lambda p, lr: sgd(p, lr))
     yield run("sgd", {"weight_decay": 0.1}, lambda p, lr: sgd(p, lr, weight_decay=0.1))
     yield run("momentum", {}, lambda p, lr: sgd(p, lr, momentum=0.9))
-    yield run("momentum", {"mu": 0.5, "weight_decay": 0.1},
+    yield run("momentum", {"momentum": 0.5, "weight_decay": 0.1},
               lambda p, lr: sgd(p, lr, momentum=0.5, weight_decay=0.1))
     yield run("momentum", {"nesterov": True}, lambda p, lr: sgd(p, lr, momentum=0.9, nesterov=True))
     yield run("adam", {}, lambda p, lr: adam(p, lr))

@@ -1,0 +1,163 @@
+#include "executor/fluidrun/optimizer_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "frontend/optimizers.h"
+#include "ir/error.h"
+#include "ir/number.h"
+#include "ops/optim/optimizer.h"
+#include "ops/table.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+std::string flag_of(std::string setting) {
+  std::ranges::replace(setting, '_', '-');
+  return "--" + setting;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string must_be_number(const std::string& text) {
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? "" : "must be a number, not " + text;
+}
+
+/// A setting of one or more optimizers.
+struct Setting {
+  Attr fallback;
+  std::map<std::string, std::vector<std::string>> optimizers;  ///< doc -> optimizers
+};
+
+std::map<std::string, Setting> all_settings() {
+  std::map<std::string, Setting> settings;
+  for (const std::string& name : optimizer_names()) {
+    for (const AttrDef& a : *find_optimizer(name)->attrs) {
+      Setting& setting = settings.try_emplace(a.name, Setting{a.fallback, {}}).first->second;
+      setting.optimizers[a.doc].push_back(name);
+    }
+  }
+  return settings;
+}
+
+/// "decay rate of m (adam, adamw); weight of m in the step (lion)".
+std::string description_of(const Setting& setting) {
+  std::string text;
+  for (const auto& [doc, optimizers] : setting.optimizers) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", doc, list_of(optimizers));
+  }
+  return text;
+}
+
+const OpDef& optimizer_called(const std::string& name) {
+  if (const OpDef* def = find_optimizer(name)) return *def;
+  throw UserError(fmt::format("--optimizer {}: there are {}{}", name, list_of(optimizer_names()),
+                              did_you_mean(name, optimizer_names())));
+}
+
+/// The scalar output that --optimizer minimizes where the program has no recipe.
+Value minimized_output(const Program& program, const OptimizerFlags& flags) {
+  const std::string name = flags.output.empty() ? "loss" : flags.output;
+  std::vector<std::string> names;
+  for (const ir::Output& o : program.ir().main().outputs) {
+    names.push_back(o.name);
+    if (o.name != name) continue;
+    if (o.value.shape().empty() && is_float(o.value.dtype())) return o.value;
+    throw UserError(fmt::format("--minimize {}: the output is {}, not a float scalar", name,
+                                o.value.type().str()));
+  }
+  throw UserError(fmt::format(
+      "{}: program '{}' has no output '{}' to minimize; --minimize names one of its outputs: {}",
+      flags.output.empty() ? "--optimizer" : "--minimize", program.ir().name, name,
+      list_of(names)));
+}
+
+/// Makes `optimizer`, with its default settings, the optimizer of the program's recipe.
+ir::Op& replace_optimizer(Program& program, const OpDef& optimizer, const OptimizerFlags& flags) {
+  Attrs recipe = {{"lr", optimizer.optimizer->lr}, {"optimizer", *optimizer.name}};
+  if (find_directive(program.ir().main()) == nullptr) {
+    minimize(minimized_output(program, flags), recipe, {}, Loc());
+  }
+  ir::Op& train = *find_directive(program.ir().main());
+  for (const auto& [name, value] : optimizer_settings(train.attrs)) train.attrs.erase(name);
+  for (const auto& [name, value] : recipe) train.attrs.set(name, value);
+  return train;
+}
+
+/// Sets an attribute of the recipe. `given`: the flag and its value.
+void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
+                   const std::string& given) {
+  const OpDef& optimizer = optimizer_called(train.attrs.get<std::string>("optimizer"));
+  std::vector<std::string> known = {"--lr"};
+  for (const AttrDef& a : *optimizer.attrs) known.push_back(flag_of(a.name));
+  if (std::ranges::find(known, flag_of(name)) == known.end()) {
+    throw UserError(
+        fmt::format("{}: no setting of {}, which has {}", given, *optimizer.name, list_of(known)));
+  }
+  train.attrs.set(name, value);
+  try {
+    infer_types(train);
+  } catch (const UserError& e) {
+    throw UserError(fmt::format("{}: {}", given, e.what()));
+  }
+}
+
+}  // namespace
+
+void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
+  begin_group(command, kOptimizerGroup);
+  command
+      .add_option("--optimizer", flags.name,
+                  "optimizer with its default settings; replaces the program's")
+      ->type_name(fmt::format("{}", fmt::join(optimizer_names(), "|")));
+  command
+      .add_option("--minimize", flags.output,
+                  "output that --optimizer minimizes, for a program that minimizes none (default: "
+                  "loss)")
+      ->type_name("OUTPUT");
+  command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
+      ->check(must_be_positive)
+      ->type_name("NUMBER");
+  for (const auto& [name, setting] : all_settings()) {
+    const std::string description = description_of(setting);
+    if (std::holds_alternative<bool>(setting.fallback)) {
+      command.add_flag(flag_of(name), flags.switches[name], description);
+    } else {
+      command.add_option(flag_of(name), flags.numbers[name], description)
+          ->check(must_be_number)
+          ->type_name("NUMBER");
+    }
+  }
+}
+
+void set_optimizer(Program& program, const OptimizerFlags& flags) {
+  ir::Op* train = find_directive(program.ir().main());
+  if (train != nullptr && !flags.output.empty()) {
+    throw UserError(fmt::format("--minimize {}: program '{}' has a loss that it minimizes",
+                                flags.output, program.ir().name));
+  }
+  if (flags.name.empty() && !flags.output.empty()) throw UserError("--minimize needs --optimizer");
+  if (!flags.name.empty()) train = &replace_optimizer(program, optimizer_called(flags.name), flags);
+  if (train == nullptr) return;  // the trainer rejects the program
+  if (flags.lr > 0) set_attribute(*train, "lr", flags.lr, fmt::format("--lr {}", flags.lr));
+  for (const auto& [name, text] : flags.numbers) {
+    if (text.empty()) continue;
+    set_attribute(*train, name, *parse_number<double>(text),
+                  fmt::format("{} {}", flag_of(name), text));
+  }
+  for (const auto& [name, given] : flags.switches) {
+    if (given) set_attribute(*train, name, true, flag_of(name));
+  }
+}
+
+}  // namespace fluid

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "frontend/program.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fluid {
+
+/// Values of the flags that choose an optimizer. Each setting of an optimizer has a flag:
+/// --weight-decay sets `weight_decay`.
+struct OptimizerFlags {
+  std::string name;                            ///< --optimizer; empty: the program's
+  std::string output;                          ///< --minimize; empty: "loss"
+  double lr = 0;                               ///< --lr; 0: not given
+  std::map<std::string, std::string> numbers;  ///< setting -> text; empty: not given
+  std::map<std::string, bool> switches;        ///< setting -> whether the flag is given
+};
+void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags);
+
+/// Replaces the optimizer of the program's recipe, or its settings, by those that the flags give. A
+/// program without a recipe gets one that minimizes the output `output`. Schedule, clipping and
+/// averages stay. Throws UserError that names the flag if a flag does not fit.
+void set_optimizer(Program& program, const OptimizerFlags& flags);
+
+}  // namespace fluid
