@@ -4,6 +4,8 @@ import json
 import os
 import platform
 
+from json_file import write_json
+
 # work: (what it is, largest allowed ratio of Fluid's time to PyTorch's best)
 TARGETS = {
     "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.1),
@@ -42,5 +44,4 @@ def write(results, path):
         if "works" in results:
             results["works"] = known.get("works", {}) | results["works"]
         results = known | results
-    with open(path, "w") as f:
-        json.dump(results, f, indent=1)
+    write_json(results, path)

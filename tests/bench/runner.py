@@ -9,14 +9,15 @@ import sys
 import threading
 
 
-def arguments(known, second="python", **options):
+def arguments(known, second="python", rounds=5, **options):
     """The command line, and which of the works `known` it asks for: all of them without --only. It names
     a build and, as `second`, the peers' Python or another build. `options` are further ones, with what
-    argparse needs to know."""
+    argparse needs to know. With rounds=0 there is no --rounds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument(second)
-    parser.add_argument("--rounds", type=int, default=5)
+    if rounds:
+        parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--only", default="")
     parser.add_argument("--out")
     for name, settings in options.items():

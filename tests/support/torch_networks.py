@@ -15,27 +15,57 @@ class ConvBn(nn.Module):
         return self.bn(self.conv(x))
 
 
+def shortcut(channels, filters, stride):
+    same = stride == 1 and channels == filters
+    return nn.Identity() if same else ConvBn(channels, filters, 1, stride)
+
+
 class Block(nn.Module):
     def __init__(self, channels, filters, stride):
         super().__init__()
+        self.out = filters
         self.a = ConvBn(channels, filters, 3, stride)
         self.b = ConvBn(filters, filters, 3, 1)
-        same = stride == 1 and channels == filters
-        self.shortcut = nn.Identity() if same else ConvBn(channels, filters, 1, stride)
+        self.shortcut = shortcut(channels, filters, stride)
 
     def forward(self, x):
         h = self.b(F.relu(self.a(x), inplace=True))
         return F.relu(h + self.shortcut(x), inplace=True)
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        self.out = 4 * filters
+        self.a = ConvBn(channels, filters, 1, 1)
+        self.b = ConvBn(filters, filters, 3, stride)
+        self.c = ConvBn(filters, self.out, 1, 1)
+        self.shortcut = shortcut(channels, self.out, stride)
+
+    def forward(self, x):
+        h = F.relu(self.b(F.relu(self.a(x), inplace=True)), inplace=True)
+        return F.relu(self.c(h) + self.shortcut(x), inplace=True)
+
+
+def resnet(stem, width, counts, block):
+    """The layers of `stem`, a stage of blocks for each of `counts`, and a linear layer."""
+    layers, channels = list(stem), width
+    for stage, count in enumerate(counts):
+        for i in range(count):
+            layers.append(block(channels, width << stage, 2 if stage > 0 and i == 0 else 1))
+            channels = layers[-1].out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
+
+
 def resnet18(width=64):
     """torchvision's, with the stem for small images."""
-    layers, channels = [ConvBn(3, width, 3, 1), nn.ReLU(inplace=True)], width
-    for stage in range(4):
-        for block in range(2):
-            layers.append(Block(channels, width << stage, 2 if stage > 0 and block == 0 else 1))
-            channels = width << stage
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
+    return resnet([ConvBn(3, width, 3, 1), nn.ReLU(inplace=True)], width, [2, 2, 2, 2], Block)
+
+
+def resnet50(width=64):
+    """torchvision's, with 10 classes."""
+    stem = [ConvBn(3, width, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    return resnet(stem, width, [3, 4, 6, 3], Bottleneck)
 
 
 def alexnet(width=64, dropout=0.5):
@@ -51,19 +81,37 @@ def alexnet(width=64, dropout=0.5):
         nn.Linear(64 * width, 64 * width), relu(), nn.Linear(64 * width, 10))
 
 
-class GptBlock(nn.Module):
-    def __init__(self, heads, width):
+class Values(nn.Module):
+    """A parameter that is registered among the layers, in their order."""
+
+    def __init__(self, *shape):
         super().__init__()
-        self.heads = heads
-        self.ln0, self.ln1 = nn.LayerNorm(width, bias=False), nn.LayerNorm(width, bias=False)
-        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
-        self.fc0, self.fc1 = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
+        self.weight = nn.Parameter(torch.empty(shape))
+
+    def forward(self):
+        return self.weight
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, heads, width, bias=True, causal=False, eps=1e-5):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        norm = lambda: nn.LayerNorm(width, eps, bias=bias)
+        linear = lambda i, o: nn.Linear(i, o, bias=bias)
+        self.ln0, self.qkv, self.out = norm(), linear(width, 3 * width), linear(width, width)
+        self.ln1, self.fc0, self.fc1 = norm(), linear(width, 4 * width), linear(4 * width, width)
 
     def forward(self, x):
         q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.ln0(x)).chunk(3, 2))
-        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         x = x + self.out(y.transpose(1, 2).flatten(2))
-        return x + self.fc1(nn.functional.gelu(self.fc0(self.ln1(x))))
+        return x + self.fc1(F.gelu(self.fc0(self.ln1(x))))
+
+
+def init_normal(net):
+    for p in net.parameters():
+        if p.dim() > 1:
+            nn.init.normal_(p, 0, 0.02)
 
 
 class CharGpt(nn.Module):
@@ -72,16 +120,34 @@ class CharGpt(nn.Module):
     def __init__(self, layers, heads, width, length):
         super().__init__()
         self.bytes = nn.Embedding(256, width)
-        self.positions = nn.Parameter(torch.empty(length, width))
-        self.blocks = nn.Sequential(*(GptBlock(heads, width) for _ in range(layers)))
+        self.positions = Values(length, width)
+        self.blocks = nn.Sequential(
+            *(TransformerBlock(heads, width, bias=False, causal=True) for _ in range(layers)))
         self.ln = nn.LayerNorm(width, bias=False)
         self.head = nn.Linear(width, 256, bias=False)
-        for p in self.parameters():
-            if p.dim() > 1:
-                nn.init.normal_(p, 0, 0.02)
+        init_normal(self)
 
     def forward(self, text):
-        return self.head(self.ln(self.blocks(self.bytes(text) + self.positions)))
+        return self.head(self.ln(self.blocks(self.bytes(text) + self.positions())))
+
+
+class VitTiny(nn.Module):
+    """The network of frontend/examples/vit_tiny.h."""
+
+    def __init__(self, patch=4, layers=12, heads=3, width=192, side=32):
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, patch, patch)
+        self.token, self.positions = Values(1, 1, width), Values((side // patch) ** 2 + 1, width)
+        self.blocks = nn.Sequential(
+            *(TransformerBlock(heads, width, eps=1e-6) for _ in range(layers)))
+        self.ln = nn.LayerNorm(width, 1e-6)
+        self.head = nn.Linear(width, 10)
+        init_normal(self)
+
+    def forward(self, x):
+        patches = self.patches(x).flatten(2).transpose(1, 2)
+        h = torch.cat([self.token().expand(len(x), -1, -1), patches], 1) + self.positions()
+        return self.head(self.ln(self.blocks(h)[:, 0]))
 
 
 class LstmText(nn.Module):
