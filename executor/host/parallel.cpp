@@ -1,7 +1,6 @@
 #include "executor/host/parallel.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +9,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "executor/device/forks.h"
 #include "executor/device/step_times.h"
+#include "executor/host/cpu_contention.h"
 #include "executor/host/libgomp.h"
 #include "ir/error.h"
 #include "ir/threads.h"
@@ -30,23 +31,23 @@ void run_on_team(int threads, Body body) {
                 static_cast<unsigned>(threads), 0);
 }
 
-/// Starts `threads` OpenMP threads, which sleep until the process ends. If the system cannot start
-/// `threads` + `spare` more threads, starts none and returns false. The check is necessary, because
-/// libgomp ends the process when it cannot start a thread.
-bool start_sleeping_team(int threads, int spare) {
-  const auto started = std::make_shared<std::latch>(1);
+/// Starts `threads` OpenMP threads, which sleep until the returned latch is counted down. If the
+/// system cannot start `threads` + `spare` more threads, starts none and returns null. The check is
+/// necessary, because libgomp ends the process when it cannot start a thread.
+std::shared_ptr<std::latch> start_sleeping_team(int threads, int spare) {
+  const auto started = std::make_shared<std::latch>(1), release = std::make_shared<std::latch>(1);
   try {
     check_thread_limit(static_cast<size_t>(threads + spare) + 1, "a team that sleeps");
-    start_thread([threads, started] {
+    start_thread([threads, started, release] {
       run_on_team(threads + 1, [] {});
       started->count_down();
-      while (true) pause();
+      release->wait();  // libgomp ends the team with the thread that started it
     }).detach();
   } catch (const DeviceError&) {
-    return false;
+    return nullptr;
   }
   started->wait();
-  return true;
+  return release;
 }
 
 struct BlockRange {
@@ -55,57 +56,49 @@ struct BlockRange {
   int64_t batch;
 };
 
-/// Detects that other programs use the CPUs on which the threads of this process spin. In this case
-/// the OS preempts the threads often. Thread-safe.
-class CpuContention {
- public:
-  /// Whether the rate of preemptions has been high at any time since the first call. Checks the
-  /// rate at most once per kWindow; other calls only read the clock.
-  bool seen() {
-    if (seen_.load(std::memory_order_relaxed)) return true;
-    const int64_t now = clock_ns();
-    int64_t begin = window_begin_.load(std::memory_order_relaxed);
-    if (now - begin < kWindow || !window_begin_.compare_exchange_strong(begin, now)) return false;
-    rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    const int64_t before = preemptions_.exchange(usage.ru_nivcsw);
-    const double seconds = static_cast<double>(now - begin) / 1e9;
-    const auto more = static_cast<double>(usage.ru_nivcsw - before);
-    const bool many = begin != 0 && more > kPreemptionsPerSecond * seconds;
-    if (many && many_before_.load()) seen_ = true;  // ignores a single short burst
-    many_before_ = many;
-    return seen_;
-  }
+/// The sleeping teams that limit the spinning of pools.
+struct SleepingTeams {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<std::latch>> releases;  ///< ends the team when counted down
+  int sleepers = 0;
+  /// Smallest pool size of all calls of limit_spinning(). A smaller pool needs more sleepers.
+  std::atomic<int> smallest_pool = kNoPool;
 
- private:
-  static constexpr int64_t kWindow = 200'000'000;  // in ns
-  // Measured: about 50 on a quiet virtual machine, and more than 200 beside another busy program.
-  static constexpr double kPreemptionsPerSecond = 120;
-
-  std::atomic<bool> seen_ = false, many_before_ = false;
-  std::atomic<int64_t> window_begin_ = 0;
-  std::atomic<int64_t> preemptions_ = 0;
+  static constexpr int kNoPool = 1 << 20;
 };
+
+SleepingTeams& sleeping_teams() {
+  static auto& teams = *new SleepingTeams;  // never destroyed: the teams may outlive main()
+  return teams;
+}
 
 }  // namespace
 
 void limit_spinning(int threads) {
-  // Smallest pool size of all earlier calls. A smaller pool needs more sleeping threads.
-  static std::atomic<int> smallest_pool = 1 << 20;
-  if (threads < 2 || threads >= smallest_pool.load(std::memory_order_relaxed)) return;
-  static std::mutex mutex;
-  static int sleepers = 0;
-  const std::lock_guard lock(mutex);
+  SleepingTeams& teams = sleeping_teams();
+  if (threads < 2 || threads >= teams.smallest_pool.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(teams.mutex);
   static const bool user_set =
       std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
-  const int wanted = omp_get_num_procs() - threads + 1;
+  const int more = omp_get_num_procs() - threads + 1 - teams.sleepers;
+  teams.smallest_pool = threads;
+  if (user_set || more <= 0) return;
   // Leave room for the threads of two pools, because libgomp starts a new pool before the old
   // threads have exited.
-  if (!user_set && wanted > sleepers &&
-      start_sleeping_team(wanted - sleepers, 2 * (threads - 1) + kReservedThreads)) {
-    sleepers = wanted;
-  }
-  smallest_pool = threads;
+  const auto release = start_sleeping_team(more, 2 * (threads - 1) + kReservedThreads);
+  if (release == nullptr) return;
+  teams.releases.push_back(release);
+  teams.sleepers += more;
+}
+
+void allow_spinning() {
+  SleepingTeams& teams = sleeping_teams();
+  if (teams.smallest_pool.load(std::memory_order_relaxed) == SleepingTeams::kNoPool) return;
+  const std::lock_guard lock(teams.mutex);
+  for (const auto& release : teams.releases) release->count_down();
+  teams.releases.clear();
+  teams.sleepers = 0;
+  teams.smallest_pool = SleepingTeams::kNoPool;
 }
 
 int thread_count(int requested) { return requested > 0 ? requested : omp_get_max_threads(); }
@@ -113,7 +106,11 @@ int thread_count(int requested) { return requested > 0 ? requested : omp_get_max
 void prepare_thread_pool(int threads) {
   mark_fork_unsafe();
   static CpuContention contention;
-  if (contention.seen()) limit_spinning(threads);
+  const int64_t now = clock_ns();
+  if (!contention.is_due(now)) return;
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  contention.update(now, usage.ru_nivcsw) ? limit_spinning(threads) : allow_spinning();
 }
 
 void start_pool(int threads) {

@@ -9,8 +9,9 @@ namespace fluid {
 /// Returns the number of threads to use: `requested`, or OpenMP's default if `requested` is 0.
 int thread_count(int requested);
 
-/// Marks the process as unsafe to fork. Calls limit_spinning() if other programs compete for the
-/// CPUs. Must be called before a library starts pool threads, and in each step.
+/// Marks the process as unsafe to fork. Calls limit_spinning() while other programs compete for the
+/// CPUs, else allow_spinning(). Must be called before a library starts pool threads, and in each
+/// step.
 void prepare_thread_pool(int threads);
 /// Starts the OpenMP pool of the calling thread with `threads` threads. Throws DeviceError if the
 /// system cannot start these threads. Without this check, OpenMP would end the process.
@@ -44,8 +45,10 @@ void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t be
 /// if libgomp manages more threads than there are CPUs (GOMP_SPINCOUNT in the libgomp manual;
 /// libgomp/env.c). libgomp reads its environment variables before main(), so this function instead
 /// starts additional threads until libgomp has more threads than CPUs. The additional threads sleep
-/// until the process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the
+/// until allow_spinning(). Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the
 /// system cannot start the threads.
 void limit_spinning(int threads);
+/// Ends the threads that limit_spinning() has started.
+void allow_spinning();
 
 }  // namespace fluid

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
+#include "executor/host/cpu_contention.h"
 #include "executor/host/libgomp.h"
 #include "executor/host/parallel.h"
 
@@ -32,9 +35,57 @@ TEST(IdleThreads, AreMoreThanTheProcessorsWhereAPoolHasThemAll) {
   EXPECT_GT(after, before);
   limit_spinning(processors);
   EXPECT_EQ(threads_now(), after);
-  if (processors < 3) return;
-  limit_spinning(2);  // leaves more processors idle
-  EXPECT_EQ(threads_now(), after + processors - 2 + 1);
+  if (processors >= 3) {
+    limit_spinning(2);  // leaves more processors idle
+    EXPECT_EQ(threads_now(), after + processors - 2 + 1);
+  }
+  allow_spinning();
+  for (int i = 0; i < 1000 && threads_now() > before; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(threads_now(), before);
+  limit_spinning(processors);
+  EXPECT_EQ(threads_now(), after);
+  allow_spinning();
+}
+
+/// Updates `contention` every 0.2 s at `rate` preemptions a second. Returns the seconds until its
+/// state changes, at most `most`.
+double seconds_to_change(CpuContention& contention, double& now, double& preemptions, double rate,
+                         double most) {
+  const bool state = contention.present();
+  const double begin = now;
+  while (now - begin < most && contention.present() == state) {
+    now += 0.2;
+    preemptions += 0.2 * rate;
+    contention.update(static_cast<int64_t>(now * 1e9 + 1), static_cast<int64_t>(preemptions));
+  }
+  return now - begin;
+}
+
+TEST(CpuContention, BeginsWithManyPreemptionsAndEndsWithFew) {
+  CpuContention contention;
+  double now = 100, preemptions = 5000;
+  EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 50, 10), 10, 0.3);
+  EXPECT_FALSE(contention.present());
+  EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 400, 10), 0.4, 0.3);
+  EXPECT_TRUE(contention.present());
+  EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 400, 10), 10, 0.3);
+  EXPECT_TRUE(contention.present());
+  EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 50, 10), 2, 0.3);
+  EXPECT_FALSE(contention.present());
+  // Contention that comes back is expected to come back again.
+  EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 400, 10), 0.4, 0.3);
+  EXPECT_NEAR(seconds_to_change(contention, now, preemptions, 50, 10), 4, 0.3);
+}
+
+TEST(CpuContention, IgnoresAShortBurst) {
+  CpuContention contention;
+  double now = 100, preemptions = 0;
+  seconds_to_change(contention, now, preemptions, 50, 1);
+  seconds_to_change(contention, now, preemptions, 1000, 0.2);
+  seconds_to_change(contention, now, preemptions, 50, 1);
+  EXPECT_FALSE(contention.present());
 }
 
 }  // namespace
