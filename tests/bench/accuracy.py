@@ -105,8 +105,8 @@ def load(model, values):
 
 def optimizer_of(recipe, parameters):
     if recipe["optimizer"] == "momentum":
-        return torch.optim.SGD(parameters, recipe["lr"], recipe["mu"], nesterov=recipe["nesterov"],
-                               weight_decay=recipe["weight_decay"])
+        return torch.optim.SGD(parameters, recipe["lr"], recipe["momentum"],
+                               nesterov=recipe["nesterov"], weight_decay=recipe["weight_decay"])
     adam = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe["optimizer"]]
     return adam(parameters, recipe["lr"], (recipe["beta1"], recipe["beta2"]), recipe["eps"],
                 recipe["weight_decay"])
