@@ -206,20 +206,22 @@ void Sweep::choose_vector_vars() {
 /// wait until the sums of the previous row are stored.
 void Sweep::choose_registers() {
   if (b_.processor.gpu || stages_.size() != 1 || stages_.front().size() != 1) return;
-  Nest& nest = stages_.front().front();
+  const Nest& nest = stages_.front().front();
   if (nest.result_dims != 1 || nest.inner != Vars{nest.vector} || b_.extent(nest.vector).batch) {
     return;
   }
-  const Expr vectors = ceil_div(extent_expr(b_.extent(nest.vector)), b_.lanes());
-  int64_t accumulators = 0;
   for (const PartialResults& p : partials_) {
     if (!p.block_major || p.sink->position) return;
-    accumulators += vectors.node().ivalue;
   }
-  if (accumulators > b_.processor.accumulators) return;
-  nest.in_registers = true;
-  for (PartialResults& p : partials_) p.in_registers = true;
+  const auto sums = static_cast<int64_t>(partials_.size());
+  if (sums * vector_count(nest.vector) > b_.processor.accumulators) return;
+  in_registers_ = true;
   b_.kernel.vector_width = b_.lanes();
+}
+
+/// Returns the number of vectors along `var`, the last, partial one included.
+int64_t Sweep::vector_count(int64_t var) const {
+  return (b_.extent(var).size + b_.lanes() - 1) / b_.lanes();
 }
 
 void Sweep::partition_rows() {
@@ -293,7 +295,7 @@ void Sweep::emit(const Expr& block_index, kir::Block& out) {
 
 void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
-    if (p.in_registers) {
+    if (in_registers_) {
       declare_accumulator(*p.sink, true, out);
       continue;
     }
@@ -320,7 +322,7 @@ void Sweep::init_partial_results(const Expr& block_index, kir::Block& out) {
 
 void Sweep::store_partial_results(const Expr& block_index, kir::Block& out) {
   for (const PartialResults& p : partials_) {
-    if (p.in_registers) store_registers(p, block_index, out);
+    if (in_registers_) store_registers(p, block_index, out);
     if (p.block_major) continue;
     const SinkAccumulator& binding = accs_.at(p.sink->id);
     for_each_result(*p.sink, out, [&](kir::Block& at) {
@@ -473,8 +475,8 @@ kir::Block& Sweep::emit_nest_loops(const Nest& nest, const Vars& vars, kir::Bloc
 void Sweep::declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block& out) {
   kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, per_lane};
   const PartialResults* partial = partial_results_of(sink);
-  if (partial && partial->in_registers) {
-    acc.dims.push_back((b_.extent(sink.out.front()).size + b_.lanes() - 1) / b_.lanes());
+  if (partial && in_registers_) {
+    acc.dims.push_back(vector_count(sink.out.front()));
   } else if (partial) {
     for (int64_t v : sink.out) acc.dims.push_back(b_.extent(v).size);
   }
@@ -502,7 +504,7 @@ void Sweep::emit_nest(const Nest& nest, kir::Block& out) {
         },
         row);
   }
-  if (nest.in_registers) {
+  if (in_registers_) {
     for_each_vector(nest.vector, row, [&](const Expr& vector, kir::Block& loop) {
       emit_loop_body(nest, copies, vector, loop);
     });
@@ -542,7 +544,7 @@ void Sweep::emit_loop_body(const Nest& nest, std::vector<FlatSink> sinks, const 
 void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value,
                        const Expr& vector, kir::Block& out) {
   const PartialResults* partial = partial_results_of(sink);
-  if (partial && partial->block_major && !partial->in_registers) {
+  if (partial && partial->block_major && !in_registers_) {
     const Expr place = block_index_ * extent_expr(sink.result_elements) + sink.result_index;
     const Expr old = load(partial->buffer, sink.acc, place);
     out.push_back(

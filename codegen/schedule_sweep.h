@@ -16,10 +16,7 @@ struct PartialResults {
   int64_t buffer = 0;
   int64_t positions = -1;    ///< index of the buffer of argmax positions; -1: not an argmax
   bool block_major = false;  ///< whether the layout is [blocks, results], not [results, blocks]
-  /// Whether a block accumulates its partial results, one vector after another, in registers. False
-  /// for block_major: in the buffer.
-  bool in_registers = false;
-  int64_t stride = 0;  ///< distance between adjacent results in the layout [results, blocks]
+  int64_t stride = 0;        ///< distance between adjacent results in the layout [results, blocks]
 };
 
 struct SweepOptions {
@@ -46,8 +43,7 @@ class Sweep {
     Vars inner;  ///< all other variables except row variables
     /// Number of leading `inner` variables that index accumulators in memory.
     size_t result_dims = 0;
-    bool array = false;         ///< whether result variables index an array of accumulators
-    bool in_registers = false;  ///< see PartialResults::in_registers
+    bool array = false;  ///< whether result variables index an array of accumulators
     std::vector<FlatSink*> sinks;
     int64_t vector = -1;  ///< vectorized variable in `outer` or `inner`; -1: none
   };
@@ -61,6 +57,7 @@ class Sweep {
   Nest& find_or_add_nest(FlatSink& sink);
   void choose_vector_vars();
   void choose_registers();
+  int64_t vector_count(int64_t var) const;
   void partition_rows();
   void find_partial_results();
   double operations_per_row() const;
@@ -94,6 +91,9 @@ class Sweep {
   SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
   int64_t row_vector_ = -1;  ///< vectorized row variable; -1: none
+  /// Whether a block accumulates its block-major partial results in registers. False: in the
+  /// buffer.
+  bool in_registers_ = false;
   Vars prefix_;        ///< leading row variables, whose iterations are divided among the blocks
   int64_t chunk_ = 0;  ///< chunk size; 0: the last row variable is not divided into chunks
   Expr item_count_;    ///< number of iterations of the loops over `prefix_` and over chunks
