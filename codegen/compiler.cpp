@@ -3,7 +3,9 @@
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -39,16 +41,22 @@ T unwrap(llvm::Expected<T> value) {
   return std::move(*value);
 }
 
-/// Returns the symbol of a kernel, which is also its cache key. The hash omits the kernel's name,
-/// so that kernels that differ only in their names share code.
-std::string symbol_of(kir::Kernel kernel, const std::string& spec_text) {
+/// Returns the kernel without what its code does not depend on: its name, and if it is generic, its
+/// numbers of blocks and elements.
+kir::Kernel without_unused_facts(kir::Kernel kernel) {
   kernel.name.clear();
-  return "k" + ObjectCache::hash_digits(spec_text + kir::print(kernel));
+  if (!kernel.generic) return kernel;
+  kernel.blocks = Expr::index(INT32_MAX);
+  for (kir::Buffer& buffer : kernel.buffers) {
+    if (buffer.role != kir::Buffer::Role::in) buffer.elements = INT32_MAX;
+  }
+  return kernel;
 }
 
 struct Job {
-  const kir::Kernel* kernel;
-  std::string symbol;
+  kir::Kernel kernel;
+  std::string symbol;  ///< also the key of the object cache
+  size_t text_size;    ///< of the printed kernel, a measure of its compile time
   std::string object;
   bool cached = false;
 };
@@ -87,7 +95,7 @@ struct Compiler::Impl {
           continue;
         }
         if (!backend) backend = std::make_unique<Backend>(spec);
-        const emit::NamedKernel named{job.kernel, job.symbol};
+        const emit::NamedKernel named{&job.kernel, job.symbol};
         job.object = backend->compile({&named, 1}, Backend::OutputKind::object);
         cache.store(job.symbol, job.object);
       }
@@ -109,7 +117,7 @@ struct Compiler::Impl {
     for (Job& job : jobs) {
       CompiledKernel& kernel = ready[job.symbol];
       kernel.body = unwrap(jit->lookup(job.symbol)).toPtr<KernelFn>();
-      if (job.kernel->finish.empty()) continue;
+      if (job.kernel.finish.empty()) continue;
       kernel.finish = unwrap(jit->lookup(job.symbol + "_finish")).toPtr<KernelFn>();
     }
   }
@@ -132,10 +140,15 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel* const
   for (const kir::Kernel* kernel : kernels) {
     const auto [at, added] = symbols.try_emplace(kernel);
     if (!added) continue;
-    const std::string& symbol = at->second = symbol_of(*kernel, impl_->spec_text);
+    kir::Kernel shared = without_unused_facts(*kernel);
+    const std::string text = kir::print(shared);
+    const std::string& symbol = at->second =
+        "k" + ObjectCache::hash_digits(impl_->spec_text + text);
     if (impl_->ready.contains(symbol) || !queued.insert(symbol).second) continue;
-    jobs.push_back({kernel, symbol, "", false});
+    jobs.push_back({std::move(shared), symbol, text.size(), "", false});
   }
+  // Long kernels first, so that all threads end at about the same time.
+  std::ranges::stable_sort(jobs, std::greater(), &Job::text_size);
   if (!jobs.empty()) {
     impl_->make_objects(jobs);
     impl_->link(jobs);

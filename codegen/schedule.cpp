@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <list>
 
+#include "codegen/generic_fill.h"
 #include "codegen/schedule_contraction.h"
 #include "codegen/schedule_sweep.h"
 #include "ops/loops.h"
@@ -213,6 +214,7 @@ kir::Kernel schedule(const ir::Graph& body, const std::string& name, int64_t acc
   }
   KernelBuilder b(group, name, {.accumulators = accumulators});
   emit_sweeps(b);
+  make_generic_if_fill(b);
   return std::move(b.kernel);
 }
 

@@ -101,9 +101,12 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
   std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
-  /// Contents of the buffer of role `constants`. Loaded at run time, so that kernels that differ
-  /// only in these constants share code.
+  /// Words of the buffers of role `constants`: integers, and bits of f64 numbers. Loaded at run
+  /// time, so that kernels that differ only in these constants share code.
   std::vector<int64_t> constants;
+  /// Whether the code depends neither on the number of blocks nor on the sizes of the buffers,
+  /// because `body` loads its extents from the constants.
+  bool generic = false;
   Expr blocks;               ///< number of blocks; the expression may read ScalarOp::batch
   int64_t block_var = 0;     ///< variable that holds the block index in `body`
   int64_t vector_width = 0;  ///< number of lanes in vector loops; 0: lanes_of() chooses it

@@ -6,11 +6,15 @@
 
 #include <random>
 
+#include "codegen/compiler.h"
 #include "ops/functions.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
+#include "ops/random/initializer.h"
 #include "passes/pass_table.h"
 #include "tests/support/fused_runner.h"
+#include "tests/support/kir_builder.h"
+#include "tests/support/op_group.h"
 #include "tests/support/plain_target.h"
 
 namespace fluid::schedule_test {
@@ -29,6 +33,24 @@ int check_program(int64_t batch, const std::function<Values(ir::Graph&)>& build,
   ir::Graph& g = program.main();
   for (const Value& v : build(g)) g.outputs.push_back({std::to_string(g.outputs.size()), v});
   return expect_fused_as_interpreted(program, batch, tolerance, seed);
+}
+
+/// They differ in extent, rank, scale and random stream.
+TEST(Schedule, InitializersOfAllShapesShareCode) {
+  const auto scheduled = [](const Shape& shape, const std::string& name, double std) {
+    ir::Program recorded("recorded"), fused("fused");
+    const Value seed = input(recorded.main(), "seed", {}, i64);
+    const Attrs attrs = {{"init", std::string("normal")}, {"std", std}, {"mean", 1.0}};
+    const Value v = record_initializer(recorded.main(), seed, name, {f32, shape, {}}, attrs, {});
+    testing::make_group(*v.op(), fused.main());
+    return schedule(fused.main(), "k");
+  };
+  const std::vector<kir::Kernel> kernels = {scheduled({5000}, "a", 0.5),
+                                            scheduled({3, 11, 7}, "b", 2)};
+  Compiler compiler({});
+  const auto code = compiler.compile(std::vector{&kernels[0], &kernels[1]});
+  EXPECT_EQ(compiler.stats().compiled, 1);
+  EXPECT_EQ(code[0].body, code[1].body);
 }
 
 TEST(Schedule, MapsBroadcastAndTranspose) {
