@@ -123,6 +123,8 @@ Value exp2(Value x, const Loc& loc) { return record(graph_of({x}, "exp2", loc), 
 
 Value expm1(Value x, const Loc& loc) { return record(graph_of({x}, "expm1", loc), "expm1", {x}, {}, loc).at(0); }
 
+Value f1_score(Value x, Value label, const F1ScoreAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "f1_score", loc), "f1_score", {x, label}, {{"average", attrs.average}, {"threshold", attrs.threshold}}, loc).at(0); }
+
 Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc) { return record(graph, "fill", {}, {{"type", *attrs.type}, {"value", attrs.value}}, loc).at(0); }
 
 Value flatten(Value x, const FlattenAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flatten", loc), "flatten", {x}, {{"axis", attrs.axis}}, loc).at(0); }
@@ -223,6 +225,10 @@ Value maximum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b},
 
 Value mean(Value x, const MeanAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "mean", loc), "mean", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Value mean_absolute_error(Value prediction, Value target, const Loc& loc) { return record(graph_of({prediction, target}, "mean_absolute_error", loc), "mean_absolute_error", {prediction, target}, {}, loc).at(0); }
+
+Value mean_squared_error(Value prediction, Value target, const Loc& loc) { return record(graph_of({prediction, target}, "mean_squared_error", loc), "mean_squared_error", {prediction, target}, {}, loc).at(0); }
+
 Value metric(Value sum, Value weight, const Loc& loc) { return record(graph_of({sum, weight}, "metric", loc), "metric", {sum, weight}, {}, loc).at(0); }
 
 Value min(Value x, const MinAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "min", loc), "min", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
@@ -257,13 +263,21 @@ Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) { return re
 
 Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "pad", loc), "pad", {x}, {{"low", std::vector<int64_t>(attrs.low)}, {"high", std::vector<int64_t>(attrs.high)}, {"interior", std::vector<int64_t>(attrs.interior)}, {"value", attrs.value}, {"mode", attrs.mode}}, loc).at(0); }
 
+Value perplexity(Value x, Value label, const PerplexityAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "perplexity", loc), "perplexity", {x, label}, {{"ignore_index", std::vector<int64_t>(attrs.ignore_index)}}, loc).at(0); }
+
 Value pow(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "pow", loc), "pow", {a, b}, {}, loc).at(0); }
+
+Value precision(Value x, Value label, const PrecisionAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "precision", loc), "precision", {x, label}, {{"average", attrs.average}, {"threshold", attrs.threshold}}, loc).at(0); }
 
 Value prelu(Value x, Value weight, const Loc& loc) { return record(graph_of({x, weight}, "prelu", loc), "prelu", {x, weight}, {}, loc).at(0); }
 
 Value prod(Value x, const ProdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "prod", loc), "prod", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Value r2_score(Value prediction, Value target, const Loc& loc) { return record(graph_of({prediction, target}, "r2_score", loc), "r2_score", {prediction, target}, {}, loc).at(0); }
+
 Attrs recipe_of(const RAdam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"decoupled_weight_decay", o.decoupled_weight_decay}, {"optimizer", std::string("radam")}}; }
+
+Value recall(Value x, Value label, const RecallAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "recall", loc), "recall", {x, label}, {{"average", attrs.average}, {"threshold", attrs.threshold}}, loc).at(0); }
 
 Value reciprocal(Value x, const Loc& loc) { return record(graph_of({x}, "reciprocal", loc), "reciprocal", {x}, {}, loc).at(0); }
 
@@ -277,7 +291,11 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return rec
 
 Attrs recipe_of(const RMSprop& o) { return {{"lr", o.lr}, {"alpha", o.alpha}, {"eps", o.eps}, {"momentum", o.momentum}, {"centered", o.centered}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("rmsprop")}}; }
 
+Value roc_auc(Value score, Value label, const Loc& loc) { return record(graph_of({score, label}, "roc_auc", loc), "roc_auc", {score, label}, {}, loc).at(0); }
+
 Value roll(Value x, const RollAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "roll", loc), "roll", {x}, {{"shifts", std::vector<int64_t>(*attrs.shifts)}, {"axes", std::vector<int64_t>(*attrs.axes)}}, loc).at(0); }
+
+Value root_mean_squared_error(Value prediction, Value target, const Loc& loc) { return record(graph_of({prediction, target}, "root_mean_squared_error", loc), "root_mean_squared_error", {prediction, target}, {}, loc).at(0); }
 
 Value rotary_embedding(Value x, const RotaryEmbeddingAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "rotary_embedding", loc), "rotary_embedding", {x}, {{"theta", attrs.theta}, {"interleaved", attrs.interleaved}, {"dims", attrs.dims}}, loc).at(0); }
 
@@ -348,6 +366,8 @@ Value tan(Value x, const Loc& loc) { return record(graph_of({x}, "tan", loc), "t
 Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), "tanh", {x}, {}, loc).at(0); }
 
 Value tile(Value x, const TileAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "tile", loc), "tile", {x}, {{"repeats", std::vector<int64_t>(*attrs.repeats)}}, loc).at(0); }
+
+Value top_k_accuracy(Value x, Value label, const TopKAccuracyAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "top_k_accuracy", loc), "top_k_accuracy", {x, label}, {{"k", attrs.k}}, loc).at(0); }
 
 Values topk(Value x, const TopkAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "topk", loc), "topk", {x}, {{"k", *attrs.k}, {"axis", attrs.axis}, {"largest", attrs.largest}, {"sorted", attrs.sorted}}, loc); }
 

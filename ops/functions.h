@@ -15,11 +15,10 @@ namespace fluid {
 /// Gives y: like x.
 Value abs(Value x, const Loc& loc = Loc::here());
 
-/// Number of rows whose argmax is the label, and number of rows. The accuracy is their quotient. The first of equal maxima wins.
+/// Fraction of rows whose argmax is the label. The first of equal maxima wins.
 /// x: float scores [..., C].
 /// label: integer class indices, x's shape without C.
-/// Gives correct: f64 scalar.
-/// Gives rows: f64 scalar.
+/// Gives statistics: f64 [2]: number of such rows, number of rows.
 Value accuracy(Value x, Value label, const Loc& loc = Loc::here());
 
 /// The arccosine of x in radians; NaN outside [-1, 1]. Its gradient at -1 and 1 is infinite.
@@ -409,6 +408,15 @@ Value exp2(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value expm1(Value x, const Loc& loc = Loc::here());
 
+/// 2 TP / (2 TP + FP + FN), where TP, FP and FN are the true positives, false positives and false negatives of a class; 0 if the divisor is 0. The predicted class is the argmax of the scores, as in accuracy. Equals scikit-learn's function of this purpose over the whole epoch.
+/// x: float scores [..., C], or [...]: scores of class 1 of two classes.
+/// label: integer class indices [...].
+/// attrs.average: binary: the score of class 1 of two classes. micro: the score of the counts of all classes. macro: the mean over the classes that occur among the labels or predictions. weighted: their mean, weighted by the number of labels.
+/// attrs.threshold: without a class axis, larger scores predict class 1.
+/// Gives statistics: f64 [C, C]: number of samples by label and predicted class.
+struct F1ScoreAttrs { std::string average = "macro"; double threshold = 0.0; };
+Value f1_score(Value x, Value label, const F1ScoreAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// A tensor filled with a constant.
 /// attrs.type: type of the result (required).
 /// attrs.value: value of every element.
@@ -764,11 +772,22 @@ Value maximum(Value a, Value b, const Loc& loc = Loc::here());
 struct MeanAttrs { Ints axes = {}; bool keep_dims = false; };
 Value mean(Value x, const MeanAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Mean of abs(prediction - target) over all elements.
+/// prediction: float tensor.
+/// target: of prediction's type.
+/// Gives statistics: f64 [2]: sum over the elements, number of elements.
+Value mean_absolute_error(Value prediction, Value target, const Loc& loc = Loc::here());
+
+/// Mean of (prediction - target)^2 over all elements.
+/// prediction: float tensor.
+/// target: of prediction's type.
+/// Gives statistics: f64 [2]: sum over the elements, number of elements.
+Value mean_squared_error(Value prediction, Value target, const Loc& loc = Loc::here());
+
 /// A user-defined metric. Its value is sum / weight. Over the steps of an epoch the sums and the weights are added separately.
 /// sum: float scalar.
 /// weight: of sum's type.
-/// Gives total: sum.
-/// Gives count: weight.
+/// Gives statistics: f64 [2]: sum, weight.
 Value metric(Value sum, Value weight, const Loc& loc = Loc::here());
 
 /// Minimum along `axes`; NaN if any element is NaN. Equal minima share the gradient evenly.
@@ -867,11 +886,28 @@ Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here(
 struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; std::string mode = "constant"; };
 Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Exponential of the mean of -log(softmax(x)[label]) over the rows of the epoch, without the rows whose label is ignore_index.
+/// x: float logits [..., C].
+/// label: integer class indices, x's shape without C.
+/// attrs.ignore_index: label to ignore; empty: none.
+/// Gives statistics: f64 [2]: sum of the losses, number of rows that count.
+struct PerplexityAttrs { Ints ignore_index = {}; };
+Value perplexity(Value x, Value label, const PerplexityAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// a to the power of b.
 /// a: float tensor.
 /// b: same dtype as a; shape broadcasts with a's.
 /// Gives y: the broadcast shape.
 Value pow(Value a, Value b, const Loc& loc = Loc::here());
+
+/// TP / (TP + FP), where TP, FP and FN are the true positives, false positives and false negatives of a class; 0 if the divisor is 0. The predicted class is the argmax of the scores, as in accuracy. Equals scikit-learn's function of this purpose over the whole epoch.
+/// x: float scores [..., C], or [...]: scores of class 1 of two classes.
+/// label: integer class indices [...].
+/// attrs.average: binary: the score of class 1 of two classes. micro: the score of the counts of all classes. macro: the mean over the classes that occur among the labels or predictions. weighted: their mean, weighted by the number of labels.
+/// attrs.threshold: without a class axis, larger scores predict class 1.
+/// Gives statistics: f64 [C, C]: number of samples by label and predicted class.
+struct PrecisionAttrs { std::string average = "macro"; double threshold = 0.0; };
+Value precision(Value x, Value label, const PrecisionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// x where x is positive, else weight * x (He et al., "Delving deep into rectifiers", 2015).
 /// x: float tensor.
@@ -886,6 +922,21 @@ Value prelu(Value x, Value weight, const Loc& loc = Loc::here());
 /// Gives y: x's dtype; i64 if x is bool.
 struct ProdAttrs { Ints axes = {}; bool keep_dims = false; };
 Value prod(Value x, const ProdAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Coefficient of determination, as sklearn.metrics.r2_score: 1 minus the sum of squared errors divided by the sum of squared differences of the targets from their mean. The mean over the outputs [D...]. Targets whose mean is 1e6 times their deviation lose 4 digits.
+/// prediction: float tensor [N] or [N, D...].
+/// target: of prediction's type.
+/// Gives statistics: f64 [3 D + 1]: sums of squared errors, of targets and of squared targets by output; N.
+Value r2_score(Value prediction, Value target, const Loc& loc = Loc::here());
+
+/// TP / (TP + FN), where TP, FP and FN are the true positives, false positives and false negatives of a class; 0 if the divisor is 0. The predicted class is the argmax of the scores, as in accuracy. Equals scikit-learn's function of this purpose over the whole epoch.
+/// x: float scores [..., C], or [...]: scores of class 1 of two classes.
+/// label: integer class indices [...].
+/// attrs.average: binary: the score of class 1 of two classes. micro: the score of the counts of all classes. macro: the mean over the classes that occur among the labels or predictions. weighted: their mean, weighted by the number of labels.
+/// attrs.threshold: without a class axis, larger scores predict class 1.
+/// Gives statistics: f64 [C, C]: number of samples by label and predicted class.
+struct RecallAttrs { std::string average = "macro"; double threshold = 0.0; };
+Value recall(Value x, Value label, const RecallAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// 1 / x.
 /// x: float tensor.
@@ -918,6 +969,12 @@ Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 struct Resize2dAttrs { Required<Ints> output; std::string mode = "nearest"; bool align_corners = false; };
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Area under the ROC curve of two classes, as sklearn.metrics.roc_auc_score, exact over the whole epoch: scores and labels of all samples stay in host memory, 16 bytes a sample. NaN if a class has no sample or a score is NaN.
+/// score: float [N]: scores of class 1.
+/// label: integer [N]: 0 or 1.
+/// Gives statistics: f64 [N, 2]: score and label.
+Value roc_auc(Value score, Value label, const Loc& loc = Loc::here());
+
 /// Moves the elements by `shifts` places along `axes`. Elements that leave at the end enter at the beginning.
 /// x: any tensor.
 /// attrs.shifts: number of places per axis, of either sign (required).
@@ -925,6 +982,12 @@ Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here()
 /// Gives y: like x.
 struct RollAttrs { Required<Ints> shifts; Required<Ints> axes; };
 Value roll(Value x, const RollAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Square root of the mean of (prediction - target)^2 over all elements of the epoch.
+/// prediction: float tensor.
+/// target: of prediction's type.
+/// Gives statistics: f64 [2]: sum over the elements, number of elements.
+Value root_mean_squared_error(Value prediction, Value target, const Loc& loc = Loc::here());
 
 /// Rotary position embedding (RoFormer; Su et al., 2021): rotates pair i of the elements at position t by the angle t * theta^(-2 i / R), where R is the number of rotated elements. Angles are computed in f32 or wider.
 /// x: float [..., T, D], such as queries or keys.
@@ -1150,6 +1213,14 @@ Value tanh(Value x, const Loc& loc = Loc::here());
 /// Gives y: x's dtype.
 struct TileAttrs { Required<Ints> repeats; };
 Value tile(Value x, const TileAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Fraction of rows whose label is among the k classes of the largest scores. Of equal scores, that of the lower class is larger.
+/// x: float scores [..., C].
+/// label: integer class indices, x's shape without C.
+/// attrs.k: number of classes that count.
+/// Gives statistics: f64 [2]: number of such rows, number of rows.
+struct TopKAccuracyAttrs { int64_t k = 5; };
+Value top_k_accuracy(Value x, Value label, const TopKAccuracyAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The k largest or smallest elements along `axis` and their indices, as torch.topk and TopK of ONNX. Among equal elements those of smaller index are taken. NaN counts as the largest value.
 /// x: numeric tensor, rank >= 1.

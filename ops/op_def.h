@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -231,7 +232,13 @@ struct Updates {
   std::vector<std::pair<int, int>> results;
 };
 struct Collective {};
-struct Metric {};  ///< a metric: its results are (sum, weight)
+/// The op's result holds the statistics of a metric, as f64. Without a batch dimension, they are
+/// sums over samples, and the statistics of several steps add up. With a batch dimension, they are
+/// one row per sample, and the rows of several steps are concatenated.
+struct Metric {
+  /// Computes the metric from its statistics. `attrs`: all attributes of the op.
+  std::function<double(std::span<const double> statistics, const Attrs& attrs)> value;
+};
 using Effects = std::variant<Pure, Random, Updates, Collective, Metric>;
 
 /// Class of the op in automatic mixed precision: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}` if

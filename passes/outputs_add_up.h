@@ -9,13 +9,11 @@
 namespace fluid {
 
 /// Whether the value of the output for the whole batch is the sum of its values for micro-batches
-/// or shards, scaled by scale_partial_loss. True for metrics and for floats without a batch
-/// dimension, such as a loss.
+/// or shards, scaled by scale_partial_loss. True for floats without a batch dimension: losses, and
+/// the statistics of most metrics.
 bool is_additive(const ir::Output& output);
 
-/// A value that is summed over micro-batches or shards. An output for which is_additive() holds is
-/// computed from such sums: output "loss" from one, the sum of its values; metric "accuracy" from
-/// two, those of "accuracy.sum" and "accuracy.weight".
+/// An output that is summed over micro-batches or shards.
 struct Summand {
   std::string name;
   Value value;

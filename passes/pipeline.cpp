@@ -47,7 +47,6 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   } else if (options.amp) {
     p.push_back(half_weights_pass());  // after append_backward, which differentiates casts
   }
-  p.push_back(split_metrics_pass());  // before dce, which would erase the weights of metrics
 }
 
 /// Appends the passes that choose, fuse and order kernels, and that plan memory.

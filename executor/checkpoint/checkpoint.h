@@ -16,12 +16,11 @@ class Executor;
 /// The state of a training loop. A checkpoint stores this state together with the executor's
 /// snapshot.
 struct TrainingState {
-  /// The accumulated sum and weight of a scalar output in the current epoch. The mean of the output
-  /// is sum / weight.
-  struct OutputSum {
+  /// The accumulated statistics of a scalar output in the current epoch: those of a metric, or the
+  /// sum and the number of samples, whose quotient is the mean.
+  struct OutputStatistics {
     std::string name;
-    double sum = 0;
-    double weight = 0;
+    std::vector<double> statistics;
   };
   /// The best value of the monitored output in the completed epochs, and its epoch number, counted
   /// from 1.
@@ -34,7 +33,7 @@ struct TrainingState {
   int64_t position = 0;  ///< number of samples read in all epochs; see Reader::position()
   int64_t samples = 0;   ///< samples per epoch; see Reader::samples()
   int64_t epochs = 0;    ///< number of completed epochs whose callbacks have run
-  std::vector<OutputSum> output_sums = {};
+  std::vector<OutputStatistics> output_statistics = {};
   std::optional<BestValue> best = {};
   /// The options of the training loop that affect results: option name ("batch", "data") -> value
   /// as text.

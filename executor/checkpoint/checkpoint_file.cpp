@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kParameters = "parameters.safetensors";
 constexpr const char* kTraining = "training.safetensors";
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
 
@@ -39,9 +39,10 @@ Json described(const std::string& directory, const char* file) {
 Json json_of(const TrainingState& state) {
   Json json = {{"steps", state.steps},   {"position", state.position}, {"samples", state.samples},
                {"epochs", state.epochs}, {"figures", Json::array()},   {"options", state.options}};
-  for (const TrainingState::OutputSum& s : state.output_sums) {
-    json["figures"].push_back(
-        {{"name", s.name}, {"sum", ir::float_text(s.sum)}, {"weight", ir::float_text(s.weight)}});
+  for (const TrainingState::OutputStatistics& s : state.output_statistics) {
+    Json numbers = Json::array();
+    for (const double x : s.statistics) numbers.push_back(ir::float_text(x));
+    json["figures"].push_back({{"name", s.name}, {"statistics", std::move(numbers)}});
   }
   if (state.best) {
     json["best"] = {{"figure", ir::float_text(state.best->value)}, {"epoch", state.best->epoch}};
@@ -63,7 +64,9 @@ TrainingState state_of(const Json& json) {
   state.epochs = json.at("epochs");
   state.options = json.at("options");
   for (const Json& s : json.at("figures")) {
-    state.output_sums.push_back({s.at("name"), float_in(s.at("sum")), float_in(s.at("weight"))});
+    std::vector<double> statistics;
+    for (const Json& x : s.at("statistics")) statistics.push_back(float_in(x));
+    state.output_statistics.push_back({s.at("name"), std::move(statistics)});
   }
   if (json.contains("best")) {
     const Json& best = json.at("best");

@@ -2,13 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "executor/device/step_report.h"
+#include "ir/graph.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -19,12 +19,9 @@ class StepsInFlight;
 /// An output of a step.
 struct OutputView {
   std::string name;
-  Tensor value;         ///< view into the output slot; for a metric: sum / weight
-  bool metric = false;  ///< whether the output is a metric, such as accuracy
-  /// Numerator and denominator of a metric, to be summed over the steps of an epoch. NaN for other
-  /// outputs.
-  double sum = std::numeric_limits<double>::quiet_NaN();
-  double weight = std::numeric_limits<double>::quiet_NaN();
+  Tensor value;  ///< view into the output slot; for a metric: its value for this step, f64[]
+  const ir::Op* metric = nullptr;  ///< the op if the output is a metric, such as accuracy
+  Tensor statistics = {};  ///< view of the metric's statistics in the output slot; see Metric
 };
 
 /// The outputs of one step, and the training state after the step. On a GPU, steps run

@@ -105,25 +105,17 @@ void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
     std::vector<OutputView>& bound = bound_[slot];
     const bool first = bound.empty();
     size_t number = 0;
-    metrics_[slot].clear();
-    const auto part_of = [&](const std::string& name, std::string_view part) {
-      const ir::Output* found = find_output(program, name + std::string(part));
-      check(found != nullptr, [&] { return "metric '" + name + "' lacks its parts"; });
-      return view(*found, memory->addresses().host_slots.outputs[slot], memory);
-    };
     for (const ir::Output& declared : recorded_.main().outputs) {
       const ir::Output* found = find_output(program, declared.name);
       if (found == nullptr) continue;
-      const bool is_metric_output = is_metric(declared.value);
-      if (is_metric_output) {
-        metrics_[slot].push_back(
-            {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
-      }
+      const ir::Op* metric = is_metric(declared.value) ? declared.value.op() : nullptr;
       if (first) {
-        bound.push_back({.name = found->name, .value = {}, .metric = is_metric_output});
+        bound.push_back({.name = found->name, .value = Tensor(f64, {}), .metric = metric});
         locations_[slot].push_back(location_of(*found));
       }
-      bound[number++].value = view(*found, memory->addresses().host_slots.outputs[slot], memory);
+      OutputView& output = bound[number++];
+      (metric ? output.statistics : output.value) =
+          view(*found, memory->addresses().host_slots.outputs[slot], memory);
     }
   }
 }
@@ -171,11 +163,13 @@ void PreparedStep::enable_profiling(const ProfileOptions& options) {
   recorder_.emplace(options, calls);
 }
 
-const std::vector<OutputView>& PreparedStep::complete_outputs(size_t slot) {
-  for (const MetricView& metric : metrics_[slot]) {
-    OutputView& output = bound_[slot][metric.output];
-    output.sum = metric.sum.item();
-    output.weight = metric.weight.item();
+const std::vector<OutputView>& PreparedStep::complete_outputs(size_t slot,
+                                                              const PlaceMemory& memory) {
+  for (size_t i = 0; i < bound_[slot].size(); ++i) {
+    OutputView& output = bound_[slot][i];
+    if (!output.metric) continue;
+    fetch_output(slot, i, memory);
+    output.value.as<double>()[0] = metric_value(*output.metric, output.statistics.as<double>());
   }
   return bound_[slot];
 }

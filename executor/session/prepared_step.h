@@ -42,13 +42,6 @@ struct CompiledProgram {
   std::vector<Feed> feeds;
 };
 
-/// Views of a metric's sum and weight in an output slot.
-struct MetricView {
-  size_t output = 0;  ///< index of the metric's output in the step
-  Tensor sum;
-  Tensor weight;
-};
-
 /// A compiled step for one mode, batch size, length and set of feeds. It runs one executable per
 /// micro-batch.
 class PreparedStep {
@@ -80,9 +73,9 @@ class PreparedStep {
   /// Copies the outputs of run `run` that have a batch dimension into the gathered outputs of the
   /// whole batch.
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
-  /// Returns the outputs in `slot` after the last run, with the sums and weights of metrics filled
-  /// in. Large outputs are valid only after fetch_output().
-  const std::vector<OutputView>& complete_outputs(size_t slot);
+  /// Returns the outputs in `slot` after the last run, with the values of metrics. Other large
+  /// outputs are valid only after fetch_output().
+  const std::vector<OutputView>& complete_outputs(size_t slot, const PlaceMemory& memory);
   /// Makes output `output_index` in `slot` available on the host.
   void fetch_output(size_t slot, size_t output_index, const PlaceMemory& memory);
 
@@ -118,7 +111,6 @@ class PreparedStep {
   std::vector<GatheredOutput> gathered_;
   std::array<std::vector<OutputView>, 2> bound_;          ///< output views, indexed by slot
   std::array<std::vector<OutputLocation>, 2> locations_;  ///< indexed by slot, then by output
-  std::array<std::vector<MetricView>, 2> metrics_;
   std::optional<StepRecorder> recorder_;
 };
 

@@ -33,7 +33,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       options_(options),
       loss_(loss),
       lr_(lr),
-      output_names_(output_names(program)),
+      program_(program),
       best_(options, program, loss),
       saves_(paths_on_rank_0(options, world_), options.averages,
              [this](const std::string& text) { send_notice(text); }) {
@@ -60,7 +60,7 @@ void FitLoop::restore_progress() {
   progress_.steps = from->steps;
   progress_.epochs = from->epochs;
   progress_.samples_in_epoch = from->position - from->epochs * from->samples;
-  progress_.means.set_sums(from->output_sums);
+  progress_.means.set_statistics(from->output_statistics);
   if (const auto best = from->options.find("best"); best != from->options.end()) {
     progress_.best = from->best;
     progress_.best_criterion = best->second;
@@ -148,11 +148,11 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   const auto steps = static_cast<double>(std::max<int64_t>(1, progress_.steps - steps_before));
   epoch.ms_per_step = watch.ms() / steps;
   epoch.steps = progress_.steps;
-  epoch.training = progress_.means.values();
+  epoch.training = progress_.means.values_with_rows_of(group_);
   epoch.complete = epoch_ended(number) && !stopping_;
   if (options_.validation != nullptr && !stopping_) {
     epoch.validation = with_averages(executor_, options_.averages, [&] {
-      return evaluate(executor_, *options_.validation, output_names_);
+      return evaluate(executor_, *options_.validation, program_);
     });
   }
   epoch.best = epoch.complete && best_.update(number, epoch.validation);
@@ -325,7 +325,7 @@ TrainingState FitLoop::training_state() const {
           .position = train_.position(),
           .samples = train_.samples(),
           .epochs = progress_.epochs,
-          .output_sums = progress_.means.sums(),
+          .output_statistics = progress_.means.statistics(),
           .best = best_.best(),
           .options = result_options()};
 }

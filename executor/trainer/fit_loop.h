@@ -25,7 +25,7 @@ struct TrainingProgress {
   int64_t steps = 0;             ///< training steps started
   int64_t epochs = 0;            ///< epochs completed
   int64_t samples_in_epoch = 0;  ///< samples of the current epoch that were trained on
-  RunningMeans means = {};       ///< running means of scalar outputs in the current epoch
+  RunningMeans means;            ///< running means of scalar outputs in the current epoch
   std::optional<TrainingState::BestValue> best = {};
   std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`
   bool stop_called = false;         ///< whether Trainer::stop() was called
@@ -96,7 +96,7 @@ class FitLoop {
   const FitOptions& options_;
   std::string loss_;
   double lr_;
-  std::vector<std::string> output_names_;
+  const Program& program_;
   BestEpoch best_;
   ParameterSaver saves_;
   std::optional<DivergenceCheck> divergence_;

@@ -8,12 +8,6 @@
 
 namespace fluid {
 
-std::vector<std::string> output_names(const Program& program) {
-  std::vector<std::string> names;
-  for (const ir::Output& o : program.ir().main().outputs) names.push_back(o.name);
-  return names;
-}
-
 std::vector<int64_t> inference_batch_sizes(const Reader& data) {
   std::vector<int64_t> sizes = data.batch_sizes();
   std::erase(sizes, 0);
@@ -49,16 +43,14 @@ SampleFinder make_sample_finder(std::vector<const Reader*> readers) {
   };
 }
 
-NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::string>& outputs) {
+NamedScalars evaluate(Executor& executor, Reader& data, const Program& program) {
   executor.broadcast(VariableSet::buffers);
-  RunningMeans means;
+  RunningMeans means(program.ir());
   for (const Batch& batch : data) {
     if (batch.size > 0) means.add_deferred(executor.eval(batch), batch.size);
   }
   means.flush();
-  if (executor.process_group().world().size > 1) {
-    means.all_reduce(executor.process_group(), outputs);
-  }
+  if (executor.process_group().world().size > 1) means.all_reduce(executor.process_group());
   return means.values();
 }
 

@@ -12,9 +12,6 @@
 
 namespace fluid {
 
-/// Returns the names of all outputs of the program.
-std::vector<std::string> output_names(const Program& program);
-
 /// Returns the names of the outputs that have one row per sample.
 std::vector<std::string> per_sample_outputs(const Program& program);
 
@@ -35,8 +32,8 @@ SampleFinder make_sample_finder(std::vector<const Reader*> readers);
 
 /// Collective. Returns the mean of each scalar output over the remaining batches of the current
 /// epoch of `data`, in inference mode. All ranks use the running statistics of rank 0, because rank
-/// 0 saves its running statistics. `outputs`: names of the program's outputs.
-NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
+/// 0 saves its running statistics. `program`: the program of the executor.
+NamedScalars evaluate(Executor& executor, Reader& data, const Program& program);
 
 /// Runs predict() on the remaining batches of the current epoch of `data`, in order. Passes each
 /// batch and its outputs to `on_batch`, and stops when `on_batch` returns false.

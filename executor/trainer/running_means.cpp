@@ -4,18 +4,62 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <span>
 
 #include "executor/comm/process_group.h"
+#include "passes/metrics.h"
 
 namespace fluid {
 
+namespace {
+
+/// Returns the metric op of output `name`; null if the output is not a metric.
+const ir::Op* metric_op(const ir::Program& program, const std::string& name) {
+  for (const ir::Output& o : program.main().outputs) {
+    if (o.name == name && is_metric(o.value)) return o.value.op();
+  }
+  return nullptr;
+}
+
+bool has_rows(const ir::Op* metric) { return metric && metric->results[0].type.shape.has_batch(); }
+
+/// Returns the elements of all ranks, in the order of the ranks.
+std::vector<double> concat_over_ranks(ProcessGroup& group, const std::vector<double>& own) {
+  const auto [rank, size] = std::pair(group.world().rank, group.world().size);
+  std::vector<double> counts(static_cast<size_t>(size));
+  counts[static_cast<size_t>(rank)] = static_cast<double>(own.size());
+  group.all_reduce(counts);
+  const auto end = counts.begin() + rank;
+  std::vector<double> all(static_cast<size_t>(std::accumulate(counts.begin(), counts.end(), 0.0)));
+  std::ranges::copy(own,
+                    all.begin() + static_cast<int64_t>(std::accumulate(counts.begin(), end, 0.0)));
+  group.all_reduce(all);
+  return all;
+}
+
+}  // namespace
+
+std::vector<double>& RunningMeans::statistics_of(const std::string& output) {
+  const auto known = std::ranges::find(statistics_, output, &OutputStatistics::name);
+  if (known != statistics_.end()) return known->statistics;
+  return statistics_.emplace_back(OutputStatistics{output, {}}).statistics;
+}
+
 void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
   outputs.for_each_scalar([&](const OutputView& o) {
-    auto sum = std::ranges::find(sums_, o.name, &OutputSum::name);
-    if (sum == sums_.end()) sum = sums_.insert(sums_.end(), {o.name});
+    std::vector<double>& total = statistics_of(o.name);
     const auto weight = static_cast<double>(samples);
-    sum->sum += o.metric ? o.sum : weight * o.value.item();
-    sum->weight += o.metric ? o.weight : weight;
+    std::vector<double> mean;
+    if (!o.metric) mean = {weight * o.value.item(), weight};
+    const std::span<const double> added = o.metric ? o.statistics.as<double>() : mean;
+    if (has_rows(o.metric)) {
+      total.insert(total.end(), added.begin(), added.end());
+    } else {
+      total.resize(added.size());
+      std::ranges::transform(total, added, total.begin(), std::plus());
+    }
   });
 }
 
@@ -29,24 +73,44 @@ void RunningMeans::flush() {
   deferred_.reset();
 }
 
-void RunningMeans::all_reduce(ProcessGroup& group, const std::vector<std::string>& names) {
-  std::vector<double> all;
-  for (const std::string& name : names) {
-    const auto sum = std::ranges::find(sums_, name, &OutputSum::name);
-    const bool known = sum != sums_.end();
-    all.insert(all.end(), {known ? sum->sum : 0, known ? sum->weight : 0});
+void RunningMeans::all_reduce(ProcessGroup& group) {
+  std::vector<OutputStatistics> all;
+  for (const ir::Output& o : program_->main().outputs) {
+    const ir::Op* metric = metric_op(*program_, o.name);
+    std::vector<double>& own = statistics_of(o.name);
+    if (has_rows(metric)) {
+      own = concat_over_ranks(group, own);
+    } else {
+      // A rank without samples has no statistics.
+      own.resize(metric ? static_cast<size_t>(metric->results[0].type.shape.numel().size) : 2);
+      group.all_reduce(own);
+    }
+    // An output that no rank has computed has no samples.
+    if (std::ranges::any_of(own, [](double x) { return x != 0; }))
+      all.push_back({o.name, std::move(own)});
   }
-  group.all_reduce(all);
-  sums_.clear();
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (all[2 * i + 1] > 0) sums_.push_back({names[i], all[2 * i], all[2 * i + 1]});
-  }
+  statistics_ = std::move(all);
 }
 
 NamedScalars RunningMeans::values() const {
   NamedScalars values;
-  for (const OutputSum& s : sums_) values.emplace_back(s.name, s.sum / s.weight);
+  for (const auto& [name, statistics] : statistics_) {
+    const ir::Op* metric = metric_op(*program_, name);
+    values.emplace_back(name,
+                        metric ? metric_value(*metric, statistics) : statistics[0] / statistics[1]);
+  }
   return values;
+}
+
+NamedScalars RunningMeans::values_with_rows_of(ProcessGroup& group) const {
+  RunningMeans all(*program_);
+  all.statistics_ = statistics_;
+  for (const ir::Output& o : program_->main().outputs) {
+    if (!has_rows(metric_op(*program_, o.name))) continue;
+    std::vector<double>& rows = all.statistics_of(o.name);
+    rows = concat_over_ranks(group, rows);
+  }
+  return all.values();
 }
 
 std::string RunningMeans::text() const {

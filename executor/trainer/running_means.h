@@ -16,13 +16,17 @@ class ProcessGroup;
 /// Scalar outputs as (name, value) pairs.
 using NamedScalars = std::vector<std::pair<std::string, double>>;
 
-/// Means of the scalar outputs of a program over several steps. For a metric, accumulates sums and
-/// weights, so the mean over all samples is exact. Other scalars are weighted by the number of
-/// samples in the step. The result is exact for a scalar that is a mean over samples. For a sum
-/// over samples, the result depends on the batch size. Ignores outputs with more than one element.
+/// Means of the scalar outputs of a program over several steps. For a metric, accumulates its
+/// statistics, so that its value over all samples is exact. Other scalars are weighted by the
+/// number of samples in the step. The result is exact for a scalar that is a mean over samples. For
+/// a sum over samples, the result depends on the batch size. Ignores other outputs with more than
+/// one element.
 class RunningMeans {
  public:
-  using OutputSum = TrainingState::OutputSum;
+  using OutputStatistics = TrainingState::OutputStatistics;
+
+  /// `program`, whose steps are added, must outlive this object.
+  explicit RunningMeans(const ir::Program& program) : program_(&program) {}
 
   /// Adds the scalar outputs of a step with `samples` samples.
   void add(const OutputViews& outputs, int64_t samples);
@@ -32,17 +36,22 @@ class RunningMeans {
   void flush();
   NamedScalars values() const;
   std::string text() const;  ///< formats values(): "loss 0.1234  accuracy 0.9876"
-  void clear() { sums_.clear(); }
-  /// Collective. All-reduces the sums and weights of the outputs `names`. `names` must be equal on
-  /// all ranks.
-  void all_reduce(ProcessGroup& group, const std::vector<std::string>& names);
+  void clear() { statistics_.clear(); }
+  /// Collective. Combines the statistics of all ranks, each of its own samples.
+  void all_reduce(ProcessGroup& group);
+  /// Collective. As values(), after training steps, whose sums are those of all ranks already: adds
+  /// the rows of the other ranks.
+  NamedScalars values_with_rows_of(ProcessGroup& group) const;
 
-  /// Sums and weights of the outputs, to store in TrainingState::output_sums.
-  const std::vector<OutputSum>& sums() const { return sums_; }
-  void set_sums(std::vector<OutputSum> sums) { sums_ = std::move(sums); }
+  /// Statistics of the outputs, to store in TrainingState::output_statistics.
+  const std::vector<OutputStatistics>& statistics() const { return statistics_; }
+  void set_statistics(std::vector<OutputStatistics> s) { statistics_ = std::move(s); }
 
  private:
-  std::vector<OutputSum> sums_;
+  std::vector<double>& statistics_of(const std::string& output);
+
+  const ir::Program* program_;
+  std::vector<OutputStatistics> statistics_;
   std::optional<std::pair<OutputViews, int64_t>> deferred_;
 };
 

@@ -52,7 +52,8 @@ class Trainer::Impl {
        const CheckpointingOptions& checkpoints)
       : program(program.ir().clone()),
         checkpointing(checkpoints, options.distributed.world),
-        executor(this->program, place, resumed_options(std::move(options))) {
+        executor(this->program, place, resumed_options(std::move(options))),
+        at{.means = RunningMeans(this->program.ir())} {
     checkpointing.broadcast_state(executor.process_group());
   }
 
@@ -107,7 +108,7 @@ NamedScalars Trainer::evaluate(Reader& data) {
   impl_->readers = {&data};
   impl_->executor.prepare({.eval = inference_batch_sizes(data),
                            .lengths = lengths_of(impl_->executor, data.dataset())});
-  return fluid::evaluate(impl_->executor, data, output_names(impl_->program));
+  return fluid::evaluate(impl_->executor, data, impl_->program);
 }
 
 Dataset Trainer::predict(Reader& data) {

@@ -25,8 +25,8 @@ Figures evaluate(Executor& exe, Reader& data) {
   for (const Batch& batch : data) {
     const OutputViews out = exe.eval(batch);
     loss += out["loss"].item() * static_cast<double>(batch.size);
-    sum += out.find("accuracy").sum;
-    weight += out.find("accuracy").weight;
+    sum += out.find("accuracy").statistics.at(0);
+    weight += out.find("accuracy").statistics.at(1);
   }
   return {loss / static_cast<double>(data.samples()), sum / weight};
 }

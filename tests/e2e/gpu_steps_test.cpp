@@ -73,7 +73,7 @@ struct StepResults {
 StepResults told(const OutputViews& outputs) {
   const auto scaling = outputs.loss_scaling().value_or(LossScaling());
   return {.loss = outputs["loss"].item(),
-          .right = outputs.find("accuracy").sum,
+          .right = outputs.find("accuracy").statistics.at(0),
           .rate = outputs.learning_rate().value_or(0),
           .scale = scaling.scale,
           .skipped = scaling.skipped};

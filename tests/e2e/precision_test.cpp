@@ -96,8 +96,8 @@ double accuracy_after(const Task& task, const Precision& precision, uint64_t see
   double sum = 0, weight = 0;
   for (const Batch& batch : unseen) {
     const OutputViews out = exe.eval(batch);
-    sum += out.find("accuracy").sum;
-    weight += out.find("accuracy").weight;
+    sum += out.find("accuracy").statistics.at(0);
+    weight += out.find("accuracy").statistics.at(1);
   }
   return sum / weight;
 }

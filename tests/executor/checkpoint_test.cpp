@@ -137,7 +137,7 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   run.state.samples = kSamples;
   run.state.epochs = 4;
-  run.state.output_sums = {{"loss", 0.1, 3}, {"odd \"name\"", nan, 1e300}};
+  run.state.output_statistics = {{"loss", {0.1, 3}}, {"odd \"name\"", {nan, 1e300, 0}}};
   run.state.best = {.value = -1e-300, .epoch = 2};
   run.state.options = {{"batch", "8"}};
   CheckpointDirectory checkpoints(path());
@@ -147,11 +147,11 @@ TEST_F(CheckpointTest, KeepsWhatTheLoopAdds) {
   EXPECT_EQ(read.state.position, kBatchSize);
   EXPECT_EQ(read.state.samples, kSamples);
   EXPECT_EQ(read.state.epochs, 4);
-  ASSERT_EQ(read.state.output_sums.size(), 2u);
-  EXPECT_EQ(read.state.output_sums[0].sum, 0.1);
-  EXPECT_EQ(read.state.output_sums[1].name, "odd \"name\"");
-  EXPECT_TRUE(std::isnan(read.state.output_sums[1].sum));
-  EXPECT_EQ(read.state.output_sums[1].weight, 1e300);
+  ASSERT_EQ(read.state.output_statistics.size(), 2u);
+  EXPECT_EQ(read.state.output_statistics[0].statistics[0], 0.1);
+  EXPECT_EQ(read.state.output_statistics[1].name, "odd \"name\"");
+  EXPECT_TRUE(std::isnan(read.state.output_statistics[1].statistics[0]));
+  EXPECT_EQ(read.state.output_statistics[1].statistics[1], 1e300);
   EXPECT_EQ(read.state.best->value, -1e-300);
   EXPECT_EQ(read.state.best->epoch, 2);
   EXPECT_EQ(read.state.options, run.state.options);
@@ -363,7 +363,7 @@ TEST_F(CheckpointTest, OneProcessWritesADirectory) {
 /// What only another version of Fluid writes, with the right hash.
 TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   TrainingRun run(net_);
-  run.state.output_sums = {{"loss", 1, 2}};
+  run.state.output_statistics = {{"loss", {1, 2}}};
   CheckpointDirectory checkpoints(path());
   run.train(1);
   const std::string checkpoint = run.save(checkpoints), file = checkpoint + "/manifest.json";

@@ -75,7 +75,7 @@ TEST(Trainer, TakesTheStepsOfALoopByHand) {
     for (const Batch& batch : data) {
       const OutputViews outputs = exe.run(batch);
       loss += outputs["loss"].item() * static_cast<double>(batch.size);
-      hits += outputs.find("accuracy").sum;
+      hits += outputs.find("accuracy").statistics.at(0);
     }
   }
 

@@ -290,7 +290,7 @@ const std::vector<Case>& cases() {
                          f.feed({kBatch}, i64));
        },
        "f32[]"},
-      {"accuracy", [](Feeds& f) { return accuracy(f.sequence(), f.text()); }, "f64[]"},
+      {"accuracy", [](Feeds& f) { return accuracy(f.sequence(), f.text()); }, "f64[2]"},
   };
   return all;
 }

@@ -101,8 +101,8 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
     for (const Batch& batch : reader) {
       const OutputViews outputs = exe.run(batch);
       seen.figures.push_back(outputs["loss"].item());
-      seen.figures.push_back(outputs.find("accuracy").sum);
-      seen.figures.push_back(outputs.find("accuracy").weight);
+      const std::span<const double> counts = outputs.find("accuracy").statistics.as<double>();
+      seen.figures.insert(seen.figures.end(), counts.begin(), counts.end());
       EXPECT_EQ(outputs.has("scores"), batch.size > 0);
       if (++step == steps) break;
     }

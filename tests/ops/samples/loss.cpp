@@ -88,17 +88,17 @@ std::vector<Tensor> cross_entropy(const Sample& s) {
 }
 
 std::vector<Tensor> correct_and_rows(const Sample& s) {
-  Tensor correct(f64, {}), rows(f64, {});
+  Tensor statistics(f64, {2});
   by_row(s, [&](int64_t first, int64_t classes, int64_t label) {
     int64_t best = 0;
     for (int64_t k = 1; k < classes; ++k) {
       if (s.inputs[0].at(first + k) > s.inputs[0].at(first + best)) best = k;
     }
-    at(correct, 0) += best == label ? 1 : 0;
-    at(rows, 0) += 1;
+    at(statistics, 0) += best == label ? 1 : 0;
+    at(statistics, 1) += 1;
     return 0.0;
   });
-  return {correct, rows};
+  return {statistics};
 }
 
 using Reference = std::vector<Tensor> (*)(const Sample&);

@@ -1,0 +1,49 @@
+"""Metrics over several batches by scikit-learn.
+
+    python tests/golden/metrics.py > tests/golden/metrics.json
+"""
+
+import json
+
+import numpy as np
+import sklearn
+from sklearn import metrics
+
+N, C = 57, 4
+
+
+def number(i, salt):
+    """The same numbers as in the test, in [0, 1); multiples of 1/64, so that scores tie."""
+    return ((i * 7919 + salt * 104729) % 1009 * 64 // 1009) / 64
+
+
+def column(n, salt):
+    return np.array([number(i, salt) for i in range(n)])
+
+
+scores = column(N * C, 1).reshape(N, C) - 0.5
+labels = (column(N, 2) * 3).astype(int)  # class 3 is only predicted
+binary_scores, binary_labels = column(N, 3) - 0.5, (column(N, 4) * 2).astype(int)
+prediction, target = column(N * 3, 5).reshape(N, 3), column(N * 3, 6).reshape(N, 3)
+predicted = scores.argmax(1)
+log_softmax = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+
+out = {
+    "accuracy": metrics.accuracy_score(labels, predicted),
+    # Stable, as the op is: of equal scores that of the lower class is larger.
+    "top_2": np.mean([labels[i] in np.argsort(-scores[i], kind="stable")[:2] for i in range(N)]),
+    "mse": metrics.mean_squared_error(target, prediction),
+    "rmse": np.sqrt(metrics.mean_squared_error(target, prediction)),
+    "mae": metrics.mean_absolute_error(target, prediction),
+    "r2": metrics.r2_score(target, prediction),
+    "perplexity": np.exp(metrics.log_loss(labels, np.exp(log_softmax), labels=range(C))),
+    "roc_auc": metrics.roc_auc_score(binary_labels, binary_scores),
+}
+for name, function in [("precision", metrics.precision_score), ("recall", metrics.recall_score),
+                       ("f1", metrics.f1_score)]:
+    for average in ["micro", "macro", "weighted"]:
+        out[f"{name}_{average}"] = function(labels, predicted, average=average, zero_division=0)
+    out[f"{name}_binary"] = function(binary_labels, (binary_scores > 0.125).astype(int))
+
+print(json.dumps({"made_by": "tests/golden/metrics.py", "sklearn": sklearn.__version__,
+                  "metrics": {k: float(v) for k, v in out.items()}}, indent=1))
