@@ -81,7 +81,11 @@ constexpr Make kReductions[] = {
     [](const Choice& c) { return norm_l1(c.x, {.axes = c.axis(), .keep_dims = c.coin()}); },
     [](const Choice& c) { return norm_l2(c.x, {.axes = c.axis(), .keep_dims = c.coin()}); },
     [](const Choice& c) { return var(c.x, {.axes = c.axis(), .correction = 0}); },
-    [](const Choice& c) { return std(c.x + c.partner(c.x), {.axes = c.axis(), .correction = 0}); },
+    // The variance is at least 1/4: near 0, rounding decides the gradient.
+    [](const Choice& c) {
+      return std(stack({c.x, c.x + 1.0}, {.axis = 0}),
+                 {.axes = {0, c.axis() + 1}, .correction = 0});
+    },
     [](const Choice& c) {
       return cumsum(c.x, {.axis = c.axis(), .exclusive = c.coin(), .reverse = c.coin()});
     },
