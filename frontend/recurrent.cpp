@@ -67,7 +67,9 @@ void check_layer(Value x, const Recurrent& layer, const Cell& cell, const Loc& l
   require(is_float(x.dtype()) && shape.rank() == 3 && !shape[1].batch && shape[2].is_constant(),
           loc, subject + "the input is " + x.type().str() + ", not a float [N, T, features]");
   require(shape[1].size > 0, loc, subject + "the sequences of " + x.type().str() + " are empty");
-  require(*layer.units > 0 && layer.layers > 0, loc, subject + "units and layers must be positive");
+  require(*layer.units > 0 && layer.layers > 0, loc,
+          subject + "units is " + std::to_string(*layer.units) + " and layers is " +
+              std::to_string(layer.layers) + "; both must be positive");
   require(!layer.relu || cell.gates == 1, loc, subject + "only rnn has the option relu");
   const auto count =
       static_cast<size_t>(layer.layers * (layer.bidirectional ? 2 : 1)) * cell.states;

@@ -666,7 +666,7 @@ Value logsumexp(Value x, const LogsumexpAttrs& attrs = {}, const Loc& loc = Loc:
 struct LpNormalizeAttrs { int64_t axis = -1; int64_t p = 2; double eps = 1e-12; };
 Value lp_normalize(Value x, const LpNormalizeAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Lp norm of each window, as LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not negative, as torch.nn.functional.lp_pool1d, 2d and 3d. The gradient of a norm that is 0 is 0.
+/// Lp norm of each window, as LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not negative, as torch.nn.functional.lp_pool1d, 2d and 3d, but for the partial windows of ceil_mode, which PyTorch scales to the size of whole windows. The gradient of a norm that is 0 is 0.
 /// x: float [N, C, ...] of 1 to 3 spatial dimensions.
 /// attrs.kernel: window size: one number, or one per spatial dimension (required).
 /// attrs.stride: stride of the window: one number, or one per spatial dimension; empty: the kernel.
@@ -1010,7 +1010,7 @@ Value round(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value rsqrt(Value x, const Loc& loc = Loc::here());
 
-/// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error.
+/// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error. Unlike in PyTorch, the updates do not cover a part of x along the other axes.
 /// x: numeric tensor.
 /// index: integer, x's shape except along `axis`.
 /// updates: x's dtype, index's shape.
@@ -1189,7 +1189,7 @@ Value sub(Value a, Value b, const Loc& loc = Loc::here());
 struct SumAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Elements of x at the indices along `axis`, as numpy.take_along_axis, torch.gather and GatherElements of ONNX: y[i..., t, k...] = x[i..., index[i..., t, k...], k...]. An index out of range raises an error.
+/// Elements of x at the indices along `axis`, as numpy.take_along_axis, torch.gather and GatherElements of ONNX: y[i..., t, k...] = x[i..., index[i..., t, k...], k...]. An index out of range raises an error. Unlike torch.gather, the index does not select a part of x along the other axes.
 /// x: any tensor, rank >= 1.
 /// index: integer, x's shape except along `axis`.
 /// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.

@@ -58,8 +58,8 @@ Ints normalized_axes(const Ints& axes, size_t rank) {
 Ints normalized_axes(const InferCtx& c, const Ints& axes, size_t rank) {
   for (const int64_t a : axes) normalized_axis(c, a, rank);
   Ints normal = normalized_axes(axes, rank);
-  c.require(std::adjacent_find(normal.begin(), normal.end()) == normal.end(),
-            "an axis is given twice");
+  const auto twice = std::ranges::adjacent_find(normal);
+  if (twice != normal.end()) c.fail("axis " + std::to_string(*twice) + " is given twice");
   return normal;
 }
 

@@ -38,6 +38,8 @@ Value Backward::gradient(Value x) const {
   return found == gradients_.end() ? Value() : found->second;
 }
 
+bool Backward::is_ancestor(Value x) const { return ancestors(ys_).contains(x.op()); }
+
 void Backward::find_active_values() {
   const std::set<const ir::Op*> needed = ancestors(ys_);
   for (size_t i = 0; i < count_; ++i) {

@@ -30,7 +30,11 @@ class Backward {
   /// has no gradient.
   void run();
 
-  Value gradient(Value x) const;  ///< null if no seeded value depends on x
+  /// Returns the gradient of x; null if it is 0 because no op with a gradient leads from x to a
+  /// seeded value.
+  Value gradient(Value x) const;
+  /// Whether a value of `ys` depends on x.
+  bool is_ancestor(Value x) const;
   const Values& contributions(Value x) const { return contributions_.at(x); }
 
  private:

@@ -1,4 +1,5 @@
 #include "ir/error.h"
+#include "ops/functions.h"
 #include "ops/table.h"
 #include "passes/backward.h"
 #include "passes/pass.h"
@@ -17,8 +18,12 @@ Values append_gradients(ir::Graph& graph, const ir::Op& op) {
   backward.run();
   Values gradients;
   for (size_t i = 0; i < xs.size(); ++i) {
-    gradients.push_back(backward.gradient(xs[i]));
-    if (gradients.back()) continue;
+    Value gradient = backward.gradient(xs[i]);
+    if (!gradient && backward.is_ancestor(xs[i])) {
+      gradient = fill(graph, {.type = xs[i].type(), .value = 0}, op.loc);
+    }
+    gradients.push_back(gradient);
+    if (gradient) continue;
     throw UserError(op.loc, op.name + ": y does not depend on xs[" + std::to_string(i) + "], " +
                                 xs[i].type().str());
   }

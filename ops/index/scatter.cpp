@@ -35,7 +35,9 @@ OpDef scatter_op() {
           "updates[..., "
           "t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. "
           "An "
-          "index out of range raises an error.",
+          "index out of range raises an error. Unlike in PyTorch, the updates do not cover a part "
+          "of x "
+          "along the other axes.",
       .inputs = {{"x", "numeric tensor"},
                  {"index", "integer, x's shape except along `axis`"},
                  {"updates", "x's dtype, index's shape"}},

@@ -35,7 +35,8 @@ OpDef take_along_axis_op() {
       .doc =
           "Elements of x at the indices along `axis`, as numpy.take_along_axis, torch.gather and "
           "GatherElements of ONNX: y[i..., t, k...] = x[i..., index[i..., t, k...], k...]. An "
-          "index out of range raises an error.",
+          "index out of range raises an error. Unlike torch.gather, the index does not select a "
+          "part of x along the other axes.",
       .inputs = {{"x", "any tensor, rank >= 1"},
                  {"index", "integer, x's shape except along `axis`"}},
       .attrs = {axis_attr("axis that the index addresses", -1)},

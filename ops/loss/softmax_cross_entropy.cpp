@@ -1,3 +1,4 @@
+#include "ir/text.h"
 #include "ops/loss/class_loss.h"
 #include "ops/loss/loss_reduction.h"
 #include "ops/operators.h"
@@ -11,7 +12,9 @@ std::vector<Type> infer_cross_entropy(const InferCtx& c) {
   const Shape rows = require_class_rows(c);
   const Type &x = c.in(0), &target = c.in(1);
   const double smoothing = c.attr<double>("label_smoothing");
-  c.require(smoothing >= 0 && smoothing <= 1, "label_smoothing must be in [0, 1]");
+  c.require(
+      smoothing >= 0 && smoothing <= 1,
+      "attribute 'label_smoothing' must lie between 0 and 1, not be " + ir::float_text(smoothing));
   if (target != x) {
     require_class_indices(c, rows, " or probabilities " + x.str());
   } else {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/text.h"
 #include "ops/elementwise.h"
 #include "ops/nn/attention.h"
 #include "ops/random/draw.h"
@@ -67,7 +68,8 @@ void require_attention_mask(const InferCtx& c, const Type& mask, const Type& q, 
 
 void require_attention_dropout(const InferCtx& c) {
   const double p = c.attr<double>("dropout");
-  c.require(p >= 0 && p <= 1, "attribute 'dropout' must lie between 0 and 1");
+  c.require(p >= 0 && p <= 1,
+            "attribute 'dropout' must lie between 0 and 1, not be " + ir::float_text(p));
 }
 
 void require_random_key(const InferCtx& c, size_t random_key) {

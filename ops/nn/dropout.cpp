@@ -1,5 +1,6 @@
 #include "ops/nn/dropout.h"
 
+#include "ir/text.h"
 #include "ops/random/draw.h"
 #include "ops/record.h"
 
@@ -34,7 +35,8 @@ OpDef dropout_def(std::string name, std::string doc, std::string x_doc, size_t d
             c.require(is_float(c.in(0).dtype) && c.in(0).shape.size() >= dims,
                       "expects a float tensor of " + std::to_string(dims) +
                           " or more dimensions, got " + c.in(0).str());
-            c.require(p >= 0 && p <= 1, "attribute 'p' must lie between 0 and 1");
+            c.require(p >= 0 && p <= 1,
+                      "attribute 'p' must lie between 0 and 1, not be " + ir::float_text(p));
             require_random_state(c, 1);
             return std::vector{c.in(0)};
           },

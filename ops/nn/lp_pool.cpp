@@ -1,3 +1,4 @@
+#include "ir/text.h"
 #include "ops/nn/pool.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -27,7 +28,8 @@ std::vector<Type> infer_lp_pool(const InferCtx& c) {
       is_float(c.in(0).dtype) && dims >= 1 && dims <= 3,
       "expects a float tensor [N, C, ...] of 1 to 3 spatial dimensions, got " + c.in(0).str());
   const double p = c.attr<double>("p");
-  c.require(p >= 1 && p <= 1024, "attribute 'p' must lie between 1 and 1024");
+  c.require(p >= 1 && p <= 1024,
+            "attribute 'p' must lie between 1 and 1024, not be " + ir::float_text(p));
   return {pool_type(c, c.in(0), dims)};
 }
 
@@ -60,7 +62,9 @@ OpDef lp_pool_op() {
       .name = "lp_pool",
       .doc =
           "Lp norm of each window, as LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not "
-          "negative, as torch.nn.functional.lp_pool1d, 2d and 3d. The gradient of a norm that is 0 "
+          "negative, as torch.nn.functional.lp_pool1d, 2d and 3d, but for the partial windows of "
+          "ceil_mode, which PyTorch scales to the size of whole windows. The gradient of a norm "
+          "that is 0 "
           "is 0.",
       .inputs = {{"x", "float [N, C, ...] of 1 to 3 spatial dimensions"}},
       .attrs = pool_attrs(0, {{"p", 2.0, "exponent, between 1 and 1024"}}),

@@ -9,6 +9,15 @@ using List = std::vector<int64_t>;
 
 int64_t pick(const List& list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
 
+/// Throws UserError unless all elements of attribute `name` lie between `least` and kMaxWindow.
+void require_between(const InferCtx& c, std::string_view name, const List& list, int64_t least) {
+  for (const int64_t n : list) {
+    c.require(n >= least && n <= kMaxWindow,
+              "attribute '" + std::string(name) + "' must lie between " + std::to_string(least) +
+                  " and " + std::to_string(kMaxWindow) + ", not be " + std::to_string(n));
+  }
+}
+
 void require_list(const InferCtx& c, std::string_view name, int dims, int64_t least,
                   bool may_be_empty) {
   if (!c.attrs().has(name)) return;
@@ -18,9 +27,7 @@ void require_list(const InferCtx& c, std::string_view name, int dims, int64_t le
       list.size() == 1 || list.size() == static_cast<size_t>(dims) ||
           (may_be_empty && list.empty()),
       quoted + " takes one " + one_per_dimension(dims) + ", not " + std::to_string(list.size()));
-  c.require(
-      std::ranges::all_of(list, [&](int64_t n) { return n >= least && n <= kMaxWindow; }),
-      quoted + " must lie between " + std::to_string(least) + " and " + std::to_string(kMaxWindow));
+  require_between(c, name, list, least);
 }
 
 /// Returns the extents as text, such as "2 x 3".
@@ -163,8 +170,7 @@ void require_window_attrs(const InferCtx& c, int dims) {
   c.require(
       size == 1 || size == dims || size == 2 * dims,
       "attribute 'padding' takes " + accepted_padding(dims) + ", not " + std::to_string(size));
-  c.require(std::ranges::all_of(padding, [](int64_t n) { return n >= 0 && n <= kMaxWindow; }),
-            "attribute 'padding' must lie between 0 and " + std::to_string(kMaxWindow));
+  require_between(c, "padding", padding, 0);
 }
 
 Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels) {

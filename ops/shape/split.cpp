@@ -19,9 +19,10 @@ std::vector<Type> infer_split(const InferCtx& c) {
     types.push_back(x);
     types.back().shape[axis] = Dim(size);
   }
-  c.require(fits && total == x.shape[axis].size, "the sizes do not add up to " +
-                                                     x.shape[axis].str() + ", the extent of axis " +
-                                                     std::to_string(axis) + " of " + x.str());
+  c.require(fits && total == x.shape[axis].size,
+            "the sizes add up to " + (fits ? std::to_string(total) : "more than an int64") +
+                ", not to " + x.shape[axis].str() + ", the extent of axis " + std::to_string(axis) +
+                " of " + x.str());
   return types;
 }
 

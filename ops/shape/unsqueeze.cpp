@@ -13,7 +13,7 @@ std::vector<Type> infer_unsqueeze(const InferCtx& c) {
                                                 " is out of range for a result of rank " +
                                                 std::to_string(rank));
     const auto d = static_cast<size_t>(axis < 0 ? axis + rank : axis);
-    c.require(!added[d], "an axis is given twice");
+    c.require(!added[d], "axis " + std::to_string(axis) + " is given twice");
     added[d] = true;
   }
   Type type{c.in(0).dtype, {}, {}};

@@ -62,9 +62,18 @@ Spelling spelling_of(const Attr& attr) {
   }
 }
 
-/// Returns the default value of an attribute as OPS.md shows it.
+/// Returns the default value of an attribute as OPS.md shows it. A list is written as in a .fir
+/// file.
 std::string default_text(const AttrDef& a) {
-  return a.required ? "required" : "`" + spelling_of(a.fallback).initial + "`";
+  if (a.required) return "required";
+  std::string text = spelling_of(a.fallback).initial;
+  if (std::holds_alternative<std::vector<int64_t>>(a.fallback) ||
+      std::holds_alternative<std::vector<double>>(a.fallback) ||
+      std::holds_alternative<std::vector<std::string>>(a.fallback)) {
+    text.front() = '[';
+    text.back() = ']';
+  }
+  return "`" + text + "`";
 }
 
 bool has_function(const OpDef& def) {

@@ -108,6 +108,16 @@ TEST(Gradients, RejectAValueThatDoesNotReach) {
                     "gradients: y does not depend on xs[0], f32[4]");
 }
 
+TEST(Gradients, ThroughStepFunctionsAreZero) {
+  Program net("net");
+  const Value x = net.data("x", {3}, f32);
+  net.output("gradient", gradients(floor(x) + sign(x), {x}).at(0));
+  Executor exe(net, cpu());
+  const float values[] = {-1.5, 0, 2.5};
+  const OutputViews outputs = exe.predict({{"x", Tensor::of<float>({3}, values)}});
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(outputs["gradient"].at(i), 0);
+}
+
 TEST(Gradients, RejectASecondGradientThatDoesNotExist) {
   Program net("net");
   const Value x = net.data("x", {1, 1, 4, 4}, f32);

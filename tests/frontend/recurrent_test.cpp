@@ -69,8 +69,10 @@ TEST(Recurrent, RejectsWrongInputs) {
   expect("lstm: the input is f32[5, ?, 3], not a float [N, T, features]",
          [&] { lstm(time_first, {.units = 4}, kAt); });
   expect("rnn: the sequences of f32[?, 0, 3] are empty", [&] { rnn(empty, {.units = 4}, kAt); });
-  expect("rnn: units and layers must be positive", [&] { rnn(x, {.units = 0}, kAt); });
-  expect("gru: units and layers must be positive", [&] { gru(x, {.units = 4, .layers = 0}, kAt); });
+  expect("rnn: units is 0 and layers is 1; both must be positive",
+         [&] { rnn(x, {.units = 0}, kAt); });
+  expect("gru: units is 4 and layers is 0; both must be positive",
+         [&] { gru(x, {.units = 4, .layers = 0}, kAt); });
   expect("gru: only rnn has the option relu", [&] { gru(x, {.units = 4, .relu = true}, kAt); });
   expect("lstm: only rnn has the option relu", [&] { lstm(x, {.units = 4, .relu = true}, kAt); });
 }

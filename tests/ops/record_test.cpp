@@ -57,7 +57,7 @@ TEST_F(Record, NamesTheMistakeAndTheLine) {
   EXPECT_TRUE(states(error_of([&] {
                        sum(x, {.axes = {0, -2}}, here);
                      }),
-                     "net.cpp:9: sum: an axis is given twice"));
+                     "net.cpp:9: sum: axis 0 is given twice"));
   EXPECT_TRUE(
       states(error_of([&] { add(x, Value(), here); }), "net.cpp:9: add: an operand is null"));
   EXPECT_TRUE(states(error_of([&] {

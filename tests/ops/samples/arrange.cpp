@@ -123,7 +123,7 @@ OpTest split_test() {
            {{kFloats({5})}, attrs({6, -1}, 0), "split: sizes must not be negative"},
            {{kFloats({3, 5})},
             attrs({2, 2}, 1),
-            "split: the sizes do not add up to 5, the extent of axis 1 of f32[3, 5]"},
+            "split: the sizes add up to 4, not to 5, the extent of axis 1 of f32[3, 5]"},
            {{kFloats({kBatch})}, attrs({1}, 0), "split: axis 0 of f32[?] is the batch dimension"},
            {{kFloats({5})}, attrs({5}, 1), "split: axis 1 is out of range for f32[5] of rank 1"}};
   return t;
@@ -151,7 +151,7 @@ OpTest flip_test() {
     })};
   };
   t.bad = {{{kFloats({3})}, axes_attr({1}), "flip: axis 1 is out of range for f32[3] of rank 1"},
-           {{kFloats({3})}, axes_attr({0, -1}), "flip: an axis is given twice"},
+           {{kFloats({3})}, axes_attr({0, -1}), "flip: axis 0 is given twice"},
            {{kFloats({kBatch, 3})},
             axes_attr({0}),
             "flip: the batch dimension of f32[?, 3] cannot be flipped"}};
@@ -222,7 +222,7 @@ OpTest squeeze_test() {
     return std::vector{with_shape(s.inputs[0], shape)};
   };
   t.bad = {{{kFloats({3})}, axes_attr({1}), "squeeze: axis 1 is out of range for f32[3] of rank 1"},
-           {{kFloats({1})}, axes_attr({0, 0}), "squeeze: an axis is given twice"}};
+           {{kFloats({1})}, axes_attr({0, 0}), "squeeze: axis 0 is given twice"}};
   return t;
 }
 
@@ -246,7 +246,7 @@ OpTest unsqueeze_test() {
   };
   t.bad = {
       {{kFloats({3})}, axes_attr({2}), "unsqueeze: axis 2 is out of range for a result of rank 2"},
-      {{kFloats({3})}, axes_attr({0, -3}), "unsqueeze: an axis is given twice"}};
+      {{kFloats({3})}, axes_attr({0, -3}), "unsqueeze: axis -3 is given twice"}};
   return t;
 }
 

@@ -280,18 +280,19 @@ OpTest dropout_test() {
   };
   t.slack = 4;
   const Type q = {f32, {2, 4, 5, 8}, {}}, k = {f32, {2, 2, 7, 8}, {}}, rng = {i64, {3}, {}};
-  t.bad = {
-      {{q, k, k, rng}, {{"dropout", 1.5}}, t.op + ": attribute 'dropout' must lie between 0 and 1"},
-      {{q, k, k, rng},
-       {{"dropout", std::nan("")}},
-       t.op + ": attribute 'dropout' must lie between 0 and 1"},
-      {{q, k, k, {i64, {2}, {}}},
-       {},
-       t.op + ": the random state must be i64[3] = {seed, run, first sample}, got i64[2]"},
-      {{q, k, k, rng, {f32, {5, 6}, {}}},
-       {},
-       t.op + ": the mask must be bool or f32[2, 4, 5, 7], or broadcast to this shape, not "
-              "f32[5, 6]"}};
+  t.bad = {{{q, k, k, rng},
+            {{"dropout", 1.5}},
+            t.op + ": attribute 'dropout' must lie between 0 and 1, not be 1.5"},
+           {{q, k, k, rng},
+            {{"dropout", std::nan("")}},
+            t.op + ": attribute 'dropout' must lie between 0 and 1, not be nan"},
+           {{q, k, k, {i64, {2}, {}}},
+            {},
+            t.op + ": the random state must be i64[3] = {seed, run, first sample}, got i64[2]"},
+           {{q, k, k, rng, {f32, {5, 6}, {}}},
+            {},
+            t.op + ": the mask must be bool or f32[2, 4, 5, 7], or broadcast to this shape, not "
+                   "f32[5, 6]"}};
   return t;
 }
 

@@ -216,8 +216,9 @@ OpTest cross_entropy_excluded_test() {
   t.gradient = false;
   t.bad = bad_uses(t.op, " or probabilities f32[2, 3]");
   const Type x = {f32, {2, 3}, {}}, label = {i64, {2}, {}};
-  t.bad.push_back(
-      {{x, label}, {{"label_smoothing", 1.5}}, t.op + ": label_smoothing must be in [0, 1]"});
+  t.bad.push_back({{x, label},
+                   {{"label_smoothing", 1.5}},
+                   t.op + ": attribute 'label_smoothing' must lie between 0 and 1, not be 1.5"});
   t.bad.push_back({{x, x},
                    ignoring(1),
                    t.op + ": ignore_index needs class indices, but the target holds probabilities "

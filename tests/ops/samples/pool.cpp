@@ -339,12 +339,14 @@ OpTest max_pool2d_test() {
        "max_pool2d: needs attribute 'kernel' (window size: one number, or one for the height and "
        "one "
        "for the width)"},
-      {{x}, window({0}), "max_pool2d: attribute 'kernel' must lie between 1 and 32768"},
+      {{x}, window({0}), "max_pool2d: attribute 'kernel' must lie between 1 and 32768, not be 0"},
       {{x},
        window({}),
        "max_pool2d: attribute 'kernel' takes one number, or one for the height and one for the "
        "width, not 0"},
-      {{x}, window({2}, {0}), "max_pool2d: attribute 'stride' must lie between 1 and 32768"},
+      {{x},
+       window({2}, {0}),
+       "max_pool2d: attribute 'stride' must lie between 1 and 32768, not be 0"},
       {{x},
        window({5}),
        "max_pool2d: a window that reaches over 5 x 5 elements does not fit into the padded input "
@@ -387,7 +389,7 @@ OpTest adaptive_avg_pool2d_test() {
             "adaptive_avg_pool2d: the images of f32[1, 1, 0, 4] hold no element"},
            {{{f32, {1, 1, 4, 4}, {}}},
             {{"output", Extents{0}}},
-            "adaptive_avg_pool2d: attribute 'output' must lie between 1 and 32768"}};
+            "adaptive_avg_pool2d: attribute 'output' must lie between 1 and 32768, not be 0"}};
   return t;
 }
 
@@ -441,7 +443,9 @@ OpTest lp_pool_test() {
             window({2}),
             "lp_pool: expects a float tensor [N, C, ...] of 1 to 3 spatial dimensions, got "
             "f32[4, 4]"},
-           {{x}, with(window({2}), "p", 0.5), "lp_pool: attribute 'p' must lie between 1 and 1024"},
+           {{x},
+            with(window({2}), "p", 0.5),
+            "lp_pool: attribute 'p' must lie between 1 and 1024, not be 0.5"},
            {{x},
             {},
             "lp_pool: needs attribute 'kernel' (window size: one number, or one per spatial "

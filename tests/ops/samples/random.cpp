@@ -105,8 +105,10 @@ OpTest dropout_test(const std::string& op, bool channels) {
     return std::vector{y};
   };
   const Type x = {f32, {2, 3}, {}}, state = {i64, {3}, {}};
-  t.bad = {{{x, state}, {{"p", 1.5}}, op + ": attribute 'p' must lie between 0 and 1"},
-           {{x, state}, {{"p", std::nan("")}}, op + ": attribute 'p' must lie between 0 and 1"},
+  t.bad = {{{x, state}, {{"p", 1.5}}, op + ": attribute 'p' must lie between 0 and 1, not be 1.5"},
+           {{x, state},
+            {{"p", std::nan("")}},
+            op + ": attribute 'p' must lie between 0 and 1, not be nan"},
            {{x, {i64, {2}, {}}},
             {},
             op + ": the random state must be i64[3] = {seed, run, first sample}, got i64[2]"},

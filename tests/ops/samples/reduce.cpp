@@ -84,7 +84,7 @@ OpTest reduction(std::string op, const std::function<double(const Row&)>& f, boo
             t.op + ": axis 2 is out of range for f32[2, 3] of rank 2"},
            {{{f32, {2, 3}, {}}},
             {{"axes", std::vector<int64_t>{1, -1}}},
-            t.op + ": an axis is given twice"}};
+            t.op + ": axis 1 is given twice"}};
   if (!empty) {
     t.bad.push_back({{{f32, {2, 0}, {}}}, {}, t.op + ": no elements along axis 1 of f32[2, 0]"});
   }

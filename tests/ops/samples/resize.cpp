@@ -131,23 +131,24 @@ OpTest resize2d_test() {
   t.reference = resized;
   t.slack = 8;
   const Type x = {f32, {1, 1, 4, 4}, {}};
-  t.bad = {
-      {{{f32, {4, 4}, {}}},
-       {{"output", Extents{2}}},
-       "resize2d: expects a float tensor [N, C, H, W], got f32[4, 4]"},
-      {{x},
-       {},
-       "resize2d: needs attribute 'output' (output size: one number, or height and width)"},
-      {{x}, {{"output", Extents{0}}}, "resize2d: attribute 'output' must lie between 1 and 32768"},
-      {{{f32, {1, 1, 0, 4}, {}}},
-       {{"output", Extents{2}}},
-       "resize2d: the images of f32[1, 1, 0, 4] hold no element"},
-      {{x},
-       {{"output", Extents{2}}, {"mode", std::string("linear")}},
-       "resize2d: mode must be \"nearest\", \"bilinear\" or \"bicubic\", not \"linear\""},
-      {{x},
-       {{"output", Extents{2}}, {"align_corners", true}},
-       "resize2d: align_corners needs mode \"bilinear\" or \"bicubic\""}};
+  t.bad = {{{{f32, {4, 4}, {}}},
+            {{"output", Extents{2}}},
+            "resize2d: expects a float tensor [N, C, H, W], got f32[4, 4]"},
+           {{x},
+            {},
+            "resize2d: needs attribute 'output' (output size: one number, or height and width)"},
+           {{x},
+            {{"output", Extents{0}}},
+            "resize2d: attribute 'output' must lie between 1 and 32768, not be 0"},
+           {{{f32, {1, 1, 0, 4}, {}}},
+            {{"output", Extents{2}}},
+            "resize2d: the images of f32[1, 1, 0, 4] hold no element"},
+           {{x},
+            {{"output", Extents{2}}, {"mode", std::string("linear")}},
+            "resize2d: mode must be \"nearest\", \"bilinear\" or \"bicubic\", not \"linear\""},
+           {{x},
+            {{"output", Extents{2}}, {"align_corners", true}},
+            "resize2d: align_corners needs mode \"bilinear\" or \"bicubic\""}};
   return t;
 }
 
