@@ -290,7 +290,7 @@ void write_ports(std::ostream& out, std::string_view title, const std::vector<Po
 void write_markdown(std::ostream& out) {
   out << "# Ops\n\n"
       << kNotice << " `?` marks an optional operand, `...` a variadic "
-      << "operand or result.\n";
+      << "operand or result. [What is checked for each op](../tests/golden/op_checks.md).\n";
   for (const OpDef& def : op_table()) {
     static constexpr std::array<std::string_view, 3> kAmp = {"half", "f32", "follows its operands"};
     out << "\n## " << *def.name << "\n" << *def.doc << "\n\n";

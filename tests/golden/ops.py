@@ -538,6 +538,40 @@ def rotations():
                        lambda a: turned(a, theta, interleaved))
 
 
+def attention():
+    for q, k, v, mask, causal in (([2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 3], None, False),
+                                  ([1, 4, 5, 4], [1, 2, 5, 4], [1, 2, 5, 4], None, True),
+                                  ([1, 2, 3, 4], [1, 2, 6, 4], [1, 2, 6, 4], None, True),
+                                  ([1, 2, 6, 4], [1, 2, 3, 4], [1, 2, 3, 4], None, True),
+                                  ([2, 4, 3, 2], [2, 2, 5, 2], [2, 2, 5, 2], [2, 1, 3, 5], False),
+                                  ([1, 1, 2, 2], [1, 1, 4, 2], [1, 1, 4, 2], [4], False)):
+        sizes = [q, k, v] + ([] if mask is None else [mask])
+        result = case("scaled_dot_product_attention", sizes, {"causal": causal},
+                      lambda a, b, c, m=None: F.scaled_dot_product_attention(
+                          a, b, c, m, is_causal=causal, enable_gqa=True))
+        yield {**result, "grads": result["grads"][:3] + [None] * (mask is not None)}
+
+
+def selections():
+    for axis, label in ((0, [[1, 0], [2, 2]]), (1, [3]), (-1, [0, 0, 1])):
+        yield case("gather", [[3, 4, 2]], {"axis": axis},
+                   lambda a, i: torch.stack([a.select(axis, n) for n in i.flatten().tolist()], axis)
+                   .unflatten(axis, i.shape), label=label)
+    yield case("take_along_axis", [[2, 4]], {"axis": 1}, lambda a, i: torch.gather(a, 1, i),
+               label=[[0, 3, 3], [2, 2, 1]])
+    yield case("gather_nd", [[3, 4, 2]], {}, lambda a, i: a[i[..., 0], i[..., 1]],
+               label=[[0, 3], [2, 1], [0, 3]])
+    yield case("scatter_nd", [[3, 4], [2, 4]], {"reduce": "add"},
+               lambda a, u, i: a.index_put((i[:, 0],), u, accumulate=True), label=[[2], [2]],
+               label_at=1)
+    for descending in (False, True):
+        yield case("sort", [[3, 5]], {"axis": 0, "descending": descending},
+                   lambda a: torch.sort(a, 0, descending)[0])
+    yield case("slice", [[4, 5]], {"starts": [1, 0], "stops": [4, 5], "steps": [2, 3]},
+               lambda a: a[1:4:2, 0:5:3])
+    yield case("concat", [[2, 3], [2, 1]], {"axis": 1}, lambda a, b: torch.cat((a, b), 1))
+
+
 def contractions():
     for equation, *sizes in (("ij,jk->ik", [2, 3], [3, 4]), ("bij,bjk", [2, 3, 4], [2, 4, 2]),
                              ("bhqd,bhkd->bhqk", [2, 2, 3, 4], [2, 2, 5, 4]),
@@ -587,7 +621,8 @@ def optimizers():
 def main():
     parts = (convolutions, pools, resizes, norms, losses, class_losses, soft_labels, pair_losses,
              nonfinite, functions, products, reductions, activations, steps, shapes, indices, embeddings,
-             rotations, contractions)
+             rotations, attention, selections,
+             contractions)
     lines = [json.dumps(c) for part in parts for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (
