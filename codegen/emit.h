@@ -180,7 +180,7 @@ class KernelEmitter {
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::vector<llvm::Value*> buffers_;
-  // Operands of the !alias.scope and !noalias metadata of loads and stores, indexed by buffer.
+  // Scope lists of loads and stores (!alias.scope and !noalias metadata), indexed by buffer.
   std::vector<llvm::MDNode*> alias_scopes_, noalias_scopes_;
   llvm::MDNode* accumulator_scope_ = nullptr;
   llvm::Value* batch_ = nullptr;

@@ -162,7 +162,7 @@ class Executor {
   /// must call use_averages(). Throws UserError if the recipe keeps no averages, and before a
   /// training step is prepared.
   void use_averages(bool use);
-  /// Whether the parameters are set to their averages.
+  /// Whether the parameters currently hold their averages.
   bool uses_averages() const;
 
   /// Collective. Returns the variables and options to store in a checkpoint. With ZeRO-1, rank 0's

@@ -74,7 +74,7 @@ class Padding {
 ///
 /// Parameters are named after the layer: "conv0.w" and "conv0.b". A layer without a `name` is named
 /// after its kind and numbered: conv0, conv1, fc0... The default initialisers are PyTorch's:
-/// weights are Kaiming-uniform with slope sqrt(5), biases uniform within 1/sqrt(fan-in).
+/// weights are Kaiming-uniform with negative slope sqrt(5), biases uniform within ±1/sqrt(fan-in).
 ///
 /// `weight`, `bias`, `gamma` and `beta` pass a value that is used instead of a new parameter. If
 /// several layers share a parameter, its gradient is the sum of the gradients from all layers.

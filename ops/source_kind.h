@@ -9,10 +9,10 @@ namespace fluid {
 /// Kind of a source op.
 enum class SourceKind : uint8_t {
   none,       ///< the op is not a source
-  feed,       ///< `data`: fed by the user each step
-  parameter,  ///< `param`: a model parameter
-  state,      ///< `state`: any other variable, such as an optimizer moment or a counter
-  argument,   ///< `arg` in the body of a fused op: an operand of the fused op
+  feed,       ///< op `data`: fed by the user each step
+  parameter,  ///< op `param`: a model parameter
+  state,      ///< op `state`: any other variable, such as an optimizer moment or a counter
+  argument,   ///< op `arg` in the body of a fused op: an operand of the fused op
   carried,    ///< `carried`: the value of `carry` in the previous micro-batch
 };
 SourceKind source_kind(std::string_view op_name);

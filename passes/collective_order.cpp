@@ -39,7 +39,7 @@ Values insert_collective(ir::Graph& graph, int64_t order_number, std::string_vie
   return record(graph, op, bucket, {{kOrderAttribute, order_number}}, loc);
 }
 
-void set_error_sync(ir::Op& collective) { collective.attrs.set(kErrorSync, true); }
+void mark_as_error_sync(ir::Op& collective) { collective.attrs.set(kErrorSync, true); }
 
 std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph) {
   const std::vector<ir::Op*> in_order = collectives_in_order(graph);

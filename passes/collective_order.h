@@ -21,14 +21,14 @@ Values insert_collective(ir::Graph& graph, int64_t order_number, std::string_vie
 
 /// Marks `collective` as the collective before which the ranks exchange their error words. The
 /// error word of a rank says whether the rank has rejected the data of the step.
-void set_error_sync(ir::Op& collective);
-/// Number of collectives that run before the collective marked by set_error_sync(); nullopt if none
+void mark_as_error_sync(ir::Op& collective);
+/// Number of collectives that run before the collective marked by mark_as_error_sync(); nullopt if none
 /// is marked.
 std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph);
 
 /// An ordering constraint without data flow: op `second` must run after op `first`. Such edges
 /// order the collectives, because all ranks must run them in the same order. They also order the
-/// collective marked by set_error_sync() after all ops that may reject data.
+/// collective marked by mark_as_error_sync() after all ops that may reject data.
 using OrderEdge = std::pair<const ir::Op*, const ir::Op*>;
 std::vector<OrderEdge> find_order_edges(const ir::Graph& graph);
 /// Sorts the ops topologically by data flow and find_order_edges(). Keeps the current order where

@@ -38,7 +38,7 @@ bool run_mark_error_sync(ir::Program& program, const Options& options, const Tar
   if (!needed) return false;
   const std::vector<ir::Op*> in_order = collectives_in_order(program.main());
   check(*needed < in_order.size(), "no collective follows all ops that may reject data");
-  set_error_sync(*in_order[*needed]);
+  mark_as_error_sync(*in_order[*needed]);
   return true;
 }
 

@@ -29,7 +29,7 @@ std::string_view name_of(Region region);
 enum class RangeCategory : uint8_t {
   parameter,
   optimizer,  ///< optimizer states: moments of the parameters, the update counter
-  buffer,     ///< states that are not optimizer states, such as running means
+  buffer,     ///< other states, such as the running statistics of batch normalization
   feed,
   output,
   gradient,

@@ -96,7 +96,7 @@ class ScanBuffers {
   std::map<Value, size_t> outputs_;  ///< root of an output of the body -> index of the output
 };
 
-/// Appends the calls of graphs, including the calls of their scans.
+/// Appends the calls that a graph contains, and those in the bodies of its scans.
 class CallList {
  public:
   explicit CallList(const Options& options) : options_(options) {}

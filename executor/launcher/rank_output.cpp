@@ -60,11 +60,11 @@ void RankOutput::set_pipes(int out, int err) {
   streams_[1].fd = err;
 }
 
-void RankOutput::append_poll_events(std::vector<pollfd>& events) const {
+void RankOutput::append_pollfds(std::vector<pollfd>& fds) const {
   for (const Stream& stream : streams_) {
     if (stream.fd < 0) continue;
     const bool blocked = stream.blocked && stream.terminal >= 0;
-    events.push_back(blocked ? pollfd{stream.terminal, POLLOUT, 0} : pollfd{stream.fd, POLLIN, 0});
+    fds.push_back(blocked ? pollfd{stream.terminal, POLLOUT, 0} : pollfd{stream.fd, POLLIN, 0});
   }
 }
 

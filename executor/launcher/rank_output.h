@@ -23,7 +23,7 @@ class RankOutput {
   bool has_open_pipe() const { return streams_[0].fd >= 0 || streams_[1].fd >= 0; }
   /// Appends the file descriptors and events to pass to poll(). After such an event, forward() can
   /// copy output.
-  void append_poll_events(std::vector<pollfd>& events) const;
+  void append_pollfds(std::vector<pollfd>& fds) const;
   /// Copies one chunk of pending output per stream. `exited`: whether the rank has exited; if true,
   /// closes the pipes that are empty. Throws UserError if a write to the log fails. A failed write
   /// to the terminal ends the output to the terminal and, without a log, closes the pipe.

@@ -124,7 +124,7 @@ bool Ranks::all_finished() const {
 
 void Ranks::wait_for_events(const SignalQueue& signals) const {
   std::vector<pollfd> events = {{signals.fd(), POLLIN, 0}};
-  for (const Rank& rank : ranks_) rank.output.append_poll_events(events);
+  for (const Rank& rank : ranks_) rank.output.append_pollfds(events);
   int ms = -1;
   for (const auto& until : {kill_deadline_, cause_deadline_}) {
     if (!until) continue;

@@ -23,7 +23,7 @@ std::vector<Type> infer_embedding_bag(const InferCtx& c) {
   return {Type{table.dtype, {index.shape[0], table.shape[1]}, {}}};
 }
 
-/// The rows of the table in each bag, for the forward op and its gradient.
+/// Gathers the table rows of each bag, for the forward op and its gradient.
 struct Bags {
   Value table, index, weights;  // weights: null for an unweighted bag
   std::optional<int64_t> padding;

@@ -63,7 +63,7 @@ class NormalizeGrad {
  private:
   Value mean_of(Value v) const { return mean(v, {.axes = view_.axes, .keep_dims = true}); }
 
-  /// Returns the number of elements per mean and variance, as a scalar.
+  /// Returns the number of elements over which a mean and a variance are computed, as a scalar.
   Value count() const {
     Type of{wide_, {}, {}};
     for (const int64_t axis : view_.axes) {

@@ -40,7 +40,7 @@ struct ResizeAxis {
   Line source() const;
   /// Source coordinate of output `output`, multiplied by source().divisor.
   Expr source_numerator(const Expr& output) const;
-  /// Index of the element at or below the source coordinate. May be out of range in mode cubic.
+  /// Index of the element at or below the source coordinate. May be out of range in cubic mode.
   Expr lower_element(const Expr& output) const;
 };
 
