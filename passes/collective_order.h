@@ -22,8 +22,8 @@ Values insert_collective(ir::Graph& graph, int64_t order_number, std::string_vie
 /// Marks `collective` as the collective before which the ranks exchange their error words. The
 /// error word of a rank says whether the rank has rejected the data of the step.
 void mark_as_error_sync(ir::Op& collective);
-/// Number of collectives that run before the collective marked by mark_as_error_sync(); nullopt if none
-/// is marked.
+/// Number of collectives that run before the collective marked by mark_as_error_sync(); nullopt if
+/// none is marked.
 std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph);
 
 /// An ordering constraint without data flow: op `second` must run after op `first`. Such edges
