@@ -25,6 +25,7 @@ constexpr double kMinContractionTerms = 9;
 constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
+constexpr int64_t kMaxUnrolledExtent = 8;  // the windows of most convolutions
 constexpr double kBlockProducts = 200e3;
 // Tile size in the remainder of an extent, if the full tiles are larger.
 constexpr int64_t kRemainderTile = 4;
@@ -404,7 +405,8 @@ kir::Block& Contraction::emit_reduction_loops(const Vars& vars, double copies, k
   while (!lanes_reduced_ && serial > 0) {
     const Dim& extent = b_.extent(vars[serial - 1]);
     copies *= estimated_extent(extent);
-    if (extent.batch || copies > kMaxUnrolledProducts) break;
+    const bool is_long = extent.batch || extent.size > kMaxUnrolledExtent;
+    if (is_long || copies > kMaxUnrolledProducts) break;
     --serial;
   }
   kir::Block* at = &out;
