@@ -81,9 +81,11 @@ constexpr Make kReductions[] = {
     [](const Choice& c) { return norm_l1(c.x, {.axes = c.axis(), .keep_dims = c.coin()}); },
     [](const Choice& c) { return norm_l2(c.x, {.axes = c.axis(), .keep_dims = c.coin()}); },
     [](const Choice& c) { return var(c.x, {.axes = c.axis(), .correction = 0}); },
-    // The variance is at least 1/4: near 0, rounding decides the gradient.
+    // The deviation is at least 1/4 (near 0, rounding decides the gradient), and not constant
+    // (among equal elements, rounding decides which is the largest).
     [](const Choice& c) {
-      return std(stack({c.x, c.x + 1.0}, {.axis = 0}),
+      const Value t = tanh(c.x);
+      return std(stack({t, t * 0.5 + 1.0}, {.axis = 0}),
                  {.axes = {0, c.axis() + 1}, .correction = 0});
     },
     [](const Choice& c) {
