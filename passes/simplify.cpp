@@ -38,8 +38,7 @@ Expr with_reads_of(const Expr& e, const Values& operands, Values& leaves) {
   const auto first = static_cast<int64_t>(leaves.size());
   leaves.insert(leaves.end(), operands.begin(), operands.end());
   return rewrite(e, [&](const Expr& node) {
-    const bool old = node.op() == ScalarOp::read && node.node().ivalue < first;
-    return old ? with_leaf(node, first + node.node().ivalue) : Expr();
+    return node.op() == ScalarOp::read ? with_leaf(node, first + node.node().ivalue) : Expr();
   });
 }
 

@@ -73,6 +73,19 @@ constexpr Make kElementwise[] = {
     [](const Choice& c) { return hard_sigmoid(c.x); },
     [](const Choice& c) { return hard_swish(c.x); },
     [](const Choice& c) { return log_sigmoid(c.x); },
+    // Step functions, with operands away from the steps.
+    [](const Choice& c) { return floor(tanh(c.x) * 0.4 + 0.5) + c.x; },
+    [](const Choice& c) { return ceil(tanh(c.x) * 0.4 + 0.5) * c.x; },
+    [](const Choice& c) { return round(tanh(c.x) * 0.4) + c.x; },
+    [](const Choice& c) { return trunc(tanh(c.x) * 0.9) - c.x; },
+    [](const Choice& c) { return sign(square(c.x) + 1.0) * c.x; },
+    [](const Choice& c) { return mod(tanh(c.x) + 2.0, scalar_like(c.x, 4)); },
+    [](const Choice& c) {
+      const Value outside = logical_or(greater(c.x, scalar_like(c.x, 2)),
+                                       logical_not(greater(c.x, scalar_like(c.x, -2))));
+      return where(outside, c.twin(), c.x);
+    },
+    [](const Choice& c) { return cast(cast(c.x, f64) * 0.5, c.x.dtype()); },
 };
 
 constexpr Make kReductions[] = {
@@ -193,6 +206,16 @@ constexpr Make kIndices[] = {
                      {.axis = -1, .reduce = c.random.one_of<std::string>({"none", "add"})});
     },
     [](const Choice& c) {
+      const Value table = c.random.parameter({6, 4});
+      const Value place = reshape(c.random.labels({kBatch}, 6), {kBatch, 1});
+      return gather_nd(table, place);
+    },
+    [](const Choice& c) {
+      const Value place = reshape(c.random.labels({3}, 6), {3, 1});
+      return scatter_nd(c.random.parameter({6, 4}), place, c.random.parameter({3, 4}),
+                        {.reduce = c.random.one_of<std::string>({"add", "mul"})});
+    },
+    [](const Choice& c) {
       const Value p = c.random.parameter({6, 4});
       return segment_sum(p, c.random.labels({6}, 3), {.segments = 3});
     },
@@ -223,9 +246,24 @@ constexpr Make kLosses[] = {
                                    {.label_smoothing = 0.1});
     },
     [](const Choice& c) {
+      c.require_rank(2);
+      return dice_loss(sigmoid(c.x), stop_gradient(sigmoid(c.twin())));
+    },
+    [](const Choice& c) {
+      const Shape rows(c.shape().begin(), c.shape().end() - 1);
+      const Value side = c.random.labels(rows, 2) * 2 - 1;
+      return cosine_embedding_loss(c.x, c.random.parameter({c.last()}) + c.x, side);
+    },
+    [](const Choice& c) {
       return triplet_margin_loss(c.x, c.twin(), c.random.parameter({c.last()}) + c.x);
     },
 };
+
+/// [N, C, D, H, W] of images.
+Value volume(const Choice& c) {
+  c.require_rank(4);
+  return unsqueeze(c.x, {.axes = {2}});
+}
 
 constexpr Make kProducts[] = {
     [](const Choice& c) {
@@ -267,6 +305,28 @@ constexpr Make kProducts[] = {
     },
     [](const Choice& c) {
       c.require_rank(4);
+      const Value columns = unfold(c.x, {.kernel = {2}});
+      const Shape& shape = c.shape();
+      return fold(tanh(columns), {.output = {shape[2].size, shape[3].size}, .kernel = {2}});
+    },
+    [](const Choice& c) {
+      c.require_rank(4);
+      return adaptive_max_pool2d(c.x, {.output = {2, 3}});
+    },
+    [](const Choice& c) {
+      c.require_rank(3);
+      return lp_pool(c.x, {.kernel = {2}, .stride = {1}, .p = 2});
+    },
+    [](const Choice& c) { return conv3d(volume(c), {.filters = 2, .kernel = 2, .padding = {1}}); },
+    [](const Choice& c) {
+      return conv3d_transpose(volume(c), {.filters = 2, .kernel = 2, .stride = 2});
+    },
+    [](const Choice& c) {
+      return max_pool3d(volume(c), {.kernel = {1, 2, 2}, .stride = {1}, .padding = {0, 1, 1}});
+    },
+    [](const Choice& c) { return avg_pool3d(volume(c), {.kernel = {2}, .padding = {1}}); },
+    [](const Choice& c) {
+      c.require_rank(4);
       return unfold(c.x, {.kernel = {2}, .padding = {1}});
     },
 };
@@ -284,6 +344,14 @@ constexpr Make kSequences[] = {
     [](const Choice& c) {
       const Value x = unsqueeze(sequence(c), {.axes = {1}});
       return scaled_dot_product_attention(x, x * 0.5, tanh(x), {.causal = c.coin()});
+    },
+    [](const Choice& c) { return transformer_block(sequence(c), {.heads = 1, .hidden = 3}); },
+    [](const Choice& c) {
+      const Value x = unsqueeze(sequence(c), {.axes = {1}});
+      const Dim length = c.shape()[1];
+      const Value bias =
+          alibi(*c.x.op()->graph(), {.type = Type{c.x.dtype(), {1, length, length}, {}}});
+      return scaled_dot_product_attention(x, tanh(x), x * 0.5, bias);
     },
     [](const Choice& c) { return rotary_embedding(sequence(c), {.interleaved = c.coin()}); },
     [](const Choice& c) { return positional_encoding(sequence(c)); },
