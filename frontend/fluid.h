@@ -9,6 +9,7 @@
 #include "frontend/ctc_loss.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "frontend/parameter_groups.h"
 #include "frontend/program.h"
 #include "frontend/random.h"
 #include "frontend/readers/mnist.h"

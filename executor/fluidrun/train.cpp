@@ -19,6 +19,7 @@
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/optimizer_flags.h"
+#include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/step_log.h"
@@ -47,6 +48,7 @@ struct TrainFlags {
   uint64_t seed = 0;
   double ema = 0;
   OptimizerFlags optimizer;
+  ParameterFlags parameters;
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestEpochFlags best;
   CheckpointFlags checkpoint;
@@ -110,10 +112,11 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-/// Opens the program. Sets the optimizer and the EMA decay that the flags give.
+/// Opens the program. Sets the optimizer, the EMA decay and the parameters' settings of the flags.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program);
   set_optimizer(program, flags.optimizer);
+  set_parameters(program, flags.parameters);
   ir::Op* train = find_directive(program.ir().main());
   if (train != nullptr && flags.ema > 0) train->attrs.set("ema_decay", flags.ema);
   check_fit_options(program, {});
@@ -332,6 +335,7 @@ void add_train(CLI::App& app, Action& action) {
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);
   add_optimizer_flags(*command, flags->optimizer);
+  add_parameter_flags(*command, flags->parameters);
   add_file_flags(*command, *flags);
   add_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);
@@ -354,7 +358,7 @@ void add_train(CLI::App& app, Action& action) {
       "  Ctrl-C, SIGTERM and SIGHUP finish the step, save, and exit with code 130, 143 and 129. A "
       "second signal terminates the process.\n"
       "  SIGUSR1 saves, and training continues.\n\n" +
-      data_help());
+      data_help() + "\n" + pattern_help());
   command->callback([&action, flags] { action = [flags] { return train(*flags); }; });
 }
 
