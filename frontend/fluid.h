@@ -8,6 +8,7 @@
 #include "frontend/cache.h"
 #include "frontend/ctc_loss.h"
 #include "frontend/layers.h"
+#include "frontend/lora.h"
 #include "frontend/optimizers.h"
 #include "frontend/parameter_groups.h"
 #include "frontend/program.h"

@@ -95,6 +95,15 @@ void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& g
   for (const ParameterGroup& group : groups) apply_group(graph, group, loc);
 }
 
+bool is_frozen_variable(const ir::Op& variable) {
+  return !variable.attrs.get_or("trainable", true) ||
+         variable.attrs.get_or(kFrozenAttribute, false);
+}
+
+void freeze_running_statistics(ir::Graph& graph) {
+  for (ir::Op* state : running_statistics(graph)) state->attrs.set(kFrozenAttribute, true);
+}
+
 void set_parameter_groups(Program& program, const std::vector<ParameterGroup>& groups,
                           const Loc& loc) {
   set_parameter_groups(program.ir().main(), groups, loc);

@@ -35,4 +35,11 @@ void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& g
 void set_parameter_groups(Program& program, const std::vector<ParameterGroup>& groups,
                           const Loc& loc = Loc::here());
 
+/// Whether a training step does not change the parameter or state: a frozen parameter or frozen
+/// running statistics.
+bool is_frozen_variable(const ir::Op& variable);
+
+/// Freezes the running statistics of all batch norms.
+void freeze_running_statistics(ir::Graph& graph);
+
 }  // namespace fluid

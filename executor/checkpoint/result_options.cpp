@@ -6,6 +6,7 @@
 #include "executor/gpu_libraries/gpu_workspace.h"
 #include "executor/options/changes.h"
 #include "executor/options/precision.h"
+#include "frontend/parameter_groups.h"
 #include "ir/print.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
@@ -41,9 +42,7 @@ std::string training_settings_text(const ir::Program& recorded) {
       if (const Attr* value = op->attrs.find(name)) settings.set(name, *value);
     }
     if (settings.empty()) continue;
-    const bool is_frozen =
-        !settings.get_or("trainable", true) || settings.get_or(kFrozenAttribute, false);
-    ++(is_frozen ? frozen : scaled);
+    ++(is_frozen_variable(*op) ? frozen : scaled);
     all += op->symbol;
     for (const auto& [name, value] : settings) all += " " + name + "=" + ir::print(value);
   }

@@ -40,7 +40,9 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
                         bool trains_now) {
   for (const auto& op : recorded.main().ops) {
     const std::string prefix = op->symbol + ".";
-    if (source_kind(*op) != SourceKind::parameter || !state.starts_with(prefix)) continue;
+    const bool is_parameter = source_kind(*op) == SourceKind::parameter;
+    if (!is_parameter || !state.starts_with(prefix)) continue;
+    if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // of an adapter
     if (op->attrs.get_or("trainable", true) != trains_now) continue;
     const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
       return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);

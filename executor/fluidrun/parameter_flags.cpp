@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "executor/fluidrun/help.h"
+#include "frontend/lora.h"
 #include "frontend/parameter_groups.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -37,16 +40,24 @@ void set_group_setting(ParameterGroup& group, const std::string& name, const std
   }
 }
 
-/// Parses "PATTERN:lr=10,decay=0".
-ParameterGroup parse_group(const std::string& text) {
+/// Splits "PATTERN:SETTINGS" at the last colon. Throws UserError that gives `form` and `example`.
+std::pair<std::string, std::string> split_settings(const std::string& text, const char* form,
+                                                   const char* example) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) {
-    throw UserError("must be PATTERN:SETTING=NUMBER, as in 'head.*:lr=10,decay=0'");
+    throw UserError(fmt::format("must be {}, as in {}", form, example));
   }
-  ParameterGroup group{.pattern = text.substr(0, colon)};
-  for (size_t begin = colon + 1; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string setting = text.substr(begin, end - begin);
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+/// Parses "PATTERN:lr=10,decay=0".
+ParameterGroup parse_group(const std::string& text) {
+  const auto [pattern, settings] =
+      split_settings(text, "PATTERN:SETTING=NUMBER", "'head.*:lr=10,decay=0'");
+  ParameterGroup group{.pattern = pattern};
+  for (size_t begin = 0; begin <= settings.size();) {
+    const size_t end = std::min(settings.find(',', begin), settings.size());
+    const std::string setting = settings.substr(begin, end - begin);
     const size_t equals = setting.find('=');
     if (equals == std::string::npos) {
       throw UserError(fmt::format("'{}' is not SETTING=NUMBER", setting));
@@ -78,6 +89,9 @@ void add_pattern_option(CLI::App& command, const char* name, std::vector<std::st
 
 void add_parameter_flags(CLI::App& command, ParameterFlags& flags) {
   begin_group(command, kParametersGroup);
+  add_pattern_option(command, "--lora", flags.lora, "PATTERN:SETTINGS",
+                     "add low-rank adapters to these linear weights: rank=N, alpha=X (default: 8 "
+                     "and 8). Only adapters train and are saved; repeatable");
   add_pattern_option(command, "--freeze", flags.freeze, "PATTERN",
                      "do not train these parameters: no gradient, no optimizer state; repeatable");
   add_pattern_option(command, "--freeze-stats", flags.freeze_statistics, "PATTERN",
@@ -92,6 +106,10 @@ void set_parameters(Program& program, const ParameterFlags& flags) {
   const auto apply = [&](const ParameterGroup& group) {
     set_parameter_groups(program, {group}, Loc());
   };
+  for_each_text("--lora", flags.lora, [&](const std::string& text) {
+    const auto [pattern, settings] = split_settings(text, "PATTERN:rank=N", "'attention*:rank=8'");
+    lora(program, pattern, parse_lora(settings), Loc());
+  });
   for_each_text("--freeze", flags.freeze, [&](const std::string& pattern) {
     apply({.pattern = pattern, .trainable = false});
   });

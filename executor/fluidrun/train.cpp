@@ -43,7 +43,8 @@ std::string must_be_decay(const std::string& text) {
 }
 
 struct TrainFlags {
-  std::string program, data, val, params, params_layout, save, log_json;
+  std::string program, data, val, save, log_json;
+  ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
   double ema = 0;
@@ -114,7 +115,7 @@ void print_training_start(const PreparedTraining& t) {
 
 /// Opens the program. Sets the optimizer, the EMA decay and the parameters' settings of the flags.
 Program open_with_recipe(const TrainFlags& flags) {
-  Program program = open_program(flags.program);
+  Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
   set_parameters(program, flags.parameters);
   ir::Op* train = find_directive(program.ir().main());
@@ -161,9 +162,8 @@ class Training {
   void run() {
     wait_for_validation();
     if (!trainer_.resumes()) {
-      if (!flags_.params.empty())
-        trainer_.load(flags_.params, parse_params_layout(flags_.params_layout));
-    } else if (!flags_.params.empty() && is_rank_0()) {
+      load_parameters();
+    } else if (!flags_.params.path.empty() && is_rank_0()) {
       print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
     }
     trainer_.fit(train_, fit_options());
@@ -171,6 +171,15 @@ class Training {
   }
 
  private:
+  void load_parameters() {
+    const ParamsFlags& params = flags_.params;
+    if (!params.path.empty()) {
+      const LoadReport report = trainer_.load(params.path, params.load_options());
+      if (is_rank_0()) print_load_report(report, params);
+    }
+    if (!params.adapters.empty()) trainer_.load(params.adapters);
+  }
+
   bool is_rank_0() const { return world_.rank == 0; }
 
   ExecutorOptions options() {
@@ -307,7 +316,7 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
 }
 
 void add_file_flags(CLI::App& command, TrainFlags& flags) {
-  add_params_flags(command, flags.params, flags.params_layout);
+  add_params_flags(command, flags.params);
   command
       .add_option("--save", flags.save,
                   "write the parameters to this file at the end (safetensors)")

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ir/text.h"
+#include "ops/lora_attributes.h"
 #include "ops/source/source.h"
 
 namespace fluid {
@@ -13,6 +14,8 @@ OpDef param_op() {
        {"lr_scale", 1.0, "factor of the learning rate for this parameter"},
        {"weight_decay", true, "false: excluded from weight decay"},
        {"decay_scale", 1.0, "factor of the weight decay for this parameter"},
+       {kLoraOf, std::string(), "for a low-rank adapter: the weight that it adapts"},
+       {kLoraScale, 1.0, "for a low-rank adapter's second factor: multiplies the product"},
        {"sparse", false,
         "true: a table whose gradient is kept as rows; an update changes the rows that the step "
         "read"}});

@@ -71,5 +71,33 @@ def groups(freeze_statistics):
     return net.values()
 
 
+class LoraLinear(nn.Module):
+    """base(x) + alpha / rank * (x A^T) B^T, as peft computes it."""
+
+    def __init__(self, base, rank, alpha, stream):
+        super().__init__()
+        self.base, self.scale = base, alpha / rank
+        self.a = nn.Parameter(numbers(stream, base.in_features, rank).T)
+        self.b = nn.Parameter(torch.zeros(base.out_features, rank))
+
+    def forward(self, x):
+        return self.base(x) + self.scale * F.linear(F.linear(x, self.a), self.b)
+
+
+def lora():
+    """Adapters of fc0 and fc1 train; all else is frozen. Then the merged weights."""
+    net = Net()
+    net.requires_grad_(False)
+    net.bn0.eval()
+    layers = {"fc0": LoraLinear(net.fc0, 2, 3, 4), "fc1": LoraLinear(net.fc1, 2, 3, 5)}
+    net.fc0, net.fc1 = layers.values()
+    train(net, torch.optim.Adam([p for p in net.parameters() if p.requires_grad], lr=0.05), net)
+    values = {}
+    for name, layer in layers.items():
+        values |= {f"{name}.w.lora_a": flat(layer.a.T), f"{name}.w.lora_b": flat(layer.b.T)}
+        values[f"{name}.w"] = flat((layer.base.weight + layer.scale * layer.b @ layer.a).T)
+    return values
+
+
 print(json.dumps({"made_by": "tests/golden/finetune.py", "torch": torch.__version__,
-                  "batch_statistics": groups(False), "frozen_statistics": groups(True)}, indent=1))
+                  "batch_statistics": groups(False), "frozen_statistics": groups(True), "lora": lora()}, indent=1))
