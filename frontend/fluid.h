@@ -7,6 +7,7 @@
 #include "executor/trainer/trainer.h"
 #include "frontend/cache.h"
 #include "frontend/ctc_loss.h"
+#include "frontend/kept_values.h"
 #include "frontend/layers.h"
 #include "frontend/lora.h"
 #include "frontend/optimizers.h"

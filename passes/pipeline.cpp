@@ -40,6 +40,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   }
   if (options.amp)
     p.push_back(unscale_gradients_pass());  // after all_reduce: unscales the sums over ranks
+  p.push_back(keep_gradients_pass());       // after unscale_gradients, before clip_gradients
   if (options.check_finite) p.push_back(skip_nonfinite_pass());  // no effect with loss scaling
   p.push_back(clip_gradients_pass());    // after unscale_gradients: clips unscaled gradients
   p.push_back(expand_optimizer_pass());  // after all passes that change gradients

@@ -192,7 +192,7 @@ class ParameterReading {
     if (pytorch_.is_linear_weight(v.name) && first.tensor.shape().size() == 2) {
       check_layout(path_, written_by_fluid_, v.name, first.tensor, shape, options_.layout);
     }
-    Tensor value = source->value(parts, shape);
+    Tensor value = source->value(parts, shape, path_);
     if (!fits_variable(v.type, value)) {
       return loaded_.report.mismatched.push_back(
           {v.name, v.type.str(), first.source, first.tensor.str()});

@@ -108,16 +108,16 @@ bool is_pytorch_counter(const std::string& name) {
   return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked");
 }
 
-Tensor PytorchSource::value(const std::vector<Tensor>& tensors,
-                            const std::vector<int64_t>& shape) const {
+Tensor PytorchSource::value(const std::vector<Tensor>& tensors, const std::vector<int64_t>& shape,
+                            const std::string& path) const {
   const Tensor& first = tensors.front();
   if (kind == Kind::same) return first;
   if (kind == Kind::transposed) return first.shape().size() == 2 ? transposed(first) : first;
   const Tensor& last = tensors.back();
   const bool is_bias = first.shape().size() == 1 && is_float(first.dtype());
   if (!is_bias || first.shape() != last.shape() || !is_float(last.dtype())) {
-    throw UserError("'" + names.front() + "' is " + first.str() + ", but '" + names.back() +
-                    "' is " + last.str() + "; both are biases of one layer");
+    throw UserError(path + ": '" + names.front() + "' is " + first.str() + ", but '" +
+                    names.back() + "' is " + last.str() + "; both are biases of one layer");
   }
   if (kind == Kind::bias_sum) return sum_below(first, last, first.numel());
   const int64_t gates = first.numel() / 3 * 2;  // the reset and update gates; then the candidate

@@ -30,9 +30,10 @@ struct PytorchSource {
   Kind kind = Kind::same;
   std::vector<std::string> names;  ///< the tensors that the value is made of
 
-  /// Computes the value from the tensors `names`. `shape`: the program's shape. Throws UserError if
-  /// the biases of a recurrent layer differ in shape or dtype.
-  Tensor value(const std::vector<Tensor>& tensors, const std::vector<int64_t>& shape) const;
+  /// Computes the value from the tensors `names` of the file `path`. `shape`: the program's shape.
+  /// Throws UserError if the biases of a recurrent layer differ in shape or are no float vectors.
+  Tensor value(const std::vector<Tensor>& tensors, const std::vector<int64_t>& shape,
+               const std::string& path) const;
 };
 
 /// The names of PyTorch that the rules above give for parameters and buffers of a program.

@@ -14,6 +14,7 @@
 #include "executor/comm/process_group.h"
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/dump.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
@@ -56,6 +57,7 @@ struct TrainFlags {
   WorldFlags world;
   PlaceFlags place;
   ProfileFlags profile;
+  DumpFlags dump;
 };
 
 /// A training run before its first step: the arguments of print_training_start().
@@ -150,6 +152,7 @@ class Training {
         log_(is_rank_0() ? flags.log_json : ""),
         checkpoints_(checkpointing_options(flags.checkpoint)),
         program_(open_with_recipe(flags)),
+        dump_(program_, flags.dump),
         opening_validation_(
             in_background([&] { return open_validation(program_, flags, world_); })),
         train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
@@ -217,6 +220,7 @@ class Training {
     options.on_step = [this](const StepEvent& step) {
       log_.append(step);
       progress_.update(step);
+      if (is_rank_0()) dump_.write(step, trainer_.executor());
     };
     options.on_epoch = [this](const EpochEvent& epoch) {
       progress_.clear();
@@ -270,6 +274,7 @@ class Training {
   CheckpointingOptions checkpoints_;
   ResidentMemory before_ = resident_memory();
   Program program_;
+  StepDump dump_;
   // opens the validation data while the constructor opens the training data
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
@@ -358,6 +363,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--verify-plan", flags->verify_plan,
                     "on the CPU, fill dead memory with NaN to check the memory plan");
   add_profile_flags(*command, flags->profile);
+  add_dump_flags(*command, flags->dump);
   command->footer(
       "Examples:\n"
       "  fluidrun train mnist_fluid --data digits --val digits --epochs 6 --batch 100 \\\n"

@@ -10,6 +10,7 @@
 #include "ops/arguments.h"
 #include "ops/lora_attributes.h"
 #include "ops/record.h"
+#include "ops/source/kept_gradient.h"
 #include "ops/source/training_settings.h"
 
 namespace fluid {
@@ -109,8 +110,8 @@ constexpr Initializer kInitializers[] = {
 /// Throws UserError for an attribute that neither initialiser `init` nor a compiler pass uses.
 void require_known(const InitializerContext& context, const std::string& init) {
   std::vector<std::string> known = context.settings;
-  known.insert(known.end(), {"init", "sparse", kLoraOf, kLoraScale, kScratchAttribute,
-                             kCacheAttribute, kFullShape, kShardBounds});
+  known.insert(known.end(), {"init", "sparse", kKeepGradient, kLoraOf, kLoraScale,
+                             kScratchAttribute, kCacheAttribute, kFullShape, kShardBounds});
   known.insert(known.end(), std::begin(kTrainingSettings), std::end(kTrainingSettings));
   for (const auto& [name, attr] : context.attrs) {
     if (is_pass_attribute(name) || std::ranges::find(known, name) != known.end()) continue;

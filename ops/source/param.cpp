@@ -2,6 +2,7 @@
 
 #include "ir/text.h"
 #include "ops/lora_attributes.h"
+#include "ops/source/kept_gradient.h"
 #include "ops/source/source.h"
 
 namespace fluid {
@@ -16,6 +17,7 @@ OpDef param_op() {
        {"decay_scale", 1.0, "factor of the weight decay for this parameter"},
        {kLoraOf, std::string(), "for a low-rank adapter: the weight that it adapts"},
        {kLoraScale, 1.0, "for a low-rank adapter's second factor: multiplies the product"},
+       {kKeepGradient, false, "true: training steps keep the gradient in the state NAME.gradient"},
        {"sparse", false,
         "true: a table whose gradient is kept as rows; an update changes the rows that the step "
         "read"}});

@@ -93,6 +93,15 @@ TEST(TorchWeights, AreRenamedByMapsInOrder) {
                     "'attention.in_proj_weight' one name, 'one'");
 }
 
+TEST(TorchWeights, OfBiasesThatDifferAreRejected) {
+  Executor exe(layers(same), cpu());
+  LoadOptions options = kPytorch;
+  options.maps = {"lstm.bias_hh_l0=", "fc.bias=lstm.bias_hh_l0"};
+  expect_user_error([&] { exe.load(kFolder + "/layers.safetensors", options); },
+                    "layers.safetensors: 'lstm.bias_ih_l0' is f32[16], but 'lstm.bias_hh_l0' is "
+                    "f32[5]; both are biases of one layer");
+}
+
 TEST(TorchWeights, ThatFitInPartAreReported) {
   Executor exe(layers(same, 3), cpu());
   const Tensor before = exe.parameter("fc.w");
