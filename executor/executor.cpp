@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "executor/checkpoint/merged_weight.h"
 #include "executor/checkpoint/parameter_file.h"
 #include "executor/checkpoint/result_options.h"
 #include "executor/comm/process_group.h"
@@ -20,6 +21,8 @@
 #include "executor/session/session.h"
 #include "executor/session/session_options.h"
 #include "frontend/files/safetensors.h"
+#include "frontend/lora.h"
+#include "frontend/parameter_groups.h"
 #include "ir/print.h"
 #include "ops/optim/plateau.h"
 #include "ops/source_kind.h"
@@ -102,9 +105,7 @@ std::string_view name_of(Mode mode) {
 
 void check_value(const std::string& name, const Type& type, const Tensor& value,
                  const std::string& where) {
-  const bool converts =
-      type.dtype == value.dtype() || (is_float(type.dtype) && is_float(value.dtype()));
-  if (extents(type.shape, 1) != value.shape() || !converts) {
+  if (!fits_variable(type, value)) {
     throw UserError(where + "'" + name + "' is given as " + value.str() +
                     ", but the parameter is " + type.str());
   }
@@ -512,14 +513,30 @@ std::vector<std::string> Executor::omitted_outputs(const std::vector<std::string
   return impl_->omitted_outputs(feeds);
 }
 
-void Executor::save(const std::string& path) {
+void Executor::save(const std::string& path, const SaveOptions& options) {
   const auto use = impl_.lock();
   Session& session = impl_->session();
-  std::vector<std::pair<std::string, Tensor>> tensors;
-  for (const Variable& v : session.variables().all()) {
-    if (v.is_recorded()) tensors.emplace_back(v.name, session.values().value(v));
+  const auto value = [&](const std::string& name) {
+    return session.values().value(session.variables().named(name));
+  };
+  const std::vector<LoraAdapter> adapters = lora_adapters(impl_->recorded_program());
+  const bool adapters_only = !adapters.empty() && !options.merge_adapters;
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, op] : variables_by_name(impl_->recorded_program().main())) {
+    const Variable* v = session.variables().find(name);
+    const bool left_out = adapters_only ? is_frozen_variable(*op) : is_lora_adapter(*op);
+    if (v != nullptr && v->is_recorded() && !left_out) tensors.emplace(v->name, value(v->name));
   }
-  write_safetensors(path, tensors);
+  std::map<std::string, std::string> metadata;
+  if (adapters_only) {
+    metadata.emplace(kLoraMetadata, lora_metadata(adapters));
+  } else {
+    for (const LoraAdapter& adapter : adapters) {
+      Tensor& weight = tensors.at(adapter.weight);
+      weight = merged_weight(weight, value(adapter.a), value(adapter.b), adapter.scale);
+    }
+  }
+  write_safetensors(path, {tensors.begin(), tensors.end()}, metadata);
 }
 
 std::vector<std::string> Executor::nonfinite_parameters() {
@@ -535,27 +552,13 @@ std::vector<std::string> Executor::nonfinite_parameters() {
   return names;
 }
 
-void Executor::load(const std::string& path, ParamsLayout layout) {
+LoadReport Executor::load(const std::string& path, const LoadOptions& options) {
   const auto use = impl_.lock();
   impl_->averages().require_not_in_use("load()");
-  const TensorFile file = read_parameters(path, layout, impl_->recorded_program());
-  std::map<std::string, Type, std::less<>> types;
-  const std::vector<Variable> wanted = impl_->recorded_variables();
-  for (const Variable& v : wanted) types[v.name] = v.type;
-  std::set<std::string_view> held;
-  for (const auto& [name, tensor] : file.tensors) held.insert(name);
-  for (const Variable& v : wanted) {
-    if (!held.contains(v.name)) throw UserError(missing_parameter_message(path, v.name, file));
-  }
-  for (const auto& [name, tensor] : file.tensors) {
-    const auto known = types.find(name);
-    if (known == types.end()) {
-      throw UserError(path + ": the program has no parameter '" + name + "'" +
-                      did_you_mean(name, parameters()));
-    }
-    check_value(name, known->second, tensor, path + ": ");
-  }
-  for (const auto& [name, tensor] : file.tensors) impl_->set_value(name, tensor);
+  LoadedParameters loaded =
+      read_parameters(path, options, impl_->recorded_program(), impl_->recorded_variables());
+  for (const auto& [name, value] : loaded.values) impl_->set_value(name, value);
+  return std::move(loaded.report);
 }
 
 void Executor::use_averages(bool use) {

@@ -12,7 +12,7 @@
 #include "executor/checkpoint/snapshot.h"
 #include "executor/device/compile_report.h"
 #include "executor/options/executor_options.h"
-#include "executor/options/params_layout.h"
+#include "executor/options/load_options.h"
 #include "executor/options/place.h"
 #include "executor/options/sample_finder.h"
 #include "executor/options/world.h"
@@ -29,6 +29,13 @@ namespace fluid {
 
 class Device;
 class ProcessGroup;
+
+/// How Executor::save() writes parameters.
+struct SaveOptions {
+  /// Writes the parameters of the program without adapters, with each adapted weight w replaced by
+  /// w + scale * a b. A program without adapters loads the file.
+  bool merge_adapters = false;
+};
 
 /// The variables that Executor::broadcast() sends.
 enum class VariableSet : uint8_t {
@@ -135,16 +142,18 @@ class Executor {
   /// `feeds`.
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds);
 
-  /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. Also
-  /// writes values that are not finite; see nonfinite_parameters().
-  void save(const std::string& path);
+  /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. For a
+  /// program with adapters (fluid::lora()), writes only those that train, unless
+  /// SaveOptions::merge_adapters is set. Also writes values that are not finite; see
+  /// nonfinite_parameters().
+  void save(const std::string& path, const SaveOptions& options = {});
   /// Returns the names of parameters and buffers that have an inf or NaN element.
   std::vector<std::string> nonfinite_parameters();
-  /// Reads parameters and buffers from a safetensors file. The file must contain all of them, with
-  /// equal shapes and in any float dtype. `layout`: the layout of linear weights in a file that
-  /// Fluid did not write. A call before the first prepare() avoids compiling the initialisers.
-  void load(const std::string& path, ParamsLayout layout = ParamsLayout::unspecified);
-  /// Returns the names of the parameters and buffers that save() writes.
+  /// Reads parameters and buffers from a safetensors file, in any float dtype. Unless
+  /// LoadOptions::partial is set, the file must contain all of them and nothing else, with equal
+  /// shapes. A call before the first prepare() avoids compiling the initialisers.
+  LoadReport load(const std::string& path, const LoadOptions& options = {});
+  /// Returns the names of the parameters and buffers.
   std::vector<std::string> parameters() const;
   /// Returns a copy of a parameter, a buffer, or an optimizer state such as "fc0.w.m".
   Tensor parameter(std::string_view name);

@@ -44,6 +44,7 @@ void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Lo
     throw UserError(loc, "minimize: the loss is " + loss.type().str() +
                              ", not a float scalar; take its mean()");
   }
+  set_parameter_groups(*loss.op()->graph(), options.groups, loc);
   add_clip(recipe, options.clip);
   add_schedule(recipe, options.schedule);
   if (options.ema.decay != 0) recipe.set("ema_decay", options.ema.decay);

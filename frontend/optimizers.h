@@ -2,7 +2,9 @@
 
 #include <concepts>
 #include <variant>
+#include <vector>
 
+#include "frontend/parameter_groups.h"
 #include "ir/graph.h"
 #include "ops/optimizers.h"
 #include "ops/required.h"
@@ -63,6 +65,8 @@ struct MinimizeOptions {
   Clip clip = {};
   Schedule schedule = {};
   Ema ema = {};
+  /// Settings of the parameters that are recorded so far, in their order.
+  std::vector<ParameterGroup> groups = {};
 };
 
 /// A struct of an optimizer's settings (ops/optimizers.h), such as AdamW.

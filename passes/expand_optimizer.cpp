@@ -23,6 +23,8 @@ namespace {
 /// Name of an attribute. For an optimizer: the weight decay factor. For a parameter: a bool,
 /// whether weight decay applies to the parameter.
 constexpr const char* kDecay = "weight_decay";
+/// Name of an attribute of a parameter: multiplies the weight decay factor.
+constexpr const char* kDecayScale = "decay_scale";
 
 /// Replaces the train directive by optimizer ops and by the stores of the values that they update.
 class Expansion {
@@ -88,7 +90,9 @@ class Expansion {
     Attrs settings = complete_attrs(optimizer, settings_, train_.loc);
     const bool decays =
         std::ranges::any_of(*optimizer.attrs, [](const auto& a) { return a.name == kDecay; });
-    if (decays && !options.get_or(kDecay, true)) settings.set(kDecay, 0.0);
+    if (!decays) return settings;
+    const double scale = options.get_or(kDecay, true) ? options.get_or(kDecayScale, 1.0) : 0;
+    settings.set(kDecay, settings.get<double>(kDecay) * scale);
     return settings;
   }
 

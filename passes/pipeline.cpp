@@ -13,6 +13,7 @@ namespace {
 /// step.
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(derive_inference_pass());  // first: other passes then skip ops unused in inference
+  p.push_back(freeze_states_pass());     // before passes that read the statistics of batch_norm
   p.push_back(expand_gradients_pass());  // before amp_cast, whose casts would hide its operands
   p.push_back(simplify_pass());          // before append_backward: erased ops need no gradient
   p.push_back(cse_pass());
@@ -39,6 +40,7 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   }
   if (options.amp)
     p.push_back(unscale_gradients_pass());  // after all_reduce: unscales the sums over ranks
+  p.push_back(keep_gradients_pass());       // after unscale_gradients, before clip_gradients
   if (options.check_finite) p.push_back(skip_nonfinite_pass());  // no effect with loss scaling
   p.push_back(clip_gradients_pass());    // after unscale_gradients: clips unscaled gradients
   p.push_back(expand_optimizer_pass());  // after all passes that change gradients

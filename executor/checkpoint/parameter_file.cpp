@@ -2,10 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-#include <map>
+#include <algorithm>
+#include <iterator>
+#include <optional>
 #include <set>
 
+#include "executor/checkpoint/pytorch_layout.h"
+#include "executor/session/feeds.h"
+#include "executor/session/prepared_step.h"
+#include "frontend/files/safetensors.h"
+#include "frontend/lora.h"
+#include "frontend/name_pattern.h"
+#include "frontend/parameter_groups.h"
 #include "ir/error.h"
 #include "ir/near.h"
 #include "ops/source_kind.h"
@@ -13,51 +21,55 @@
 namespace fluid {
 namespace {
 
+constexpr size_t kMaxNames = 8;
 constexpr const char* kHowToSayLayout =
-    "pass --params-layout pytorch or fluid (in C++ load(path, layout))";
+    "pass --params-layout pytorch or fluid (in C++ LoadOptions::layout)";
 
-/// Returns the weights of linear layers: parameter name -> shape. A weight is a rank-2 parameter
-/// that every matmul reads as its right operand, not transposed.
-std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& program) {
-  std::map<std::string, std::vector<int64_t>> weights;
-  std::set<std::string> others;
+/// A tensor of the file.
+struct FileTensor {
+  std::string source;  ///< its name in the file
+  Tensor tensor;
+  bool used = false;
+};
+
+/// A parsed LoadOptions::maps.
+struct NameMap {
+  NamePattern pattern;
+  std::string replacement;
+
+  explicit NameMap(const std::string& text)
+      : pattern(text.substr(0, text.find('='))), replacement() {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UserError("must be PATTERN=NAME, as in 'backbone.(*)=$1'");
+    }
+    replacement = text.substr(equals + 1);
+    for (size_t at = replacement.find('$'); at != std::string::npos;
+         at = replacement.find('$', at + 1)) {
+      const char digit = at + 1 < replacement.size() ? replacement[at + 1] : '0';
+      if (digit >= '1' && static_cast<size_t>(digit - '0') <= pattern.captures()) continue;
+      throw UserError(fmt::format("'{}' names no capture; the pattern has {}",
+                                  replacement.substr(at, 2), pattern.captures()));
+    }
+  }
+};
+
+/// The variables that a file need not hold: frozen ones if it holds adapters, else adapters.
+std::set<std::string> optional_variables(const ir::Program& program, bool holds_adapters) {
+  std::set<std::string> names;
   for (const auto& op : program.main().ops) {
-    if (op->name != "matmul") continue;
-    for (size_t i = 0; i < op->operands.size(); ++i) {
-      const ir::Op& source = *op->operands[i].op();
-      const Shape& shape = op->operands[i].shape();
-      if (source_kind(source) != SourceKind::parameter || shape.rank() != 2) continue;
-      if (i == 1 && !op->attrs.get_or("transpose_b", false)) {
-        weights[source.symbol] = {shape[0].size, shape[1].size};
-      } else {
-        others.insert(source.symbol);
-      }
-    }
+    if (!is_variable(*op)) continue;
+    if (holds_adapters ? is_frozen_variable(*op) : is_lora_adapter(*op)) names.insert(op->symbol);
   }
-  std::erase_if(weights, [&](const auto& weight) { return others.contains(weight.first); });
-  return weights;
+  return names;
 }
 
-Tensor transposed(const Tensor& matrix) {
-  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
-  Tensor result(matrix.dtype(), {columns, rows});
-  const auto size = static_cast<size_t>(size_of(matrix.dtype()));
-  const auto* from = static_cast<const std::byte*>(matrix.data());
-  auto* to = static_cast<std::byte*>(result.data());
-  for (int64_t c = 0; c < columns; ++c) {
-    for (int64_t r = 0; r < rows; ++r, to += size) {
-      std::memcpy(to, from + static_cast<size_t>(r * columns + c) * size, size);
-    }
-  }
-  return result;
-}
-
-/// Throws UserError when the layout of a weight is ambiguous or does not match `layout`.
-void check_layout(const std::string& path, const TensorFile& file, const std::string& name,
+/// Throws UserError when the layout of a linear weight is ambiguous or does not match `layout`.
+void check_layout(const std::string& path, bool written_by_fluid, const std::string& name,
                   const Tensor& given, const std::vector<int64_t>& shape, ParamsLayout layout) {
   const bool square = shape[0] == shape[1] && shape[0] > 1;
   if (given.shape() == shape && square && layout == ParamsLayout::unspecified &&
-      !file.written_by_fluid) {
+      !written_by_fluid) {
     throw UserError(
         fmt::format("{}: the file does not state its layout, and the linear weight '{}' is square, "
                     "{}, which PyTorch stores transposed: {}",
@@ -66,7 +78,7 @@ void check_layout(const std::string& path, const TensorFile& file, const std::st
   if (given.shape() == shape && shape[0] != shape[1] && layout == ParamsLayout::pytorch) {
     throw UserError(fmt::format(
         "{}: the linear weight '{}' is given as {}, as in the program, and not transposed, as "
-        "PyTorch stores it: pass --params-layout fluid (in C++ load(path, ParamsLayout::fluid))",
+        "PyTorch stores it: pass --params-layout fluid (in C++ LoadOptions::layout)",
         path, name, given.str()));
   }
   const bool turned =
@@ -75,36 +87,187 @@ void check_layout(const std::string& path, const TensorFile& file, const std::st
     throw UserError(
         fmt::format("{}: the linear weight '{}' is given as {}, the transpose of the program's "
                     "[{}, {}], as PyTorch stores it: pass --params-layout pytorch (in C++ "
-                    "load(path, ParamsLayout::pytorch))",
+                    "LoadOptions::layout)",
                     path, name, given.str(), shape[0], shape[1]));
   }
 }
 
+/// Matches the tensors of a file with the variables of a program.
+class ParameterReading {
+ public:
+  ParameterReading(const std::string& path, const LoadOptions& options, const ir::Program& program,
+                   std::vector<Variable> wanted, TensorFile file)
+      : path_(path),
+        options_(options),
+        wanted_(std::move(wanted)),
+        pytorch_(program),
+        written_by_fluid_(file.written_by_fluid),
+        optional_(optional_variables(program, file.metadata.contains(std::string(kLoraMetadata)))) {
+    std::ranges::sort(wanted_, {}, &Variable::name);
+    std::vector<std::pair<std::string, FileTensor>> named;
+    for (auto& [name, tensor] : file.tensors) {
+      named.emplace_back(name, FileTensor{name, std::move(tensor)});
+    }
+    for (const std::string& map : options_.maps) rename(map, named);
+    for (auto& [name, tensor] : named) add(name, std::move(tensor));
+  }
+
+  LoadedParameters run() {
+    for (const Variable& v : wanted_) match(v);
+    collect_unused();
+    if (!options_.partial) throw_unless_complete();
+    if (loaded_.values.empty() && !wanted_.empty()) {
+      throw UserError(
+          fmt::format("{}: no tensor fits a parameter of the program; the file holds "
+                      "{}, the program has {}",
+                      path_, nearest_names(wanted_.front().name, names(), kMaxNames),
+                      nearest_names(wanted_.front().name, wanted_names(), kMaxNames)));
+    }
+    std::ranges::move(dropped_, std::back_inserter(loaded_.report.unused));
+    return std::move(loaded_);
+  }
+
+ private:
+  void rename(const std::string& text, std::vector<std::pair<std::string, FileTensor>>& named) {
+    try {
+      const NameMap map(text);
+      bool found = false;
+      std::vector<std::string> known;
+      for (auto& [name, tensor] : named) {
+        known.push_back(name);
+        const auto renamed = map.pattern.renamed(name, map.replacement);
+        if (!renamed) continue;
+        found = true;
+        name = *renamed;
+      }
+      if (found) return;
+      throw UserError("the pattern matches no tensor of " + path_ + "; there are " +
+                      nearest_names(map.pattern.text(), known, kMaxNames));
+    } catch (const UserError& e) {
+      throw UserError(
+          fmt::format("--params-map '{}' (in C++ LoadOptions::maps): {}", text, e.what()));
+    }
+  }
+
+  void add(const std::string& name, FileTensor tensor) {
+    if (name.empty()) return dropped_.push_back(tensor.source);
+    const auto [at, added] = tensors_.try_emplace(name, tensor);
+    if (added) return;
+    throw UserError(fmt::format("{}: the maps give '{}' and '{}' one name, '{}'", path_,
+                                at->second.source, tensor.source, name));
+  }
+
+  /// The tensors of the file from which the value of `name` is made; nullopt if one is missing.
+  std::optional<PytorchSource> source_of(const std::string& name) const {
+    using Kind = PytorchSource::Kind;
+    const bool is_pytorch = options_.layout == ParamsLayout::pytorch;
+    if (tensors_.contains(name)) {
+      const bool turned = is_pytorch && pytorch_.is_linear_weight(name);
+      return PytorchSource{turned ? Kind::transposed : Kind::same, {name}};
+    }
+    if (!is_pytorch) return std::nullopt;
+    return in_file(pytorch_.source(name));
+  }
+
+  std::optional<PytorchSource> in_file(PytorchSource source) const {
+    const bool has_all = std::ranges::all_of(
+        source.names, [&](const std::string& part) { return tensors_.contains(part); });
+    return has_all ? std::optional(std::move(source)) : std::nullopt;
+  }
+
+  void match(const Variable& v) {
+    const std::optional<PytorchSource> source = source_of(v.name);
+    if (!source) {
+      if (!optional_.contains(v.name)) loaded_.report.missing.push_back(v.name);
+      return;
+    }
+    std::vector<Tensor> parts;
+    for (const std::string& part : source->names) {
+      FileTensor& tensor = tensors_.at(part);
+      tensor.used = true;
+      parts.push_back(tensor.tensor);
+    }
+    const FileTensor& first = tensors_.at(source->names.front());
+    const std::vector<int64_t> shape = extents(v.type.shape, 1);
+    if (pytorch_.is_linear_weight(v.name) && first.tensor.shape().size() == 2) {
+      check_layout(path_, written_by_fluid_, v.name, first.tensor, shape, options_.layout);
+    }
+    Tensor value = source->value(parts, shape, path_);
+    if (!fits_variable(v.type, value)) {
+      return loaded_.report.mismatched.push_back(
+          {v.name, v.type.str(), first.source, first.tensor.str()});
+    }
+    check_no_overflow(value, v.type.dtype, path_ + ": '" + v.name + "'");
+    loaded_.report.loaded.push_back(v.name);
+    loaded_.values.emplace_back(v.name, std::move(value));
+  }
+
+  void collect_unused() {
+    for (const auto& [name, tensor] : tensors_) {
+      if (tensor.used) continue;
+      const bool ignored = options_.layout == ParamsLayout::pytorch && is_pytorch_counter(name);
+      (ignored ? loaded_.report.ignored : loaded_.report.unused).push_back(tensor.source);
+    }
+  }
+
+  void throw_unless_complete() const {
+    const LoadReport& report = loaded_.report;
+    if (!report.missing.empty()) {
+      const std::string& name = report.missing.front();
+      const bool is_pytorch = options_.layout == ParamsLayout::unspecified && !written_by_fluid_ &&
+                              in_file(pytorch_.source(name));
+      throw UserError(fmt::format(
+          "{}: parameter '{}' is missing; the file holds {}{}", path_, name,
+          nearest_names(name, names(), kMaxNames),
+          is_pytorch ? fmt::format(", PyTorch's name of it: {}", kHowToSayLayout) : ""));
+    }
+    for (const std::string& name : report.unused) {
+      throw UserError(path_ + ": the program has no parameter '" + name + "'" +
+                      did_you_mean(name, wanted_names()));
+    }
+    for (const LoadReport::Mismatch& m : report.mismatched) {
+      throw UserError(fmt::format("{}: '{}' is given as {}, but the parameter '{}' is {}", path_,
+                                  m.source, m.given, m.name, m.expected));
+    }
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& [name, tensor] : tensors_) all.push_back(name);
+    return all;
+  }
+  std::vector<std::string> wanted_names() const {
+    std::vector<std::string> all;
+    for (const Variable& v : wanted_) all.push_back(v.name);
+    return all;
+  }
+
+  const std::string& path_;
+  const LoadOptions& options_;
+  std::vector<Variable> wanted_;  ///< sorted by name
+  PytorchLayout pytorch_;
+  bool written_by_fluid_;
+  std::set<std::string> optional_;             ///< variables that the file need not hold
+  std::map<std::string, FileTensor> tensors_;  ///< by their names after LoadOptions::maps
+  std::vector<std::string> dropped_;           ///< tensors that a map gave an empty name
+  LoadedParameters loaded_;
+};
+
 }  // namespace
 
-TensorFile read_parameters(const std::string& path, ParamsLayout layout,
-                           const ir::Program& program) {
-  TensorFile file = read_safetensors(path);
-  if (file.written_by_fluid && layout == ParamsLayout::pytorch) {
-    throw UserError(path + " was written by Fluid in its own layout, not that of PyTorch");
-  }
-  const auto weights = linear_weights(program);
-  for (auto& [name, tensor] : file.tensors) {
-    const auto weight = weights.find(name);
-    if (weight == weights.end() || tensor.shape().size() != 2) continue;
-    check_layout(path, file, name, tensor, weight->second, layout);
-    if (layout == ParamsLayout::pytorch) tensor = transposed(tensor);
-  }
-  return file;
+bool fits_variable(const Type& type, const Tensor& value) {
+  const bool converts =
+      type.dtype == value.dtype() || (is_float(type.dtype) && is_float(value.dtype()));
+  return converts && extents(type.shape, 1) == value.shape();
 }
 
-std::string missing_parameter_message(const std::string& path, const std::string& name,
-                                      const TensorFile& file) {
-  constexpr size_t kMaxNames = 8;
-  std::vector<std::string> names;
-  for (const auto& [held, tensor] : file.tensors) names.push_back(held);
-  return fmt::format("{}: parameter '{}' is missing; the file holds {}", path, name,
-                     nearest_names(name, names, kMaxNames));
+LoadedParameters read_parameters(const std::string& path, const LoadOptions& options,
+                                 const ir::Program& program, const std::vector<Variable>& wanted) {
+  TensorFile file = read_safetensors(path);
+  if (file.written_by_fluid && options.layout == ParamsLayout::pytorch) {
+    throw UserError(path + " was written by Fluid in its own layout, not that of PyTorch");
+  }
+  return ParameterReading(path, options, program, wanted, std::move(file)).run();
 }
 
 }  // namespace fluid

@@ -1,24 +1,39 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "executor/options/params_layout.h"
-#include "frontend/files/safetensors.h"
+#include "executor/device/variables.h"
+#include "executor/options/load_options.h"
 #include "ir/graph.h"
+#include "ir/tensor.h"
 
 namespace fluid {
 
-/// Reads a safetensors file for `program`. With layout `pytorch`, transposes the weights of linear
-/// layers. Checks the shapes of these weights only. Throws UserError in these cases:
-/// - the layout is unspecified, a weight is square, and Fluid did not write the file;
-/// - a weight has a shape that fits only the other layout;
-/// - the layout is `pytorch`, and Fluid wrote the file.
-TensorFile read_parameters(const std::string& path, ParamsLayout layout,
-                           const ir::Program& program);
+/// Values for the variables of a program, and what a file gave.
+struct LoadedParameters {
+  std::vector<std::pair<std::string, Tensor>> values;  ///< by the program's names
+  LoadReport report;
+};
 
-/// Returns the error message for a parameter that `file` lacks. The message lists the most similar
-/// names in the file.
-std::string missing_parameter_message(const std::string& path, const std::string& name,
-                                      const TensorFile& file);
+/// Reads a safetensors file for the variables `wanted` of `program`. Renames its tensors by
+/// LoadOptions::maps, then converts names and layouts by `layout`. Throws UserError in these cases:
+/// - the layout is unspecified, a linear weight is square, and Fluid did not write the file;
+/// - a linear weight has a shape that fits only the other layout;
+/// - the layout is `pytorch`, and Fluid wrote the file;
+/// - a map is malformed or matches no tensor, or gives two tensors one name;
+/// - a value overflows in the dtype of its variable;
+/// - without LoadOptions::partial: a variable is missing or has another type, or a tensor is
+/// unused;
+/// - with LoadOptions::partial: no tensor fits.
+/// A file of adapters (kLoraMetadata) need not hold frozen variables, and any other file need not
+/// hold adapters.
+LoadedParameters read_parameters(const std::string& path, const LoadOptions& options,
+                                 const ir::Program& program, const std::vector<Variable>& wanted);
+
+/// Whether `value` has the shape of `type`, and its dtype or another float dtype.
+bool fits_variable(const Type& type, const Tensor& value);
 
 }  // namespace fluid

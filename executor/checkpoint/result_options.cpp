@@ -1,9 +1,15 @@
 #include "executor/checkpoint/result_options.h"
 
+#include <fmt/format.h>
+#include <xxhash.h>
+
 #include "executor/gpu_libraries/gpu_workspace.h"
 #include "executor/options/changes.h"
 #include "executor/options/precision.h"
+#include "frontend/parameter_groups.h"
 #include "ir/print.h"
+#include "ops/source/training_settings.h"
+#include "ops/source_kind.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -25,6 +31,26 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
   all["workspace"] = std::to_string(libraries.max_workspace()) + " bytes";
 }
 
+/// Summary of the variables' training settings, with a hash of them; empty if all have defaults.
+std::string training_settings_text(const ir::Program& recorded) {
+  int64_t frozen = 0, scaled = 0;
+  std::string all;
+  for (const auto& op : recorded.main().ops) {
+    if (!is_variable(*op)) continue;
+    Attrs settings;
+    for (const char* name : kTrainingSettings) {
+      if (const Attr* value = op->attrs.find(name)) settings.set(name, *value);
+    }
+    if (settings.empty()) continue;
+    ++(is_frozen_variable(*op) ? frozen : scaled);
+    all += op->symbol;
+    for (const auto& [name, value] : settings) all += " " + name + "=" + ir::print(value);
+  }
+  if (all.empty()) return "";
+  return fmt::format("{} frozen, {} with own rate or decay [{:08x}]", frozen, scaled,
+                     static_cast<uint32_t>(XXH3_64bits(all.data(), all.size())));
+}
+
 }  // namespace
 
 Texts result_options(const ir::Program& recorded, const ExecutorOptions& options, Place place,
@@ -42,6 +68,8 @@ Texts result_options(const ir::Program& recorded, const ExecutorOptions& options
   const ir::Op* train = find_directive(recorded.main());
   if (train == nullptr) return all;
   for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
+  const std::string settings = training_settings_text(recorded);
+  if (!settings.empty()) all["parameter settings"] = settings;
   return all;
 }
 

@@ -8,6 +8,7 @@
 
 #include "executor/session/session.h"
 #include "ir/print.h"
+#include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
 #include "passes/rewrite.h"
 
@@ -17,13 +18,42 @@ namespace {
 /// Index of the run counter in the random state tensor.
 constexpr size_t kRunCounter = 1;
 
-std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {
+/// Throws UserError if another optimizer wrote the snapshot. Its states have another meaning, even
+/// if their names are equal.
+void check_optimizer(const Snapshot& from, const ir::Program& recorded, const std::string& where) {
   const auto theirs = from.options.find("optimizer");
   const ir::Op* train = find_directive(recorded.main());
-  if (theirs == from.options.end() || train == nullptr) return "";
+  if (theirs == from.options.end() || train == nullptr) return;
   const std::string ours = ir::print(*train->attrs.find("optimizer"));
-  if (theirs->second == ours) return "";
-  return fmt::format(": its optimizer is {}, the program's is {}", theirs->second, ours);
+  if (theirs->second == ours) return;
+  throw UserError(
+      fmt::format("{}: its optimizer is {}, the program's is {}: resume with the same optimizer, "
+                  "or start a new "
+                  "run from saved parameters",
+                  where, theirs->second, ours));
+}
+
+/// Explains why a snapshot and a program differ in the optimizer state `state`: the parameter is
+/// frozen in one of them. Returns "" if this is not the reason. `trains_now`: whether the program
+/// has the state.
+std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
+                        bool trains_now) {
+  for (const auto& op : recorded.main().ops) {
+    const std::string prefix = op->symbol + ".";
+    const bool is_parameter = source_kind(*op) == SourceKind::parameter;
+    if (!is_parameter || !state.starts_with(prefix)) continue;
+    if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // of an adapter
+    if (op->attrs.get_or("trainable", true) != trains_now) continue;
+    const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
+      return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);
+    });
+    if (trained == trains_now) continue;
+    return fmt::format(
+        ": parameter '{}' {} in the checkpoint and {} now; resume with the same groups, or start a "
+        "new run from saved parameters",
+        op->symbol, trained ? "trains" : "is frozen", trains_now ? "trains" : "is frozen");
+  }
+  return "";
 }
 
 void check_program(const Session& session, const Snapshot& from, const std::string& where) {
@@ -39,7 +69,7 @@ void check_program(const Session& session, const Snapshot& from, const std::stri
 }
 
 void check_variables(Session& session, const Snapshot& from, const std::string& where) {
-  const std::string note = optimizer_note(from, session.recorded_program());
+  const ir::Program& recorded = session.recorded_program();
   std::map<std::string_view, const SnapshotVariable*> all;
   for (const SnapshotVariable& kept : from.variables) all[kept.name] = &kept;
   for (const Variable& v : session.variables().all()) {
@@ -47,8 +77,8 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
     const SnapshotVariable* kept = found == all.end() ? nullptr : found->second;
     const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
     if (kept == nullptr && needed) {
-      throw UserError(
-          fmt::format("{}: lacks '{}', which resuming training needs{}", where, v.name, note));
+      throw UserError(fmt::format("{}: lacks '{}', which resuming training needs{}", where, v.name,
+                                  frozen_note(from, recorded, v.name, true)));
     }
     if (kept == nullptr) continue;
     const Tensor ours = session.values().value(v);
@@ -62,7 +92,7 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
   for (const SnapshotVariable& kept : from.variables) {
     if (kept.kind == VariableKind::optimizer && session.variables().find(kept.name) == nullptr) {
       throw UserError(fmt::format("{}: holds '{}', which this training does not use{}", where,
-                                  kept.name, note));
+                                  kept.name, frozen_note(from, recorded, kept.name, false)));
     }
   }
 }
@@ -86,6 +116,10 @@ uint64_t program_hash(const ir::Program& recorded) {
   const std::unique_ptr<ir::Program> copy = strip_locations(recorded);
   const ir::Op* train = find_directive(copy->main());
   copy->main().erase_if([&](const ir::Op& op) { return &op == train; });
+  for (const auto& op : copy->main().ops) {
+    if (!is_variable(*op)) continue;
+    for (const char* setting : kTrainingSettings) op->attrs.erase(setting);
+  }
   const std::string text = ir::print(*copy);
   return XXH3_64bits(text.data(), text.size());
 }
@@ -108,6 +142,7 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
 
 void restore_snapshot(Session& session, Snapshot& from, const std::string& where) {
   check_program(session, from, where);
+  check_optimizer(from, session.recorded_program(), where);
   check_variables(session, from, where);
   for (SnapshotVariable& kept : from.variables) {
     const Tensor value = std::exchange(kept.value, Tensor());

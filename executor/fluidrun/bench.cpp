@@ -10,6 +10,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/parameter_flags.h"
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/inference.h"
 #include "executor/trainer/trainer.h"
@@ -21,12 +22,14 @@ namespace {
 struct BenchFlags {
   std::string program, data;
   int64_t batch = 0, micro_batches = 1, steps = 50, warmup = 10, repeat = 5;
+  ParameterFlags parameters;
   PlaceFlags place;
   ProfileFlags profile;
 };
 
 int run(const BenchFlags& flags) {
-  const Program program = open_program(flags.program);
+  Program program = open_program(flags.program);
+  set_parameters(program, flags.parameters);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
   options.length = length_of(program, reader.dataset());
@@ -81,13 +84,14 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(must_be_positive_integer)
       ->type_name("N")
       ->capture_default_str();
+  add_parameter_flags(*command, flags->parameters);
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
   add_micro_batches_flag(*command, flags->micro_batches);
   add_profile_flags(*command, flags->profile);
   command->footer("Examples:\n  fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
-                  data_help());
+                  data_help() + "\n" + pattern_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

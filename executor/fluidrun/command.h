@@ -23,6 +23,7 @@ void add_eval(CLI::App& app, Action& action);
 /// Adds `launch`. `program`: the arguments after "--", which fluidrun does not parse.
 void add_launch(CLI::App& app, Action& action, std::vector<std::string> program);
 void add_man(CLI::App& app, Action& action);
+void add_merge(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);

@@ -16,7 +16,8 @@ namespace fluid {
 namespace {
 
 struct EvalFlags {
-  std::string program, data, params, params_layout;
+  std::string program, data;
+  ParamsFlags params;
   int64_t batch = 0;
   uint64_t seed = 0;
   PlaceFlags place;
@@ -25,14 +26,14 @@ struct EvalFlags {
 
 int run(const EvalFlags& flags) {
   const ResidentMemory before = resident_memory();
-  const Program program = open_program(flags.program);
+  const Program program = open_program(flags.program, flags.params);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);
   Trainer trainer(program, place_of(flags.place), options);
   Executor& executor = trainer.executor();
-  load_parameters(executor, flags.params, flags.params_layout);
+  load_parameters(executor, flags.params);
   executor.prepare(
       {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.dataset())});
   print_memory_report(executor, {&reader}, before, opened);
@@ -55,7 +56,7 @@ void add_eval(CLI::App& app, Action& action) {
       ->type_name("SPEC")
       ->required();
   add_data_batch_flag(*command, flags->batch);
-  add_params_flags(*command, flags->params, flags->params_layout);
+  add_params_flags(*command, flags->params);
   add_seed_flag(*command, flags->seed);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);

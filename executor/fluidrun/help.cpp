@@ -128,9 +128,9 @@ CommandText command_text(const CLI::App& command) {
     text.usage += option->get_required() ? " " + name : " [" + name + "]";
   }
   if (!command.get_subcommands(is_named).empty()) text.usage += " COMMAND";
-  for (const char* group :
-       {kDataGroup, kTrainingGroup, kOptimizerGroup, kFilesGroup, kCompilerGroup, kPrecisionGroup,
-        kDistributedGroup, kMemoryGroup, kDeviceGroup, kDebuggingGroup, kGeneralGroup}) {
+  for (const char* group : {kDataGroup, kTrainingGroup, kOptimizerGroup, kParametersGroup,
+                            kFilesGroup, kCompilerGroup, kPrecisionGroup, kDistributedGroup,
+                            kMemoryGroup, kDeviceGroup, kDebuggingGroup, kGeneralGroup}) {
     OptionGroup options{group, {}};
     for (const CLI::Option* option : command.get_options()) {
       if (option->nonpositional() && option->get_group() == group) {

@@ -11,6 +11,7 @@
 #include "executor/fluidrun/help.h"
 #include "executor/launcher/print_to.h"
 #include "executor/session/batch_length.h"
+#include "frontend/lora.h"
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
 #include "ir/length.h"
@@ -95,35 +96,68 @@ void add_program_argument(CLI::App& command, std::string& name) {
       ->required();
 }
 
-void add_params_flags(CLI::App& command, std::string& path, std::string& layout) {
+void add_params_flags(CLI::App& command, ParamsFlags& flags) {
   begin_group(command, kFilesGroup);
   CLI::Option* params =
-      command.add_option("--params", path, "load the parameters from this file (safetensors)")
+      command
+          .add_option("--params", flags.path, "load the parameters from this file (safetensors)")
           ->type_name("FILE");
   command
-      .add_option("--params-layout", layout,
-                  "layout of linear weights in --params: pytorch [out, in], transposed on load; "
-                  "fluid [in, out]. Required for square weights in files not written by Fluid")
+      .add_option("--params-layout", flags.layout,
+                  "names and layouts in --params: pytorch, such as fc.weight [out, in], converted "
+                  "on load; fluid, such as fc.w [in, out]. Required for square linear weights in "
+                  "files not written by Fluid")
       ->check([](const std::string& text) {
         const bool known = text == "pytorch" || text == "fluid";
         return known ? "" : "must be pytorch or fluid, not " + text;
       })
       ->type_name("pytorch|fluid")
       ->needs(params);
+  command
+      .add_option("--params-map", flags.maps,
+                  "rename tensors of --params: 'backbone.(*)=$1'; an empty NAME drops them. Maps "
+                  "apply in order; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN=NAME")
+      ->needs(params);
+  command
+      .add_flag("--params-partial", flags.partial,
+                "load the tensors of --params that fit, and report the others")
+      ->needs(params);
+  command
+      .add_option("--adapters", flags.adapters,
+                  "add the low-rank adapters of this file, which train --lora saved")
+      ->type_name("FILE");
 }
 
-ParamsLayout parse_params_layout(const std::string& name) {
-  return name == "pytorch" ? ParamsLayout::pytorch
-         : name == "fluid" ? ParamsLayout::fluid
-                           : ParamsLayout::unspecified;
+Program open_program(const std::string& name, const ParamsFlags& flags) {
+  Program program = open_program(name);
+  if (!flags.adapters.empty()) lora_from_file(program, flags.adapters, Loc());
+  return program;
 }
 
-void load_parameters(Executor& executor, const std::string& path, const std::string& layout) {
-  if (!path.empty()) executor.load(path, parse_params_layout(layout));
+LoadOptions ParamsFlags::load_options() const {
+  return {.layout = layout == "pytorch" ? ParamsLayout::pytorch
+                    : layout == "fluid" ? ParamsLayout::fluid
+                                        : ParamsLayout::unspecified,
+          .maps = maps,
+          .partial = partial};
 }
 
-void note_untrained_parameters(const Executor& executor, const std::string& path) {
-  if (!path.empty() || executor.parameters().empty()) return;
+void print_load_report(const LoadReport& report, const ParamsFlags& flags) {
+  if (!flags.partial && flags.maps.empty()) return;
+  print_to(stderr, "{}: {}", flags.path, report.text());
+}
+
+void load_parameters(Executor& executor, const ParamsFlags& flags) {
+  if (!flags.path.empty()) {
+    print_load_report(executor.load(flags.path, flags.load_options()), flags);
+  }
+  if (!flags.adapters.empty()) executor.load(flags.adapters);
+}
+
+void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags) {
+  if (!flags.path.empty() || executor.parameters().empty()) return;
   print_to(stderr, "without --params: the parameters are untrained, as initialised\n");
 }
 

@@ -27,17 +27,25 @@ void add_program_argument(CLI::App& command, std::string& name);
 /// The feed ops of a program, in program order.
 std::vector<const ir::Op*> feeds_of(const ir::Program& program);
 
-/// Adds --params and --params-layout.
-void add_params_flags(CLI::App& command, std::string& path, std::string& layout);
-/// Parses "pytorch" or "fluid", the layout of linear weights; returns ParamsLayout::unspecified for
-/// "".
-ParamsLayout parse_params_layout(const std::string& name);
-/// Loads the parameters from the safetensors file `path`; does nothing if `path` is empty.
-/// `layout`: see parse_params_layout().
-void load_parameters(Executor& executor, const std::string& path, const std::string& layout);
-/// Prints a note to stderr that the parameters are untrained if `path`, the value of --params, is
-/// empty.
-void note_untrained_parameters(const Executor& executor, const std::string& path);
+/// Values of the flags that load parameters.
+struct ParamsFlags {
+  std::string path;               ///< --params; empty: not given
+  std::string layout;             ///< --params-layout: "pytorch", "fluid" or empty
+  std::vector<std::string> maps;  ///< --params-map
+  bool partial = false;           ///< --params-partial
+  std::string adapters;           ///< --adapters; empty: not given
+  LoadOptions load_options() const;
+};
+/// Adds --params, --params-layout, --params-map, --params-partial and --adapters.
+void add_params_flags(CLI::App& command, ParamsFlags& flags);
+/// Opens a program, and adds the adapters that the file of --adapters holds, if given.
+Program open_program(const std::string& name, const ParamsFlags& flags);
+/// Loads the parameters from the files of --params and --adapters, if given, and prints the report.
+void load_parameters(Executor& executor, const ParamsFlags& flags);
+/// Prints what was loaded to stderr, if the flags rename or leave out tensors.
+void print_load_report(const LoadReport& report, const ParamsFlags& flags);
+/// Prints a note to stderr that the parameters are untrained if --params is not given.
+void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags);
 
 /// Batch size if neither --batch nor the data reader gives a batch size.
 inline constexpr int64_t kDefaultBatch = 100;

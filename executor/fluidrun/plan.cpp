@@ -11,6 +11,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/gpu/gpu_target.h"
@@ -37,6 +38,7 @@ struct PlanFlags {
   int64_t batch = 1, micro_batches = 1;
   std::optional<int64_t> length;
   bool kernels = false, json = false;
+  ParameterFlags parameters;
   PlanWorldFlags world;
   PlaceFlags place;
 };
@@ -214,6 +216,7 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
 
 int run(const PlanFlags& flags) {
   Program program = open_program(flags.program);
+  set_parameters(program, flags.parameters);
   apply_length_flag(program, flags.length);
   ExecutorOptions train_options = run_options(flags);
   const auto [place, target, name, memory, libraries_known] =
@@ -275,6 +278,7 @@ void add_plan(CLI::App& app, Action& action) {
       ->type_name("FILE");
   CLI::Option* const kernels =
       command->add_flag("--kernels", flags->kernels, "list the kernels with their predicted times");
+  add_parameter_flags(*command, flags->parameters);
   add_plan_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);
   begin_group(*command, kMemoryGroup);
@@ -286,7 +290,8 @@ void add_plan(CLI::App& app, Action& action) {
   begin_group(*command, kCompilerGroup);
   command->add_flag("--json", flags->json, "print the memory only, in bytes, as JSON")
       ->excludes(kernels, command->get_option("--bandwidth"));
-  command->footer("Examples:\n  fluidrun plan mnist.fluid --batch 100 --memory 1GiB");
+  command->footer("Examples:\n  fluidrun plan mnist.fluid --batch 100 --memory 1GiB\n\n" +
+                  pattern_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

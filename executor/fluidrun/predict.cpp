@@ -21,7 +21,8 @@ namespace fluid {
 namespace {
 
 struct PredictFlags {
-  std::string program, data, params, params_layout;
+  std::string program, data;
+  ParamsFlags params;
   std::vector<std::string> outputs;
   int64_t batch = 0, draw = 0;
   uint64_t seed = 0;
@@ -142,7 +143,7 @@ std::vector<OutputFile> output_files(const std::vector<std::string>& outputs) {
 
 int run(const PredictFlags& flags) {
   const ResidentMemory before = resident_memory();
-  const Program program = open_program(flags.program);
+  const Program program = open_program(flags.program, flags.params);
   std::vector<OutputFile> files = output_files(flags.outputs);
   Reader reader = open_predict_reader(program, flags.data, flags.batch);
   const ResidentMemory opened = resident_memory();
@@ -153,7 +154,7 @@ int run(const PredictFlags& flags) {
   const std::vector<std::string> feeds = column_names(reader.dataset());
   const std::vector<std::string> rows = computable_outputs(program, executor, feeds);
   for (OutputFile& file : files) file.select_outputs(program, rows);
-  load_parameters(executor, flags.params, flags.params_layout);
+  load_parameters(executor, flags.params);
   executor.prepare({.predict = reader.batch_sizes(),
                     .predict_feeds = feeds,
                     .lengths = lengths_of(executor, reader.dataset())});
@@ -179,7 +180,7 @@ void add_predict(CLI::App& app, Action& action) {
   command->add_option("--draw", flags->draw, "print only the first N samples, with their images")
       ->check(must_be_positive_integer)
       ->type_name("N");
-  add_params_flags(*command, flags->params, flags->params_layout);
+  add_params_flags(*command, flags->params);
   add_seed_flag(*command, flags->seed);
   begin_group(*command, kFilesGroup);
   command

@@ -16,7 +16,8 @@ namespace fluid {
 namespace {
 
 struct RunFlags {
-  std::string program, params, params_layout;
+  std::string program;
+  ParamsFlags params;
   std::vector<std::string> inputs, outputs, expected;
   double tolerance = 1e-5;
   uint64_t seed = 0;
@@ -95,7 +96,7 @@ void print(const OutputView& output) {
 }
 
 int run(const RunFlags& flags) {
-  const Program program = open_program(flags.program);
+  const Program program = open_program(flags.program, flags.params);
   const std::vector<NamedFile> written = files_of(flags.outputs, "--output"),
                                expected = files_of(flags.expected, "--expected");
   for (const auto& [name, path] : written) format_of(path);
@@ -103,7 +104,7 @@ int run(const RunFlags& flags) {
   Executor executor(program, place_of(flags.place), executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
-  load_parameters(executor, flags.params, flags.params_layout);
+  load_parameters(executor, flags.params);
   executor.prepare(
       {.predict = {batch.size}, .predict_feeds = feeds, .lengths = executor.lengths_of(batch)});
   const OutputViews outputs = executor.predict(batch);
@@ -148,7 +149,7 @@ void add_run(CLI::App& app, Action& action) {
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("NUMBER")
       ->capture_default_str();
-  add_params_flags(*command, flags->params, flags->params_layout);
+  add_params_flags(*command, flags->params);
   add_seed_flag(*command, flags->seed);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);

@@ -14,11 +14,13 @@
 #include "executor/comm/process_group.h"
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/dump.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/optimizer_flags.h"
+#include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/step_log.h"
@@ -42,17 +44,20 @@ std::string must_be_decay(const std::string& text) {
 }
 
 struct TrainFlags {
-  std::string program, data, val, params, params_layout, save, log_json;
+  std::string program, data, val, save, log_json;
+  ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
   double ema = 0;
   OptimizerFlags optimizer;
+  ParameterFlags parameters;
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestEpochFlags best;
   CheckpointFlags checkpoint;
   WorldFlags world;
   PlaceFlags place;
   ProfileFlags profile;
+  DumpFlags dump;
 };
 
 /// A training run before its first step: the arguments of print_training_start().
@@ -110,10 +115,11 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-/// Opens the program. Sets the optimizer and the EMA decay that the flags give.
+/// Opens the program. Sets the optimizer, the EMA decay and the parameters' settings of the flags.
 Program open_with_recipe(const TrainFlags& flags) {
-  Program program = open_program(flags.program);
+  Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
+  set_parameters(program, flags.parameters);
   ir::Op* train = find_directive(program.ir().main());
   if (train != nullptr && flags.ema > 0) train->attrs.set("ema_decay", flags.ema);
   check_fit_options(program, {});
@@ -146,6 +152,7 @@ class Training {
         log_(is_rank_0() ? flags.log_json : ""),
         checkpoints_(checkpointing_options(flags.checkpoint)),
         program_(open_with_recipe(flags)),
+        dump_(program_, flags.dump),
         opening_validation_(
             in_background([&] { return open_validation(program_, flags, world_); })),
         train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
@@ -158,9 +165,8 @@ class Training {
   void run() {
     wait_for_validation();
     if (!trainer_.resumes()) {
-      if (!flags_.params.empty())
-        trainer_.load(flags_.params, parse_params_layout(flags_.params_layout));
-    } else if (!flags_.params.empty() && is_rank_0()) {
+      load_parameters();
+    } else if (!flags_.params.path.empty() && is_rank_0()) {
       print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
     }
     trainer_.fit(train_, fit_options());
@@ -168,6 +174,15 @@ class Training {
   }
 
  private:
+  void load_parameters() {
+    const ParamsFlags& params = flags_.params;
+    if (!params.path.empty()) {
+      const LoadReport report = trainer_.load(params.path, params.load_options());
+      if (is_rank_0()) print_load_report(report, params);
+    }
+    if (!params.adapters.empty()) trainer_.load(params.adapters);
+  }
+
   bool is_rank_0() const { return world_.rank == 0; }
 
   ExecutorOptions options() {
@@ -205,6 +220,7 @@ class Training {
     options.on_step = [this](const StepEvent& step) {
       log_.append(step);
       progress_.update(step);
+      if (is_rank_0()) dump_.write(step, trainer_.executor());
     };
     options.on_epoch = [this](const EpochEvent& epoch) {
       progress_.clear();
@@ -258,6 +274,7 @@ class Training {
   CheckpointingOptions checkpoints_;
   ResidentMemory before_ = resident_memory();
   Program program_;
+  StepDump dump_;
   // opens the validation data while the constructor opens the training data
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
@@ -304,7 +321,7 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
 }
 
 void add_file_flags(CLI::App& command, TrainFlags& flags) {
-  add_params_flags(command, flags.params, flags.params_layout);
+  add_params_flags(command, flags.params);
   command
       .add_option("--save", flags.save,
                   "write the parameters to this file at the end (safetensors)")
@@ -332,6 +349,7 @@ void add_train(CLI::App& app, Action& action) {
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);
   add_optimizer_flags(*command, flags->optimizer);
+  add_parameter_flags(*command, flags->parameters);
   add_file_flags(*command, *flags);
   add_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);
@@ -345,6 +363,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--verify-plan", flags->verify_plan,
                     "on the CPU, fill dead memory with NaN to check the memory plan");
   add_profile_flags(*command, flags->profile);
+  add_dump_flags(*command, flags->dump);
   command->footer(
       "Examples:\n"
       "  fluidrun train mnist_fluid --data digits --val digits --epochs 6 --batch 100 \\\n"
@@ -354,7 +373,7 @@ void add_train(CLI::App& app, Action& action) {
       "  Ctrl-C, SIGTERM and SIGHUP finish the step, save, and exit with code 130, 143 and 129. A "
       "second signal terminates the process.\n"
       "  SIGUSR1 saves, and training continues.\n\n" +
-      data_help());
+      data_help() + "\n" + pattern_help());
   command->callback([&action, flags] { action = [flags] { return train(*flags); }; });
 }
 

@@ -125,14 +125,16 @@ Dataset Trainer::predict(Reader& data) {
   return predict_rows(impl_->executor, data, rows);
 }
 
-void Trainer::save(const std::string& path) {
-  impl_->executor.process_group().run_on_rank_0([&] { impl_->executor.save(path); });
+void Trainer::save(const std::string& path, const SaveOptions& options) {
+  impl_->executor.process_group().run_on_rank_0([&] { impl_->executor.save(path, options); });
 }
 
-void Trainer::load(const std::string& path, ParamsLayout layout) {
+LoadReport Trainer::load(const std::string& path, const LoadOptions& options) {
   ProcessGroup& group = impl_->executor.process_group();
-  group.run_on_rank_0([&] { impl_->executor.load(path, layout); });
+  LoadReport report;
+  group.run_on_rank_0([&] { report = impl_->executor.load(path, options); });
   if (group.started()) impl_->executor.broadcast();
+  return report;
 }
 
 bool Trainer::resumes() const { return impl_->checkpointing.resumed_state() != nullptr; }

@@ -50,10 +50,11 @@ class Trainer {
   Dataset predict(Reader& data);
 
   /// Writes the parameters on rank 0, as Executor::save() does.
-  void save(const std::string& path);
+  void save(const std::string& path, const SaveOptions& options = {});
   /// Reads the parameters on rank 0, as Executor::load() does, and broadcasts them. If fit()
-  /// then resumes a checkpoint, the checkpoint's parameters replace the loaded ones.
-  void load(const std::string& path, ParamsLayout layout = ParamsLayout::unspecified);
+  /// then resumes a checkpoint, the checkpoint's parameters replace the loaded ones. The report is
+  /// empty on ranks other than 0.
+  LoadReport load(const std::string& path, const LoadOptions& options = {});
 
   /// Whether this run resumes a checkpoint.
   bool resumes() const;

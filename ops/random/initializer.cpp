@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "ops/arguments.h"
+#include "ops/lora_attributes.h"
 #include "ops/record.h"
+#include "ops/source/kept_gradient.h"
+#include "ops/source/training_settings.h"
 
 namespace fluid {
 namespace {
@@ -106,8 +110,9 @@ constexpr Initializer kInitializers[] = {
 /// Throws UserError for an attribute that neither initialiser `init` nor a compiler pass uses.
 void require_known(const InitializerContext& context, const std::string& init) {
   std::vector<std::string> known = context.settings;
-  known.insert(known.end(), {"init", "trainable", "lr_scale", "weight_decay", "sparse",
+  known.insert(known.end(), {"init", "sparse", kKeepGradient, kLoraOf, kLoraScale,
                              kScratchAttribute, kCacheAttribute, kFullShape, kShardBounds});
+  known.insert(known.end(), std::begin(kTrainingSettings), std::end(kTrainingSettings));
   for (const auto& [name, attr] : context.attrs) {
     if (is_pass_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
     throw UserError(context.loc, "initialiser '" + init + "' of '" + context.name +

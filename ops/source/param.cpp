@@ -1,6 +1,8 @@
 #include <cmath>
 
 #include "ir/text.h"
+#include "ops/lora_attributes.h"
+#include "ops/source/kept_gradient.h"
 #include "ops/source/source.h"
 
 namespace fluid {
@@ -12,14 +14,20 @@ OpDef param_op() {
       {{"trainable", true, "false: frozen, without gradient, optimizer state and update"},
        {"lr_scale", 1.0, "factor of the learning rate for this parameter"},
        {"weight_decay", true, "false: excluded from weight decay"},
+       {"decay_scale", 1.0, "factor of the weight decay for this parameter"},
+       {kLoraOf, std::string(), "for a low-rank adapter: the weight that it adapts"},
+       {kLoraScale, 1.0, "for a low-rank adapter's second factor: multiplies the product"},
+       {kKeepGradient, false, "true: training steps keep the gradient in the state NAME.gradient"},
        {"sparse", false,
         "true: a table whose gradient is kept as rows; an update changes the rows that the step "
         "read"}});
   def.infer = [](const InferCtx& c) {
-    const double lr_scale = c.attrs().get_or("lr_scale", 1.0);
-    c.require(
-        std::isfinite(lr_scale) && lr_scale >= 0,
-        "attribute 'lr_scale' must be a number of 0 or more, not " + ir::float_text(lr_scale));
+    for (const std::string name : {"lr_scale", "decay_scale"}) {
+      const double scale = c.attrs().get_or(name, 1.0);
+      c.require(
+          std::isfinite(scale) && scale >= 0,
+          "attribute '" + name + "' must be a number of 0 or more, not " + ir::float_text(scale));
+    }
     return c.ins();
   };
   return def;

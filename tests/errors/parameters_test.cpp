@@ -57,11 +57,11 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   expect_late_error(
       run_two_ + "torch.safetensors --params-layout fluid",
       "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, 1], as "
-      "PyTorch stores it: pass --params-layout pytorch (in C++ load(path, ParamsLayout::pytorch))");
+      "PyTorch stores it: pass --params-layout pytorch (in C++ LoadOptions::layout)");
   expect_late_error(
       run_two_ + "fluid.safetensors --params-layout pytorch",
       "the linear weight 'v.w' is given as f32[2, 1], as in the program, and not transposed, as "
-      "PyTorch stores it: pass --params-layout fluid (in C++ load(path, ParamsLayout::fluid))");
+      "PyTorch stores it: pass --params-layout fluid (in C++ LoadOptions::layout)");
 }
 
 TEST_F(Parameters, AWeightOfOneElementIsItsOwnTranspose) {
@@ -129,7 +129,7 @@ TEST_F(Parameters, OnlyLinearWeightsAreTransposed) {
   Executor exe(net, cpu());
   exe.prepare({.eval = {1}});
   expect_user_error([&] { exe.load(dir_.file("four")); }, "the linear weight 'right' is square");
-  exe.load(dir_.file("four"), ParamsLayout::pytorch);
+  exe.load(dir_.file("four"), {.layout = ParamsLayout::pytorch});
   for (const std::string name : {"left", "other", "turned"}) {
     EXPECT_EQ(exe.parameter(name).at(1), 2) << name;
   }
@@ -157,6 +157,50 @@ TEST(ExecutorThreads, AreRejectedAtOnce) {
                           ": must be 1 to 4096, or 0 for the default of OpenMP");
   }
   EXPECT_EQ(Executor(net, cpu(), {.threads = 1}).place().kind, Place::Kind::cpu);
+}
+
+TEST_F(Parameters, AreRenamedAndLoadedInPart) {
+  write_foreign("torch.safetensors", "[1,2]");
+  const std::string load = run_two_ + "torch.safetensors --params-layout pytorch ";
+  const Result report = run(load + "--params-map 'v.(*)=other.$1' --params-partial");
+  EXPECT_EQ(report.code, 0) << report.output;
+  EXPECT_TRUE(states(report.output,
+                     "torch.safetensors: 1 parameters loaded 1 missing 'v.w' 1 unused: 'v.w'"))
+      << report.output;
+  EXPECT_EQ(run(load + "--params-map 'u.(*)=x.$1' --params-map 'x.(.*)=u.$1'").output,
+            "torch.safetensors: 2 parameters loaded\ny f32[1, 1] 241\n");
+  expect_error(load + "--params-map 'u.w'",
+               "--params-map 'u.w' (in C++ LoadOptions::maps): must be PATTERN=NAME");
+  expect_error(load + "--params-map 'u.(*)=v$2'",
+               "--params-map 'u.(*)=v$2': '$2' names no capture; the pattern has 1");
+  expect_error(load + "--params-map 'uw=v'",
+               "--params-map 'uw=v': the pattern matches no tensor of torch.safetensors; there are "
+               "'u.w', 'v.w'");
+  expect_error(load + "--params-map 'v.w=' ", "parameter 'v.w' is missing; the file holds 'u.w'");
+}
+
+TEST_F(Parameters, WithNamesOfPyTorchAreRecognised) {
+  const float one = 1;
+  write_plain(dir_.file("names.safetensors"),
+              safetensors_bytes(R"({"u.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                                std::string(reinterpret_cast<const char*>(&one), sizeof one)));
+  expect_error(run_two_ + "names.safetensors",
+               "parameter 'u.w' is missing; the file holds 'u.weight', PyTorch's name of it: pass "
+               "--params-layout pytorch");
+}
+
+TEST_F(Parameters, ThatTrainAreChosenByFlags) {
+  const std::string train = "train line.fir --data synthetic-linear ";
+  expect_error(train + "--freeze b",
+               "--freeze 'b': pattern 'b' matches no parameter; there are 'w'");
+  expect_error(train + "--freeze-stats w", "--freeze-stats 'w': there are none");
+  expect_error(train + "--param w", "--param 'w': must be PATTERN:SETTING=NUMBER");
+  expect_error(train + "--param w:lr", "--param 'w:lr': 'lr' is not SETTING=NUMBER");
+  expect_error(train + "--param w:rate=2", "--param 'w:rate=2': no setting 'rate'");
+  expect_error(train + "--param w:lr=x", "--param 'w:lr=x': 'x'");
+  expect_error(train + "--param w:train=2", "--param 'w:train=2': train must be 0 or 1, not '2'");
+  expect_error(train + "--param 'w[:lr=2'", "pattern 'w[': '[' has no partner");
+  expect_late_error(train + "--freeze '*'", "nothing to train");
 }
 
 }  // namespace

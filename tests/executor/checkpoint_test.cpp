@@ -286,6 +286,27 @@ TEST_F(CheckpointTest, LeavesOutWhatIsOfASlice) {
   EXPECT_EQ(unsliced.go_on(path()), "micro-batches 1 (was 3)");
 }
 
+TEST_F(CheckpointTest, OfOtherGroupsIsNamedOrRejected) {
+  Program scaled = stateful_program();
+  set_parameter_groups(scaled, {{.pattern = "fc0", .trainable = false}});
+  {
+    TrainingRun run(scaled);
+    CheckpointDirectory checkpoints(path());
+    run.train(1);
+    run.save(checkpoints);
+  }
+  TrainingRun all(net_);
+  expect_user_error(
+      [&] { all.go_on(path()); },
+      "lacks 'fc0.w.m', which resuming training needs: parameter 'fc0.w' is frozen in "
+      "the checkpoint and trains now");
+  set_parameter_groups(scaled, {{.pattern = "fc1", .lr_scale = 2}});
+  TrainingRun other(scaled);
+  const std::string changes = other.go_on(path());
+  EXPECT_TRUE(states(changes, "parameter settings 2 frozen, 2 with own rate or decay")) << changes;
+  EXPECT_TRUE(states(changes, "(was 2 frozen, 0 with own rate or decay")) << changes;
+}
+
 TEST_F(CheckpointTest, RejectsWhatDoesNotFit) {
   {
     TrainingRun run(net_);
@@ -309,12 +330,17 @@ TEST_F(CheckpointTest, RejectsWhatDoesNotFit) {
   expect_error(renamed, "belongs to another program: its parameter 'fc1.w' is not in 'renamed'");
   expect_error(
       stateful_program(4, SGD{}),
-      "holds 'bn0.beta.m', which this training does not use: its optimizer is \"adam\", the "
-      "program's is \"sgd\"");
-  expect_error(
-      stateful_program(4, Momentum{}),
-      "lacks 'fc0.w.velocity', which resuming training needs: its optimizer is \"adam\", the "
-      "program's is \"momentum\"");
+      "its optimizer is \"adam\", the program's is \"sgd\": resume with the same optimizer");
+  // The states of AdamW have the names of Adam's.
+  expect_error(stateful_program(4, AdamW{}),
+               "its optimizer is \"adam\", the program's is \"adamw\": resume with the same");
+  expect_error(stateful_program(4, Adam{.lr = 0.01, .amsgrad = true}),
+               "lacks 'fc0.w.max_v', which resuming training needs");
+  Program frozen = stateful_program();
+  set_parameter_groups(frozen, {{.pattern = "fc0", .trainable = false}});
+  expect_error(frozen,
+               "holds 'fc0.b.m', which this training does not use: parameter 'fc0.b' trains in the "
+               "checkpoint and is frozen now; resume with the same groups");
   Executor unprepared(net_, cpu());
   const Checkpoint from = *newest_checkpoint(path());
   expect_user_error([&] { unprepared.restore(from.snapshot); },

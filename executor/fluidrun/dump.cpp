@@ -1,0 +1,123 @@
+#include "executor/fluidrun/dump.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "frontend/files/npy.h"
+#include "frontend/kept_values.h"
+#include "ir/error.h"
+#include "ir/near.h"
+#include "ops/source/kept_gradient.h"
+#include "ops/source_kind.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kGradient = ".grad";
+constexpr size_t kMaxNames = 8;
+
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+/// All names that --dump accepts.
+std::vector<std::string> known_names(const Program& program) {
+  std::vector<std::string> names = value_names(program);
+  for (const auto& [name, op] : variables_by_name(program.ir().main())) {
+    names.emplace_back(name);
+    if (source_kind(*op) == SourceKind::parameter) {
+      names.push_back(std::string(name) + std::string(kGradient));
+    }
+  }
+  for (const ir::Output& o : program.ir().main().outputs) names.push_back(o.name);
+  return names;
+}
+
+}  // namespace
+
+void add_dump_flags(CLI::App& command, DumpFlags& flags) {
+  begin_group(command, kDebuggingGroup);
+  CLI::Option* names =
+      command
+          .add_option("--dump", flags.names,
+                      "write these values of a step as .npy files: outputs, parameters, gradients "
+                      "(fc0.w.grad) and layers (bn1)")
+          ->type_name("NAME,...")
+          ->excludes(command.get_option("--checkpoint-dir"));
+  command.add_option("--dump-steps", flags.steps, "number of steps that --dump writes")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->capture_default_str()
+      ->needs(names);
+  command.add_option("--dump-dir", flags.directory, "directory of the files of --dump")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->needs(names);
+}
+
+StepDump::StepDump(Program& program, const DumpFlags& flags) : flags_(flags) {
+  if (flags.names.empty()) return;
+  for (const std::string& name : split_names(flags.names)) {
+    items_.push_back(item_of(program, name));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(flags.directory, error);
+  if (error) {
+    throw UserError(fmt::format("--dump-dir {}: {}", flags.directory, error.message()));
+  }
+}
+
+StepDump::Item StepDump::item_of(Program& program, const std::string& name) const {
+  const ir::Graph& graph = program.ir().main();
+  const auto output = std::ranges::find(graph.outputs, name, &ir::Output::name);
+  if (output != graph.outputs.end()) return {.name = name, .source = name, .is_output = true};
+  if (variable_named(graph, name) != nullptr) return {.name = name, .source = name};
+  const bool has_suffix = name.ends_with(kGradient);
+  const std::string parameter = has_suffix ? name.substr(0, name.size() - kGradient.size()) : "";
+  const ir::Op* variable = has_suffix ? variable_named(graph, parameter) : nullptr;
+  if (variable != nullptr && source_kind(*variable) == SourceKind::parameter) {
+    try {
+      keep_gradient(program, parameter, Loc());
+    } catch (const UserError& e) {
+      throw UserError(fmt::format("--dump {}: {}", name, e.what()));
+    }
+    return {.name = name, .source = kept_gradient_name(parameter), .is_gradient = true};
+  }
+  const Value value = named_value(program, name);
+  if (!value) {
+    throw UserError(fmt::format("--dump {}: no such value; there are {}", name,
+                                nearest_names(name, known_names(program), kMaxNames)));
+  }
+  const std::string source = "dump." + name;
+  program.output(source, value, Loc());
+  return {.name = name, .source = source, .is_output = true};
+}
+
+void StepDump::write(const StepEvent& step, Executor& executor) const {
+  if (step.step > flags_.steps) return;
+  for (const Item& item : items_) {
+    if (item.is_gradient && step.skipped) continue;
+    const Tensor value =
+        item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
+    const bool is_half = value.dtype() == f16 || value.dtype() == bf16;
+    std::string file = item.name;
+    std::ranges::replace(file, '/', '_');
+    write_npy(fmt::format("{}/step-{:04}.{}.npy", flags_.directory, step.step, file),
+              is_half ? value.cast(f32) : value);
+  }
+}
+
+}  // namespace fluid

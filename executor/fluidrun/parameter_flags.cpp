@@ -1,0 +1,131 @@
+#include "executor/fluidrun/parameter_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "executor/fluidrun/help.h"
+#include "frontend/lora.h"
+#include "frontend/parameter_groups.h"
+#include "ir/error.h"
+#include "ir/number.h"
+
+namespace fluid {
+namespace {
+
+/// Parses the value of a setting of --param; must be 0 or more.
+double parse_scale(const std::string& setting, const std::string& text) {
+  const auto value = parse_number<double>(text);
+  if (value && std::isfinite(*value) && *value >= 0) return *value;
+  throw UserError(fmt::format("{} must be a number of 0 or more, not '{}'", setting, text));
+}
+
+bool parse_switch(const std::string& setting, const std::string& text) {
+  if (text == "0" || text == "1") return text == "1";
+  throw UserError(fmt::format("{} must be 0 or 1, not '{}'", setting, text));
+}
+
+void set_group_setting(ParameterGroup& group, const std::string& name, const std::string& value) {
+  if (name == "lr") {
+    group.lr_scale = parse_scale(name, value);
+  } else if (name == "decay") {
+    group.decay_scale = parse_scale(name, value);
+  } else if (name == "train") {
+    group.trainable = parse_switch(name, value);
+  } else {
+    throw UserError(fmt::format("no setting '{}'; there are lr, decay and train", name));
+  }
+}
+
+/// Splits "PATTERN:SETTINGS" at the last colon. Throws UserError that gives `form` and `example`.
+std::pair<std::string, std::string> split_settings(const std::string& text, const char* form,
+                                                   const char* example) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) {
+    throw UserError(fmt::format("must be {}, as in {}", form, example));
+  }
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+/// Parses "PATTERN:lr=10,decay=0".
+ParameterGroup parse_group(const std::string& text) {
+  const auto [pattern, settings] =
+      split_settings(text, "PATTERN:SETTING=NUMBER", "'head.*:lr=10,decay=0'");
+  ParameterGroup group{.pattern = pattern};
+  for (size_t begin = 0; begin <= settings.size();) {
+    const size_t end = std::min(settings.find(',', begin), settings.size());
+    const std::string setting = settings.substr(begin, end - begin);
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) {
+      throw UserError(fmt::format("'{}' is not SETTING=NUMBER", setting));
+    }
+    set_group_setting(group, setting.substr(0, equals), setting.substr(equals + 1));
+    begin = end + 1;
+  }
+  return group;
+}
+
+/// Calls `apply` for each text given to `flag`. Errors name the flag and the text.
+template <class F>
+void for_each_text(const char* flag, const std::vector<std::string>& texts, F apply) {
+  for (const std::string& text : texts) {
+    try {
+      apply(text);
+    } catch (const UserError& e) {
+      throw UserError(fmt::format("{} '{}': {}", flag, text, e.what()));
+    }
+  }
+}
+
+void add_pattern_option(CLI::App& command, const char* name, std::vector<std::string>& texts,
+                        const char* type, const char* description) {
+  command.add_option(name, texts, description)->allow_extra_args(false)->type_name(type);
+}
+
+}  // namespace
+
+void add_parameter_flags(CLI::App& command, ParameterFlags& flags) {
+  begin_group(command, kParametersGroup);
+  add_pattern_option(command, "--lora", flags.lora, "PATTERN:SETTINGS",
+                     "add low-rank adapters to these linear weights: rank=N, alpha=X (default: 8 "
+                     "and 8). Only adapters train and are saved; repeatable");
+  add_pattern_option(command, "--freeze", flags.freeze, "PATTERN",
+                     "do not train these parameters: no gradient, no optimizer state; repeatable");
+  add_pattern_option(command, "--freeze-stats", flags.freeze_statistics, "PATTERN",
+                     "normalise by the running statistics of these batch norms, and do not update "
+                     "them; repeatable");
+  add_pattern_option(command, "--param", flags.groups, "PATTERN:SETTINGS",
+                     "settings of these parameters: lr=X and decay=X multiply the learning rate "
+                     "and the weight decay, train=0|1 freezes or unfreezes; repeatable");
+}
+
+void set_parameters(Program& program, const ParameterFlags& flags) {
+  const auto apply = [&](const ParameterGroup& group) {
+    set_parameter_groups(program, {group}, Loc());
+  };
+  for_each_text("--lora", flags.lora, [&](const std::string& text) {
+    const auto [pattern, settings] = split_settings(text, "PATTERN:rank=N", "'attention*:rank=8'");
+    lora(program, pattern, parse_lora(settings), Loc());
+  });
+  for_each_text("--freeze", flags.freeze, [&](const std::string& pattern) {
+    apply({.pattern = pattern, .trainable = false});
+  });
+  for_each_text("--freeze-stats", flags.freeze_statistics, [&](const std::string& pattern) {
+    apply({.pattern = pattern, .freeze_statistics = true});
+  });
+  for_each_text("--param", flags.groups,
+                [&](const std::string& text) { apply(parse_group(text)); });
+}
+
+std::string pattern_help() {
+  return "Patterns:\n"
+         "  A pattern names parameters or layers: conv0.w, or conv0 with all it contains.\n"
+         "  * any characters, ? one character, [0-3] one of these, [!0-3] one other, {w,b} either "
+         "text\n"
+         "  (*) captures characters for $1, $2... in --params-map\n";
+}
+
+}  // namespace fluid

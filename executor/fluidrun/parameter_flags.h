@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/program.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fluid {
+
+/// Values of the flags that choose which parameters train, and how.
+struct ParameterFlags {
+  std::vector<std::string> lora;               ///< "PATTERN:rank=8,alpha=16"
+  std::vector<std::string> freeze;             ///< patterns
+  std::vector<std::string> freeze_statistics;  ///< patterns
+  std::vector<std::string> groups;             ///< "PATTERN:lr=10,decay=0,train=1"
+};
+void add_parameter_flags(CLI::App& command, ParameterFlags& flags);
+
+/// Applies --lora, --freeze, --freeze-stats and --param to the program, in this order. Throws
+/// UserError that names the flag.
+void set_parameters(Program& program, const ParameterFlags& flags);
+
+/// The section "Patterns" of --help.
+std::string pattern_help();
+
+}  // namespace fluid

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fluid {
+
+/// The layout of a parameter file. `fluid`: names and shapes of the program. `pytorch`: those of a
+/// PyTorch module, which executor/checkpoint/pytorch_layout.h converts. `unspecified`: `fluid`, but
+/// a file that Fluid did not write is rejected if a linear weight is square, because its layout is
+/// ambiguous.
+enum class ParamsLayout : uint8_t { unspecified, fluid, pytorch };
+
+/// How Executor::load() reads a parameter file.
+struct LoadOptions {
+  ParamsLayout layout = ParamsLayout::unspecified;
+  /// Renames tensors of the file: "PATTERN=NAME", as in "backbone.(*)=$1" (NamePattern). Applied in
+  /// order; a map applies to the names that the earlier maps gave. An empty NAME drops the tensors.
+  std::vector<std::string> maps = {};
+  /// Loads the tensors that fit. Parameters that the file lacks or has in another shape keep their
+  /// values.
+  bool partial = false;
+};
+
+/// What Executor::load() loaded. `missing`, `unused` and `mismatched` are empty unless
+/// LoadOptions::partial is set.
+struct LoadReport {
+  std::vector<std::string> loaded;   ///< parameters and buffers of the program
+  std::vector<std::string> missing;  ///< parameters and buffers that the file lacks
+  std::vector<std::string> unused;   ///< tensors of the file, by their names in the file
+  std::vector<std::string> ignored;  ///< PyTorch's counters num_batches_tracked
+  /// A parameter that the file holds in another shape or dtype.
+  struct Mismatch {
+    std::string name, expected;  ///< the program's name and type
+    std::string source, given;   ///< the file's name and type
+  };
+  std::vector<Mismatch> mismatched;
+
+  /// Lines such as "2 missing, left as they are: 'fc.b', 'fc.w'". Lists at most 8 names a line.
+  std::string text() const;
+};
+
+}  // namespace fluid

@@ -1,0 +1,204 @@
+#include "frontend/lora.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/files/safetensors.h"
+#include "frontend/init.h"
+#include "frontend/name_pattern.h"
+#include "frontend/parameter_groups.h"
+#include "ir/error.h"
+#include "ir/near.h"
+#include "ir/number.h"
+#include "ir/text.h"
+#include "ops/lora_attributes.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/source/training_settings.h"
+#include "ops/source_kind.h"
+
+namespace fluid {
+namespace {
+
+constexpr size_t kMaxNames = 8;
+
+/// Whether `op` multiplies by a linear weight, a parameter [in, out] that is no adapter.
+bool is_weight_product(const ir::Op& op) {
+  if (op.name != "matmul" || op.attrs.get_or("transpose_a", false) ||
+      op.attrs.get_or("transpose_b", false)) {
+    return false;
+  }
+  const Value& w = op.operands.at(1);
+  return source_kind(*w.op()) == SourceKind::parameter && w.shape().rank() == 2 &&
+         !is_lora_adapter(*w.op());
+}
+
+void check_options(const Lora& options, const Loc& loc) {
+  if (options.rank > 0 && options.alpha > 0 && std::isfinite(options.alpha)) return;
+  throw UserError(loc, "lora: rank " + std::to_string(options.rank) + " and alpha " +
+                           ir::float_text(options.alpha) + " must be positive");
+}
+
+/// The adapters a and b of a weight.
+struct AdapterValues {
+  Value a, b;
+};
+
+AdapterValues record_adapters(ir::Graph& graph, Value w, const Lora& options, const Loc& loc) {
+  const std::string& name = w.op()->symbol;
+  const double scale = options.alpha / static_cast<double>(options.rank);
+  Attrs a = Init::kaiming_uniform(std::sqrt(5.0)).attrs(), b = Init::zeros().attrs();
+  a.set(kLoraOf, name);
+  b.set(kLoraOf, name);
+  b.set(kLoraScale, scale);
+  const Type type_a{w.dtype(), {w.shape()[0], options.rank}, {}};
+  const Type type_b{w.dtype(), {options.rank, w.shape()[1]}, {}};
+  return {record_source(graph, "param", name + ".lora_a", type_a, a, loc),
+          record_source(graph, "param", name + ".lora_b", type_b, b, loc)};
+}
+
+/// Adds scale * (x a) b to the result of `product`, x w. Inserts the new ops after `product`.
+void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>& adapters,
+                          const Lora& options) {
+  ir::Graph& graph = *product.graph();
+  const Loc loc = product.loc;
+  const size_t first = graph.ops.size();
+  const ir::ScopedRecording as(graph, {product.role, loc, product.scope, product.param});
+  const Value x = product.operands.at(0), w = product.operands.at(1), y = product.result();
+  const auto known = adapters.find(w.op()->symbol);
+  const AdapterValues ab = known == adapters.end()
+                               ? adapters[w.op()->symbol] = record_adapters(graph, w, options, loc)
+                               : known->second;
+  const double scale = options.alpha / static_cast<double>(options.rank);
+  const Value change = matmul(matmul(x, ab.a, {}, loc), ab.b, {}, loc);
+  const Value sum = add(y, scale == 1 ? change : change * scale, loc);
+  graph.replace_all_uses(y, sum);
+  sum.op()->operands[0] = y;
+  const auto at =
+      std::ranges::find_if(graph.ops, [&](const auto& op) { return op.get() == &product; });
+  graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + 1);
+}
+
+void freeze_base(ir::Graph& graph) {
+  for (const auto& op : graph.ops) {
+    if (source_kind(*op) == SourceKind::parameter && !is_lora_adapter(*op)) {
+      op->attrs.set("trainable", false);
+    }
+  }
+  freeze_running_statistics(graph);
+}
+
+/// Adds adapters to the weights for which `selected` returns true. Returns whether there is one.
+template <class F>
+bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selected) {
+  check_options(options, loc);
+  std::vector<ir::Op*> products;
+  for (const auto& op : graph.ops) {
+    if (is_weight_product(*op) && selected(op->operands[1].op()->symbol)) {
+      products.push_back(op.get());
+    }
+  }
+  for (const ir::Op* product : products) {
+    const std::string& name = product->operands[1].op()->symbol;
+    if (graph.find("param", name + ".lora_a") == nullptr) continue;
+    throw UserError(loc, "lora: '" + name + "' has adapters already");
+  }
+  std::map<std::string, AdapterValues> adapters;
+  for (ir::Op* product : products) add_low_rank_product(*product, adapters, options);
+  if (!products.empty()) freeze_base(graph);
+  return !products.empty();
+}
+
+std::vector<std::string> linear_weight_names(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& op : graph.ops) {
+    if (is_weight_product(*op)) names.push_back(op->operands[1].op()->symbol);
+  }
+  return names;
+}
+
+}  // namespace
+
+bool is_lora_adapter(const ir::Op& param) { return param.attrs.has(kLoraOf); }
+
+void lora(Program& program, const std::string& pattern, const Lora& options, const Loc& loc) {
+  ir::Graph& graph = program.ir().main();
+  const NamePattern names(pattern);
+  if (add_adapters(graph, options, loc, [&](const std::string& n) { return names.selects(n); })) {
+    return;
+  }
+  throw UserError(loc, "lora: pattern '" + pattern +
+                           "' matches no weight of a linear layer; there " + "are " +
+                           nearest_names(pattern, linear_weight_names(graph), kMaxNames));
+}
+
+void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
+  const TensorFile file = read_safetensors(path);
+  const auto entries = file.metadata.find(std::string(kLoraMetadata));
+  if (entries == file.metadata.end()) throw UserError(loc, path + ": the file holds no adapters");
+  ir::Graph& graph = program.ir().main();
+  const std::string& text = entries->second;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    const std::string entry = text.substr(begin, end - begin);
+    const size_t colon = entry.rfind(':');
+    if (colon == std::string::npos) {
+      throw UserError(loc, path + ": '" + entry + "' describes no adapters");
+    }
+    const std::string weight = entry.substr(0, colon);
+    const Lora options = parse_lora(entry.substr(colon + 1));
+    if (!add_adapters(graph, options, loc, [&](const std::string& n) { return n == weight; })) {
+      throw UserError(loc,
+                      path + ": holds adapters of '" + weight +
+                          "', which is no weight of a linear layer of the program; there are " +
+                          nearest_names(weight, linear_weight_names(graph), kMaxNames));
+    }
+    begin = end + 1;
+  }
+}
+
+std::vector<LoraAdapter> lora_adapters(const ir::Program& program) {
+  std::vector<LoraAdapter> adapters;
+  for (const auto& op : program.main().ops) {
+    if (!op->attrs.has(kLoraScale)) continue;
+    const auto& weight = op->attrs.get<std::string>(kLoraOf);
+    adapters.push_back({.weight = weight,
+                        .a = weight + ".lora_a",
+                        .b = op->symbol,
+                        .rank = op->results.at(0).type.shape[0].size,
+                        .scale = op->attrs.get<double>(kLoraScale)});
+  }
+  return adapters;
+}
+
+std::string lora_metadata(const std::vector<LoraAdapter>& adapters) {
+  std::string text;
+  for (const LoraAdapter& adapter : adapters) {
+    text += (text.empty() ? "" : ";") + adapter.weight + ":rank=" + std::to_string(adapter.rank) +
+            ",alpha=" + ir::float_text(adapter.scale * static_cast<double>(adapter.rank));
+  }
+  return text;
+}
+
+Lora parse_lora(const std::string& settings) {
+  Lora lora;
+  for (size_t begin = 0; begin <= settings.size();) {
+    const size_t end = std::min(settings.find(',', begin), settings.size());
+    const std::string setting = settings.substr(begin, end - begin);
+    const std::string name = setting.substr(0, setting.find('='));
+    const std::string value = setting.substr(std::min(name.size() + 1, setting.size()));
+    const auto rank = parse_number<int64_t>(value);
+    const auto alpha = parse_number<double>(value);
+    if (name == "rank" && rank && *rank > 0) {
+      lora.rank = *rank;
+    } else if (name == "alpha" && alpha && *alpha > 0 && std::isfinite(*alpha)) {
+      lora.alpha = *alpha;
+    } else {
+      throw UserError("'" + setting + "' is neither rank=N nor alpha=X, of positive numbers");
+    }
+    begin = end + 1;
+  }
+  return lora;
+}
+
+}  // namespace fluid

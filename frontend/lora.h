@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/program.h"
+
+namespace fluid {
+
+/// Options of low-rank adapters.
+struct Lora {
+  int64_t rank = 8;
+  double alpha = 8;  ///< scaling: the adapters' product is multiplied by alpha / rank
+};
+
+/// Adds low-rank adapters to linear weights (Hu et al., "LoRA: low-rank adaptation of large
+/// language models", ICLR 2022; the defaults of peft's LoraConfig). `pattern` selects weights by
+/// name or layer (NamePattern::selects()). For each selected weight w [in, out], adds the
+/// parameters w.lora_a [in, rank], Kaiming-uniform with slope sqrt(5), and w.lora_b [rank, out],
+/// zeros. Each product x w becomes x w + alpha / rank * (x a) b.
+///
+/// Freezes all other parameters, and all running statistics. set_parameter_groups() can unfreeze
+/// some, such as a new head. Executor::save() then writes the parameters that train, and not the
+/// frozen ones. Executor::load() reads the base weights and the adapters from a file each.
+///
+/// Throws UserError for a pattern that selects no weight of a linear layer, for a weight that has
+/// adapters already, and for a rank or alpha that is not positive.
+void lora(Program& program, const std::string& pattern, const Lora& options = {},
+          const Loc& loc = Loc::here());
+
+/// Adds the adapters that the file `path` holds, which Executor::save() or `fluidrun train --lora`
+/// wrote. Executor::load() reads their values. Throws UserError if the file holds no adapters or if
+/// the program lacks a weight.
+void lora_from_file(Program& program, const std::string& path, const Loc& loc = Loc::here());
+
+/// The adapters of one weight in a recorded program.
+struct LoraAdapter {
+  std::string weight, a, b;  ///< names of the parameters
+  int64_t rank = 0;
+  double scale = 0;  ///< alpha / rank
+};
+std::vector<LoraAdapter> lora_adapters(const ir::Program& program);
+
+/// Whether the parameter is an adapter.
+bool is_lora_adapter(const ir::Op& param);
+
+/// Name of the metadata entry of a parameter file that lists adapters: "fc0.w:rank=8,alpha=8;...".
+inline constexpr std::string_view kLoraMetadata = "fluid.lora";
+/// The value of kLoraMetadata for a program.
+std::string lora_metadata(const std::vector<LoraAdapter>& adapters);
+
+/// Parses "rank=8,alpha=16". Throws UserError for other text.
+Lora parse_lora(const std::string& settings);
+
+}  // namespace fluid

@@ -1,0 +1,130 @@
+#include "frontend/name_pattern.h"
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+/// Translates a pattern to a regular expression in ECMAScript syntax.
+class Translation {
+ public:
+  explicit Translation(std::string_view text) : text_(text) {}
+
+  std::string run() {
+    while (at_ < text_.size()) next();
+    if (!open_.empty()) fail(open_.back());
+    return regex_;
+  }
+
+ private:
+  void next() {
+    const char c = text_[at_++];
+    switch (c) {
+      case '*':
+        regex_ += ".*";
+        break;
+      case '?':
+        regex_ += '.';
+        break;
+      case '[':
+        character_class();
+        break;
+      case '{':
+        open('{', "(?:");
+        break;
+      case '(':
+        open('(', "(");
+        if (text_.substr(at_).starts_with(".*)")) ++at_;
+        break;
+      case '}':
+        close('{', c);
+        break;
+      case ')':
+        close('(', c);
+        break;
+      case ',':
+        regex_ += !open_.empty() && open_.back() == '{' ? '|' : ',';
+        break;
+      case '\\':
+        if (at_ == text_.size()) fail('\\');
+        literal(text_[at_++]);
+        break;
+      default:
+        literal(c);
+    }
+  }
+
+  void open(char bracket, const char* regex) {
+    open_.push_back(bracket);
+    regex_ += regex;
+  }
+
+  void close(char opening, char bracket) {
+    if (open_.empty() || open_.back() != opening) fail(bracket);
+    open_.pop_back();
+    regex_ += ')';
+  }
+
+  void character_class() {
+    const size_t end = text_.find(']', at_ + 1);
+    if (end == std::string_view::npos) fail('[');
+    std::string_view inside = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    regex_ += '[';
+    if (inside.starts_with('!')) {
+      regex_ += '^';
+      inside.remove_prefix(1);
+    }
+    for (const char c : inside) {
+      if (c == '\\' || c == '[' || c == '^') regex_ += '\\';
+      regex_ += c;
+    }
+    regex_ += ']';
+  }
+
+  void literal(char c) {
+    if (std::string_view(".^$|()[]{}*+?\\").find(c) != std::string_view::npos) regex_ += '\\';
+    regex_ += c;
+  }
+
+  [[noreturn]] void fail(char bracket) const {
+    throw UserError("pattern '" + std::string(text_) + "': '" + bracket + "' has no partner");
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  std::string open_;  ///< the brackets that are open
+  std::string regex_;
+};
+
+std::regex compiled(std::string_view text) {
+  try {
+    return std::regex(Translation(text).run());
+  } catch (const std::regex_error&) {
+    throw UserError("pattern '" + std::string(text) + "': the characters in [] are not a range");
+  }
+}
+
+}  // namespace
+
+NamePattern::NamePattern(std::string_view text) : text_(text), matcher_(compiled(text)) {}
+
+bool NamePattern::matches(const std::string& name) const {
+  return std::regex_match(name, matcher_);
+}
+
+bool NamePattern::selects(const std::string& name) const {
+  for (size_t end = name.find('.'); end != std::string::npos; end = name.find('.', end + 1)) {
+    if (matches(name.substr(0, end))) return true;
+  }
+  return matches(name);
+}
+
+std::optional<std::string> NamePattern::renamed(const std::string& name,
+                                                const std::string& replacement) const {
+  std::smatch match;
+  if (!std::regex_match(name, match, matcher_)) return std::nullopt;
+  return match.format(replacement);
+}
+
+}  // namespace fluid

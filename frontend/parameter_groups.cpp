@@ -1,0 +1,112 @@
+#include "frontend/parameter_groups.h"
+
+#include <cmath>
+
+#include "frontend/name_pattern.h"
+#include "ir/error.h"
+#include "ir/near.h"
+#include "ir/text.h"
+#include "ops/source/training_settings.h"
+#include "ops/source_kind.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+constexpr size_t kMaxNames = 8;
+
+/// Applies `set` to each op of `ops` that `pattern` selects. `what` names the ops in the message if
+/// there is none.
+template <class F>
+void for_each_selected(const std::vector<ir::Op*>& ops, const NamePattern& pattern,
+                       const std::string& what, const Loc& loc, F set) {
+  std::vector<std::string> names;
+  bool found = false;
+  for (ir::Op* op : ops) {
+    names.push_back(op->symbol);
+    if (!pattern.selects(op->symbol)) continue;
+    found = true;
+    set(*op);
+  }
+  if (!found) {
+    throw UserError(loc, "pattern '" + pattern.text() + "' matches no " + what + "; there are " +
+                             nearest_names(pattern.text(), names, kMaxNames));
+  }
+}
+
+/// Sets attribute `name` of `op`. Erases an attribute that has its default value, so that programs
+/// with equal settings have equal text.
+template <class T>
+void set_or_erase(ir::Op& op, std::string_view name, const T& value, const T& fallback) {
+  if (value == fallback) {
+    op.attrs.erase(name);
+  } else {
+    op.attrs.set(name, value);
+  }
+}
+
+void check_scale(const ParameterGroup& group, const char* name, std::optional<double> scale,
+                 const Loc& loc) {
+  if (!scale || (std::isfinite(*scale) && *scale >= 0)) return;
+  throw UserError(loc, "group '" + group.pattern + "': " + name +
+                           " must be a number of 0 or more, not " + ir::float_text(*scale));
+}
+
+/// The states that ops read instead of batch statistics in inference.
+std::vector<ir::Op*> running_statistics(const ir::Graph& graph) {
+  std::vector<ir::Op*> states;
+  for (const auto& op : graph.ops) {
+    if (def_of(*op).inference == nullptr) continue;
+    for (const Value& v : op->operands) {
+      const bool is_state = source_kind(*v.op()) == SourceKind::state;
+      if (is_state && v.op()->symbol != kRandomState) states.push_back(v.op());
+    }
+  }
+  return states;
+}
+
+void apply_group(ir::Graph& graph, const ParameterGroup& group, const Loc& loc) {
+  check_scale(group, "lr_scale", group.lr_scale, loc);
+  check_scale(group, "decay_scale", group.decay_scale, loc);
+  const NamePattern pattern(group.pattern);
+  std::vector<ir::Op*> parameters, statistics;
+  for (const auto& op : graph.ops) {
+    if (source_kind(*op) == SourceKind::parameter) parameters.push_back(op.get());
+  }
+  if (group.trainable || group.lr_scale || group.decay_scale || !group.freeze_statistics) {
+    for_each_selected(parameters, pattern, "parameter", loc, [&](ir::Op& op) {
+      if (group.trainable) set_or_erase(op, "trainable", *group.trainable, true);
+      if (group.lr_scale) set_or_erase(op, "lr_scale", *group.lr_scale, 1.0);
+      if (!group.decay_scale) return;
+      op.attrs.erase("weight_decay");
+      set_or_erase(op, "decay_scale", *group.decay_scale, 1.0);
+    });
+  }
+  if (!group.freeze_statistics) return;
+  for_each_selected(running_statistics(graph), pattern, "running statistics", loc, [&](ir::Op& op) {
+    set_or_erase(op, kFrozenAttribute, *group.freeze_statistics, false);
+  });
+}
+
+}  // namespace
+
+void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& groups,
+                          const Loc& loc) {
+  for (const ParameterGroup& group : groups) apply_group(graph, group, loc);
+}
+
+bool is_frozen_variable(const ir::Op& variable) {
+  return !variable.attrs.get_or("trainable", true) ||
+         variable.attrs.get_or(kFrozenAttribute, false);
+}
+
+void freeze_running_statistics(ir::Graph& graph) {
+  for (ir::Op* state : running_statistics(graph)) state->attrs.set(kFrozenAttribute, true);
+}
+
+void set_parameter_groups(Program& program, const std::vector<ParameterGroup>& groups,
+                          const Loc& loc) {
+  set_parameter_groups(program.ir().main(), groups, loc);
+}
+
+}  // namespace fluid

@@ -1,0 +1,46 @@
+#include "ops/random/initializer.h"
+#include "ops/record.h"
+#include "ops/source/kept_gradient.h"
+#include "passes/pass.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+bool run_keep_gradients(ir::Program& program, const Options&, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* directive = find_directive(graph);
+  if (directive == nullptr) return false;
+  const Recipe recipe(*directive);
+  bool changed = false;
+  for (size_t i = 0; i < recipe.parameters().size(); ++i) {
+    const std::string& name = recipe.parameters()[i];
+    const ir::Op& param = *graph.find_indexed("param", name);
+    if (!param.attrs.get_or(kKeepGradient, false)) continue;
+    if (recipe.is_sharded()) {
+      throw UserError(param.loc, "the gradient of '" + name +
+                                     "' cannot be kept with --zero 1: each rank has only a part");
+    }
+    const ir::ScopedRecording as(graph, recipe.recording(name));
+    const Value gradient = recipe.gradient(i);
+    const std::string state = kept_gradient_name(name);
+    record_source(graph, "state", state, gradient.type(), {{kScratchAttribute, true}}, param.loc);
+    record_store(graph, state, gradient, param.loc);
+    changed = true;
+  }
+  if (changed) move_op_last(graph, directive);
+  return changed;
+}
+
+}  // namespace
+
+Pass keep_gradients_pass() {
+  return {.name = "keep_gradients",
+          .doc = "Stores the gradients of parameters with the attribute keep_gradient in states.",
+          .needs = {"gradients"},
+          .gives = {},
+          .run = run_keep_gradients};
+}
+
+}  // namespace fluid

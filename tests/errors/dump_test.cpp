@@ -1,0 +1,45 @@
+// `train --dump`: values of a step as .npy files.
+
+#include <gtest/gtest.h>
+
+#include "frontend/files/npy.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid::dump_test {
+namespace {
+
+using Dump = FluidrunTest;
+
+TEST_F(Dump, WritesGradientsParametersAndValues) {
+  const Result result =
+      run("train line.fir --data 'synthetic-linear?n=20' --batch 10 --epochs 2 --dump "
+          "w,w.grad,loss,s --dump-steps 3 --dump-dir values --micro-batches 2");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const auto value = [&](int step, const std::string& name) {
+    return read_npy(dir_.file("values/step-000" + std::to_string(step) + "." + name + ".npy"));
+  };
+  for (int step = 2; step <= 3; ++step) {  // w -= lr * gradient
+    for (int64_t i = 0; i < 2; ++i) {
+      const double before = value(step - 1, "w").at(i);
+      EXPECT_NEAR(value(step, "w").at(i), before - 0.01 * value(step, "w.grad").at(i), 1e-5);
+    }
+  }
+  const Tensor squares = value(1, "s");
+  EXPECT_EQ(squares.shape(), (std::vector<int64_t>{10, 1}));
+  double sum = 0;
+  for (int64_t i = 0; i < 10; ++i) sum += squares.at(i);
+  EXPECT_NEAR(value(1, "loss").item(), sum / 10, 1e-4 * sum);
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("values/step-0004.w.npy")));
+}
+
+TEST_F(Dump, RejectsUnknownNames) {
+  const std::string train = "train line.fir --data synthetic-linear ";
+  expect_error(train + "--dump v.grad", "--dump v.grad: no such value; there are 'w.grad'");
+  expect_error(train + "--dump w,,loss", "--dump : no such value");
+  expect_error(train + "--dump w.grad --freeze w", "--dump w.grad: parameter 'w' is frozen or");
+  expect_error(train + "--dump w --dump-dir line.fir", "--dump-dir line.fir");
+  expect_error(train + "--dump w --checkpoint-dir run", "--dump excludes --checkpoint-dir");
+}
+
+}  // namespace
+}  // namespace fluid::dump_test

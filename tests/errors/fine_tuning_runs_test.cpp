@@ -1,0 +1,113 @@
+// Frozen parameters, groups and adapters in runs of `train`: with micro-batches, in mixed
+// precision, as several processes and after a resume they train as in one plain run.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontend/files/safetensors.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid::fine_tuning_runs_test {
+namespace {
+
+/// The hidden layer has weights a.w, the output layer b.w; AdamW with decay.
+constexpr const char* kNetwork = R"(program @net {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %a = param "a.w" {init = "uniform", low = -0.5, high = 0.5} : f32[2, 8]
+  %b = param "b.w" {init = "uniform", low = -0.5, high = 0.5} : f32[8, 1]
+  %h = matmul(%x, %a) : f32[?, 8]
+  %t = tanh(%h) : f32[?, 8]
+  %p = matmul(%t, %b) : f32[?, 1]
+  %e = sub(%p, %y) : f32[?, 1]
+  %s = square(%e) : f32[?, 1]
+  %loss = mean(%s) : f32[]
+  train(%loss) {optimizer = "adamw", lr = 0.01, weight_decay = 0.1}
+  output "loss" = %loss
+}
+)";
+
+class FineTuningRuns : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    FluidrunTest::SetUp();
+    write_plain(dir_.file("net.fir"), kNetwork);
+  }
+
+  /// Runs `train` with two batches of 20 samples an epoch, and returns the saved parameters.
+  TensorFile train(const std::string& flags, int64_t ranks = 1) const {
+    const std::string launch =
+        ranks == 1 ? "" : "launch --nproc " + std::to_string(ranks) + " --log-dir logs -- ";
+    const Result result =
+        run(launch + "train net.fir --data 'synthetic-linear?n=40&shuffle=1' --epochs 2 --seed 1 " +
+            "--save out.safetensors --batch " + std::to_string(20 / ranks) + " " + flags);
+    EXPECT_EQ(result.code, 0) << flags << ": " << result.output;
+    return read_safetensors(dir_.file("out.safetensors"));
+  }
+
+  static void expect_equal(const TensorFile& one, const TensorFile& other, double tolerance,
+                           const std::string& what) {
+    ASSERT_EQ(one.tensors.size(), other.tensors.size()) << what;
+    for (const auto& [name, value] : one.tensors) {
+      const Tensor* also = other.find(name);
+      ASSERT_NE(also, nullptr) << what << ": " << name;
+      for (int64_t i = 0; i < value.numel(); ++i) {
+        EXPECT_NEAR(also->at(i), value.at(i), tolerance) << what << ": " << name << " " << i;
+      }
+    }
+  }
+
+  /// Trains with `flags` in each way, and expects that all give the same parameters.
+  void expect_same_in_all_runs(const std::string& flags) const {
+    const TensorFile plain = train("--dtype f64 " + flags);
+    const auto expect_run = [&](const std::string& way, int64_t ranks, double tolerance) {
+      expect_equal(plain, train(way + " " + flags, ranks), tolerance, way);
+    };
+    expect_run("--dtype f64 --micro-batches 4", 1, 1e-12);
+    expect_run("--dtype f64", 2, 1e-12);
+    expect_run("--dtype f64 --zero 1", 2, 1e-12);
+    expect_run("--amp o1 --amp-dtype bf16", 1, 0.02);
+    expect_run("--amp o2 --amp-dtype bf16 --micro-batches 2", 1, 0.02);
+    train("--dtype f64 --max-steps 3 --checkpoint-dir run " + flags);
+    expect_run("--dtype f64 --checkpoint-dir run --resume", 1, 0);
+  }
+};
+
+TEST_F(FineTuningRuns, OfGroupsAreEqual) {
+  const std::string groups = "--freeze a --param 'b.*:lr=3,decay=0.5'";
+  expect_same_in_all_runs(groups);
+  const TensorFile start = train("--dtype f64 --lr 1e-30"), end = train("--dtype f64 " + groups);
+  for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(end.find("a.w")->at(i), start.find("a.w")->at(i));
+  EXPECT_GT(std::abs(end.find("b.w")->at(0) - start.find("b.w")->at(0)), 1e-3);
+}
+
+TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
+  expect_same_in_all_runs("--lora 'a:rank=2,alpha=4' --lora 'b:rank=1'");
+  std::filesystem::rename(dir_.file("out.safetensors"), dir_.file("lora.safetensors"));
+  EXPECT_EQ(read_safetensors(dir_.file("lora.safetensors")).tensors.size(), 4U);
+  train("--lr 1e-30");
+  const std::string files = " net.fir --params out.safetensors --adapters lora.safetensors ";
+  const Result adapted = run("eval" + files + "--data 'synthetic-linear?n=40'");
+  EXPECT_EQ(adapted.code, 0) << adapted.output;
+  EXPECT_EQ(run("merge" + files + "--save merged.safetensors").code, 0);
+  const Result merged =
+      run("eval net.fir --params merged.safetensors --data 'synthetic-linear?n=40'");
+  const auto loss = [](const Result& r) {
+    return std::stod(r.output.substr(r.output.find("loss ") + 5));
+  };
+  EXPECT_NEAR(loss(merged), loss(adapted), 1e-5 * loss(adapted));
+}
+
+TEST_F(FineTuningRuns, OfAdaptersNameMistakes) {
+  const std::string train = "train net.fir --data synthetic-linear ";
+  expect_error(train + "--lora a", "--lora 'a': must be PATTERN:rank=N, as in 'attention*:rank=8'");
+  expect_error(train + "--lora a:rank=x", "--lora 'a:rank=x': 'rank=x' is neither");
+  expect_error(train + "--lora c:rank=2",
+               "--lora 'c:rank=2': pattern 'c' matches no weight; there are 'a.w', 'b.w'");
+  expect_error("merge net.fir --save m.safetensors", "merge needs --params --adapters");
+}
+
+}  // namespace
+}  // namespace fluid::fine_tuning_runs_test

@@ -1,0 +1,175 @@
+// Low-rank adapters: their training against PyTorch (tests/golden/finetune.py), their files, and
+// merging.
+
+#include "frontend/lora.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "executor/executor.h"
+#include "frontend/files/safetensors.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "ops/operators.h"
+#include "tests/support/errors.h"
+#include "tests/support/golden.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid::lora_test {
+namespace {
+
+constexpr int64_t kSamples = 6, kFeatures = 3, kHidden = 4, kUnits = 2, kSteps = 6;
+
+Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
+  Tensor t(f64, shape);
+  const auto uniform = testing::golden_uniform(stream, t.numel());
+  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
+  return t;
+}
+
+/// The network of tests/golden/finetune.py, with adapters of rank `rank` unless it is 0.
+Program network(int64_t rank) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, kFeatures}, f64), y = net.data("y", {kBatch, kUnits}, f64);
+  const Value h = tanh(batch_norm(linear(x, {.units = kHidden})));
+  const Value z = linear(h, {.units = kUnits});
+  const Value loss = mean(square(z - y));
+  net.output("loss", loss);
+  net.output("z", z);
+  minimize(loss, Adam{.lr = 0.05});
+  if (rank > 0) lora(net, "fc*", {.rank = rank, .alpha = 3});
+  return net;
+}
+
+void set_start_values(Executor& exe) {
+  exe.set_parameter("fc0.w", numbers(0, {kFeatures, kHidden}));
+  exe.set_parameter("fc0.b", numbers(1, {kHidden}));
+  exe.set_parameter("fc1.w", numbers(2, {kHidden, kUnits}));
+  exe.set_parameter("fc1.b", numbers(3, {kUnits}));
+}
+
+void set_adapters(Executor& exe) {
+  exe.set_parameter("fc0.w.lora_a", numbers(4, {kFeatures, 2}));
+  exe.set_parameter("fc1.w.lora_a", numbers(5, {kHidden, 2}));
+}
+
+void run_steps(Executor& exe) {
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    exe.run({{"x", numbers(100 + step, {kSamples, kFeatures})},
+             {"y", numbers(200 + step, {kSamples, kUnits})}});
+  }
+}
+
+std::vector<double> values(const Tensor& t) {
+  std::vector<double> all;
+  for (int64_t i = 0; i < t.numel(); ++i) all.push_back(t.at(i));
+  return all;
+}
+
+void expect_near(const std::vector<double>& ours, const std::vector<double>& expected,
+                 double tolerance, const std::string& what) {
+  ASSERT_EQ(ours.size(), expected.size()) << what;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_NEAR(ours[i], expected[i], tolerance) << what << " " << i;
+  }
+}
+
+std::vector<double> predictions(Executor& exe) {
+  return values(exe.predict({{"x", numbers(300, {kSamples, kFeatures})}})["z"].copy());
+}
+
+TEST(Lora, TrainsAsInPyTorch) {
+  const TempDir dir;
+  Executor exe(network(2), cpu(), {.batch = kSamples});
+  set_start_values(exe);
+  set_adapters(exe);
+  run_steps(exe);
+  const std::string merged = dir.file("merged.safetensors");
+  exe.save(merged, {.merge_adapters = true});
+  const TensorFile file = read_safetensors(merged);
+  EXPECT_EQ(file.find("fc0.w.lora_a"), nullptr);
+  std::ifstream golden(FLUID_SOURCE_DIR "/tests/golden/finetune.json");
+  const auto expected = nlohmann::json::parse(golden).at("lora");
+  for (const auto& [name, numbers] : expected.items()) {
+    const bool adapter = name.find("lora") != std::string::npos;
+    const Tensor ours = adapter ? exe.parameter(name) : *file.find(name);
+    expect_near(values(ours), numbers.get<std::vector<double>>(), 1e-9, name);
+  }
+  // Only the adapters have moments.
+  for (const SnapshotVariable& v : exe.snapshot().variables) {
+    if (v.kind != VariableKind::optimizer) continue;
+    EXPECT_NE(v.name.find(".lora_"), std::string::npos) << v.name;
+  }
+}
+
+TEST(Lora, SavesOnlyTheAdaptersAndMergesThem) {
+  const TempDir dir;
+  const std::string base = dir.file("base.safetensors"), adapters = dir.file("a.safetensors"),
+                    merged = dir.file("m.safetensors");
+  Executor plain(network(0), cpu());
+  set_start_values(plain);
+  plain.save(base);
+  Executor trained(network(2), cpu(), {.batch = kSamples});
+  EXPECT_EQ(trained.load(base).loaded.size(), plain.parameters().size());
+  EXPECT_EQ(predictions(trained), predictions(plain));  // b is zero
+  run_steps(trained);
+  trained.save(adapters);
+  std::vector<std::string> held;
+  for (const auto& [name, tensor] : read_safetensors(adapters).tensors) held.push_back(name);
+  std::ranges::sort(held);
+  EXPECT_EQ(held, (std::vector<std::string>{"fc0.w.lora_a", "fc0.w.lora_b", "fc1.w.lora_a",
+                                            "fc1.w.lora_b"}));
+  Program again = network(0);
+  lora_from_file(again, adapters);
+  Executor loaded(again, cpu());
+  loaded.load(base);
+  loaded.load(adapters);
+  EXPECT_EQ(predictions(loaded), predictions(trained));
+  loaded.save(merged, {.merge_adapters = true});
+  plain.load(merged);
+  expect_near(predictions(plain), predictions(trained), 1e-14, "merged");
+  expect_user_error([&] { plain.load(adapters); }, "a.safetensors: 'fc0.w.lora_a'");
+  expect_user_error([&] { lora_from_file(again, base); }, "base.safetensors: the file holds no");
+}
+
+TEST(Lora, AdaptsASharedWeightOnceAndKeepsAHead) {
+  Program net("shared");
+  const Value x = net.data("x", {kBatch, 3}, f32);
+  const Value w = net.parameter("w", {3, 3}, Init::normal(0, 1));
+  const Value h = linear(relu(matmul(matmul(x, w), w)), {.units = 1, .name = "head"});
+  net.output("y", h);
+  minimize(mean(square(h)), SGD{.lr = 0.1});
+  lora(net, "w");
+  set_parameter_groups(net, {{.pattern = "head", .trainable = true}});
+  EXPECT_EQ(lora_adapters(net.ir()).size(), 1U);
+  const TempDir dir;
+  Executor exe(net, cpu(), {.batch = 4});
+  exe.save(dir.file("a.safetensors"));
+  EXPECT_EQ(read_safetensors(dir.file("a.safetensors")).tensors.size(), 4U);
+}
+
+TEST(Lora, RejectsWhatItCannotAdapt) {
+  Program net = network(2);
+  expect_user_error([&] { lora(net, "fc0"); }, "'fc0.w' has adapters already");
+  Program plain = network(0);
+  expect_user_error(
+      [&] { lora(plain, "bn0"); },
+      "pattern 'bn0' matches no weight of a linear layer; there are 'fc0.w', 'fc1.w'");
+  expect_user_error([&] { lora(plain, "fc0", {.rank = 0}); }, "rank 0 and alpha 8.0");
+  expect_user_error([&] { lora(plain, "fc0", {.alpha = -1}); }, "rank 8 and alpha -1.0");
+  const TempDir dir;
+  const std::string path = dir.file("a.safetensors");
+  write_safetensors(path, {}, {{std::string(kLoraMetadata), "fc9.w:rank=2"}});
+  expect_user_error([&] { lora_from_file(plain, path); },
+                    "holds adapters of 'fc9.w', which is no weight; there are 'fc0.w', 'fc1.w'");
+  write_safetensors(path, {}, {{std::string(kLoraMetadata), "fc0.w"}});
+  expect_user_error([&] { lora_from_file(plain, path); }, "'fc0.w' describes no adapters");
+}
+
+}  // namespace
+}  // namespace fluid::lora_test

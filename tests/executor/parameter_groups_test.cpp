@@ -1,0 +1,139 @@
+// Groups of parameters: rates and decay against PyTorch's parameter groups, and what freezing
+// saves.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "executor/executor.h"
+#include "frontend/examples/resnet.h"
+#include "tests/support/count_of.h"
+#include "tests/support/golden.h"
+
+namespace fluid::parameter_groups_test {
+namespace {
+
+constexpr int64_t kSamples = 6, kFeatures = 3, kHidden = 4, kUnits = 2, kSteps = 6;
+
+nlohmann::json golden() {
+  std::ifstream file(FLUID_SOURCE_DIR "/tests/golden/finetune.json");
+  return nlohmann::json::parse(file);
+}
+
+/// Numbers of stream `stream` in [-1, 1).
+Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
+  Tensor t(f64, shape);
+  const auto uniform = testing::golden_uniform(stream, t.numel());
+  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
+  return t;
+}
+
+/// The network and the groups of tests/golden/finetune.py.
+Program small_network(std::optional<bool> freeze_statistics) {
+  Program net("small");
+  const Value x = net.data("x", {kBatch, kFeatures}, f64), y = net.data("y", {kBatch, kUnits}, f64);
+  const Value h = batch_norm(linear(x, {.units = kHidden}));
+  const Value loss = mean(square(linear(tanh(h), {.units = kUnits}) - y));
+  net.output("loss", loss);
+  std::vector<ParameterGroup> groups = {
+      {.pattern = "fc*", .trainable = false},
+      {.pattern = "fc1", .trainable = true, .lr_scale = 10, .decay_scale = 0.5},
+      {.pattern = "*.b", .lr_scale = 1, .decay_scale = 0}};
+  if (freeze_statistics) {
+    groups.push_back({.pattern = "bn?", .freeze_statistics = freeze_statistics});
+  }
+  minimize(loss, AdamW{.lr = 0.01, .weight_decay = 0.1}, {.groups = groups});
+  return net;
+}
+
+void set_start_values(Executor& exe) {
+  exe.set_parameter("fc0.w", numbers(0, {kFeatures, kHidden}));
+  exe.set_parameter("fc0.b", numbers(1, {kHidden}));
+  exe.set_parameter("fc1.w", numbers(2, {kHidden, kUnits}));
+  exe.set_parameter("fc1.b", numbers(3, {kUnits}));
+}
+
+void run_steps(Executor& exe) {
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    exe.run(Feeds{{"x", numbers(100 + step, {kSamples, kFeatures})},
+                  {"y", numbers(200 + step, {kSamples, kUnits})}});
+  }
+}
+
+void expect_golden(Executor& exe, const std::string& name) {
+  for (const auto& [parameter, values] : golden().at(name).items()) {
+    const Tensor ours = exe.parameter(parameter);
+    for (int64_t i = 0; i < ours.numel(); ++i) {
+      const double expected = values.at(static_cast<size_t>(i)).get<double>();
+      EXPECT_NEAR(ours.at(i), expected, 1e-9) << parameter << " " << i;
+    }
+  }
+}
+
+TEST(ParameterGroups, FollowPyTorchsParameterGroups) {
+  Executor exe(small_network({}), cpu(), {.batch = kSamples});
+  set_start_values(exe);
+  run_steps(exe);
+  expect_golden(exe, "batch_statistics");
+}
+
+TEST(ParameterGroups, FreezeTheRunningStatisticsAsEvalModeInPyTorch) {
+  Executor exe(small_network(true), cpu(), {.batch = kSamples});
+  set_start_values(exe);
+  run_steps(exe);
+  expect_golden(exe, "frozen_statistics");
+}
+
+TEST(ParameterGroups, SurviveAFileAndCanBeUndone) {
+  const Program net = small_network(true);
+  const std::string text = net.text();
+  EXPECT_NE(text.find("frozen = true"), std::string::npos) << text;
+  EXPECT_NE(text.find("decay_scale = 0.5"), std::string::npos) << text;
+  Program plain = small_network(true);
+  set_parameter_groups(plain, {{.pattern = "*",
+                                .trainable = true,
+                                .lr_scale = 1,
+                                .decay_scale = 1,
+                                .freeze_statistics = false}});
+  for (const char* setting : {"trainable", "lr_scale", "decay_scale", "frozen"}) {
+    EXPECT_EQ(plain.text().find(setting), std::string::npos) << setting;
+  }
+}
+
+Program resnet(const std::vector<ParameterGroup>& groups) {
+  Program net("resnet50");
+  const Value images = net.data("image", {kBatch, 3, 64, 64}, f32);
+  const Value loss = mean(square(resnet50(images, {.width = 16, .blocks = {3, 4, 6, 3}})));
+  net.output("loss", loss);
+  minimize(loss, Momentum{.lr = 0.1, .momentum = 0.9}, {.groups = groups});
+  return net;
+}
+
+TEST(ParameterGroups, BackwardStopsAboveTheFrozenLayers) {
+  const int64_t batch = 16;
+  Executor whole(resnet({}), cpu(), {.batch = batch});
+  Executor last(resnet({{.pattern = "*", .trainable = false},
+                        {.pattern = "{layer4.2,fc}", .trainable = true}}),
+                cpu(), {.batch = batch});
+  const std::string all = whole.text(Mode::train, batch), some = last.text(Mode::train, batch);
+  // The last block has three convolutions; the first one needs no gradient of its input.
+  EXPECT_EQ(testing::count_of(all, "conv2d_grad_filter("), 53);
+  EXPECT_EQ(testing::count_of(some, "conv2d_grad_filter("), 3);
+  EXPECT_EQ(testing::count_of(all, "conv2d_grad_input("), 52);
+  EXPECT_EQ(testing::count_of(some, "conv2d_grad_input("), 2);
+  int64_t trained = 0, moments = 0;
+  for (const std::string& name : last.parameters()) {
+    const bool trains = (name.starts_with("layer4.2.") || name.starts_with("fc.")) &&
+                        name.find("running") == std::string::npos;
+    if (trains) trained += last.parameter(name).bytes();
+  }
+  for (const SnapshotVariable& v : last.snapshot().variables) {
+    if (v.kind == VariableKind::optimizer) moments += v.value.bytes();
+  }
+  EXPECT_EQ(moments, trained);
+  EXPECT_LE(last.memory().total, 0.3 * static_cast<double>(whole.memory().total));
+}
+
+}  // namespace
+}  // namespace fluid::parameter_groups_test

@@ -1,0 +1,64 @@
+// Patterns of names, and groups of parameters that they select.
+
+#include "frontend/name_pattern.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "frontend/program.h"
+#include "tests/support/errors.h"
+
+namespace fluid::name_pattern_test {
+namespace {
+
+TEST(NamePattern, SelectsNamesAndLayers) {
+  EXPECT_TRUE(NamePattern("conv*").selects("conv12.w"));
+  EXPECT_TRUE(NamePattern("fc1").selects("fc1.w"));
+  EXPECT_FALSE(NamePattern("fc1").selects("fc10.w"));
+  EXPECT_TRUE(NamePattern("head.*").selects("head.w"));
+  EXPECT_FALSE(NamePattern("head.*").selects("header.w"));
+  EXPECT_FALSE(NamePattern("head.*").selects("head"));
+  EXPECT_TRUE(NamePattern("layer[34].?").selects("layer3.0.conv1.w"));
+  EXPECT_FALSE(NamePattern("layer[!34]").selects("layer3.w"));
+  EXPECT_TRUE(NamePattern("*.{gamma,beta}").selects("bn0.beta"));
+  EXPECT_FALSE(NamePattern("a.b").matches("axb"));
+  EXPECT_TRUE(NamePattern("a\\*[.]b").matches("a*.b"));
+  EXPECT_TRUE(NamePattern("a+b,c").matches("a+b,c"));
+  EXPECT_FALSE(NamePattern("[^a]").matches("b"));
+}
+
+TEST(NamePattern, RenamesByItsCaptures) {
+  EXPECT_EQ(NamePattern("backbone.(.*)").renamed("backbone.conv1.w", "$1"), "conv1.w");
+  EXPECT_EQ(NamePattern("(*).layer.([0-9]).(*)").renamed("bert.layer.3.q", "$3.b$2"), "q.b3");
+  EXPECT_EQ(NamePattern("backbone.(*)").renamed("head.w", "$1"), std::nullopt);
+  EXPECT_EQ(NamePattern("(a)(b)").captures(), 2U);
+}
+
+TEST(NamePattern, RejectsBracketsWithoutPartners) {
+  for (const char* text : {"a[b", "{a,b", "(*", "a)", "a}", "{(a}", "a\\"}) {
+    expect_user_error([&] { NamePattern{text}; }, "'" + std::string(text) + "'");
+  }
+  expect_user_error([] { NamePattern("[z-a]"); }, "pattern '[z-a]': the characters in []");
+}
+
+TEST(ParameterGroups, NameWhatTheyDoNotFind) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  const Value loss = mean(square(linear(x, {.units = 2})));
+  expect_user_error([&] { minimize(loss, SGD{}, {.groups = {{.pattern = "fx0", .lr_scale = 2}}}); },
+                    "pattern 'fx0' matches no parameter; there are 'fc0.w', 'fc0.b'");
+  expect_user_error(
+      [&] { set_parameter_groups(net, {{.pattern = "fc0", .freeze_statistics = true}}); },
+      "pattern 'fc0' matches no running statistics; there are none");
+  expect_user_error([&] { set_parameter_groups(net, {{.pattern = "fc0", .lr_scale = -1}}); },
+                    "group 'fc0': lr_scale must be a number of 0 or more, not -1");
+  const double inf = std::numeric_limits<double>::infinity();
+  expect_user_error([&] { set_parameter_groups(net, {{.pattern = "fc0", .decay_scale = inf}}); },
+                    "group 'fc0': decay_scale must be a number of 0 or more, not inf");
+}
+
+}  // namespace
+}  // namespace fluid::name_pattern_test
