@@ -1,11 +1,10 @@
 #pragma once
 
 #include <concepts>
-#include <variant>
 
 #include "ir/graph.h"
 #include "ops/optimizers.h"
-#include "ops/required.h"
+#include "ops/schedules.h"
 
 namespace fluid {
 
@@ -17,37 +16,25 @@ struct Clip {
   double global_norm = 0;  ///< clips the joint norm of all gradients, as clip_grad_norm_ does
 };
 
-/// Schedule: multiplies the learning rate by `factor` every `every` updates.
-struct StepDecay {
-  Required<int64_t> every;
-  double factor = 0.1;
+/// A struct of a schedule's settings (ops/schedules.h), such as Cosine.
+template <class T>
+concept ScheduleSettings = requires(const T& schedule) {
+  { schedule_attrs_of(schedule) } -> std::same_as<Attrs>;
 };
 
-/// Schedule: the learning rate rises linearly to the optimizer's lr over `warmup` updates, then
-/// falls along a cosine to `end` at update `steps`.
-struct Cosine {
-  Required<int64_t> steps;
-  int64_t warmup = 0;
-  double end = 0;
+/// The schedule of the learning rate. Without one, the compiled step has a constant learning rate.
+class Schedule {
+ public:
+  Schedule() = default;
+  template <ScheduleSettings T>
+  Schedule(const T& settings)  // NOLINT: implicit conversion
+      : attrs_(schedule_attrs_of(settings)) {}
+  /// Attributes of the op `train`.
+  const Attrs& attrs() const { return attrs_; }
+
+ private:
+  Attrs attrs_;
 };
-
-/// Schedule like PyTorch's ReduceLROnPlateau. An epoch is bad if its loss is not below (1 -
-/// `threshold`) times the best loss. After more than `patience` consecutive bad epochs, multiplies
-/// the learning rate by `factor`. The `cooldown` epochs after a reduction never count as bad. The
-/// caller passes the loss of each epoch to Executor::reduce_on_plateau().
-struct Plateau {
-  double factor = 0.1;
-  int64_t patience = 10;
-  double threshold = 1e-4;
-  int64_t cooldown = 0;
-  double min_lr = 0;
-};
-
-/// Schedule: starts at the optimizer's lr; Executor::set_learning_rate() changes the learning rate.
-struct Manual {};
-
-/// The learning rate schedule. std::monostate: the compiled step has a constant learning rate.
-using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau, Manual>;
 
 /// Exponential moving averages of the parameters, as PyTorch's AveragedModel with
 /// get_ema_multi_avg_fn(decay) computes them. After the first update, average = p. After each later

@@ -259,6 +259,16 @@ struct CoalesceRowsAttrs { Required<int64_t> rows; };
 Values coalesce_rows(Value index, Value updates, const CoalesceRowsAttrs& attrs, const Loc& loc = Loc::here());
 Values coalesce_rows(Value index, Value updates, Value weights, const CoalesceRowsAttrs& attrs, const Loc& loc = Loc::here());
 
+/// The learning rate of the optimizer, after the warm-up.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct ConstantScheduleAttrs { Required<double> lr; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value constant_schedule(Value update, const ConstantScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of conv2d with respect to its filter.
 /// x: conv2d's input.
 /// dy: gradient of conv2d's result.
@@ -312,14 +322,29 @@ Value conv3d_grad_input(Value dy, Value w, const Conv3dGradInputAttrs& attrs, co
 /// Gives y: like x.
 Value copy(Value x, const Loc& loc = Loc::here());
 
-/// Linear warmup to lr over `warmup` updates, then cosine annealing to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts). The rate stays at `end` afterwards.
+/// Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), as PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.
 /// update: i64 scalar: number of completed updates.
-/// attrs.lr: initial learning rate (required).
-/// attrs.steps: update at which the rate reaches `end` (required).
-/// attrs.warmup: number of warmup updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.period: number of updates of the first period (required).
+/// attrs.growth: length of a period / length of the period before.
 /// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct CosineScheduleAttrs { Required<double> lr; Required<int64_t> steps; int64_t warmup = 0; double end = 0.0; };
+struct CosineRestartsScheduleAttrs { Required<double> lr; Required<int64_t> period; int64_t growth = 1; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value cosine_restarts_schedule(Value update, const CosineRestartsScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Cosine annealing from lr to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), as PyTorch's CosineAnnealingLR. The rate stays at `end` afterwards.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: update at which the rate reaches `end` (required).
+/// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct CosineScheduleAttrs { Required<double> lr; Required<int64_t> steps; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Number of infinite or NaN elements along `axes`; exact up to 2^24.
@@ -375,6 +400,18 @@ struct EmbeddingBagGradAttrs { Required<Type> input; };
 Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
 Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
 
+/// lr * factor^(t / every) after t updates, as PyTorch's ExponentialLR.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.factor: factor of the learning rate after `every` updates (required).
+/// attrs.every: number of updates in which the learning rate falls by `factor`.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct ExponentialScheduleAttrs { Required<double> lr; Required<double> factor; int64_t every = 1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value exponential_schedule(Value update, const ExponentialScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of gather with respect to x: adds the slices of dy at the indices, in their order. An index out of range adds nothing.
 /// dy: gradient of gather's result.
 /// index: index of gather.
@@ -417,6 +454,19 @@ struct InstanceNormAttrs { double eps = 1e-05; };
 Value instance_norm(Value x, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// lr / (1 + decay * t / every) after t updates, as Keras's InverseTimeDecay.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.decay: decay of the learning rate in `every` updates (required).
+/// attrs.every: number of updates of a decay.
+/// attrs.staircase: decays after each `every` updates only.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct InverseTimeScheduleAttrs { Required<double> lr; Required<double> decay; int64_t every = 1; bool staircase = false; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value inverse_time_schedule(Value update, const InverseTimeScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// LAMB (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", 2020). step = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * param. The step is scaled by lr * |param| / |step|, with L2 norms of the whole parameter; by lr if a norm is 0.
 /// param: float tensor.
@@ -482,6 +532,18 @@ Value layer_norm(Value x, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc
 Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// A line from lr to `end` at update `steps`, as PyTorch's LinearLR. The rate stays at `end` afterwards.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: update at which the rate reaches `end` (required).
+/// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct LinearScheduleAttrs { Required<double> lr; Required<int64_t> steps; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value linear_schedule(Value update, const LinearScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023). The step is lr * sign(beta1 * m + (1 - beta1) * grad), then m = beta2 * m + (1 - beta2) * grad.
 /// param: float tensor.
 /// grad: same type as param.
@@ -499,9 +561,12 @@ Values lion(Value param, Value grad, Value lr, Value update, Value m, const Lion
 /// lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
-/// attrs.lr: initial learning rate (required).
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct ManualScheduleAttrs { Required<double> lr; };
+struct ManualScheduleAttrs { Required<double> lr; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Gradient of max_pool1d with respect to its input.
@@ -557,6 +622,18 @@ Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs,
 struct MomentumAttrs { double momentum = 0.9; bool nesterov = false; double weight_decay = 0.0; };
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Multiplies the learning rate by `factor` at each update of `milestones`, as PyTorch's MultiStepLR.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.milestones: numbers of updates, rising (required).
+/// attrs.factor: factor of the learning rate at each decay.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct MultistepScheduleAttrs { Required<double> lr; Required<Ints> milestones; double factor = 0.1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value multistep_schedule(Value update, const MultistepScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), as torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
 /// param: float tensor.
 /// grad: same type as param.
@@ -586,6 +663,15 @@ Values nadam(Value param, Value grad, Value lr, Value update, Value m, Value v, 
 struct NadamMuProductAttrs { double beta1 = 0.9; double momentum_decay = 0.004; };
 Value nadam_mu_product(Value mu_product, Value update, const NadamMuProductAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// lr * d_model^-0.5 * min(t^-0.5, t * warmup^-1.5) in update t, from 1 (Vaswani et al., "Attention is all you need", 2017, where lr is 1).
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.d_model: width of the model (required).
+/// attrs.warmup: number of warm-up updates (required).
+/// Gives rate: f64 scalar: learning rate of this update.
+struct NoamScheduleAttrs { Required<double> lr; Required<int64_t> d_model; Required<int64_t> warmup; };
+Value noam_schedule(Value update, const NoamScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Independent normally distributed random numbers. A number depends only on the seed, the stream and the logical index, up to rounding on different devices.
 /// seed: i64 scalar.
 /// attrs.type: type of the result (required).
@@ -601,6 +687,22 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here())
 struct NumelAttrs { Required<Type> of; };
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), as PyTorch's OneCycleLR without its cycle of the momentum.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: number of updates; the last rate stays (required).
+/// attrs.pct_start: part of the updates in which the rate rises.
+/// attrs.div_factor: lr / first learning rate.
+/// attrs.final_div_factor: first learning rate / last learning rate.
+/// attrs.three_phase: falls to the first rate as fast as it rose, then to the last rate.
+/// attrs.linear_anneal: rises and falls along lines, not cosines.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct OneCycleScheduleAttrs { Required<double> lr; Required<int64_t> steps; double pct_start = 0.3; double div_factor = 25.0; double final_div_factor = 10000.0; bool three_phase = false; bool linear_anneal = false; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value one_cycle_schedule(Value update, const OneCycleScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// The first k elements of sort, and their indices. Merges drop the elements beyond k, so the cost is O(n log k) comparisons for n elements.
 /// x: numeric tensor, rank >= 1.
 /// attrs.k: number of elements to keep (required).
@@ -611,18 +713,46 @@ Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::her
 struct PartialSortAttrs { Required<int64_t> k; int64_t axis = -1; bool descending = false; };
 Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc::here());
 
-/// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau.
+/// Learning rate `values[i]` from update `boundaries[i - 1]` until before update `boundaries[i]`, as Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.boundaries: numbers of updates, rising (required).
+/// attrs.values: learning rates: one more than there are boundaries (required).
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct PiecewiseScheduleAttrs { Required<double> lr; Required<Ints> boundaries; Required<std::vector<double>> values; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau. The caller passes the metric, such as the loss, to Executor::reduce_on_plateau().
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
-/// attrs.lr: initial learning rate (required).
+/// attrs.lr: learning rate of the optimizer (required).
 /// attrs.factor: factor of the learning rate at each decay.
 /// attrs.patience: number of epochs without improvement that are tolerated.
 /// attrs.threshold: an improvement is a metric below best * (1 - threshold).
 /// attrs.cooldown: number of epochs after a decay that are not counted.
 /// attrs.min_lr: lower bound of the learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; };
+struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// (lr - end) * (1 - t / steps)^power + end after t updates, as PyTorch's PolynomialLR and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: update at which the rate reaches `end` (required).
+/// attrs.power: exponent.
+/// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct PolynomialScheduleAttrs { Required<double> lr; Required<int64_t> steps; double power = 1.0; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value polynomial_schedule(Value update, const PolynomialScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Iterations of the power method for the largest singular value of a matrix: u = W v / |W v|, then v = W^T u / |W^T u|. Gives no gradient: u and v count as constants, as in torch.nn.utils.parametrizations.spectral_norm. In eval and predict, u and v stay as they are.
 /// matrix: float [M, N].
@@ -762,11 +892,14 @@ Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs
 
 /// Multiplies the learning rate by `factor` every `every` updates, as PyTorch's StepLR.
 /// update: i64 scalar: number of completed updates.
-/// attrs.lr: initial learning rate (required).
+/// attrs.lr: learning rate of the optimizer (required).
 /// attrs.every: number of updates between two decays (required).
 /// attrs.factor: factor of the learning rate at each decay.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct StepScheduleAttrs { Required<double> lr; Required<int64_t> every; double factor = 0.1; };
+struct StepScheduleAttrs { Required<double> lr; Required<int64_t> every; double factor = 0.1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Sum of squares along `axes`, accumulated in f32 or wider.

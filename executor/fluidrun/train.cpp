@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <future>
 #include <map>
@@ -21,6 +22,7 @@
 #include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/schedule_flags.h"
 #include "executor/fluidrun/step_log.h"
 #include "executor/launcher/print_to.h"
 #include "executor/places/place_machine.h"
@@ -47,6 +49,7 @@ struct TrainFlags {
   uint64_t seed = 0;
   double ema = 0;
   OptimizerFlags optimizer;
+  ScheduleFlags schedule;
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestEpochFlags best;
   CheckpointFlags checkpoint;
@@ -152,8 +155,8 @@ class Training {
                            world_)),
         progress_(flags.epochs, train_.batches(), !is_rank_0()),
         table_(flags.epochs),
-        trainer_(program_, place_of(flags.place, flags.verify_plan, world_.local_rank), options(),
-                 checkpoints_) {}
+        trainer_(scheduled_program(), place_of(flags.place, flags.verify_plan, world_.local_rank),
+                 options(), checkpoints_) {}
 
   void run() {
     wait_for_validation();
@@ -169,6 +172,14 @@ class Training {
 
  private:
   bool is_rank_0() const { return world_.rank == 0; }
+
+  /// Sets the schedule that the flags give, which may end with the training.
+  const Program& scheduled_program() {
+    const int64_t all = flags_.epochs * train_.batches();
+    const int64_t updates = flags_.max_steps > 0 ? std::min(flags_.max_steps, all) : all;
+    set_schedule(program_, flags_.schedule, updates);
+    return program_;
+  }
 
   ExecutorOptions options() {
     ExecutorOptions options =
@@ -332,6 +343,7 @@ void add_train(CLI::App& app, Action& action) {
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);
   add_optimizer_flags(*command, flags->optimizer);
+  add_schedule_flags(*command, flags->schedule);
   add_file_flags(*command, *flags);
   add_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);

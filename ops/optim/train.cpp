@@ -116,8 +116,8 @@ OpDef train_op() {
                  "for a sharded optimizer: the bucket of each parameter"},
                 {"rank", int64_t{0}, "for a sharded optimizer: the rank of this process"},
                 {"schedule", std::string(),
-                 "learning rate schedule: step, cosine, plateau or manual, with the settings "
-                 "schedule_*; empty: a constant learning rate"},
+                 "learning rate schedule, such as cosine, with the settings schedule_*; empty: a "
+                 "constant learning rate"},
                 {"clip_value", 0.0,
                  "clips each gradient element to [-clip_value, clip_value]; 0: off"},
                 {"clip_norm", 0.0, "maximum L2 norm of each gradient; 0: off"},

@@ -20,9 +20,9 @@ using CommandLineHelp = FluidrunTest;
 const std::vector<std::string> kCommands = {"train", "eval",    "predict",    "run", "launch",
                                             "show",  "summary", "verify",     "opt", "plan",
                                             "bench", "devices", "completion", "man"};
-const std::set<std::string> kGroups = {"Data",     "Training",  "Optimizer",   "Files",
-                                       "Compiler", "Precision", "Distributed", "Memory",
-                                       "Device",   "Debugging", "General"};
+const std::set<std::string> kGroups = {"Data",   "Training", "Optimizer", "Schedule",
+                                       "Files",  "Compiler", "Precision", "Distributed",
+                                       "Memory", "Device",   "Debugging", "General"};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

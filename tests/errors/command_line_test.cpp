@@ -220,6 +220,39 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
   }
 }
 
+TEST_F(CommandLine, IsRejectedForSchedules) {
+  const Case cases[] = {
+      {"--schedule cosin", "--schedule cosin: there are constant, cosine, cosine_restarts"},
+      {"--schedule cosin", "(did you mean 'cosine'?)"},
+      {"--schedule step", "--schedule step needs --schedule-every"},
+      {"--schedule noam --warmup 10", "--schedule noam needs --schedule-d-model"},
+      {"--schedule step --schedule-every 5 --schedule-steps 9",
+       "--schedule-steps 9: no setting of step, which has --schedule-every, --schedule-factor, "
+       "--warmup, --warmup-start, --constant-warmup"},
+      {"--schedule-steps 9", "--schedule-steps 9: no setting of constant, which has --warmup"},
+      {"--schedule cosine --schedule-steps 9 --warmup 9",
+       "--schedule cosine --schedule-steps 9 --warmup 9: cosine_schedule: attribute 'steps' must "
+       "be above 'warmup', 9, not 9"},
+      {"--warmup -1", "--warmup -1: constant_schedule: attribute 'warmup' must be 0 or more"},
+      {"--warmup 5 --constant-warmup",
+       "constant_schedule: attribute 'constant_warmup' needs a 'warmup_start' above 0"},
+      {"--warmup many", "--warmup: must be an integer, not many"},
+      {"--schedule multistep --schedule-milestones 5,x",
+       "--schedule-milestones: must be integers with commas between them, not 5,x"},
+      {"--schedule multistep --schedule-milestones 5,5",
+       "multistep_schedule: attribute 'milestones' must rise from above 'warmup', 0, but 5 follows "
+       "5"},
+      {"--schedule piecewise --schedule-boundaries 5 --schedule-values 0.1,",
+       "--schedule-values: must be numbers with commas between them, not 0.1,"},
+      {"--schedule piecewise --schedule-boundaries 5 --schedule-values 0.1",
+       "piecewise_schedule: needs 2 'values' for its 'boundaries', not 1"},
+  };
+  for (const Case& c : cases) {
+    expect_error(std::string("train line.fir --data synthetic-linear?n=50 ") + c.arguments,
+                 c.message);
+  }
+}
+
 TEST_F(CommandLine, IsRejectedForNoBatchAndNoPlaceEverywhere) {
   const std::string data = " --data synthetic-linear?n=50";
   for (const std::string& command :
