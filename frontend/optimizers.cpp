@@ -1,5 +1,6 @@
 #include "frontend/optimizers.h"
 
+#include "frontend/penalties.h"
 #include "ops/record.h"
 
 namespace fluid {
@@ -25,6 +26,15 @@ void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Lo
   add_clip(recipe, options.clip);
   for (const auto& [name, value] : options.schedule.attrs()) recipe.set(name, value);
   if (options.ema.decay != 0) recipe.set("ema_decay", options.ema.decay);
+  if (options.swa.start != 0) {
+    recipe.set("swa_start", options.swa.start);
+    recipe.set("swa_every", options.swa.every);
+  }
+  if (options.lookahead.every != 0) {
+    recipe.set("lookahead_every", options.lookahead.every);
+    recipe.set("lookahead_alpha", options.lookahead.alpha);
+  }
+  loss = with_penalties(loss, loc);
   record(*loss.op()->graph(), "train", {loss}, std::move(recipe), loc);
 }
 

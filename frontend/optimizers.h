@@ -45,11 +45,32 @@ struct Ema {
   double decay = 0;  ///< in [0, 1), such as 0.999; 0: no averages
 };
 
+/// Equal-weight averages of the parameters (Izmailov et al., "Averaging weights leads to wider
+/// optima and better generalization", 2018), as PyTorch's AveragedModel computes them: the mean of
+/// the parameters after update `start` and after each `every` further updates. Before, the average
+/// is the parameter. The average of parameter "fc0.w" is the state "fc0.w.swa". Otherwise like Ema,
+/// which excludes Swa.
+struct Swa {
+  int64_t start = 0;  ///< number of the first update, from 1, that is averaged; 0: no averages
+  int64_t every = 1;
+};
+
+/// Lookahead around the optimizer (Zhang et al., "Lookahead optimizer: k steps forward, 1 step
+/// back", 2019). After each `every` updates, the slow weights move by `alpha` of their distance to
+/// the parameters, which become the slow weights. Those of parameter "fc0.w" are the state
+/// "fc0.w.slow".
+struct Lookahead {
+  int64_t every = 0;  ///< such as 5; 0: no lookahead
+  double alpha = 0.5;
+};
+
 /// Options of minimize() besides the optimizer.
 struct MinimizeOptions {
   Clip clip = {};
   Schedule schedule = {};
   Ema ema = {};
+  Swa swa = {};
+  Lookahead lookahead = {};
 };
 
 /// A struct of an optimizer's settings (ops/optimizers.h), such as AdamW.
@@ -59,7 +80,8 @@ concept Optimizer = requires(const T& optimizer) {
 };
 
 /// Makes the program of `loss` a training program. A training step computes the gradients of the
-/// scalar `loss` and updates every trainable parameter on which `loss` depends. Program::save()
+/// scalar `loss`, plus the penalties of ParameterOptions, and updates every trainable parameter on
+/// which `loss` depends. Program::save()
 /// includes this training recipe. `recipe`: the attributes of the op `train`: "optimizer", "lr" and
 /// the optimizer's settings.
 void minimize(Value loss, Attrs recipe, const MinimizeOptions& options = {},

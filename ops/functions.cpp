@@ -16,6 +16,8 @@ Value acos(Value x, const Loc& loc) { return record(graph_of({x}, "acos", loc), 
 
 Attrs recipe_of(const Adadelta& o) { return {{"lr", o.lr}, {"rho", o.rho}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adadelta")}}; }
 
+Attrs recipe_of(const Adafactor& o) { return {{"lr", o.lr}, {"decay_exponent", o.decay_exponent}, {"eps1", o.eps1}, {"eps2", o.eps2}, {"clip_threshold", o.clip_threshold}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adafactor")}}; }
+
 Attrs recipe_of(const Adagrad& o) { return {{"lr", o.lr}, {"lr_decay", o.lr_decay}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adagrad")}}; }
 
 Attrs recipe_of(const Adam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"amsgrad", o.amsgrad}, {"optimizer", std::string("adam")}}; }
@@ -248,13 +250,15 @@ Value mish(Value x, const Loc& loc) { return record(graph_of({x}, "mish", loc), 
 
 Value mod(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mod", loc), "mod", {a, b}, {}, loc).at(0); }
 
-Attrs recipe_of(const Momentum& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"nesterov", o.nesterov}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("momentum")}}; }
+Attrs recipe_of(const Momentum& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"dampening", o.dampening}, {"nesterov", o.nesterov}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("momentum")}}; }
 
 Value mse_loss(Value x, Value target, const MseLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
 
 Attrs schedule_attrs_of(const MultistepDecay& s) { return {{"schedule", std::string("multistep")}, {"schedule_milestones", std::vector<int64_t>(*s.milestones)}, {"schedule_factor", s.factor}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
+Attrs recipe_of(const Muon& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"nesterov", o.nesterov}, {"ns_a", o.ns_a}, {"ns_b", o.ns_b}, {"ns_c", o.ns_c}, {"ns_steps", o.ns_steps}, {"eps", o.eps}, {"adjust_lr", o.adjust_lr}, {"weight_decay", o.weight_decay}, {"adamw_lr_scale", o.adamw_lr_scale}, {"adamw_beta1", o.adamw_beta1}, {"adamw_beta2", o.adamw_beta2}, {"adamw_eps", o.adamw_eps}, {"optimizer", std::string("muon")}}; }
 
 Attrs recipe_of(const NAdam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"momentum_decay", o.momentum_decay}, {"weight_decay", o.weight_decay}, {"decoupled_weight_decay", o.decoupled_weight_decay}, {"optimizer", std::string("nadam")}}; }
 
@@ -404,6 +408,8 @@ namespace fluid::internal {
 
 Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg, delta_avg}, "adadelta", loc), "adadelta", {param, grad, lr, update, square_avg, delta_avg}, {{"rho", attrs.rho}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
+Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, step}, "adafactor", loc), "adafactor", {param, grad, lr, update, step}, {{"decay_exponent", attrs.decay_exponent}, {"eps1", attrs.eps1}, {"eps2", attrs.eps2}, {"clip_threshold", attrs.clip_threshold}, {"weight_decay", attrs.weight_decay}}, loc).at(0); }
+
 Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, sum}, "adagrad", loc), "adagrad", {param, grad, lr, update, sum}, {{"lr_decay", attrs.lr_decay}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}, {"amsgrad", attrs.amsgrad}}, loc); }
@@ -476,6 +482,8 @@ Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs, const Loc& loc)
 
 Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, x}, "cumprod_grad", loc), "cumprod_grad", {dy, x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
 
+Value dirac(ir::Graph& graph, const DiracAttrs& attrs, const Loc& loc) { return record(graph, "dirac", {}, {{"type", *attrs.type}, {"groups", attrs.groups}}, loc).at(0); }
+
 Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
@@ -522,6 +530,8 @@ Value linear_schedule(Value update, const LinearScheduleAttrs& attrs, const Loc&
 
 Values lion(Value param, Value grad, Value lr, Value update, Value m, const LionAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m}, "lion", loc), "lion", {param, grad, lr, update, m}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"weight_decay", attrs.weight_decay}}, loc); }
 
+Values lookahead(Value slow, Value old_param, Value param, Value update, const LookaheadAttrs& attrs, const Loc& loc) { return record(graph_of({slow, old_param, param, update}, "lookahead", loc), "lookahead", {slow, old_param, param, update}, {{"every", attrs.every}, {"alpha", attrs.alpha}}, loc); }
+
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value max_pool1d_grad(Value dy, Value position, const MaxPool1dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool1d_grad", loc), "max_pool1d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
@@ -530,9 +540,13 @@ Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs,
 
 Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool3d_grad", loc), "max_pool3d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
 
-Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"momentum", attrs.momentum}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
+Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"momentum", attrs.momentum}, {"dampening", attrs.dampening}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Value multistep_schedule(Value update, const MultistepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "multistep_schedule", loc), "multistep_schedule", {update}, {{"lr", *attrs.lr}, {"milestones", std::vector<int64_t>(*attrs.milestones)}, {"factor", attrs.factor}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
+Values muon(Value param, Value grad, Value lr, Value update, Value m, Value direction, const MuonAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, direction}, "muon", loc), "muon", {param, grad, lr, update, m, direction}, {{"momentum", attrs.momentum}, {"nesterov", attrs.nesterov}, {"ns_a", attrs.ns_a}, {"ns_b", attrs.ns_b}, {"ns_c", attrs.ns_c}, {"ns_steps", attrs.ns_steps}, {"eps", attrs.eps}, {"adjust_lr", attrs.adjust_lr}, {"weight_decay", attrs.weight_decay}, {"adamw_lr_scale", attrs.adamw_lr_scale}, {"adamw_beta1", attrs.adamw_beta1}, {"adamw_beta2", attrs.adamw_beta2}, {"adamw_eps", attrs.adamw_eps}}, loc); }
+
+Value muon_momentum(Value param, Value grad, Value lr, Value update, Value m, const MuonMomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m}, "muon_momentum", loc), "muon_momentum", {param, grad, lr, update, m}, {{"momentum", attrs.momentum}, {"nesterov", attrs.nesterov}, {"ns_a", attrs.ns_a}, {"ns_b", attrs.ns_b}, {"ns_c", attrs.ns_c}, {"ns_steps", attrs.ns_steps}, {"eps", attrs.eps}, {"adjust_lr", attrs.adjust_lr}, {"weight_decay", attrs.weight_decay}, {"adamw_lr_scale", attrs.adamw_lr_scale}, {"adamw_beta1", attrs.adamw_beta1}, {"adamw_beta2", attrs.adamw_beta2}, {"adamw_eps", attrs.adamw_eps}}, loc).at(0); }
 
 Values nadam(Value param, Value grad, Value lr, Value update, Value m, Value v, Value mu_product, const NadamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v, mu_product}, "nadam", loc), "nadam", {param, grad, lr, update, m, v, mu_product}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"momentum_decay", attrs.momentum_decay}, {"weight_decay", attrs.weight_decay}, {"decoupled_weight_decay", attrs.decoupled_weight_decay}}, loc); }
 
@@ -589,6 +603,10 @@ Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs
 Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "step_schedule", loc), "step_schedule", {update}, {{"lr", *attrs.lr}, {"every", *attrs.every}, {"factor", attrs.factor}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value sum_squares(Value x, const SumSquaresAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum_squares", loc), "sum_squares", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value swa_update(Value average, Value param, Value update, const SwaUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({average, param, update}, "swa_update", loc), "swa_update", {average, param, update}, {{"start", *attrs.start}, {"every", attrs.every}}, loc).at(0); }
+
+Value truncated_normal(Value seed, const TruncatedNormalAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "truncated_normal", loc), "truncated_normal", {seed}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
 
 Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "uniform", loc), "uniform", {seed}, {{"type", *attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
 

@@ -28,6 +28,21 @@ namespace fluid::internal {
 struct AdadeltaAttrs { double rho = 0.9; double eps = 1e-06; double weight_decay = 0.0; };
 Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Adafactor (Shazeer and Stern, 2018), as torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// step: same shape as param: change of the parameter, from its moments.
+/// attrs.decay_exponent: the newest gradient has weight t^-decay_exponent.
+/// attrs.eps1: lower bound of the root of the second moment; 0: the epsilon of the dtype.
+/// attrs.eps2: lower bound of the RMS of the parameter.
+/// attrs.clip_threshold: upper bound of the RMS of the unscaled step.
+/// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// Gives new_param: same type as param.
+struct AdafactorAttrs { double decay_exponent = 0.8; double eps1 = 0.0; double eps2 = 0.001; double clip_threshold = 1.0; double weight_decay = 0.0; };
+Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
 /// param: float tensor.
 /// grad: same type as param.
@@ -365,6 +380,13 @@ Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs = {}, const Loc&
 struct CumprodGradAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
 Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// A convolution filter [out, in, taps...] that keeps its input, as torch.nn.init.dirac_: 1 at the central tap of output channel d and input channel d of each group, else 0.
+/// attrs.type: type of the result (required).
+/// attrs.groups: number of groups of output channels.
+/// Gives y: of type `type`.
+struct DiracAttrs { Required<Type> type; int64_t groups = 1; };
+Value dirac(ir::Graph& graph, const DiracAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Sets elements to 0 with probability `p` and scales the others by 1 / (1 - p). Identity in eval and predict.
 /// x: float tensor.
 /// rng: i64[3]: seed, run counter, index of the first sample.
@@ -558,6 +580,18 @@ Value linear_schedule(Value update, const LinearScheduleAttrs& attrs, const Loc&
 struct LionAttrs { double beta1 = 0.9; double beta2 = 0.99; double weight_decay = 0.0; };
 Values lion(Value param, Value grad, Value lr, Value update, Value m, const LionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Lookahead around an optimizer (Zhang et al., "Lookahead optimizer: k steps forward, 1 step back", 2019): after each `every` updates, slow = slow + alpha * (param - slow), and the parameter becomes slow. The first slow weights are the initial parameter.
+/// slow: float tensor: the slow weights.
+/// old_param: same type: the parameter before the update.
+/// param: same type: the parameter after the update.
+/// update: i64 scalar: number of completed updates before this one.
+/// attrs.every: number of updates between two of the slow weights.
+/// attrs.alpha: step size of the slow weights.
+/// Gives new_param: same type as slow.
+/// Gives new_slow: same type as slow.
+struct LookaheadAttrs { int64_t every = 5; double alpha = 0.5; };
+Values lookahead(Value slow, Value old_param, Value param, Value update, const LookaheadAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
@@ -608,18 +642,19 @@ Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs,
 struct MaxPool3dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; Required<Type> input; };
 Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-/// SGD with momentum, as torch.optim.SGD without dampening: velocity = momentum * velocity + grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
+/// SGD with momentum, as torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
 /// update: i64 scalar: number of completed updates.
 /// velocity: same type as param.
 /// attrs.momentum: momentum factor.
+/// attrs.dampening: dampening of the gradient in the velocity.
 /// attrs.nesterov: uses Nesterov momentum.
 /// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
 /// Gives new_param: same type as param.
 /// Gives new_velocity: same type as param.
-struct MomentumAttrs { double momentum = 0.9; bool nesterov = false; double weight_decay = 0.0; };
+struct MomentumAttrs { double momentum = 0.9; double dampening = 0.0; bool nesterov = false; double weight_decay = 0.0; };
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Multiplies the learning rate by `factor` at each update of `milestones`, as PyTorch's MultiStepLR.
@@ -633,6 +668,54 @@ Values momentum(Value param, Value grad, Value lr, Value update, Value velocity,
 /// Gives rate: f64 scalar: learning rate of this update.
 struct MultistepScheduleAttrs { Required<double> lr; Required<Ints> milestones; double factor = 0.1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value multistep_schedule(Value update, const MultistepScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Muon (Jordan et al., 2024), as torch.optim.Muon: m is the moving average of the gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not matrices.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// direction: same shape as param: orthogonalized step.
+/// attrs.momentum: momentum factor.
+/// attrs.nesterov: uses Nesterov momentum.
+/// attrs.ns_a: coefficient of Newton-Schulz.
+/// attrs.ns_b: coefficient of Newton-Schulz.
+/// attrs.ns_c: coefficient of Newton-Schulz.
+/// attrs.ns_steps: number of iterations of Newton-Schulz.
+/// attrs.eps: lower bound of the norm of the matrix.
+/// attrs.adjust_lr: rule that scales the learning rate by the shape.
+/// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// attrs.adamw_lr_scale: factor of lr for parameters that are not matrices.
+/// attrs.adamw_beta1: beta1 of parameters that are not matrices.
+/// attrs.adamw_beta2: beta2 of parameters that are not matrices.
+/// attrs.adamw_eps: eps of parameters that are not matrices.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+struct MuonAttrs { double momentum = 0.95; bool nesterov = true; double ns_a = 3.4445; double ns_b = -4.775; double ns_c = 2.0315; int64_t ns_steps = 5; double eps = 1e-07; std::string adjust_lr = "original"; double weight_decay = 0.1; double adamw_lr_scale = 1.0; double adamw_beta1 = 0.9; double adamw_beta2 = 0.999; double adamw_eps = 1e-08; };
+Values muon(Value param, Value grad, Value lr, Value update, Value m, Value direction, const MuonAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The matrix that muon orthogonalizes.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// attrs.momentum: momentum factor.
+/// attrs.nesterov: uses Nesterov momentum.
+/// attrs.ns_a: coefficient of Newton-Schulz.
+/// attrs.ns_b: coefficient of Newton-Schulz.
+/// attrs.ns_c: coefficient of Newton-Schulz.
+/// attrs.ns_steps: number of iterations of Newton-Schulz.
+/// attrs.eps: lower bound of the norm of the matrix.
+/// attrs.adjust_lr: rule that scales the learning rate by the shape.
+/// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// attrs.adamw_lr_scale: factor of lr for parameters that are not matrices.
+/// attrs.adamw_beta1: beta1 of parameters that are not matrices.
+/// attrs.adamw_beta2: beta2 of parameters that are not matrices.
+/// attrs.adamw_eps: eps of parameters that are not matrices.
+/// Gives value: same type as param.
+struct MuonMomentumAttrs { double momentum = 0.95; bool nesterov = true; double ns_a = 3.4445; double ns_b = -4.775; double ns_c = 2.0315; int64_t ns_steps = 5; double eps = 1e-07; std::string adjust_lr = "original"; double weight_decay = 0.1; double adamw_lr_scale = 1.0; double adamw_beta1 = 0.9; double adamw_beta2 = 0.999; double adamw_eps = 1e-08; };
+Value muon_momentum(Value param, Value grad, Value lr, Value update, Value m, const MuonMomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), as torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
 /// param: float tensor.
@@ -909,6 +992,27 @@ Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc
 /// Gives y: x's dtype; f32 if x has half precision.
 struct SumSquaresAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum_squares(Value x, const SumSquaresAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Updates the equal-weight average of a parameter over training (Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018): the mean of the parameter after update `start` and after each `every` further updates, as torch.optim.swa_utils.AveragedModel computes it. Before, the average is the parameter.
+/// average: float tensor, param's shape.
+/// param: float tensor: the updated parameter.
+/// update: i64 scalar: number of completed updates before this one.
+/// attrs.start: number of the first update, from 1, that is averaged (required).
+/// attrs.every: number of updates between two that are averaged.
+/// Gives new_average: same type as average.
+struct SwaUpdateAttrs { Required<int64_t> start; int64_t every = 1; };
+Value swa_update(Value average, Value param, Value update, const SwaUpdateAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Independent random numbers of the normal distribution within [low, high], as torch.nn.init.trunc_normal_. A number depends only on the seed, the stream and the logical index, up to rounding on different devices.
+/// seed: i64 scalar.
+/// attrs.type: type of the result (required).
+/// attrs.mean: mean of the distribution before truncation.
+/// attrs.std: standard deviation of the distribution before truncation.
+/// attrs.low: lower bound, within 5 `std` of `mean`.
+/// attrs.high: upper bound, within 5 `std` of `mean`.
+/// Gives y: of type `type`.
+struct TruncatedNormalAttrs { Required<Type> type; double mean = 0.0; double std = 1.0; double low = -2.0; double high = 2.0; };
+Value truncated_normal(Value seed, const TruncatedNormalAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Independent random numbers, uniform in [low, high). A number depends only on the seed, the stream and the logical index, not on the device or dtype.
 /// seed: i64 scalar.

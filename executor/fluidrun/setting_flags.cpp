@@ -57,12 +57,19 @@ ValueKind kind_of(const Attr& kind) {
     return {"NUMBER,NUMBER,...", "numbers with commas between them",
             [=](const auto& text) { return all(list_in<double>(text)); }};
   }
+  if (std::holds_alternative<std::string>(kind)) {
+    return {"NAME", "a name", [](const auto& text) { return Attr(text); }};
+  }
   return {"NUMBER", "a number", [=](const auto& text) { return first(list_in<double>(text)); }};
 }
+
+/// "--no-nesterov" for "--nesterov".
+std::string negated(const std::string& flag) { return "--no-" + flag.substr(2); }
 
 /// A setting with its descriptions, and the owners of each.
 struct DescribedSetting {
   Attr kind;
+  bool is_on_by_default = false;  ///< for a bool: whether an owner has the default true
   std::map<std::string, std::vector<std::string>> owners;  ///< doc -> names
 };
 
@@ -71,8 +78,9 @@ std::map<std::string, DescribedSetting> described(const std::vector<SettingOwner
   for (const SettingOwner& owner : owners) {
     for (const AttrDef& a : owner.settings) {
       DescribedSetting& setting =
-          settings.try_emplace(a.name, DescribedSetting{a.fallback, {}}).first->second;
+          settings.try_emplace(a.name, DescribedSetting{a.fallback, false, {}}).first->second;
       setting.owners[a.doc].push_back(owner.name);
+      if (const auto* on = std::get_if<bool>(&a.fallback)) setting.is_on_by_default |= *on;
     }
   }
   return settings;
@@ -92,8 +100,13 @@ std::string description_of(const DescribedSetting& setting, size_t all_owners) {
 }  // namespace
 
 Attr SettingFlag::value() const {
-  if (std::holds_alternative<bool>(kind)) return is_on;
+  if (std::holds_alternative<bool>(kind)) return *is_on;
   return *kind_of(kind).parse(text);
+}
+
+std::string SettingFlag::given() const {
+  if (is_on == false) return negated(flag);
+  return text.empty() ? flag : flag + " " + text;
 }
 
 std::string flag_of(std::string setting) {
@@ -113,7 +126,9 @@ void add_setting_flags(CLI::App& command, const std::vector<SettingOwner>& owner
     flag = {.flag = flag_of_setting(name), .kind = setting.kind, .text = {}};
     const std::string description = description_of(setting, owners.size());
     if (std::holds_alternative<bool>(setting.kind)) {
-      command.add_flag(flag.flag, flag.is_on, description);
+      const std::string off = setting.is_on_by_default ? ",!" + negated(flag.flag) : "";
+      command.add_flag_function(
+          flag.flag + off, [&flag](int64_t count) { flag.is_on = count > 0; }, description);
       continue;
     }
     const ValueKind kind = kind_of(setting.kind);

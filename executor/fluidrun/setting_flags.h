@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,14 @@ namespace fluid {
 
 /// The flag of a setting, which one or more optimizers or schedules have.
 struct SettingFlag {
-  std::string flag;    ///< "--weight-decay"
-  Attr kind;           ///< a value of the setting's type
-  std::string text;    ///< empty: not given
-  bool is_on = false;  ///< for a bool: whether the flag is given
+  std::string flag;                ///< "--weight-decay"
+  Attr kind;                       ///< a value of the setting's type
+  std::string text;                ///< empty: not given
+  std::optional<bool> is_on = {};  ///< the value of a bool; nullopt: not given
 
-  bool is_given() const { return is_on || !text.empty(); }
+  bool is_given() const { return is_on.has_value() || !text.empty(); }
   /// "--weight-decay 0.1" or "--amsgrad".
-  std::string given() const { return text.empty() ? flag : flag + " " + text; }
+  std::string given() const;
   Attr value() const;
 };
 using SettingFlags = std::map<std::string, SettingFlag>;  ///< by setting

@@ -47,7 +47,8 @@ struct TrainFlags {
   std::string program, data, val, params, params_layout, save, log_json;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
-  double ema = 0;
+  double ema = 0, lookahead_alpha = 0;
+  int64_t swa = 0, swa_every = 0, lookahead = 0;
   OptimizerFlags optimizer;
   ScheduleFlags schedule;
   bool drop_last = false, verify_plan = false, check_finite = false;
@@ -113,12 +114,24 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-/// Opens the program. Sets the optimizer and the EMA decay that the flags give.
+/// Sets the averages and the lookahead of a recipe that the flags give.
+void set_averages(Attrs& recipe, const TrainFlags& flags) {
+  if (flags.ema > 0 || flags.swa > 0) {
+    for (const char* name : {"ema_decay", "swa_start", "swa_every"}) recipe.erase(name);
+  }
+  if (flags.ema > 0) recipe.set("ema_decay", flags.ema);
+  if (flags.swa > 0) recipe.set("swa_start", flags.swa);
+  if (flags.swa_every > 0) recipe.set("swa_every", flags.swa_every);
+  if (flags.lookahead > 0) recipe.set("lookahead_every", flags.lookahead);
+  if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
+}
+
+/// Opens the program. Sets the optimizer, the averages and the lookahead that the flags give.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program);
   set_optimizer(program, flags.optimizer);
   ir::Op* train = find_directive(program.ir().main());
-  if (train != nullptr && flags.ema > 0) train->attrs.set("ema_decay", flags.ema);
+  if (train != nullptr) set_averages(train->attrs, flags);
   check_fit_options(program, {});
   return program;
 }
@@ -307,6 +320,32 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
           "and --save-best write them")
       ->check(must_be_decay)
       ->type_name("DECAY");
+  CLI::Option* swa =
+      command
+          .add_option("--swa", flags.swa,
+                      "keep equal-weight averages of the parameters from this update on, as --ema "
+                      "keeps moving averages")
+          ->check(must_be_positive_integer)
+          ->type_name("UPDATE");
+  command.get_option("--ema")->excludes(swa);
+  command.add_option("--swa-every", flags.swa_every, "average after each N updates (default: 1)")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->needs(swa);
+  CLI::Option* lookahead =
+      command
+          .add_option(
+              "--lookahead", flags.lookahead,
+              "move slow weights towards the parameters after each N updates, and reset the "
+              "parameters to them")
+          ->check(must_be_positive_integer)
+          ->type_name("N");
+  command
+      .add_option("--lookahead-alpha", flags.lookahead_alpha,
+                  "step size of the slow weights (default: 0.5)")
+      ->check(must_be_positive)
+      ->type_name("NUMBER")
+      ->needs(lookahead);
   command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
       ->check(must_be_nonnegative_integer)
       ->type_name("N")

@@ -203,6 +203,17 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
        "--weight-decay -1: sgd: attribute 'weight_decay' must be a number of 0.0 or more, not "
        "-1.0"},
       {"line.fir --optimizer adam --eps tiny", "--eps: must be a number, not tiny"},
+      {"line.fir --optimizer muon --ns-steps 2.5", "--ns-steps: must be an integer, not 2.5"},
+      {"line.fir --optimizer muon --adjust-lr rms",
+       "--adjust-lr rms: muon: attribute 'adjust_lr' must be one of original, match_rms_adamw, "
+       "spectral_unclamped, not 'rms'"},
+      {"line.fir --optimizer lion --no-nesterov", "--no-nesterov: no setting of lion"},
+      {"line.fir --optimizer momentum --nesterov --dampening 0.5",
+       "--nesterov: momentum: attribute 'nesterov' needs a 'momentum' above 0 and no 'dampening'"},
+      {"line.fir --swa 0", "--swa: must be a positive integer, not 0"},
+      {"line.fir --swa-every 2", "--swa-every requires --swa"},
+      {"line.fir --swa 2 --ema 0.9", "--ema excludes --swa"},
+      {"line.fir --lookahead-alpha 0.5", "--lookahead-alpha requires --lookahead"},
       {"line.fir --optimizer adam --minimize loss",
        "--minimize loss: program 'line' has a loss that it minimizes"},
       {"bare.fir --minimize m", "--minimize needs --optimizer"},
