@@ -11,7 +11,8 @@ namespace fluid {
 void ParameterAverages::use(bool use) {
   const ir::Op* train = find_directive(session_.recorded_program().main());
   if (train == nullptr || !keeps_averages(*train)) {
-    throw UserError("use_averages(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
+    throw UserError(
+        "use_averages(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
   }
   if (!session_.steps().has_step_for(Mode::train)) {
     throw UserError("use_averages(): prepare() a training step before");
