@@ -162,7 +162,7 @@ class Executor {
   /// becomes inf.
   void set_parameter(std::string_view name, const Tensor& value);
 
-  /// Sets the parameters to their exponential moving averages (MinimizeOptions::ema), or back to
+  /// Sets the parameters to their averages over training (MinimizeOptions::ema, swa), or back to
   /// their training values. Meanwhile, the host keeps a copy of the training values. Before the
   /// first update, a parameter is its own average. Buffers, such as running statistics, have no
   /// averages. While averages are in use, eval(), predict(), save() and parameter() read the

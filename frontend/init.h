@@ -1,8 +1,19 @@
 #pragma once
 
+#include <string>
+
 #include "ir/attr.h"
+#include "ir/tensor.h"
 
 namespace fluid {
+
+/// The number of inputs of an output of a layer, or of outputs of an input.
+enum class FanMode { in, out };
+
+/// The gain of initialisers for the nonlinearity after a layer, as torch.nn.init.calculate_gain:
+/// linear, conv, sigmoid, tanh, relu, leaky_relu (with `slope`) or selu. Throws UserError for
+/// others.
+double calculate_gain(const std::string& nonlinearity, double slope = 0.01);
 
 /// The initialiser of a parameter. Stored as attributes of the `param` op: `init` names the
 /// initialiser (ops/random), the other attributes are its settings. Fan-in and fan-out are computed
@@ -19,13 +30,33 @@ class Init {
   static Init xavier_normal(double gain = 1);
   /// Initialiser of He et al., "Delving deep into rectifiers", ICCV 2015. The variance is 2 / ((1 +
   /// slope^2) fan-in), where `slope` is the negative slope of the leaky ReLU after the layer.
-  static Init kaiming_uniform(double slope = 0);
-  static Init kaiming_normal(double slope = 0);
+  /// `mode`: the fan that scales the variance.
+  static Init kaiming_uniform(double slope = 0, FanMode mode = FanMode::in);
+  static Init kaiming_normal(double slope = 0, FanMode mode = FanMode::in);
+  /// The normal distribution within [low, high], as torch.nn.init.trunc_normal_. The bounds must
+  /// lie within 5 `stddev` of `mean`.
+  static Init truncated_normal(double mean, double stddev, double low, double high);
+  /// Bounds at 2 `stddev`.
+  static Init truncated_normal(double stddev) {
+    return truncated_normal(0, stddev, -2 * stddev, 2 * stddev);
+  }
+  /// A uniformly distributed matrix [first extent, product of the others] with orthonormal rows, or
+  /// columns if there are fewer, times `gain` (Saxe et al., "Exact solutions to the nonlinear
+  /// dynamics of learning in deep linear neural networks", ICLR 2014).
+  static Init orthogonal(double gain = 1);
+  /// A convolution that keeps its input, as torch.nn.init.dirac_.
+  static Init dirac(int64_t groups = 1);
+  /// The values of a float tensor. The program holds them in f64. Throws UserError for other
+  /// dtypes.
+  static Init array(const Tensor& values);
+  /// The values in a .npy file, which is read now.
+  static Init npy(const std::string& path);
 
   const Attrs& attrs() const { return attrs_; }
 
  private:
   explicit Init(Attrs attrs) : attrs_(std::move(attrs)) {}
+  Init with_mode(FanMode mode) &&;
   Attrs attrs_;
 };
 

@@ -53,18 +53,20 @@ Value LayerParameters::get(const char* role, const std::string& name, const Type
                            const Init& fallback) {
   if (given) return checked(role, type, *given, init.has_value());
   added_ = true;
-  options_.dtype = type.dtype;
-  return record_parameter(graph_, name, type.shape, init.value_or(fallback), options_, loc_);
+  ParameterOptions options = options_;
+  options.dtype = type.dtype;
+  if (std::string_view(role) != "weight") options.l1 = options.l2 = options.max_norm = 0;
+  return record_parameter(graph_, name, type.shape, init.value_or(fallback), options, loc_);
 }
 
 void LayerParameters::check_options() const {
-  const bool set =
-      !options_.trainable || options_.lr_scale != 1 || !options_.weight_decay || options_.sparse;
-  require(
-      added_ || !set, loc_,
-      std::string(kind_) +
-          ": trainable, lr_scale, weight_decay and sparse have no effect on given parameters; set "
-          "them where the parameters are made");
+  const bool set = !options_.trainable || options_.lr_scale != 1 || !options_.weight_decay ||
+                   options_.sparse || options_.l1 != 0 || options_.l2 != 0 ||
+                   options_.max_norm != 0;
+  require(added_ || !set, loc_,
+          std::string(kind_) +
+              ": options of parameters, such as trainable and lr_scale, have no effect on given "
+              "parameters; set them where the parameters are made");
 }
 
 Value LayerParameters::checked(const char* role, const Type& type, Value given,

@@ -42,6 +42,11 @@ class LayerParameters {
                  .weight_decay = layer.weight_decay},
         loc_(loc) {
     if constexpr (requires { layer.sparse; }) options_.sparse = layer.sparse;
+    if constexpr (requires { layer.max_norm; }) {
+      options_.l1 = layer.l1;
+      options_.l2 = layer.l2;
+      options_.max_norm = layer.max_norm;
+    }
   }
 
   /// Returns `given` if it is set. Otherwise adds a parameter `name` of type `type` to the graph
@@ -50,8 +55,8 @@ class LayerParameters {
             const std::optional<Value>& given, const std::optional<Init>& init,
             const Init& fallback);
 
-  /// Throws UserError if trainable, lr_scale, weight_decay or sparse is set but no parameter of the
-  /// layer uses the option.
+  /// Throws UserError if an option of ParameterOptions is set but no parameter of the layer uses
+  /// it.
   void check_options() const;
 
  private:

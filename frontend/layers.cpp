@@ -300,6 +300,15 @@ Value dropout(Value x, const Dropout& layer, const Loc& loc) {
   return internal::dropout(x, rng, {.p = layer.p}, loc);
 }
 
+Value stochastic_depth(Value x, const StochasticDepth& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "stochastic_depth", loc);
+  require(x.shape().rank() > 0, loc, "stochastic_depth: x is a scalar, not [N, ...]");
+  Shape shape(x.shape().size(), Dim{1});
+  if (layer.mode == StochasticDepth::Mode::row) shape[0] = x.shape()[0];
+  const Value ones = fill(graph, {.type = Type{x.dtype(), shape, {}}, .value = 1}, loc);
+  return x * dropout(ones, {.p = layer.p}, loc);
+}
+
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc) {
   const Value rng = random_state(input_graph(x, "dropout2d", loc), loc);
   return internal::dropout2d(x, rng, {.p = layer.p}, loc);

@@ -98,6 +98,7 @@ struct Conv {
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
+  double l1 = 0, l2 = 0, max_norm = 0;  ///< of the weight: see ParameterOptions
   std::string name = {};
 };
 using Conv1d = Conv;
@@ -130,6 +131,7 @@ struct ConvTranspose {
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
+  double l1 = 0, l2 = 0, max_norm = 0;  ///< of the weight: see ParameterOptions
   std::string name = {};
 };
 /// Transposed convolution: x [N, C, L] -> [N, filters, L']. Adds the parameters conv_transpose0.w
@@ -153,6 +155,7 @@ struct Linear {
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
+  double l1 = 0, l2 = 0, max_norm = 0;  ///< of the weight: see ParameterOptions
   std::string name = {};
 };
 /// Fully connected layer: x [..., in] -> [..., units]. Weights are [in, units].
@@ -167,6 +170,17 @@ struct Dropout {
 Value dropout(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 /// Like dropout(), but zeroes whole channels of [N, C, H, W].
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc = Loc::here());
+
+/// Options of stochastic depth.
+struct StochasticDepth {
+  enum class Mode { row, batch };
+  double p = 0.1;         ///< probability that a branch is dropped, in [0, 1]
+  Mode mode = Mode::row;  ///< drops the branch of each sample, or of all samples, independently
+};
+/// Stochastic depth (Huang et al., "Deep networks with stochastic depth", 2016; drop path), as
+/// torchvision.ops.StochasticDepth: zeroes the samples of x [N, ...], the output of a residual
+/// branch, and multiplies the others by 1 / (1 - p). In eval and predict steps, x is unchanged.
+Value stochastic_depth(Value x, const StochasticDepth& layer, const Loc& loc = Loc::here());
 
 /// Options of batch normalisation. See Conv for parameters.
 struct BatchNorm {

@@ -1,5 +1,6 @@
 #include "frontend/optimizers.h"
 
+#include "frontend/penalties.h"
 #include "ops/record.h"
 
 namespace fluid {
@@ -14,28 +15,6 @@ void add_clip(Attrs& settings, const Clip& clip) {
   set("clip_global_norm", clip.global_norm);
 }
 
-void add_schedule(Attrs& settings, const Schedule& schedule) {
-  if (const auto* step = std::get_if<StepDecay>(&schedule)) {
-    settings.set("schedule", std::string("step"));
-    settings.set("schedule_every", *step->every);
-    settings.set("schedule_factor", step->factor);
-  } else if (const auto* cosine = std::get_if<Cosine>(&schedule)) {
-    settings.set("schedule", std::string("cosine"));
-    settings.set("schedule_steps", *cosine->steps);
-    settings.set("schedule_warmup", cosine->warmup);
-    settings.set("schedule_end", cosine->end);
-  } else if (const auto* plateau = std::get_if<Plateau>(&schedule)) {
-    settings.set("schedule", std::string("plateau"));
-    settings.set("schedule_factor", plateau->factor);
-    settings.set("schedule_patience", plateau->patience);
-    settings.set("schedule_threshold", plateau->threshold);
-    settings.set("schedule_cooldown", plateau->cooldown);
-    settings.set("schedule_min_lr", plateau->min_lr);
-  } else if (std::holds_alternative<Manual>(schedule)) {
-    settings.set("schedule", std::string("manual"));
-  }
-}
-
 }  // namespace
 
 void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Loc& loc) {
@@ -46,8 +25,17 @@ void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Lo
   }
   set_parameter_groups(*loss.op()->graph(), options.groups, loc);
   add_clip(recipe, options.clip);
-  add_schedule(recipe, options.schedule);
+  for (const auto& [name, value] : options.schedule.attrs()) recipe.set(name, value);
   if (options.ema.decay != 0) recipe.set("ema_decay", options.ema.decay);
+  if (options.swa.start != 0) {
+    recipe.set("swa_start", options.swa.start);
+    recipe.set("swa_every", options.swa.every);
+  }
+  if (options.lookahead.every != 0) {
+    recipe.set("lookahead_every", options.lookahead.every);
+    recipe.set("lookahead_alpha", options.lookahead.alpha);
+  }
+  loss = with_penalties(loss, loc);
   record(*loss.op()->graph(), "train", {loss}, std::move(recipe), loc);
 }
 

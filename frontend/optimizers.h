@@ -1,13 +1,12 @@
 #pragma once
 
 #include <concepts>
-#include <variant>
 #include <vector>
 
 #include "frontend/parameter_groups.h"
 #include "ir/graph.h"
 #include "ops/optimizers.h"
-#include "ops/required.h"
+#include "ops/schedules.h"
 
 namespace fluid {
 
@@ -19,37 +18,25 @@ struct Clip {
   double global_norm = 0;  ///< clips the joint norm of all gradients, as clip_grad_norm_ does
 };
 
-/// Schedule: multiplies the learning rate by `factor` every `every` updates.
-struct StepDecay {
-  Required<int64_t> every;
-  double factor = 0.1;
+/// A struct of a schedule's settings (ops/schedules.h), such as Cosine.
+template <class T>
+concept ScheduleSettings = requires(const T& schedule) {
+  { schedule_attrs_of(schedule) } -> std::same_as<Attrs>;
 };
 
-/// Schedule: the learning rate rises linearly to the optimizer's lr over `warmup` updates, then
-/// falls along a cosine to `end` at update `steps`.
-struct Cosine {
-  Required<int64_t> steps;
-  int64_t warmup = 0;
-  double end = 0;
+/// The schedule of the learning rate. Without one, the compiled step has a constant learning rate.
+class Schedule {
+ public:
+  Schedule() = default;
+  template <ScheduleSettings T>
+  Schedule(const T& settings)  // NOLINT: implicit conversion
+      : attrs_(schedule_attrs_of(settings)) {}
+  /// Attributes of the op `train`.
+  const Attrs& attrs() const { return attrs_; }
+
+ private:
+  Attrs attrs_;
 };
-
-/// Schedule like PyTorch's ReduceLROnPlateau. An epoch is bad if its loss is not below (1 -
-/// `threshold`) times the best loss. After more than `patience` consecutive bad epochs, multiplies
-/// the learning rate by `factor`. The `cooldown` epochs after a reduction never count as bad. The
-/// caller passes the loss of each epoch to Executor::reduce_on_plateau().
-struct Plateau {
-  double factor = 0.1;
-  int64_t patience = 10;
-  double threshold = 1e-4;
-  int64_t cooldown = 0;
-  double min_lr = 0;
-};
-
-/// Schedule: starts at the optimizer's lr; Executor::set_learning_rate() changes the learning rate.
-struct Manual {};
-
-/// The learning rate schedule. std::monostate: the compiled step has a constant learning rate.
-using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau, Manual>;
 
 /// Exponential moving averages of the parameters, as PyTorch's AveragedModel with
 /// get_ema_multi_avg_fn(decay) computes them. After the first update, average = p. After each later
@@ -60,11 +47,32 @@ struct Ema {
   double decay = 0;  ///< in [0, 1), such as 0.999; 0: no averages
 };
 
+/// Equal-weight averages of the parameters (Izmailov et al., "Averaging weights leads to wider
+/// optima and better generalization", 2018), as PyTorch's AveragedModel computes them: the mean of
+/// the parameters after update `start` and after each `every` further updates. Before, the average
+/// is the parameter. The average of parameter "fc0.w" is the state "fc0.w.swa". Otherwise like Ema,
+/// which excludes Swa.
+struct Swa {
+  int64_t start = 0;  ///< number of the first update, from 1, that is averaged; 0: no averages
+  int64_t every = 1;
+};
+
+/// Lookahead around the optimizer (Zhang et al., "Lookahead optimizer: k steps forward, 1 step
+/// back", 2019). After each `every` updates, the slow weights move by `alpha` of their distance to
+/// the parameters, which become the slow weights. Those of parameter "fc0.w" are the state
+/// "fc0.w.slow".
+struct Lookahead {
+  int64_t every = 0;  ///< such as 5; 0: no lookahead
+  double alpha = 0.5;
+};
+
 /// Options of minimize() besides the optimizer.
 struct MinimizeOptions {
   Clip clip = {};
   Schedule schedule = {};
   Ema ema = {};
+  Swa swa = {};
+  Lookahead lookahead = {};
   /// Settings of the parameters that are recorded so far, in their order.
   std::vector<ParameterGroup> groups = {};
 };
@@ -76,7 +84,8 @@ concept Optimizer = requires(const T& optimizer) {
 };
 
 /// Makes the program of `loss` a training program. A training step computes the gradients of the
-/// scalar `loss` and updates every trainable parameter on which `loss` depends. Program::save()
+/// scalar `loss`, plus the penalties of ParameterOptions, and updates every trainable parameter on
+/// which `loss` depends. Program::save()
 /// includes this training recipe. `recipe`: the attributes of the op `train`: "optimizer", "lr" and
 /// the optimizer's settings.
 void minimize(Value loss, Attrs recipe, const MinimizeOptions& options = {},

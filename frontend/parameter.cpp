@@ -14,6 +14,9 @@ Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& s
   if (options.lr_scale != 1) attrs.set("lr_scale", options.lr_scale);
   if (!options.weight_decay) attrs.set("weight_decay", false);
   if (options.sparse) attrs.set("sparse", true);
+  if (options.l1 != 0) attrs.set("l1", options.l1);
+  if (options.l2 != 0) attrs.set("l2", options.l2);
+  if (options.max_norm != 0) attrs.set("max_norm", options.max_norm);
   const std::string& scope = graph.recording.scope;
   return record_source(graph, "param", scope.empty() ? name : scope + "." + name,
                        Type{options.dtype, shape, {}}, attrs, loc);

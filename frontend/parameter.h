@@ -18,6 +18,12 @@ struct ParameterOptions {
   /// rows that a step reads. The optimizer updates only these rows and their moments (lazy update).
   /// The cost of a step does not depend on V.
   bool sparse = false;
+  /// The loss that minimize() records adds l1 sum(|p|) + l2 sum(p^2); >= 0.
+  double l1 = 0, l2 = 0;
+  /// After each update, scales the weights into each output whose L2 norm is larger to this norm,
+  /// as torch.renorm; 0: no bound. An output is a column of a matrix [in, out], and filter i of a
+  /// convolution [out, in, ...]. A vector is bounded as a whole.
+  double max_norm = 0;
 };
 
 /// Adds a parameter to the program of this thread's innermost Scope. Without a Scope, adds it to

@@ -4,6 +4,7 @@
 
 #include "ops/internal_functions.h"
 #include "ops/optimizers.h"
+#include "ops/schedules.h"
 
 namespace fluid {
 
@@ -14,6 +15,8 @@ Value accuracy(Value x, Value label, const Loc& loc) { return record(graph_of({x
 Value acos(Value x, const Loc& loc) { return record(graph_of({x}, "acos", loc), "acos", {x}, {}, loc).at(0); }
 
 Attrs recipe_of(const Adadelta& o) { return {{"lr", o.lr}, {"rho", o.rho}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adadelta")}}; }
+
+Attrs recipe_of(const Adafactor& o) { return {{"lr", o.lr}, {"decay_exponent", o.decay_exponent}, {"eps1", o.eps1}, {"eps2", o.eps2}, {"clip_threshold", o.clip_threshold}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adafactor")}}; }
 
 Attrs recipe_of(const Adagrad& o) { return {{"lr", o.lr}, {"lr_decay", o.lr_decay}, {"eps", o.eps}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("adagrad")}}; }
 
@@ -77,6 +80,8 @@ Value clip(Value x, const ClipAttrs& attrs, const Loc& loc) { return record(grap
 
 Value concat(const Values& xs, const ConcatAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "concat", loc), "concat", operands, {{"axis", attrs.axis}}, loc).at(0); }
 
+Attrs schedule_attrs_of(const ConstantRate& s) { return {{"schedule", std::string("constant")}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
 Value conv1d(Value x, Value w, const Conv1dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv1d", loc), "conv1d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
 
 Value conv1d_transpose(Value x, Value w, const Conv1dTransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv1d_transpose", loc), "conv1d_transpose", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"output_padding", std::vector<int64_t>(attrs.output_padding)}}, loc).at(0); }
@@ -94,6 +99,10 @@ Value cos(Value x, const Loc& loc) { return record(graph_of({x}, "cos", loc), "c
 Value cosh(Value x, const Loc& loc) { return record(graph_of({x}, "cosh", loc), "cosh", {x}, {}, loc).at(0); }
 
 Value cosine_embedding_loss(Value a, Value b, Value target, const CosineEmbeddingLossAttrs& attrs, const Loc& loc) { return record(graph_of({a, b, target}, "cosine_embedding_loss", loc), "cosine_embedding_loss", {a, b, target}, {{"margin", attrs.margin}, {"reduction", attrs.reduction}}, loc).at(0); }
+
+Attrs schedule_attrs_of(const CosineRestarts& s) { return {{"schedule", std::string("cosine_restarts")}, {"schedule_period", *s.period}, {"schedule_growth", s.growth}, {"schedule_end", s.end}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
+Attrs schedule_attrs_of(const Cosine& s) { return {{"schedule", std::string("cosine")}, {"schedule_steps", *s.steps}, {"schedule_end", s.end}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
 Value cumprod(Value x, const CumprodAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cumprod", loc), "cumprod", {x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
 
@@ -122,6 +131,8 @@ Value exp(Value x, const Loc& loc) { return record(graph_of({x}, "exp", loc), "e
 Value exp2(Value x, const Loc& loc) { return record(graph_of({x}, "exp2", loc), "exp2", {x}, {}, loc).at(0); }
 
 Value expm1(Value x, const Loc& loc) { return record(graph_of({x}, "expm1", loc), "expm1", {x}, {}, loc).at(0); }
+
+Attrs schedule_attrs_of(const ExponentialDecay& s) { return {{"schedule", std::string("exponential")}, {"schedule_factor", *s.factor}, {"schedule_every", s.every}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
 Value f1_score(Value x, Value label, const F1ScoreAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "f1_score", loc), "f1_score", {x, label}, {{"average", attrs.average}, {"threshold", attrs.threshold}}, loc).at(0); }
 
@@ -159,6 +170,8 @@ Value huber_loss(Value x, Value target, const HuberLossAttrs& attrs, const Loc& 
 
 Value index_add(Value x, Value index, Value updates, const IndexAddAttrs& attrs, const Loc& loc) { return record(graph_of({x, index, updates}, "index_add", loc), "index_add", {x, index, updates}, {{"axis", attrs.axis}, {"alpha", attrs.alpha}}, loc).at(0); }
 
+Attrs schedule_attrs_of(const InverseTimeDecay& s) { return {{"schedule", std::string("inverse_time")}, {"schedule_decay", *s.decay}, {"schedule_every", s.every}, {"schedule_staircase", s.staircase}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
 Value is_finite(Value x, const Loc& loc) { return record(graph_of({x}, "is_finite", loc), "is_finite", {x}, {}, loc).at(0); }
 
 Value is_inf(Value x, const IsInfAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "is_inf", loc), "is_inf", {x}, {{"detect_positive", attrs.detect_positive}, {"detect_negative", attrs.detect_negative}}, loc).at(0); }
@@ -178,6 +191,8 @@ Value leaky_relu(Value x, const LeakyReluAttrs& attrs, const Loc& loc) { return 
 Value less(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less", loc), "less", {a, b}, {}, loc).at(0); }
 
 Value less_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less_equal", loc), "less_equal", {a, b}, {}, loc).at(0); }
+
+Attrs schedule_attrs_of(const LinearDecay& s) { return {{"schedule", std::string("linear")}, {"schedule_steps", *s.steps}, {"schedule_end", s.end}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
 Attrs recipe_of(const Lion& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("lion")}}; }
 
@@ -206,6 +221,8 @@ Value lp_normalize(Value x, const LpNormalizeAttrs& attrs, const Loc& loc) { ret
 Value lp_pool(Value x, const LpPoolAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lp_pool", loc), "lp_pool", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"p", attrs.p}}, loc).at(0); }
 
 Value lrn(Value x, const LrnAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "lrn", loc), "lrn", {x}, {{"size", *attrs.size}, {"alpha", attrs.alpha}, {"beta", attrs.beta}, {"k", attrs.k}}, loc).at(0); }
+
+Attrs schedule_attrs_of(const Manual& s) { return {{"schedule", std::string("manual")}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
 Value masked_fill(Value x, Value mask, const MaskedFillAttrs& attrs, const Loc& loc) { return record(graph_of({x, mask}, "masked_fill", loc), "masked_fill", {x, mask}, {{"value", *attrs.value}}, loc).at(0); }
 
@@ -239,11 +256,15 @@ Value mish(Value x, const Loc& loc) { return record(graph_of({x}, "mish", loc), 
 
 Value mod(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mod", loc), "mod", {a, b}, {}, loc).at(0); }
 
-Attrs recipe_of(const Momentum& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"nesterov", o.nesterov}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("momentum")}}; }
+Attrs recipe_of(const Momentum& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"dampening", o.dampening}, {"nesterov", o.nesterov}, {"weight_decay", o.weight_decay}, {"optimizer", std::string("momentum")}}; }
 
 Value mse_loss(Value x, Value target, const MseLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {{"reduction", attrs.reduction}}, loc).at(0); }
 
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
+
+Attrs schedule_attrs_of(const MultistepDecay& s) { return {{"schedule", std::string("multistep")}, {"schedule_milestones", std::vector<int64_t>(*s.milestones)}, {"schedule_factor", s.factor}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
+Attrs recipe_of(const Muon& o) { return {{"lr", o.lr}, {"momentum", o.momentum}, {"nesterov", o.nesterov}, {"ns_a", o.ns_a}, {"ns_b", o.ns_b}, {"ns_c", o.ns_c}, {"ns_steps", o.ns_steps}, {"eps", o.eps}, {"adjust_lr", o.adjust_lr}, {"weight_decay", o.weight_decay}, {"adamw_lr_scale", o.adamw_lr_scale}, {"adamw_beta1", o.adamw_beta1}, {"adamw_beta2", o.adamw_beta2}, {"adamw_eps", o.adamw_eps}, {"optimizer", std::string("muon")}}; }
 
 Attrs recipe_of(const NAdam& o) { return {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"momentum_decay", o.momentum_decay}, {"weight_decay", o.weight_decay}, {"decoupled_weight_decay", o.decoupled_weight_decay}, {"optimizer", std::string("nadam")}}; }
 
@@ -253,17 +274,27 @@ Value nll_loss(Value x, Value label, const NllLossAttrs& attrs, const Loc& loc) 
 
 Value nll_loss(Value x, Value label, Value weight, const NllLossAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "nll_loss", loc), "nll_loss", {x, label, weight}, {{"axis", attrs.axis}, {"ignore_index", std::vector<int64_t>(attrs.ignore_index)}, {"reduction", attrs.reduction}}, loc).at(0); }
 
+Attrs schedule_attrs_of(const Noam& s) { return {{"schedule", std::string("noam")}, {"schedule_d_model", *s.d_model}, {"schedule_warmup", *s.warmup}}; }
+
 Value norm_l1(Value x, const NormL1Attrs& attrs, const Loc& loc) { return record(graph_of({x}, "norm_l1", loc), "norm_l1", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value norm_l2(Value x, const NormL2Attrs& attrs, const Loc& loc) { return record(graph_of({x}, "norm_l2", loc), "norm_l2", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value not_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "not_equal", loc), "not_equal", {a, b}, {}, loc).at(0); }
 
+Attrs schedule_attrs_of(const OneCycle& s) { return {{"schedule", std::string("one_cycle")}, {"schedule_steps", *s.steps}, {"schedule_pct_start", s.pct_start}, {"schedule_div_factor", s.div_factor}, {"schedule_final_div_factor", s.final_div_factor}, {"schedule_three_phase", s.three_phase}, {"schedule_linear_anneal", s.linear_anneal}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
 Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) { return record(graph_of({label}, "one_hot", loc), "one_hot", {label}, {{"to", *attrs.to}}, loc).at(0); }
 
 Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "pad", loc), "pad", {x}, {{"low", std::vector<int64_t>(attrs.low)}, {"high", std::vector<int64_t>(attrs.high)}, {"interior", std::vector<int64_t>(attrs.interior)}, {"value", attrs.value}, {"mode", attrs.mode}}, loc).at(0); }
 
 Value perplexity(Value x, Value label, const PerplexityAttrs& attrs, const Loc& loc) { return record(graph_of({x, label}, "perplexity", loc), "perplexity", {x, label}, {{"ignore_index", std::vector<int64_t>(attrs.ignore_index)}}, loc).at(0); }
+
+Attrs schedule_attrs_of(const PiecewiseConstant& s) { return {{"schedule", std::string("piecewise")}, {"schedule_boundaries", std::vector<int64_t>(*s.boundaries)}, {"schedule_values", *s.values}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
+Attrs schedule_attrs_of(const Plateau& s) { return {{"schedule", std::string("plateau")}, {"schedule_factor", s.factor}, {"schedule_patience", s.patience}, {"schedule_threshold", s.threshold}, {"schedule_cooldown", s.cooldown}, {"schedule_min_lr", s.min_lr}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
+Attrs schedule_attrs_of(const PolynomialDecay& s) { return {{"schedule", std::string("polynomial")}, {"schedule_steps", *s.steps}, {"schedule_power", s.power}, {"schedule_end", s.end}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
 
 Value pow(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "pow", loc), "pow", {a, b}, {}, loc).at(0); }
 
@@ -353,6 +384,8 @@ Value stack(const Values& xs, const StackAttrs& attrs, const Loc& loc) { Values 
 
 Value std(Value x, const StdAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "std", loc), "std", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}, {"correction", attrs.correction}}, loc).at(0); }
 
+Attrs schedule_attrs_of(const StepDecay& s) { return {{"schedule", std::string("step")}, {"schedule_every", *s.every}, {"schedule_factor", s.factor}, {"schedule_warmup", s.warmup}, {"schedule_warmup_start", s.warmup_start}, {"schedule_constant_warmup", s.constant_warmup}}; }
+
 Value stop_gradient(Value x, const Loc& loc) { return record(graph_of({x}, "stop_gradient", loc), "stop_gradient", {x}, {}, loc).at(0); }
 
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
@@ -394,6 +427,8 @@ Value where(Value condition, Value a, Value b, const Loc& loc) { return record(g
 namespace fluid::internal {
 
 Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, square_avg, delta_avg}, "adadelta", loc), "adadelta", {param, grad, lr, update, square_avg, delta_avg}, {{"rho", attrs.rho}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, step}, "adafactor", loc), "adafactor", {param, grad, lr, update, step}, {{"decay_exponent", attrs.decay_exponent}, {"eps1", attrs.eps1}, {"eps2", attrs.eps2}, {"clip_threshold", attrs.clip_threshold}, {"weight_decay", attrs.weight_decay}}, loc).at(0); }
 
 Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, sum}, "adagrad", loc), "adagrad", {param, grad, lr, update, sum}, {{"lr_decay", attrs.lr_decay}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
@@ -447,6 +482,8 @@ Values coalesce_rows(Value index, Value updates, const CoalesceRowsAttrs& attrs,
 
 Values coalesce_rows(Value index, Value updates, Value weights, const CoalesceRowsAttrs& attrs, const Loc& loc) { return record(graph_of({index, updates}, "coalesce_rows", loc), "coalesce_rows", {index, updates, weights}, {{"rows", *attrs.rows}}, loc); }
 
+Value constant_schedule(Value update, const ConstantScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "constant_schedule", loc), "constant_schedule", {update}, {{"lr", *attrs.lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
 Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", *attrs.filter}}, loc).at(0); }
 
 Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", *attrs.input}}, loc).at(0); }
@@ -457,11 +494,15 @@ Value conv3d_grad_input(Value dy, Value w, const Conv3dGradInputAttrs& attrs, co
 
 Value copy(Value x, const Loc& loc) { return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0); }
 
-Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "cosine_schedule", loc), "cosine_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"warmup", attrs.warmup}, {"end", attrs.end}}, loc).at(0); }
+Value cosine_restarts_schedule(Value update, const CosineRestartsScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "cosine_restarts_schedule", loc), "cosine_restarts_schedule", {update}, {{"lr", *attrs.lr}, {"period", *attrs.period}, {"growth", attrs.growth}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
+Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "cosine_schedule", loc), "cosine_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "count_nonfinite", loc), "count_nonfinite", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, x}, "cumprod_grad", loc), "cumprod_grad", {dy, x}, {{"axis", attrs.axis}, {"exclusive", attrs.exclusive}, {"reverse", attrs.reverse}}, loc).at(0); }
+
+Value dirac(ir::Graph& graph, const DiracAttrs& attrs, const Loc& loc) { return record(graph, "dirac", {}, {{"type", *attrs.type}, {"groups", attrs.groups}}, loc).at(0); }
 
 Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
@@ -472,6 +513,8 @@ Value ema_update(Value average, Value param, Value update, const EmaUpdateAttrs&
 Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index}, {{"input", *attrs.input}}, loc).at(0); }
 
 Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "embedding_bag_grad", loc), "embedding_bag_grad", {dy, index, weights}, {{"input", *attrs.input}}, loc).at(0); }
+
+Value exponential_schedule(Value update, const ExponentialScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "exponential_schedule", loc), "exponential_schedule", {update}, {{"lr", *attrs.lr}, {"factor", *attrs.factor}, {"every", attrs.every}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "gather_grad", loc), "gather_grad", {dy, index}, {{"input", *attrs.input}, {"axis", attrs.axis}}, loc).at(0); }
 
@@ -489,6 +532,8 @@ Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs, const 
 
 Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "instance_norm", loc), "instance_norm", {x, scale, bias}, {{"eps", attrs.eps}}, loc).at(0); }
 
+Value inverse_time_schedule(Value update, const InverseTimeScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "inverse_time_schedule", loc), "inverse_time_schedule", {update}, {{"lr", *attrs.lr}, {"decay", *attrs.decay}, {"every", attrs.every}, {"staircase", attrs.staircase}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
 Values lamb(Value param, Value grad, Value lr, Value update, Value m, Value v, Value param_norm, Value step_norm, const LambAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v, param_norm, step_norm}, "lamb", loc), "lamb", {param, grad, lr, update, m, v, param_norm, step_norm}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Value lamb_step(Value param, Value grad, Value lr, Value update, Value m, Value v, const LambStepAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "lamb_step", loc), "lamb_step", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc).at(0); }
@@ -501,9 +546,13 @@ Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs, const Loc& l
 
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale, bias}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
+Value linear_schedule(Value update, const LinearScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "linear_schedule", loc), "linear_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
 Values lion(Value param, Value grad, Value lr, Value update, Value m, const LionAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m}, "lion", loc), "lion", {param, grad, lr, update, m}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"weight_decay", attrs.weight_decay}}, loc); }
 
-Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}}, loc).at(0); }
+Values lookahead(Value slow, Value old_param, Value param, Value update, const LookaheadAttrs& attrs, const Loc& loc) { return record(graph_of({slow, old_param, param, update}, "lookahead", loc), "lookahead", {slow, old_param, param, update}, {{"every", attrs.every}, {"alpha", attrs.alpha}}, loc); }
+
+Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "manual_schedule", loc), "manual_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value max_pool1d_grad(Value dy, Value position, const MaxPool1dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool1d_grad", loc), "max_pool1d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
 
@@ -511,19 +560,33 @@ Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs,
 
 Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool3d_grad", loc), "max_pool3d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"ceil_mode", attrs.ceil_mode}, {"input", *attrs.input}}, loc).at(0); }
 
-Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"momentum", attrs.momentum}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
+Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"momentum", attrs.momentum}, {"dampening", attrs.dampening}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Value multistep_schedule(Value update, const MultistepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "multistep_schedule", loc), "multistep_schedule", {update}, {{"lr", *attrs.lr}, {"milestones", std::vector<int64_t>(*attrs.milestones)}, {"factor", attrs.factor}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
+Values muon(Value param, Value grad, Value lr, Value update, Value m, Value direction, const MuonAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, direction}, "muon", loc), "muon", {param, grad, lr, update, m, direction}, {{"momentum", attrs.momentum}, {"nesterov", attrs.nesterov}, {"ns_a", attrs.ns_a}, {"ns_b", attrs.ns_b}, {"ns_c", attrs.ns_c}, {"ns_steps", attrs.ns_steps}, {"eps", attrs.eps}, {"adjust_lr", attrs.adjust_lr}, {"weight_decay", attrs.weight_decay}, {"adamw_lr_scale", attrs.adamw_lr_scale}, {"adamw_beta1", attrs.adamw_beta1}, {"adamw_beta2", attrs.adamw_beta2}, {"adamw_eps", attrs.adamw_eps}}, loc); }
+
+Value muon_momentum(Value param, Value grad, Value lr, Value update, Value m, const MuonMomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m}, "muon_momentum", loc), "muon_momentum", {param, grad, lr, update, m}, {{"momentum", attrs.momentum}, {"nesterov", attrs.nesterov}, {"ns_a", attrs.ns_a}, {"ns_b", attrs.ns_b}, {"ns_c", attrs.ns_c}, {"ns_steps", attrs.ns_steps}, {"eps", attrs.eps}, {"adjust_lr", attrs.adjust_lr}, {"weight_decay", attrs.weight_decay}, {"adamw_lr_scale", attrs.adamw_lr_scale}, {"adamw_beta1", attrs.adamw_beta1}, {"adamw_beta2", attrs.adamw_beta2}, {"adamw_eps", attrs.adamw_eps}}, loc).at(0); }
 
 Values nadam(Value param, Value grad, Value lr, Value update, Value m, Value v, Value mu_product, const NadamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v, mu_product}, "nadam", loc), "nadam", {param, grad, lr, update, m, v, mu_product}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"momentum_decay", attrs.momentum_decay}, {"weight_decay", attrs.weight_decay}, {"decoupled_weight_decay", attrs.decoupled_weight_decay}}, loc); }
 
 Value nadam_mu_product(Value mu_product, Value update, const NadamMuProductAttrs& attrs, const Loc& loc) { return record(graph_of({mu_product, update}, "nadam_mu_product", loc), "nadam_mu_product", {mu_product, update}, {{"beta1", attrs.beta1}, {"momentum_decay", attrs.momentum_decay}}, loc).at(0); }
 
+Value noam_schedule(Value update, const NoamScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "noam_schedule", loc), "noam_schedule", {update}, {{"lr", *attrs.lr}, {"d_model", *attrs.d_model}, {"warmup", *attrs.warmup}}, loc).at(0); }
+
 Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "normal", loc), "normal", {seed}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
 
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return record(graph, "numel", {}, {{"of", *attrs.of}}, loc).at(0); }
 
+Value one_cycle_schedule(Value update, const OneCycleScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "one_cycle_schedule", loc), "one_cycle_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"pct_start", attrs.pct_start}, {"div_factor", attrs.div_factor}, {"final_div_factor", attrs.final_div_factor}, {"three_phase", attrs.three_phase}, {"linear_anneal", attrs.linear_anneal}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
 Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "partial_sort", loc), "partial_sort", {x}, {{"k", *attrs.k}, {"axis", attrs.axis}, {"descending", attrs.descending}}, loc); }
 
-Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
+Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "piecewise_schedule", loc), "piecewise_schedule", {update}, {{"lr", *attrs.lr}, {"boundaries", std::vector<int64_t>(*attrs.boundaries)}, {"values", *attrs.values}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
+Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
+Value polynomial_schedule(Value update, const PolynomialScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "polynomial_schedule", loc), "polynomial_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"power", attrs.power}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs, const Loc& loc) { return record(graph_of({matrix, u, v}, "power_iteration", loc), "power_iteration", {matrix, u, v}, {{"iterations", attrs.iterations}, {"eps", attrs.eps}}, loc); }
 
@@ -557,9 +620,13 @@ Value scatter_add(Value updates, Value index, const ScatterAddAttrs& attrs, cons
 
 Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update}, "sgd", loc), "sgd", {param, grad, lr, update}, {{"weight_decay", attrs.weight_decay}}, loc).at(0); }
 
-Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "step_schedule", loc), "step_schedule", {update}, {{"lr", *attrs.lr}, {"every", *attrs.every}, {"factor", attrs.factor}}, loc).at(0); }
+Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "step_schedule", loc), "step_schedule", {update}, {{"lr", *attrs.lr}, {"every", *attrs.every}, {"factor", attrs.factor}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value sum_squares(Value x, const SumSquaresAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum_squares", loc), "sum_squares", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value swa_update(Value average, Value param, Value update, const SwaUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({average, param, update}, "swa_update", loc), "swa_update", {average, param, update}, {{"start", *attrs.start}, {"every", attrs.every}}, loc).at(0); }
+
+Value truncated_normal(Value seed, const TruncatedNormalAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "truncated_normal", loc), "truncated_normal", {seed}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
 
 Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "uniform", loc), "uniform", {seed}, {{"type", *attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
 

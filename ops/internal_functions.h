@@ -28,6 +28,21 @@ namespace fluid::internal {
 struct AdadeltaAttrs { double rho = 0.9; double eps = 1e-06; double weight_decay = 0.0; };
 Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Adafactor (Shazeer and Stern, 2018), as torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// step: same shape as param: change of the parameter, from its moments.
+/// attrs.decay_exponent: the newest gradient has weight t^-decay_exponent.
+/// attrs.eps1: lower bound of the root of the second moment; 0: the epsilon of the dtype.
+/// attrs.eps2: lower bound of the RMS of the parameter.
+/// attrs.clip_threshold: upper bound of the RMS of the unscaled step.
+/// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// Gives new_param: same type as param.
+struct AdafactorAttrs { double decay_exponent = 0.8; double eps1 = 0.0; double eps2 = 0.001; double clip_threshold = 1.0; double weight_decay = 0.0; };
+Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
 /// param: float tensor.
 /// grad: same type as param.
@@ -259,6 +274,16 @@ struct CoalesceRowsAttrs { Required<int64_t> rows; };
 Values coalesce_rows(Value index, Value updates, const CoalesceRowsAttrs& attrs, const Loc& loc = Loc::here());
 Values coalesce_rows(Value index, Value updates, Value weights, const CoalesceRowsAttrs& attrs, const Loc& loc = Loc::here());
 
+/// The learning rate of the optimizer, after the warm-up.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct ConstantScheduleAttrs { Required<double> lr; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value constant_schedule(Value update, const ConstantScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of conv2d with respect to its filter.
 /// x: conv2d's input.
 /// dy: gradient of conv2d's result.
@@ -312,14 +337,29 @@ Value conv3d_grad_input(Value dy, Value w, const Conv3dGradInputAttrs& attrs, co
 /// Gives y: like x.
 Value copy(Value x, const Loc& loc = Loc::here());
 
-/// Linear warmup to lr over `warmup` updates, then cosine annealing to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts). The rate stays at `end` afterwards.
+/// Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), as PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.
 /// update: i64 scalar: number of completed updates.
-/// attrs.lr: initial learning rate (required).
-/// attrs.steps: update at which the rate reaches `end` (required).
-/// attrs.warmup: number of warmup updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.period: number of updates of the first period (required).
+/// attrs.growth: length of a period / length of the period before.
 /// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct CosineScheduleAttrs { Required<double> lr; Required<int64_t> steps; int64_t warmup = 0; double end = 0.0; };
+struct CosineRestartsScheduleAttrs { Required<double> lr; Required<int64_t> period; int64_t growth = 1; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value cosine_restarts_schedule(Value update, const CosineRestartsScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Cosine annealing from lr to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), as PyTorch's CosineAnnealingLR. The rate stays at `end` afterwards.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: update at which the rate reaches `end` (required).
+/// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct CosineScheduleAttrs { Required<double> lr; Required<int64_t> steps; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Number of infinite or NaN elements along `axes`; exact up to 2^24.
@@ -339,6 +379,13 @@ Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs = {}, const Loc&
 /// Gives dx: same type as x.
 struct CumprodGradAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
 Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// A convolution filter [out, in, taps...] that keeps its input, as torch.nn.init.dirac_: 1 at the central tap of output channel d and input channel d of each group, else 0.
+/// attrs.type: type of the result (required).
+/// attrs.groups: number of groups of output channels.
+/// Gives y: of type `type`.
+struct DiracAttrs { Required<Type> type; int64_t groups = 1; };
+Value dirac(ir::Graph& graph, const DiracAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Sets elements to 0 with probability `p` and scales the others by 1 / (1 - p). Identity in eval and predict.
 /// x: float tensor.
@@ -374,6 +421,18 @@ Value ema_update(Value average, Value param, Value update, const EmaUpdateAttrs&
 struct EmbeddingBagGradAttrs { Required<Type> input; };
 Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
 Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
+
+/// lr * factor^(t / every) after t updates, as PyTorch's ExponentialLR.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.factor: factor of the learning rate after `every` updates (required).
+/// attrs.every: number of updates in which the learning rate falls by `factor`.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct ExponentialScheduleAttrs { Required<double> lr; Required<double> factor; int64_t every = 1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value exponential_schedule(Value update, const ExponentialScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Gradient of gather with respect to x: adds the slices of dy at the indices, in their order. An index out of range adds nothing.
 /// dy: gradient of gather's result.
@@ -417,6 +476,19 @@ struct InstanceNormAttrs { double eps = 1e-05; };
 Value instance_norm(Value x, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// lr / (1 + decay * t / every) after t updates, as Keras's InverseTimeDecay.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.decay: decay of the learning rate in `every` updates (required).
+/// attrs.every: number of updates of a decay.
+/// attrs.staircase: decays after each `every` updates only.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct InverseTimeScheduleAttrs { Required<double> lr; Required<double> decay; int64_t every = 1; bool staircase = false; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value inverse_time_schedule(Value update, const InverseTimeScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// LAMB (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", 2020). step = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * param. The step is scaled by lr * |param| / |step|, with L2 norms of the whole parameter; by lr if a norm is 0.
 /// param: float tensor.
@@ -482,6 +554,18 @@ Value layer_norm(Value x, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc
 Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// A line from lr to `end` at update `steps`, as PyTorch's LinearLR. The rate stays at `end` afterwards.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: update at which the rate reaches `end` (required).
+/// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct LinearScheduleAttrs { Required<double> lr; Required<int64_t> steps; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value linear_schedule(Value update, const LinearScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023). The step is lr * sign(beta1 * m + (1 - beta1) * grad), then m = beta2 * m + (1 - beta2) * grad.
 /// param: float tensor.
 /// grad: same type as param.
@@ -496,12 +580,27 @@ Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs =
 struct LionAttrs { double beta1 = 0.9; double beta2 = 0.99; double weight_decay = 0.0; };
 Values lion(Value param, Value grad, Value lr, Value update, Value m, const LionAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// Lookahead around an optimizer (Zhang et al., "Lookahead optimizer: k steps forward, 1 step back", 2019): after each `every` updates, slow = slow + alpha * (param - slow), and the parameter becomes slow. The first slow weights are the initial parameter.
+/// slow: float tensor: the slow weights.
+/// old_param: same type: the parameter before the update.
+/// param: same type: the parameter after the update.
+/// update: i64 scalar: number of completed updates before this one.
+/// attrs.every: number of updates between two of the slow weights.
+/// attrs.alpha: step size of the slow weights.
+/// Gives new_param: same type as slow.
+/// Gives new_slow: same type as slow.
+struct LookaheadAttrs { int64_t every = 5; double alpha = 0.5; };
+Values lookahead(Value slow, Value old_param, Value param, Value update, const LookaheadAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
-/// attrs.lr: initial learning rate (required).
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct ManualScheduleAttrs { Required<double> lr; };
+struct ManualScheduleAttrs { Required<double> lr; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Gradient of max_pool1d with respect to its input.
@@ -543,19 +642,80 @@ Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs,
 struct MaxPool3dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; Required<Type> input; };
 Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-/// SGD with momentum, as torch.optim.SGD without dampening: velocity = momentum * velocity + grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
+/// SGD with momentum, as torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
 /// update: i64 scalar: number of completed updates.
 /// velocity: same type as param.
 /// attrs.momentum: momentum factor.
+/// attrs.dampening: dampening of the gradient in the velocity.
 /// attrs.nesterov: uses Nesterov momentum.
 /// attrs.weight_decay: L2 penalty: weight_decay * param is added to the gradient.
 /// Gives new_param: same type as param.
 /// Gives new_velocity: same type as param.
-struct MomentumAttrs { double momentum = 0.9; bool nesterov = false; double weight_decay = 0.0; };
+struct MomentumAttrs { double momentum = 0.9; double dampening = 0.0; bool nesterov = false; double weight_decay = 0.0; };
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Multiplies the learning rate by `factor` at each update of `milestones`, as PyTorch's MultiStepLR.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.milestones: numbers of updates, rising (required).
+/// attrs.factor: factor of the learning rate at each decay.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct MultistepScheduleAttrs { Required<double> lr; Required<Ints> milestones; double factor = 0.1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value multistep_schedule(Value update, const MultistepScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Muon (Jordan et al., 2024), as torch.optim.Muon: m is the moving average of the gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not matrices.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// direction: same shape as param: orthogonalized step.
+/// attrs.momentum: momentum factor.
+/// attrs.nesterov: uses Nesterov momentum.
+/// attrs.ns_a: coefficient of Newton-Schulz.
+/// attrs.ns_b: coefficient of Newton-Schulz.
+/// attrs.ns_c: coefficient of Newton-Schulz.
+/// attrs.ns_steps: number of iterations of Newton-Schulz.
+/// attrs.eps: lower bound of the norm of the matrix.
+/// attrs.adjust_lr: rule that scales the learning rate by the shape.
+/// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// attrs.adamw_lr_scale: factor of lr for parameters that are not matrices.
+/// attrs.adamw_beta1: beta1 of parameters that are not matrices.
+/// attrs.adamw_beta2: beta2 of parameters that are not matrices.
+/// attrs.adamw_eps: eps of parameters that are not matrices.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+struct MuonAttrs { double momentum = 0.95; bool nesterov = true; double ns_a = 3.4445; double ns_b = -4.775; double ns_c = 2.0315; int64_t ns_steps = 5; double eps = 1e-07; std::string adjust_lr = "original"; double weight_decay = 0.1; double adamw_lr_scale = 1.0; double adamw_beta1 = 0.9; double adamw_beta2 = 0.999; double adamw_eps = 1e-08; };
+Values muon(Value param, Value grad, Value lr, Value update, Value m, Value direction, const MuonAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The matrix that muon orthogonalizes.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: learning rate.
+/// update: i64 scalar: number of completed updates.
+/// m: same type as param.
+/// attrs.momentum: momentum factor.
+/// attrs.nesterov: uses Nesterov momentum.
+/// attrs.ns_a: coefficient of Newton-Schulz.
+/// attrs.ns_b: coefficient of Newton-Schulz.
+/// attrs.ns_c: coefficient of Newton-Schulz.
+/// attrs.ns_steps: number of iterations of Newton-Schulz.
+/// attrs.eps: lower bound of the norm of the matrix.
+/// attrs.adjust_lr: rule that scales the learning rate by the shape.
+/// attrs.weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// attrs.adamw_lr_scale: factor of lr for parameters that are not matrices.
+/// attrs.adamw_beta1: beta1 of parameters that are not matrices.
+/// attrs.adamw_beta2: beta2 of parameters that are not matrices.
+/// attrs.adamw_eps: eps of parameters that are not matrices.
+/// Gives value: same type as param.
+struct MuonMomentumAttrs { double momentum = 0.95; bool nesterov = true; double ns_a = 3.4445; double ns_b = -4.775; double ns_c = 2.0315; int64_t ns_steps = 5; double eps = 1e-07; std::string adjust_lr = "original"; double weight_decay = 0.1; double adamw_lr_scale = 1.0; double adamw_beta1 = 0.9; double adamw_beta2 = 0.999; double adamw_eps = 1e-08; };
+Value muon_momentum(Value param, Value grad, Value lr, Value update, Value m, const MuonMomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), as torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
 /// param: float tensor.
@@ -586,6 +746,15 @@ Values nadam(Value param, Value grad, Value lr, Value update, Value m, Value v, 
 struct NadamMuProductAttrs { double beta1 = 0.9; double momentum_decay = 0.004; };
 Value nadam_mu_product(Value mu_product, Value update, const NadamMuProductAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// lr * d_model^-0.5 * min(t^-0.5, t * warmup^-1.5) in update t, from 1 (Vaswani et al., "Attention is all you need", 2017, where lr is 1).
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.d_model: width of the model (required).
+/// attrs.warmup: number of warm-up updates (required).
+/// Gives rate: f64 scalar: learning rate of this update.
+struct NoamScheduleAttrs { Required<double> lr; Required<int64_t> d_model; Required<int64_t> warmup; };
+Value noam_schedule(Value update, const NoamScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Independent normally distributed random numbers. A number depends only on the seed, the stream and the logical index, up to rounding on different devices.
 /// seed: i64 scalar.
 /// attrs.type: type of the result (required).
@@ -601,6 +770,22 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here())
 struct NumelAttrs { Required<Type> of; };
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), as PyTorch's OneCycleLR without its cycle of the momentum.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: number of updates; the last rate stays (required).
+/// attrs.pct_start: part of the updates in which the rate rises.
+/// attrs.div_factor: lr / first learning rate.
+/// attrs.final_div_factor: first learning rate / last learning rate.
+/// attrs.three_phase: falls to the first rate as fast as it rose, then to the last rate.
+/// attrs.linear_anneal: rises and falls along lines, not cosines.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct OneCycleScheduleAttrs { Required<double> lr; Required<int64_t> steps; double pct_start = 0.3; double div_factor = 25.0; double final_div_factor = 10000.0; bool three_phase = false; bool linear_anneal = false; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value one_cycle_schedule(Value update, const OneCycleScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// The first k elements of sort, and their indices. Merges drop the elements beyond k, so the cost is O(n log k) comparisons for n elements.
 /// x: numeric tensor, rank >= 1.
 /// attrs.k: number of elements to keep (required).
@@ -611,18 +796,46 @@ Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::her
 struct PartialSortAttrs { Required<int64_t> k; int64_t axis = -1; bool descending = false; };
 Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc::here());
 
-/// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau.
+/// Learning rate `values[i]` from update `boundaries[i - 1]` until before update `boundaries[i]`, as Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.boundaries: numbers of updates, rising (required).
+/// attrs.values: learning rates: one more than there are boundaries (required).
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct PiecewiseScheduleAttrs { Required<double> lr; Required<Ints> boundaries; Required<std::vector<double>> values; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau. The caller passes the metric, such as the loss, to Executor::reduce_on_plateau().
 /// update: i64 scalar: number of completed updates.
 /// lr_factor: float scalar: factor of lr.
-/// attrs.lr: initial learning rate (required).
+/// attrs.lr: learning rate of the optimizer (required).
 /// attrs.factor: factor of the learning rate at each decay.
 /// attrs.patience: number of epochs without improvement that are tolerated.
 /// attrs.threshold: an improvement is a metric below best * (1 - threshold).
 /// attrs.cooldown: number of epochs after a decay that are not counted.
 /// attrs.min_lr: lower bound of the learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; };
+struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// (lr - end) * (1 - t / steps)^power + end after t updates, as PyTorch's PolynomialLR and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.
+/// update: i64 scalar: number of completed updates.
+/// attrs.lr: learning rate of the optimizer (required).
+/// attrs.steps: update at which the rate reaches `end` (required).
+/// attrs.power: exponent.
+/// attrs.end: final learning rate.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
+/// Gives rate: f64 scalar: learning rate of this update.
+struct PolynomialScheduleAttrs { Required<double> lr; Required<int64_t> steps; double power = 1.0; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
+Value polynomial_schedule(Value update, const PolynomialScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Iterations of the power method for the largest singular value of a matrix: u = W v / |W v|, then v = W^T u / |W^T u|. Gives no gradient: u and v count as constants, as in torch.nn.utils.parametrizations.spectral_norm. In eval and predict, u and v stay as they are.
 /// matrix: float [M, N].
@@ -762,11 +975,14 @@ Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs
 
 /// Multiplies the learning rate by `factor` every `every` updates, as PyTorch's StepLR.
 /// update: i64 scalar: number of completed updates.
-/// attrs.lr: initial learning rate (required).
+/// attrs.lr: learning rate of the optimizer (required).
 /// attrs.every: number of updates between two decays (required).
 /// attrs.factor: factor of the learning rate at each decay.
+/// attrs.warmup: number of warm-up updates.
+/// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
+/// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.
 /// Gives rate: f64 scalar: learning rate of this update.
-struct StepScheduleAttrs { Required<double> lr; Required<int64_t> every; double factor = 0.1; };
+struct StepScheduleAttrs { Required<double> lr; Required<int64_t> every; double factor = 0.1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Sum of squares along `axes`, accumulated in f32 or wider.
@@ -776,6 +992,27 @@ Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc
 /// Gives y: x's dtype; f32 if x has half precision.
 struct SumSquaresAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum_squares(Value x, const SumSquaresAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Updates the equal-weight average of a parameter over training (Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018): the mean of the parameter after update `start` and after each `every` further updates, as torch.optim.swa_utils.AveragedModel computes it. Before, the average is the parameter.
+/// average: float tensor, param's shape.
+/// param: float tensor: the updated parameter.
+/// update: i64 scalar: number of completed updates before this one.
+/// attrs.start: number of the first update, from 1, that is averaged (required).
+/// attrs.every: number of updates between two that are averaged.
+/// Gives new_average: same type as average.
+struct SwaUpdateAttrs { Required<int64_t> start; int64_t every = 1; };
+Value swa_update(Value average, Value param, Value update, const SwaUpdateAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Independent random numbers of the normal distribution within [low, high], as torch.nn.init.trunc_normal_. A number depends only on the seed, the stream and the logical index, up to rounding on different devices.
+/// seed: i64 scalar.
+/// attrs.type: type of the result (required).
+/// attrs.mean: mean of the distribution before truncation.
+/// attrs.std: standard deviation of the distribution before truncation.
+/// attrs.low: lower bound, within 5 `std` of `mean`.
+/// attrs.high: upper bound, within 5 `std` of `mean`.
+/// Gives y: of type `type`.
+struct TruncatedNormalAttrs { Required<Type> type; double mean = 0.0; double std = 1.0; double low = -2.0; double high = 2.0; };
+Value truncated_normal(Value seed, const TruncatedNormalAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Independent random numbers, uniform in [low, high). A number depends only on the seed, the stream and the logical index, not on the device or dtype.
 /// seed: i64 scalar.

@@ -308,12 +308,29 @@ struct OptimizerScalar {
   std::string sequence = {};
 };
 
+class WholeParameter;  // ops/optim/whole_parameter.h
+
+/// Operand of an optimizer, of the parameter's type, that depends on the whole parameter.
+struct OptimizerTensor {
+  std::string name;
+  std::string doc;
+  std::function<Value(WholeParameter&)> record;  ///< records the operand
+};
+
 /// Properties of an optimizer (ops/optim/optimizer.h).
 struct OptimizerTraits {
   std::string type;  ///< C++ struct of the settings, in ops/optimizers.h
   double lr = 0;     ///< default learning rate
   std::vector<OptimizerState> states;
   std::vector<OptimizerScalar> scalars;
+  std::vector<OptimizerTensor> tensors = {};
+  /// The optimizer of parameters that are not matrices; empty: the same optimizer.
+  std::string non_matrix_optimizer = {};
+};
+
+/// Properties of a learning rate schedule (ops/optim/schedule.h).
+struct ScheduleTraits {
+  std::string type;  ///< C++ struct of the settings, in ops/schedules.h
 };
 
 struct OpDef {
@@ -347,6 +364,8 @@ struct OpDef {
   bool internal = false;
   /// Set for optimizers only.
   std::optional<OptimizerTraits> optimizer = {};
+  /// Set for learning rate schedules only.
+  std::optional<ScheduleTraits> schedule = {};
 };
 
 }  // namespace fluid

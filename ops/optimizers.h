@@ -15,6 +15,17 @@ struct Adadelta { double lr = 1.0; double rho = 0.9; double eps = 1e-06; double 
 /// Attributes of the op `train` for the optimizer.
 Attrs recipe_of(const Adadelta& optimizer);
 
+/// Adafactor (Shazeer and Stern, 2018), as torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
+/// lr: learning rate.
+/// decay_exponent: the newest gradient has weight t^-decay_exponent.
+/// eps1: lower bound of the root of the second moment; 0: the epsilon of the dtype.
+/// eps2: lower bound of the RMS of the parameter.
+/// clip_threshold: upper bound of the RMS of the unscaled step.
+/// weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+struct Adafactor { double lr = 0.01; double decay_exponent = 0.8; double eps1 = 0.0; double eps2 = 0.001; double clip_threshold = 1.0; double weight_decay = 0.0; };
+/// Attributes of the op `train` for the optimizer.
+Attrs recipe_of(const Adafactor& optimizer);
+
 /// Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
 /// lr: learning rate.
 /// lr_decay: decay of the learning rate.
@@ -84,14 +95,34 @@ struct Lion { double lr = 1e-04; double beta1 = 0.9; double beta2 = 0.99; double
 /// Attributes of the op `train` for the optimizer.
 Attrs recipe_of(const Lion& optimizer);
 
-/// SGD with momentum, as torch.optim.SGD without dampening: velocity = momentum * velocity + grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
+/// SGD with momentum, as torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
+/// lr: learning rate.
+/// momentum: momentum factor.
+/// dampening: dampening of the gradient in the velocity.
+/// nesterov: uses Nesterov momentum.
+/// weight_decay: L2 penalty: weight_decay * param is added to the gradient.
+struct Momentum { double lr = 0.01; double momentum = 0.9; double dampening = 0.0; bool nesterov = false; double weight_decay = 0.0; };
+/// Attributes of the op `train` for the optimizer.
+Attrs recipe_of(const Momentum& optimizer);
+
+/// Muon (Jordan et al., 2024), as torch.optim.Muon: m is the moving average of the gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not matrices.
 /// lr: learning rate.
 /// momentum: momentum factor.
 /// nesterov: uses Nesterov momentum.
-/// weight_decay: L2 penalty: weight_decay * param is added to the gradient.
-struct Momentum { double lr = 0.01; double momentum = 0.9; bool nesterov = false; double weight_decay = 0.0; };
+/// ns_a: coefficient of Newton-Schulz.
+/// ns_b: coefficient of Newton-Schulz.
+/// ns_c: coefficient of Newton-Schulz.
+/// ns_steps: number of iterations of Newton-Schulz.
+/// eps: lower bound of the norm of the matrix.
+/// adjust_lr: rule that scales the learning rate by the shape.
+/// weight_decay: decoupled weight decay: lr * weight_decay * param is subtracted from the parameter.
+/// adamw_lr_scale: factor of lr for parameters that are not matrices.
+/// adamw_beta1: beta1 of parameters that are not matrices.
+/// adamw_beta2: beta2 of parameters that are not matrices.
+/// adamw_eps: eps of parameters that are not matrices.
+struct Muon { double lr = 0.001; double momentum = 0.95; bool nesterov = true; double ns_a = 3.4445; double ns_b = -4.775; double ns_c = 2.0315; int64_t ns_steps = 5; double eps = 1e-07; std::string adjust_lr = "original"; double weight_decay = 0.1; double adamw_lr_scale = 1.0; double adamw_beta1 = 0.9; double adamw_beta2 = 0.999; double adamw_eps = 1e-08; };
 /// Attributes of the op `train` for the optimizer.
-Attrs recipe_of(const Momentum& optimizer);
+Attrs recipe_of(const Muon& optimizer);
 
 /// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), as torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
 /// lr: learning rate.

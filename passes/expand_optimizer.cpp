@@ -9,6 +9,7 @@
 #include "ops/optim/optimizer.h"
 #include "ops/optim/plateau.h"
 #include "ops/optim/schedule.h"
+#include "ops/optim/whole_parameter.h"
 #include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
@@ -28,6 +29,44 @@ constexpr const char* kDecayScale = "decay_scale";
 
 /// Replaces the train directive by optimizer ops and by the stores of the values that they update.
 class Expansion {
+ private:
+  struct ParameterUpdate;
+
+  /// The parameter `index` for the tensors of its optimizer.
+  class ParameterOnRanks : public WholeParameter {
+   public:
+    ParameterOnRanks(Expansion& expansion, size_t index, const ParameterUpdate& update)
+        : expansion_(expansion), index_(index), update_(update) {}
+    const Values& operands() const override { return update_.operands; }
+    const Attrs& settings() const override { return update_.settings; }
+    const Shape& shape() const override { return whole().shape(); }
+    Value padded(Value shard) override {
+      if (!expansion_.recipe_.is_sharded()) return shard;
+      return expansion_.padded_to_whole(whole(), index_, shard);
+    }
+    Value shard_of(Value of_whole) override { return expansion_.own_shard_of(index_, of_whole); }
+    Values sum_over_shards(const Values& terms) override {
+      if (!expansion_.recipe_.is_sharded()) return terms;
+      return record_collective(expansion_.graph_, "all_reduce", terms, expansion_.train_.loc);
+    }
+    Value sharded_state(const std::string& name) override {
+      return expansion_.state_of(index_, name, param().type());
+    }
+    Value state(const std::string& name, const Type& type) override {
+      return expansion_.state(expansion_.recipe_.parameters()[index_] + "." + name, type);
+    }
+    void set_state(Value state, Value updated) override {
+      expansion_.stores_.emplace_back(state.op()->symbol, expansion_.if_applied(updated, state));
+    }
+
+   private:
+    Value whole() const { return update_.variables[0]; }
+
+    Expansion& expansion_;
+    size_t index_;
+    const ParameterUpdate& update_;
+  };
+
  public:
   Expansion(ir::Graph& graph, const Recipe& recipe)
       : graph_(graph),
@@ -41,6 +80,11 @@ class Expansion {
     const Value counter = state(std::string(kUpdateCounter), Type{i64, {}, {}});
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
+    if (reads_whole_parameters(optimizer)) reject_sparse_parameters(*optimizer.name);
+    if (train_.attrs.get_or("lookahead_every", int64_t{0}) > 0) {
+      reject_sparse_parameters("lookahead");
+    }
+    reject_sparse_parameters("max_norm", /*only_bounded=*/true);
     if (reads_norms(optimizer)) record_norms(optimizer, counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
     all_gather_parameters(counter);
@@ -86,8 +130,8 @@ class Expansion {
   }
 
   /// Attributes of the optimizer op for a parameter with the attributes `options`.
-  Attrs settings_of(const OpDef& optimizer, const Attrs& options) const {
-    Attrs settings = complete_attrs(optimizer, settings_, train_.loc);
+  Attrs settings_of(const OpDef& optimizer, const Attrs& given, const Attrs& options) const {
+    Attrs settings = complete_attrs(optimizer, given, train_.loc);
     const bool decays =
         std::ranges::any_of(*optimizer.attrs, [](const auto& a) { return a.name == kDecay; });
     if (!decays) return settings;
@@ -98,21 +142,31 @@ class Expansion {
 
   /// Operands of the optimizer op of a parameter, without its scalars.
   struct ParameterUpdate {
+    const OpDef* optimizer = nullptr;
     Values operands;
     /// For each operand, the variable whose new value is a result of the op; null if there is none.
     Values variables;
     Attrs settings;
   };
 
-  const ParameterUpdate& prepared(size_t index, const OpDef& optimizer, Value counter) {
+  /// Whether the parameters that are not matrices have another optimizer, and `whole` is one.
+  static bool has_other_optimizer(const OpDef& optimizer, Value whole) {
+    return !optimizer.optimizer->non_matrix_optimizer.empty() && whole.shape().rank() != 2;
+  }
+
+  const ParameterUpdate& prepared(size_t index, const OpDef& recorded, Value counter) {
     ParameterUpdate& made = prepared_[index];
     if (!made.operands.empty()) return made;
     const std::string& name = recipe_.parameters()[index];
     const Value whole = graph_.find_indexed("param", name)->result();
+    const bool other = has_other_optimizer(recorded, whole);
+    const OpDef& optimizer =
+        other ? *find_optimizer(recorded.optimizer->non_matrix_optimizer) : recorded;
     const Value rows = recipe_.rows(index);
     const Value param = rows ? rows_of(whole, rows) : own_shard_of(index, whole);
     const Attrs& options = whole.op()->attrs;
-    const Value lr = rate(compute_dtype(param.dtype()), options.get_or("lr_scale", 1.0));
+    const double scale = other ? non_matrix_lr_scale(recorded, settings_) : 1.0;
+    const Value lr = rate(compute_dtype(param.dtype()), scale * options.get_or("lr_scale", 1.0));
     ir::ScopedRecording as(graph_, recipe_.recording(name));
     const Value gradient =
         rows ? recipe_.gradient(index) : own_shard_of(index, recipe_.gradient(index));
@@ -120,13 +174,40 @@ class Expansion {
     // step predicate, so that one kernel can compute them.
     made.operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
     made.variables = {whole, {}, {}, {}};
-    made.settings = settings_of(optimizer, options);
+    made.optimizer = &optimizer;
+    made.settings = settings_of(
+        optimizer, other ? non_matrix_settings(recorded, settings_) : settings_, options);
     for (const std::string& port : optimizer_states(optimizer, made.settings)) {
       const Value variable = state_of(index, port, rows ? whole.type() : param.type());
       made.variables.push_back(variable);
       made.operands.push_back(rows ? rows_of(variable, rows) : variable);
     }
+    if (!optimizer.optimizer->tensors.empty()) record_tensors(index, made);
     return made;
+  }
+
+  /// Records the tensors that the optimizer computes from the whole parameter, as its operands.
+  void record_tensors(size_t index, ParameterUpdate& update) {
+    ParameterOnRanks parameter(*this, index, update);
+    Values tensors;
+    for (const OptimizerTensor& t : update.optimizer->optimizer->tensors) {
+      tensors.push_back(t.record(parameter));
+    }
+    update.operands.insert(update.operands.end(), tensors.begin(), tensors.end());
+    update.variables.resize(update.operands.size());
+  }
+
+  bool is_bounded(const std::string& parameter) const {
+    return graph_.find_indexed("param", parameter)->attrs.get_or("max_norm", 0.0) != 0;
+  }
+
+  /// `only_bounded`: only parameters with a `max_norm`.
+  void reject_sparse_parameters(const std::string& reader, bool only_bounded = false) const {
+    for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
+      if (!recipe_.rows(i) || (only_bounded && !is_bounded(recipe_.parameters()[i]))) continue;
+      throw UserError(train_.loc, reader + " needs whole parameters, but '" +
+                                      recipe_.parameters()[i] + "' is sparse");
+    }
   }
 
   /// Records the norms of whole parameters that the optimizer reads. One collective sums the
@@ -135,10 +216,6 @@ class Expansion {
     Values squares;
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
       const std::string& name = recipe_.parameters()[i];
-      if (recipe_.rows(i)) {
-        throw UserError(train_.loc, *optimizer.name + " needs the norm of each parameter, but '" +
-                                        name + "' is sparse");
-      }
       const ParameterUpdate& of = prepared(i, optimizer, counter);
       ir::ScopedRecording as(graph_, recipe_.recording(name));
       for (const OptimizerScalar& s : optimizer.optimizer->scalars) {
@@ -169,8 +246,9 @@ class Expansion {
     return known;
   }
 
-  void update(size_t index, const OpDef& optimizer, Value counter) {
-    const ParameterUpdate& of = prepared(index, optimizer, counter);
+  void update(size_t index, const OpDef& recorded, Value counter) {
+    const ParameterUpdate& of = prepared(index, recorded, counter);
+    const OpDef& optimizer = *of.optimizer;
     const std::string& name = recipe_.parameters()[index];
     const Value whole = of.variables[0], param = of.operands[0];
     const Value rows = recipe_.rows(index);
@@ -183,7 +261,10 @@ class Expansion {
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       if (static_cast<size_t>(operand) >= of.variables.size()) break;  // left out by settings
       const Value old = operands.at(static_cast<size_t>(operand));
-      const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
+      Value value = results.at(static_cast<size_t>(result));
+      if (old == param) value = looked_ahead(index, param, value, counter);
+      if (old == whole) value = bounded(whole, value);
+      const Value updated = if_applied(value, old);
       const Value variable = of.variables.at(static_cast<size_t>(operand));
       if (rows) {
         const Value table = internal::index_copy(variable, rows, updated);
@@ -199,15 +280,56 @@ class Expansion {
     }
   }
 
-  /// Updates the moving average of parameter `name`, whose new value is `updated`. The average is
+  /// `updated`, the new value of `parameter`, with the norm of the weights into each output bounded
+  /// by the parameter's `max_norm`, as torch.renorm does.
+  Value bounded(Value parameter, Value updated) const {
+    constexpr double kRoundingOfNorm = 1e-7;
+    const double limit = parameter.op()->attrs.get_or("max_norm", 0.0);
+    if (limit == 0) return updated;
+    Ints axes;
+    const int64_t rank = updated.shape().rank(), output = rank == 1 ? -1 : rank == 2 ? 1 : 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d != output) axes.push_back(d);
+    }
+    const Value squares = square(cast(updated, compute_dtype(updated.dtype())));
+    const Value norm = sqrt(sum(squares, {.axes = axes, .keep_dims = true}));
+    const Value scale = where(greater(norm, scalar_like(norm, limit)),
+                              limit / (norm + kRoundingOfNorm), scalar_like(norm, 1));
+    return updated * cast(scale, updated.dtype());
+  }
+
+  Value updated_average(Value old, Value updated, Value counter) const {
+    const Attrs& attrs = train_.attrs;
+    if (averages_of(train_) == Averages::swa) {
+      return internal::swa_update(old, updated, counter,
+                                  {.start = attrs.get<int64_t>("swa_start"),
+                                   .every = attrs.get_or("swa_every", int64_t{1})},
+                                  train_.loc);
+    }
+    return internal::ema_update(old, updated, counter, {.decay = attrs.get<double>("ema_decay")},
+                                train_.loc);
+  }
+
+  /// The value of a parameter after lookahead, if the recipe has it. `updated`: the new value by
+  /// the optimizer of `param`, this process's shard.
+  Value looked_ahead(size_t index, Value param, Value updated, Value counter) {
+    const auto every = train_.attrs.get_or("lookahead_every", int64_t{0});
+    if (every == 0) return updated;
+    const Value slow = state_of(index, "slow", param.type());
+    const Values weights = internal::lookahead(
+        slow, param, updated, counter,
+        {.every = every, .alpha = train_.attrs.get_or("lookahead_alpha", 0.5)}, train_.loc);
+    stores_.emplace_back(slow.op()->symbol, if_applied(weights[1], slow));
+    return weights[0];
+  }
+
+  /// Updates the average of parameter `name`, whose new value is `updated`. The average is
   /// not sharded, so that each process can evaluate it.
   void update_average(const std::string& name, Value updated, Value counter) {
     if (!keeps_averages(train_)) return;
-    const Value old =
-        state(average_name(name), Type{compute_dtype(updated.dtype()), updated.shape(), {}});
-    const Value average = internal::ema_update(
-        old, updated, counter, {.decay = train_.attrs.get<double>("ema_decay")}, train_.loc);
-    stores_.emplace_back(average_name(name), if_applied(average, old));
+    const std::string variable = average_name(train_, name);
+    const Value old = state(variable, Type{compute_dtype(updated.dtype()), updated.shape(), {}});
+    stores_.emplace_back(variable, if_applied(updated_average(old, updated, counter), old));
   }
 
   /// Gathers the rows of `table` whose row numbers are `rows`. Row number -1 gathers row 0.
@@ -253,8 +375,11 @@ class Expansion {
       for (const auto& [name, value] : parts) updated.push_back(value);
       const Values whole = record_collective(graph_, "all_gather", updated, train_.loc);
       for (size_t i = 0; i < whole.size(); ++i) {
-        stores_.emplace_back(parts[i].first, whole[i]);
-        update_average(parts[i].first, whole[i], counter);
+        const std::string& name = parts[i].first;
+        const Value parameter = graph_.find_indexed("param", name)->result();
+        const Value updated = if_applied(bounded(parameter, whole[i]), whole[i]);
+        stores_.emplace_back(name, updated);
+        update_average(name, updated, counter);
       }
     }
   }

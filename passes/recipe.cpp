@@ -23,9 +23,14 @@ bool skips_on_nonfinite_loss(const Options& options) {
   return options.check_finite && !(options.amp && options.amp->scales_loss());
 }
 
-std::string average_name(std::string_view parameter) { return std::string(parameter) + ".ema"; }
+Averages averages_of(const ir::Op& train) {
+  if (train.attrs.get_or("ema_decay", 0.0) != 0) return Averages::ema;
+  return train.attrs.get_or("swa_start", int64_t{0}) != 0 ? Averages::swa : Averages::none;
+}
 
-bool keeps_averages(const ir::Op& train) { return train.attrs.get_or("ema_decay", 0.0) != 0; }
+std::string average_name(const ir::Op& train, std::string_view parameter) {
+  return std::string(parameter) + (averages_of(train) == Averages::swa ? ".swa" : ".ema");
+}
 
 const std::vector<std::string>& Recipe::parameters() const {
   return directive_.attrs.get<std::vector<std::string>>("parameters");

@@ -22,11 +22,14 @@ inline constexpr std::string_view kUpdateCounter = "update";
 /// the executor sets the state before each step.
 inline constexpr std::string_view kPartialLossWeight = "part.weight";
 
-/// Name of the state that holds the exponential moving average of a parameter.
-std::string average_name(std::string_view parameter);
+/// How the directive `train` averages the parameters over training: by an exponential moving
+/// average, or with equal weights (SWA).
+enum class Averages { none, ema, swa };
+Averages averages_of(const ir::Op& train);
+inline bool keeps_averages(const ir::Op& train) { return averages_of(train) != Averages::none; }
 
-/// Whether the directive `train` keeps exponential moving averages of the parameters.
-bool keeps_averages(const ir::Op& train);
+/// Name of the state that holds the average of a parameter; `train` keeps averages.
+std::string average_name(const ir::Op& train, std::string_view parameter);
 
 /// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
 /// loss scaling, which tests the gradients instead.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxColumns = 100;
 constexpr size_t kTextColumn = 30;  // column at which the descriptions begin
+constexpr size_t kMaxValueColumns = 80;
 
 /// Appends `text`, wrapped at kMaxColumns. The first line continues at column `at`; later lines
 /// start at column `indent`.
@@ -94,6 +95,10 @@ OptionText option_text(const CLI::Option& option) {
   }
   if (option.get_items_expected_max() > 0) text.value = option.get_type_name();
   text.choices = choices_in(text.value);
+  if (!text.choices.empty() && text.value.size() > kMaxValueColumns) {
+    text.value = "NAME";
+    text.description += fmt::format("; one of {}", fmt::join(text.choices, ", "));
+  }
   return text;
 }
 
@@ -128,9 +133,10 @@ CommandText command_text(const CLI::App& command) {
     text.usage += option->get_required() ? " " + name : " [" + name + "]";
   }
   if (!command.get_subcommands(is_named).empty()) text.usage += " COMMAND";
-  for (const char* group : {kDataGroup, kTrainingGroup, kOptimizerGroup, kParametersGroup,
-                            kFilesGroup, kCompilerGroup, kPrecisionGroup, kDistributedGroup,
-                            kMemoryGroup, kDeviceGroup, kDebuggingGroup, kGeneralGroup}) {
+  for (const char* group :
+       {kDataGroup, kTrainingGroup, kOptimizerGroup, kScheduleGroup, kParametersGroup, kFilesGroup,
+        kCompilerGroup, kPrecisionGroup, kDistributedGroup, kMemoryGroup, kDeviceGroup,
+        kDebuggingGroup, kGeneralGroup}) {
     OptionGroup options{group, {}};
     for (const CLI::Option* option : command.get_options()) {
       if (option->nonpositional() && option->get_group() == group) {

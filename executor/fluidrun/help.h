@@ -13,6 +13,7 @@ namespace fluid {
 inline constexpr const char* kDataGroup = "Data";
 inline constexpr const char* kTrainingGroup = "Training";
 inline constexpr const char* kOptimizerGroup = "Optimizer";
+inline constexpr const char* kScheduleGroup = "Schedule";
 inline constexpr const char* kParametersGroup = "Parameters";
 inline constexpr const char* kFilesGroup = "Files";
 inline constexpr const char* kCompilerGroup = "Compiler";

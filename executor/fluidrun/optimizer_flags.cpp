@@ -4,60 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "frontend/optimizers.h"
 #include "ir/error.h"
-#include "ir/number.h"
 #include "ops/optim/optimizer.h"
 #include "ops/table.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
-
-std::string flag_of(std::string setting) {
-  std::ranges::replace(setting, '_', '-');
-  return "--" + setting;
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::string must_be_number(const std::string& text) {
-  const auto value = parse_number<double>(text);
-  return value && std::isfinite(*value) ? "" : "must be a number, not " + text;
-}
-
-/// A setting of one or more optimizers.
-struct Setting {
-  Attr fallback;
-  std::map<std::string, std::vector<std::string>> optimizers;  ///< doc -> optimizers
-};
-
-std::map<std::string, Setting> all_settings() {
-  std::map<std::string, Setting> settings;
-  for (const std::string& name : optimizer_names()) {
-    for (const AttrDef& a : *find_optimizer(name)->attrs) {
-      Setting& setting = settings.try_emplace(a.name, Setting{a.fallback, {}}).first->second;
-      setting.optimizers[a.doc].push_back(name);
-    }
-  }
-  return settings;
-}
-
-/// "decay rate of m (adam, adamw); weight of m in the step (lion)".
-std::string description_of(const Setting& setting) {
-  std::string text;
-  for (const auto& [doc, optimizers] : setting.optimizers) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", doc, list_of(optimizers));
-  }
-  return text;
-}
 
 const OpDef& optimizer_called(const std::string& name) {
   if (const OpDef* def = find_optimizer(name)) return *def;
@@ -128,16 +86,11 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
   command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
       ->check(must_be_positive)
       ->type_name("NUMBER");
-  for (const auto& [name, setting] : all_settings()) {
-    const std::string description = description_of(setting);
-    if (std::holds_alternative<bool>(setting.fallback)) {
-      command.add_flag(flag_of(name), flags.switches[name], description);
-    } else {
-      command.add_option(flag_of(name), flags.numbers[name], description)
-          ->check(must_be_number)
-          ->type_name("NUMBER");
-    }
+  std::vector<SettingOwner> owners;
+  for (const std::string& name : optimizer_names()) {
+    owners.push_back({name, *find_optimizer(name)->attrs});
   }
+  add_setting_flags(command, owners, flag_of, flags.settings);
 }
 
 void set_optimizer(Program& program, const OptimizerFlags& flags) {
@@ -150,13 +103,8 @@ void set_optimizer(Program& program, const OptimizerFlags& flags) {
   if (!flags.name.empty()) train = &replace_optimizer(program, optimizer_called(flags.name), flags);
   if (train == nullptr) return;  // the trainer rejects the program
   if (flags.lr > 0) set_attribute(*train, "lr", flags.lr, fmt::format("--lr {}", flags.lr));
-  for (const auto& [name, text] : flags.numbers) {
-    if (text.empty()) continue;
-    set_attribute(*train, name, *parse_number<double>(text),
-                  fmt::format("{} {}", flag_of(name), text));
-  }
-  for (const auto& [name, given] : flags.switches) {
-    if (given) set_attribute(*train, name, true, flag_of(name));
+  for (const auto& [name, flag] : flags.settings) {
+    if (flag.is_given()) set_attribute(*train, name, flag.value(), flag.given());
   }
 }
 

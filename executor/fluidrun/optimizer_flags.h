@@ -1,24 +1,19 @@
 #pragma once
 
-#include <map>
 #include <string>
 
+#include "executor/fluidrun/setting_flags.h"
 #include "frontend/program.h"
-
-namespace CLI {
-class App;
-}
 
 namespace fluid {
 
 /// Values of the flags that choose an optimizer. Each setting of an optimizer has a flag:
 /// --weight-decay sets `weight_decay`.
 struct OptimizerFlags {
-  std::string name;                            ///< --optimizer; empty: the program's
-  std::string output;                          ///< --minimize; empty: "loss"
-  double lr = 0;                               ///< --lr; 0: not given
-  std::map<std::string, std::string> numbers;  ///< setting -> text; empty: not given
-  std::map<std::string, bool> switches;        ///< setting -> whether the flag is given
+  std::string name;    ///< --optimizer; empty: the program's
+  std::string output;  ///< --minimize; empty: "loss"
+  double lr = 0;       ///< --lr; 0: not given
+  SettingFlags settings;
 };
 void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <future>
 #include <map>
@@ -23,6 +24,7 @@
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/schedule_flags.h"
 #include "executor/fluidrun/step_log.h"
 #include "executor/launcher/print_to.h"
 #include "executor/places/place_machine.h"
@@ -48,8 +50,10 @@ struct TrainFlags {
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
-  double ema = 0;
+  double ema = 0, lookahead_alpha = 0;
+  int64_t swa = 0, swa_every = 0, lookahead = 0;
   OptimizerFlags optimizer;
+  ScheduleFlags schedule;
   ParameterFlags parameters;
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestEpochFlags best;
@@ -115,13 +119,26 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
-/// Opens the program. Sets the optimizer, the EMA decay and the parameters' settings of the flags.
+/// Sets the averages and the lookahead of a recipe that the flags give.
+void set_averages(Attrs& recipe, const TrainFlags& flags) {
+  if (flags.ema > 0 || flags.swa > 0) {
+    for (const char* name : {"ema_decay", "swa_start", "swa_every"}) recipe.erase(name);
+  }
+  if (flags.ema > 0) recipe.set("ema_decay", flags.ema);
+  if (flags.swa > 0) recipe.set("swa_start", flags.swa);
+  if (flags.swa_every > 0) recipe.set("swa_every", flags.swa_every);
+  if (flags.lookahead > 0) recipe.set("lookahead_every", flags.lookahead);
+  if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
+}
+
+/// Opens the program. Sets the optimizer, the averages, the lookahead and the settings of
+/// parameters that the flags give.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
   set_parameters(program, flags.parameters);
   ir::Op* train = find_directive(program.ir().main());
-  if (train != nullptr && flags.ema > 0) train->attrs.set("ema_decay", flags.ema);
+  if (train != nullptr) set_averages(train->attrs, flags);
   check_fit_options(program, {});
   return program;
 }
@@ -159,8 +176,8 @@ class Training {
                            world_)),
         progress_(flags.epochs, train_.batches(), !is_rank_0()),
         table_(flags.epochs),
-        trainer_(program_, place_of(flags.place, flags.verify_plan, world_.local_rank), options(),
-                 checkpoints_) {}
+        trainer_(scheduled_program(), place_of(flags.place, flags.verify_plan, world_.local_rank),
+                 options(), checkpoints_) {}
 
   void run() {
     wait_for_validation();
@@ -184,6 +201,14 @@ class Training {
   }
 
   bool is_rank_0() const { return world_.rank == 0; }
+
+  /// Sets the schedule that the flags give, which may end with the training.
+  const Program& scheduled_program() {
+    const int64_t all = flags_.epochs * train_.batches();
+    const int64_t updates = flags_.max_steps > 0 ? std::min(flags_.max_steps, all) : all;
+    set_schedule(program_, flags_.schedule, updates);
+    return program_;
+  }
 
   ExecutorOptions options() {
     ExecutorOptions options =
@@ -313,6 +338,32 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
           "and --save-best write them")
       ->check(must_be_decay)
       ->type_name("DECAY");
+  CLI::Option* swa =
+      command
+          .add_option("--swa", flags.swa,
+                      "keep equal-weight averages of the parameters from this update on, as --ema "
+                      "keeps moving averages")
+          ->check(must_be_positive_integer)
+          ->type_name("UPDATE");
+  command.get_option("--ema")->excludes(swa);
+  command.add_option("--swa-every", flags.swa_every, "average after each N updates (default: 1)")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->needs(swa);
+  CLI::Option* lookahead =
+      command
+          .add_option(
+              "--lookahead", flags.lookahead,
+              "move slow weights towards the parameters after each N updates, and reset the "
+              "parameters to them")
+          ->check(must_be_positive_integer)
+          ->type_name("N");
+  command
+      .add_option("--lookahead-alpha", flags.lookahead_alpha,
+                  "step size of the slow weights (default: 0.5)")
+      ->check(must_be_positive)
+      ->type_name("NUMBER")
+      ->needs(lookahead);
   command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
       ->check(must_be_nonnegative_integer)
       ->type_name("N")
@@ -349,6 +400,7 @@ void add_train(CLI::App& app, Action& action) {
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);
   add_optimizer_flags(*command, flags->optimizer);
+  add_schedule_flags(*command, flags->schedule);
   add_parameter_flags(*command, flags->parameters);
   add_file_flags(*command, *flags);
   add_world_flags(*command, flags->world);

@@ -11,7 +11,8 @@ namespace fluid {
 void ParameterAverages::use(bool use) {
   const ir::Op* train = find_directive(session_.recorded_program().main());
   if (train == nullptr || !keeps_averages(*train)) {
-    throw UserError("use_averages(): the recipe keeps no averages: set MinimizeOptions::ema");
+    throw UserError(
+        "use_averages(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
   }
   if (!session_.steps().has_step_for(Mode::train)) {
     throw UserError("use_averages(): prepare() a training step before");
@@ -28,7 +29,7 @@ void ParameterAverages::use(bool use) {
   }
   if (values.value(variables.named(kUpdateCounter)).item() == 0) return;
   for (const Variable& parameter : variables.all()) {
-    const Variable* average = variables.find(average_name(parameter.name));
+    const Variable* average = variables.find(average_name(*train, parameter.name));
     if (average == nullptr) continue;
     parameters_.emplace_back(parameter.name, values.value(parameter).copy());
     values.assign(parameter, values.value(*average));

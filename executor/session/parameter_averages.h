@@ -9,7 +9,7 @@
 namespace fluid {
 
 /// Replaces the parameters of a session by their exponential moving averages
-/// (MinimizeOptions::ema), and restores them.
+/// (MinimizeOptions::ema, swa), and restores them.
 class ParameterAverages {
  public:
   explicit ParameterAverages(Session& session) : session_(session) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/random/initializer.h"
 #include "ops/source_kind.h"
 #include "passes/half_weights.h"
 #include "passes/rewrite.h"
@@ -45,7 +46,9 @@ void VariableValues::initialise() {
       in_flight_.run(*startup_steps_.back(), Batch());
       in_flight_.wait_until_complete();
       for (const auto& op : startup_steps_.back()->runs().front().compiled->program->main().ops) {
-        if (is_store(*op)) initialised_names_.insert(op->symbol);
+        if (!is_store(*op)) continue;
+        initialised_names_.insert(op->symbol);
+        assign_array(op->symbol);
       }
     }
     while (!deferred_values_.empty()) {
@@ -59,6 +62,14 @@ void VariableValues::initialise() {
     in_flight_.invalidate_batch_position();
   }
   prepare_for_step();
+}
+
+void VariableValues::assign_array(const std::string& name) {
+  const ir::Op* declared = steps_.recorded_program().main().find("param", name);
+  if (declared == nullptr) return;
+  if (const auto values = initial_values(declared->results[0].type, declared->attrs)) {
+    assign(steps_.variables().named(name), *values);
+  }
 }
 
 void VariableValues::prepare_for_step() {

@@ -41,6 +41,8 @@ class VariableValues {
   /// Called before each step. Seeds the random state and refreshes half-precision weights if
   /// necessary.
   void prepare_for_step();
+  /// Assigns the values of initialiser "array", which the startup step cannot compute.
+  void assign_array(const std::string& name);
 
   /// Returns the initialised variables except half-precision weights, sorted by name.
   std::vector<Variable> initialised_variables() const;

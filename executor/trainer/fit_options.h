@@ -69,7 +69,8 @@ struct FitOptions {
   /// Early stopping: fit() returns after this number of epochs without a new best epoch. Absent: no
   /// early stopping.
   std::optional<int64_t> patience = {};
-  /// Validation, `save` and `save_best` use the averages of the parameters (MinimizeOptions::ema).
+  /// Validation, `save` and `save_best` use the averages of the parameters (MinimizeOptions::ema or
+  /// swa).
   bool averages = false;
   std::string save = {};       ///< file for the final parameters; empty: none
   std::string save_best = {};  ///< file for the parameters of the best epoch; empty: none

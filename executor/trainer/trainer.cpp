@@ -40,7 +40,7 @@ const ir::Op& training_directive(const Program& program) {
 
 void check_averages(const ir::Op& recipe, const FitOptions& options) {
   if (options.averages && !keeps_averages(recipe)) {
-    throw UserError("fit(): the recipe keeps no averages: set MinimizeOptions::ema");
+    throw UserError("fit(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
   }
 }
 

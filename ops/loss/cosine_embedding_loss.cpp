@@ -20,7 +20,7 @@ std::vector<Type> infer_cosine_embedding(const InferCtx& c) {
 
 /// Terms of the cosine similarity of each row of a and b. A term with one value per row has extent
 /// 1 along the last axis.
-struct Cosine {
+struct CosineSimilarity {
   Value a, b;                  ///< in the compute dtype
   Value squares_a, squares_b;  ///< squared norms plus kEps
   Value norms;                 ///< product of the norms
@@ -30,7 +30,7 @@ struct Cosine {
 };
 
 template <class Ctx>
-Cosine cosine_of(const Ctx& c) {
+CosineSimilarity cosine_of(const Ctx& c) {
   const DType wide = compute_dtype(c.in(0).dtype());
   const Value a = cast(c.in(0), wide), b = cast(c.in(1), wide);
   const SumAttrs along{.axes = -1, .keep_dims = true};
@@ -50,14 +50,14 @@ Cosine cosine_of(const Ctx& c) {
 }
 
 Values expand_cosine_embedding(const ExpandCtx& c) {
-  const Cosine s = cosine_of(c);
+  const CosineSimilarity s = cosine_of(c);
   const Value zero = scalar_like(s.cosine, 0);
   const Value loss = where(s.alike, 1.0 - s.cosine, where(s.unlike, maximum(s.excess, zero), zero));
   return {reduced_loss(reshape(loss, c.in(2).shape()), c.attrs(), c.in(0).dtype())};
 }
 
 Values cosine_embedding_grad(const GradCtx& c) {
-  const Cosine s = cosine_of(c);
+  const CosineSimilarity s = cosine_of(c);
   const Value zero = scalar_like(s.cosine, 0);
   const Shape& rows = c.in(2).shape();
   const Value d = reshape(broadcast_to(gradient_of_elements(c.dout(0), rows, c.attrs()), rows),

@@ -5,13 +5,11 @@ namespace fluid {
 
 OpDef manual_schedule_op() {
   return schedule_def({
+      .type = "Manual",
       .name = std::string(kManualSchedule),
       .doc = "lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.",
-      .settings = {},
       .operands = {{"lr_factor", "float scalar: factor of lr"}},
-      .check = [](const InferCtx&) {},
-      .rate = [](const LowerCtx& c,
-                 const Expr&) { return scalar::cast(c.in(1), f64) * c.attr<double>("lr"); },
+      .rate = [](const ScheduleCtx& c) { return c.factor() * c.lr(); },
   });
 }
 

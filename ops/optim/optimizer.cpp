@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ir/text.h"
+#include "ops/arguments.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -26,6 +27,12 @@ size_t count_states(const std::vector<OptimizerState>& states, const Attrs& sett
       std::ranges::count_if(states, [&](const auto& s) { return has_state(s, settings); }));
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 std::string lower_case(std::string text) {
   for (char& ch : text) ch = static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
   return text;
@@ -36,16 +43,21 @@ std::string state_doc(const OptimizerState& state) {
                                : "same type as param; only with `" + state.setting + "`";
 }
 
-std::vector<PortDef> inputs_of(const std::vector<OptimizerState>& states,
-                               const std::vector<OptimizerScalar>& scalars) {
+std::vector<PortDef> inputs_of(const OptimizerDef& optimizer, bool with_scalars) {
   std::vector<PortDef> ports = {{"param", "float tensor"},
                                 {"grad", "same type as param"},
                                 {"lr", "float scalar: learning rate"},
                                 {"update", "i64 scalar: number of completed updates"}};
-  for (const OptimizerState& s : states) {
+  for (const OptimizerState& s : optimizer.states) {
     ports.push_back({.name = s.name, .doc = state_doc(s), .optional = !s.setting.empty()});
   }
-  for (const OptimizerScalar& s : scalars) ports.push_back({s.name, "float scalar: " + s.doc});
+  for (const OptimizerTensor& t : optimizer.tensors) {
+    ports.push_back({t.name, "same shape as param: " + t.doc});
+  }
+  if (!with_scalars) return ports;
+  for (const OptimizerScalar& s : optimizer.scalars) {
+    ports.push_back({s.name, "float scalar: " + s.doc});
+  }
   return ports;
 }
 
@@ -56,8 +68,19 @@ std::vector<PortDef> outputs_of(const std::vector<OptimizerState>& states) {
 }
 
 void check_setting(const InferCtx& c, const OptimizerSetting& setting) {
-  if (std::holds_alternative<bool>(setting.fallback)) return;
-  if (std::isinf(setting.high)) {
+  const Attr& value = *c.attrs().find(setting.name);
+  if (const auto* integer = std::get_if<int64_t>(&value)) {
+    const auto low = static_cast<int64_t>(setting.low), high = static_cast<int64_t>(setting.high);
+    c.require(*integer >= low && *integer < high,
+              "attribute '" + setting.name + "' must lie in [" + std::to_string(low) + ", " +
+                  std::to_string(high) + "), not be " + std::to_string(*integer));
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    c.require(std::ranges::find(setting.choices, *text) != setting.choices.end(),
+              "attribute '" + setting.name + "' must be one of " + joined(setting.choices) +
+                  ", not '" + *text + "'");
+  } else if (std::holds_alternative<bool>(value)) {
+    return;
+  } else if (std::isinf(setting.high)) {
     require_in_range(c, setting.name, setting.low);
   } else {
     require_in_range(c, setting.name, setting.low, setting.high);
@@ -68,10 +91,12 @@ void check_setting(const InferCtx& c, const OptimizerSetting& setting) {
 /// no `scalars`. Returns the number of states.
 size_t check_operands(const InferCtx& c, const OptimizerDef& optimizer, size_t scalars) {
   for (const OptimizerSetting& s : optimizer.settings) check_setting(c, s);
+  if (optimizer.check) optimizer.check(c);
   const size_t states = count_states(optimizer.states, c.attrs());
-  c.require(c.arity() == kFirstState + states + scalars,
+  const size_t tensors = optimizer.tensors.size();
+  c.require(c.arity() == kFirstState + states + tensors + scalars,
             "needs " + std::to_string(states) + " states with its settings, got " +
-                std::to_string(c.arity() - kFirstState - scalars));
+                std::to_string(c.arity() - kFirstState - tensors - scalars));
   const Type& param = c.in(0);
   c.require(is_float(param.dtype), "expects a float parameter, got " + param.str());
   const auto must_be_like_param = [&](size_t i) {
@@ -85,16 +110,21 @@ size_t check_operands(const InferCtx& c, const OptimizerDef& optimizer, size_t s
   };
   must_be_like_param(1);
   for (size_t i = 0; i < states; ++i) must_be_like_param(kFirstState + i);
+  for (size_t i = kFirstState + states; i < kFirstState + states + tensors; ++i) {
+    c.require(
+        is_float(c.in(i).dtype) && c.in(i).shape == param.shape,
+        "operand " + std::to_string(i) + " must have the parameter's shape, got " + c.in(i).str());
+  }
   must_be_scalar(2, "learning rate");
   c.require(c.in(3) == Type{i64, {}, {}},
             "the update counter must be an i64 scalar, got " + c.in(3).str());
   for (size_t i = 0; i < scalars; ++i) {
-    must_be_scalar(kFirstState + states + i, optimizer.scalars[i].name);
+    must_be_scalar(kFirstState + states + tensors + i, optimizer.scalars[i].name);
   }
   return states;
 }
 
-std::vector<AttrDef> attrs_of(const std::vector<OptimizerSetting>& settings) {
+std::vector<AttrDef> attrs_of_settings(const std::vector<OptimizerSetting>& settings) {
   std::vector<AttrDef> attrs;
   for (const OptimizerSetting& s : settings) attrs.push_back({s.name, s.fallback, s.doc});
   return attrs;
@@ -123,7 +153,7 @@ Expr OptimizerCtx::decayed_param() const {
 
 Expr OptimizerCtx::state(std::string_view name) const {
   size_t operand = kFirstState;
-  for (const OptimizerState& s : states_) {
+  for (const OptimizerState& s : optimizer_.states) {
     if (!has_state(s, op_.attrs())) continue;
     if (s.name == name) return op_.in(operand);
     ++operand;
@@ -131,9 +161,16 @@ Expr OptimizerCtx::state(std::string_view name) const {
   throw InternalError("the optimizer has no state '" + std::string(name) + "'");
 }
 
-Expr OptimizerCtx::scalar_operand(size_t i) const {
-  return scalar::cast(op_.in(kFirstState + count_states(states_, op_.attrs()) + i), dtype());
+Expr OptimizerCtx::is_first_update() const {
+  return scalar::compare(ScalarOp::eq, op_.in(3), Expr::index(0));
 }
+
+Expr OptimizerCtx::tensor(size_t i) const {
+  const size_t states = count_states(optimizer_.states, op_.attrs());
+  return scalar::cast(op_.in(kFirstState + states + i), dtype());
+}
+
+Expr OptimizerCtx::scalar_operand(size_t i) const { return tensor(optimizer_.tensors.size() + i); }
 
 OpDef optimizer_def(OptimizerDef optimizer) {
   const auto def = std::make_shared<const OptimizerDef>(std::move(optimizer));
@@ -147,8 +184,8 @@ OpDef optimizer_def(OptimizerDef optimizer) {
   return OpDef{
       .name = lower_case(def->type),
       .doc = def->doc,
-      .inputs = inputs_of(def->states, def->scalars),
-      .attrs = attrs_of(def->settings),
+      .inputs = inputs_of(*def, /*with_scalars=*/true),
+      .attrs = attrs_of_settings(def->settings),
       .outputs = outputs_of(def->states),
       .infer =
           [def](const InferCtx& c) {
@@ -160,11 +197,12 @@ OpDef optimizer_def(OptimizerDef optimizer) {
       .cost = [flops =
                    def->flops](const CostCtx& c) { return Cost{.flops = flops * c.numel_out()}; },
       .in_place = std::move(in_place),
-      .lower = Map{[def](const LowerCtx& c) { return def->update(OptimizerCtx(c, def->states)); }},
+      .lower = Map{[def](const LowerCtx& c) { return def->update(OptimizerCtx(c, *def)); }},
       .kernels = {},
       .version = 1,
       .internal = true,
-      .optimizer = OptimizerTraits{def->type, def->lr, def->states, def->scalars},
+      .optimizer = OptimizerTraits{def->type, def->lr, def->states, def->scalars, def->tensors,
+                                   def->non_matrix_optimizer},
   };
 }
 
@@ -178,8 +216,8 @@ OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
-      .inputs = inputs_of(def->states, {}),
-      .attrs = attrs_of(def->settings),
+      .inputs = inputs_of(*def, /*with_scalars=*/false),
+      .attrs = attrs_of_settings(def->settings),
       .outputs = {{"value", "same type as param"}},
       .infer =
           [def](const InferCtx& c) {
@@ -193,7 +231,7 @@ OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::
                    def->flops](const CostCtx& c) { return Cost{.flops = flops * c.numel_out()}; },
       .in_place = std::move(in_place),
       .lower = Map{[def, value = std::move(value)](const LowerCtx& c) {
-        return std::vector{value(OptimizerCtx(c, def->states))};
+        return std::vector{value(OptimizerCtx(c, *def))};
       }},
       .kernels = {},
       .version = 1,
@@ -227,6 +265,27 @@ std::vector<std::string> optimizer_states(const OpDef& optimizer, const Attrs& s
 bool reads_norms(const OpDef& optimizer) {
   return std::ranges::any_of(optimizer.optimizer->scalars,
                              [](const auto& s) { return !s.norm_of.empty(); });
+}
+
+bool reads_whole_parameters(const OpDef& optimizer) {
+  return reads_norms(optimizer) || !optimizer.optimizer->tensors.empty();
+}
+
+Attrs non_matrix_settings(const OpDef& optimizer, const Attrs& given) {
+  const Attrs settings = complete_attrs(optimizer, given, {});
+  const std::string& name = optimizer.optimizer->non_matrix_optimizer;
+  const OpDef& other = *find_optimizer(name);
+  Attrs chosen;
+  for (const AttrDef& a : *other.attrs) {
+    const Attr* own = settings.find(name + "_" + a.name);
+    if (own == nullptr) own = settings.find(a.name);
+    if (own != nullptr) chosen.set(a.name, *own);
+  }
+  return complete_attrs(other, chosen, {});
+}
+
+double non_matrix_lr_scale(const OpDef& optimizer, const Attrs& settings) {
+  return settings.get_or(optimizer.optimizer->non_matrix_optimizer + "_lr_scale", 1.0);
 }
 
 void require_in_range(const InferCtx& c, std::string_view name, double low) {

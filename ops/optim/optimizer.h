@@ -1,9 +1,10 @@
 #pragma once
 
-// An optimizer is an op (param, grad, lr, update, state..., scalar...) -> (new param, new
-// state...). `lr` is a float scalar; `update` is an i64 scalar, the number of previous updates.
+// An optimizer is an op (param, grad, lr, update, state..., tensor..., scalar...) -> (new param,
+// new state...). `lr` is a float scalar; `update` is an i64 scalar, the number of previous updates.
 // Operands 4 and up are optimizer states: variables of the parameter's type, initially 0, named
-// after their ports. The last operands are float scalars, such as norms.
+// after their ports. Tensors are computed from the whole parameter, such as an orthogonalized
+// gradient. The last operands are float scalars, such as norms.
 //
 // To add an optimizer, write one file that returns optimizer_def(...). The C++ struct for
 // minimize() and the options of `fluidrun train` follow from the definition.
@@ -17,10 +18,11 @@ namespace fluid {
 /// A setting of an optimizer, which is an attribute of its op. A number must lie in [low, high).
 struct OptimizerSetting {
   std::string name;
-  Attr fallback;  ///< a double or a bool
+  Attr fallback;  ///< a double, an int, a bool or a string
   std::string doc;
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices = {};  ///< of a string
 };
 
 /// Setting `weight_decay`: an L2 penalty.
@@ -28,11 +30,13 @@ OptimizerSetting l2_weight_decay(double fallback = 0);
 /// Setting `weight_decay`: weight decay as in AdamW.
 OptimizerSetting decoupled_weight_decay(double fallback);
 
+struct OptimizerDef;
+
 /// Argument of OptimizerDef::update. Expressions are in the compute dtype of the parameter.
 class OptimizerCtx {
  public:
-  OptimizerCtx(const LowerCtx& op, const std::vector<OptimizerState>& states)
-      : op_(op), states_(states) {}
+  OptimizerCtx(const LowerCtx& op, const OptimizerDef& optimizer)
+      : op_(op), optimizer_(optimizer) {}
   DType dtype() const { return compute_dtype(op_.in_type(0).dtype); }
   Expr param() const { return op_.in(0); }
   Expr grad() const { return op_.in(1); }
@@ -45,6 +49,10 @@ class OptimizerCtx {
   Expr update(DType type) const { return scalar::cast(op_.in(3) + 1.0, type); }
   /// Throws InternalError if the settings leave out the state.
   Expr state(std::string_view name) const;
+  /// A bool: whether this is the first update.
+  Expr is_first_update() const;
+  /// Tensor `i` of OptimizerDef::tensors.
+  Expr tensor(size_t i) const;
   /// Scalar `i` of OptimizerDef::scalars.
   Expr scalar_operand(size_t i) const;
   double number(std::string_view name) const { return op_.attr<double>(name); }
@@ -52,7 +60,7 @@ class OptimizerCtx {
 
  private:
   const LowerCtx& op_;
-  const std::vector<OptimizerState>& states_;
+  const OptimizerDef& optimizer_;
 };
 
 /// Definition of an optimizer.
@@ -63,13 +71,19 @@ struct OptimizerDef {
   std::vector<OptimizerSetting> settings;
   std::vector<OptimizerState> states = {};
   std::vector<OptimizerScalar> scalars = {};
+  std::vector<OptimizerTensor> tensors = {};
+  /// Name of the optimizer of parameters that are not matrices; empty: this one. It has its setting
+  /// `s` from setting `<name>_s`, or from setting `s`. Setting `<name>_lr_scale` multiplies lr.
+  std::string non_matrix_optimizer = {};
   double flops = 0;  ///< floating-point operations for one element
+  /// Checks what the ranges of the settings do not; null: nothing.
+  std::function<void(const InferCtx&)> check = nullptr;
   /// Returns the new parameter, then the new value of each state that the settings leave in.
   std::function<std::vector<Expr>(const OptimizerCtx&)> update;
 };
 OpDef optimizer_def(OptimizerDef optimizer);
-/// The op `name` for OptimizerScalar::norm_of: has the operands of `optimizer` without its scalars,
-/// and the same attributes. `value` returns its only result.
+/// The op `name` that computes a tensor from the operands of `optimizer` without its scalars, for
+/// OptimizerScalar::norm_of. It has the same attributes. `value` returns its only result.
 OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::string doc,
                           std::function<Expr(const OptimizerCtx&)> value);
 
@@ -85,11 +99,18 @@ std::vector<std::string> optimizer_states(const OpDef& optimizer, const Attrs& s
 
 /// Whether an optimizer reads norms of whole parameters.
 bool reads_norms(const OpDef& optimizer);
+/// Whether an optimizer reads norms or tensors of whole parameters.
+bool reads_whole_parameters(const OpDef& optimizer);
 
 /// Throws UserError unless float attribute `name` lies in [low, high). The overload without `high`
 /// checks for [low, infinity).
 void require_in_range(const InferCtx& c, std::string_view name, double low);
 void require_in_range(const InferCtx& c, std::string_view name, double low, double high);
+
+/// Complete settings of the optimizer of the parameters that are not matrices.
+Attrs non_matrix_settings(const OpDef& optimizer, const Attrs& given);
+/// Factor of their learning rate.
+double non_matrix_lr_scale(const OpDef& optimizer, const Attrs& settings);
 
 /// Returns those attributes of a `train` op that belong to its optimizer op.
 Attrs optimizer_settings(const Attrs& train_attrs);

@@ -50,29 +50,21 @@ std::optional<PlateauRule> plateau_rule(const Attrs& train_attrs) {
 
 OpDef plateau_schedule_op() {
   return schedule_def({
+      .type = "Plateau",
       .name = std::string(kPlateau),
       .doc = "lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored "
              "metric has not improved for more than `patience` epochs, as by PyTorch's "
-             "ReduceLROnPlateau.",
-      .settings = {{"factor", 0.1, "factor of the learning rate at each decay"},
+             "ReduceLROnPlateau. The caller passes the metric, such as the loss, to "
+             "Executor::reduce_on_plateau().",
+      .settings = {{"factor", 0.1, "factor of the learning rate at each decay", false, 0, 1},
                    {"patience", int64_t{10},
                     "number of epochs without improvement that are tolerated"},
-                   {"threshold", 1e-4, "an improvement is a metric below best * (1 - threshold)"},
+                   {"threshold", 1e-4, "an improvement is a metric below best * (1 - threshold)",
+                    false, 0, 1},
                    {"cooldown", int64_t{0}, "number of epochs after a decay that are not counted"},
                    {"min_lr", 0.0, "lower bound of the learning rate"}},
       .operands = {{"lr_factor", "float scalar: factor of lr"}},
-      .check =
-          [](const InferCtx& c) {
-            require_in_range(c, "factor", 0, 1);
-            require_in_range(c, "threshold", 0, 1);
-            require_in_range(c, "min_lr", 0);
-            for (const char* epochs : {"patience", "cooldown"}) {
-              c.require(c.attr<int64_t>(epochs) >= 0,
-                        "attribute '" + std::string(epochs) + "' must not be negative");
-            }
-          },
-      .rate = [](const LowerCtx& c,
-                 const Expr&) { return scalar::cast(c.in(1), f64) * c.attr<double>("lr"); },
+      .rate = [](const ScheduleCtx& c) { return c.factor() * c.lr(); },
   });
 }
 

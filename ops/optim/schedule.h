@@ -2,8 +2,17 @@
 
 // A learning rate schedule is an op (update) -> learning rate in f64. `update` is an i64 scalar,
 // the number of previous updates. The op is named "<schedule>_schedule"; its attribute `lr` is the
-// initial learning rate. Schedules "plateau" and "manual", which the host adjusts between steps,
-// have a second operand: element kFactor of the state variable kPlateau.
+// learning rate of the optimizer. Schedules "plateau" and "manual", which the host adjusts between
+// steps, have a second operand: element kFactor of the state variable kPlateau.
+//
+// Warm-up precedes every schedule: during the first `warmup` updates, the learning rate is the
+// first rate of the schedule times a factor that rises from `warmup_start` to 1, or that stays at
+// `warmup_start` with `constant_warmup`. The schedule then starts, as in PyTorch's SequentialLR.
+//
+// To add a schedule, write one file that returns schedule_def(...). The C++ struct for minimize()
+// and the options of `fluidrun train` follow from the definition.
+
+#include <limits>
 
 #include "ops/op_def.h"
 
@@ -12,25 +21,84 @@ namespace fluid {
 /// Prefix of the attributes of a `train` op that are settings of the schedule.
 inline constexpr std::string_view kSchedulePrefix = "schedule_";
 
-/// Definition of a learning rate schedule. `check` validates the settings other than `lr`. `rate`
-/// returns the f64 learning rate after `update` updates.
+/// A setting of a schedule, which is an attribute of its op: a bool, an int, a double or a list. A
+/// number, or each element of a list, must lie in [low, high).
+struct ScheduleSetting {
+  std::string name;
+  Attr fallback;
+  std::string doc;
+  bool required = false;
+  double low = 0;
+  double high = std::numeric_limits<double>::infinity();
+};
+
+/// Argument of ScheduleDef::rate. Expressions are in f64.
+class ScheduleCtx {
+ public:
+  ScheduleCtx(const LowerCtx& op, Expr update, double warmup)
+      : op_(op), update_(std::move(update)), warmup_(warmup) {}
+  double lr() const { return op_.attr<double>("lr"); }
+  /// Number of completed updates since the warm-up ended; 0 during the warm-up.
+  const Expr& update() const { return update_; }
+  /// Setting `name`, an int or a double.
+  double number(std::string_view name) const;
+  bool flag(std::string_view name) const { return op_.attr<bool>(name); }
+  const std::vector<double>& numbers(std::string_view name) const {
+    return op_.attr<std::vector<double>>(name);
+  }
+  /// Setting `name`, a number of updates from the start of training, as a number of updates since
+  /// the warm-up ended.
+  double updates(std::string_view name) const { return number(name) - warmup_; }
+  std::vector<double> list_of_updates(std::string_view name) const;
+  /// Operand 1 of the op, a float scalar.
+  Expr factor() const { return scalar::cast(op_.in(1), f64); }
+
+ private:
+  const LowerCtx& op_;
+  Expr update_;
+  double warmup_;
+};
+
+/// Definition of a learning rate schedule.
 struct ScheduleDef {
+  std::string type;  ///< name of the C++ struct
   std::string name;
   std::string doc;
-  std::vector<AttrDef> settings;
+  std::vector<ScheduleSetting> settings = {};
   std::vector<PortDef> operands = {};  ///< float scalars that follow operand `update`
-  std::function<void(const InferCtx&)> check;
-  std::function<Expr(const LowerCtx&, const Expr& update)> rate;
+  /// Names of the settings, ints or lists of ints, that count updates from the start of training.
+  /// They must lie above `warmup`, and those of a list must rise.
+  std::vector<std::string> update_settings = {};
+  /// Whether the schedule has no warm-up by factors, because `rate` warms up.
+  bool warms_up = false;
+  /// Checks what the ranges of the settings do not; null: nothing.
+  std::function<void(const InferCtx&)> check = nullptr;
+  std::function<Expr(const ScheduleCtx&)> rate;
 };
 OpDef schedule_def(ScheduleDef schedule);
 
+/// Whether `def` defines a schedule.
+bool is_schedule(const OpDef& def);
+/// Name of a schedule: the name of its op without the suffix "_schedule".
+std::string schedule_name(const OpDef& def);
 /// Returns the op of schedule `name`, or null for an unknown name.
 const OpDef* find_schedule(const std::string& name);
-/// Returns the names of all schedules, without the suffix "_schedule".
+/// Returns the names of all schedules.
 std::vector<std::string> schedule_names();
 
 /// Returns `lr` and the schedule settings among the attributes of a `train` op. Removes
 /// kSchedulePrefix from the names of the settings.
 Attrs schedule_settings(const Attrs& train_attrs);
+
+// Expressions that several schedules share.
+
+/// `update` / `updates`, at most 1.
+Expr progress(const Expr& update, double updates);
+/// `from` at x = 0, `to` at x = 1, along half a period of the cosine.
+Expr cosine_between(double from, double to, const Expr& x);
+/// Setting `end`, the learning rate to which a schedule falls.
+ScheduleSetting final_rate();
+/// Setting `factor` of each decay.
+ScheduleSetting decay_factor(double fallback);
 
 }  // namespace fluid

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include "ops/arguments.h"
 #include "ops/optim/optimizer.h"
@@ -47,6 +48,20 @@ void check_parameters(const InferCtx& c, size_t parameters) {
             "needs cuts and a bucket for each of its parameters, or for none");
 }
 
+void check_averages(const InferCtx& c) {
+  if (c.attrs().has("ema_decay")) require_in_range(c, "ema_decay", 0, 1);
+  if (c.attrs().has("lookahead_alpha")) require_in_range(c, "lookahead_alpha", 0);
+  for (const auto& [name, low] :
+       {std::pair("swa_start", 0), {"swa_every", 1}, {"lookahead_every", 0}}) {
+    const int64_t value = c.attrs().get_or(name, int64_t{low});
+    c.require(value >= low, "attribute '" + std::string(name) + "' must be " + std::to_string(low) +
+                                " or more, not " + std::to_string(value));
+  }
+  c.require(
+      c.attrs().get_or("ema_decay", 0.0) == 0 || c.attrs().get_or("swa_start", int64_t{0}) == 0,
+      "keeps averages by 'ema_decay' or from 'swa_start', not both");
+}
+
 std::vector<Type> infer_train(const InferCtx& c) {
   const Type& loss = c.in(0);
   c.require(is_float(loss.dtype) && loss.shape.empty(),
@@ -62,13 +77,13 @@ std::vector<Type> infer_train(const InferCtx& c) {
   for (const char* clip : {"clip_value", "clip_norm", "clip_global_norm"}) {
     if (c.attrs().has(clip)) require_in_range(c, clip, 0);
   }
-  if (c.attrs().has("ema_decay")) require_in_range(c, "ema_decay", 0, 1);
+  check_averages(c);
   check_schedule(c);
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
   const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());
   const size_t states = optimizer_states(optimizer, settings).size();
-  const size_t scalars = optimizer.optimizer->scalars.size();
-  std::vector<Type> operands(4 + states + scalars, Type{f32, {}, {}});
+  const size_t others = optimizer.optimizer->tensors.size() + optimizer.optimizer->scalars.size();
+  std::vector<Type> operands(4 + states + others, Type{f32, {}, {}});
   operands[3] = Type{i64, {}, {}};
   (*optimizer.infer)(InferCtx(*optimizer.name, operands, settings, c.loc()));
   return {};
@@ -116,14 +131,21 @@ OpDef train_op() {
                  "for a sharded optimizer: the bucket of each parameter"},
                 {"rank", int64_t{0}, "for a sharded optimizer: the rank of this process"},
                 {"schedule", std::string(),
-                 "learning rate schedule: step, cosine, plateau or manual, with the settings "
-                 "schedule_*; empty: a constant learning rate"},
+                 "learning rate schedule, such as cosine, with the settings schedule_*; empty: a "
+                 "constant learning rate"},
                 {"clip_value", 0.0,
                  "clips each gradient element to [-clip_value, clip_value]; 0: off"},
                 {"clip_norm", 0.0, "maximum L2 norm of each gradient; 0: off"},
                 {"clip_global_norm", 0.0, "maximum global L2 norm of all gradients; 0: off"},
                 {"ema_decay", 0.0,
-                 "decay of the exponential moving averages of the parameters, in [0, 1); 0: none"}},
+                 "decay of the exponential moving averages of the parameters, in [0, 1); 0: none"},
+                {"swa_start", int64_t{0},
+                 "number of the first update whose parameters the equal-weight averages include; "
+                 "0: no averages"},
+                {"swa_every", int64_t{1}, "number of updates between two that they include"},
+                {"lookahead_every", int64_t{0},
+                 "number of updates between two of lookahead's slow weights; 0: no lookahead"},
+                {"lookahead_alpha", 0.5, "step size of the slow weights"}},
       .outputs = {},
       .infer = infer_train,
       .grad = NoGrad{},

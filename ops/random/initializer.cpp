@@ -9,6 +9,8 @@
 
 #include "ops/arguments.h"
 #include "ops/lora_attributes.h"
+#include "ops/operators.h"
+#include "ops/random/orthogonal.h"
 #include "ops/record.h"
 #include "ops/source/kept_gradient.h"
 #include "ops/source/training_settings.h"
@@ -33,6 +35,8 @@ std::string text(const Attrs& attrs, std::string_view name, const char* fallback
   throw UserError(loc, "initialiser setting '" + std::string(name) +
                            "' must be of kind string, not " + std::string(attr_type_name(*attr)));
 }
+
+constexpr const char* kInitialValues = "values";
 
 struct InitializerContext {
   ir::Graph& graph;
@@ -79,6 +83,44 @@ struct InitializerContext {
     return std::sqrt(2.0 / (1 + slope * slope) /
                      static_cast<double>(mode == "fan_in" ? fan.in : fan.out));
   }
+  Value truncated_normal() const {
+    const double mean = number("mean", 0), deviation = number("std", 1);
+    return record(graph, "truncated_normal", {seed},
+                  {{"type", type},
+                   {"mean", mean},
+                   {"std", deviation},
+                   {"low", number("low", mean - 2 * deviation)},
+                   {"high", number("high", mean + 2 * deviation)},
+                   {"stream", stream()}},
+                  loc)[0];
+  }
+  Value dirac() const {
+    const auto groups = static_cast<int64_t>(number("groups", 1));
+    return record(graph, "dirac", {}, {{"type", type}, {"groups", groups}}, loc)[0];
+  }
+  /// Computed in f32 or f64 from a normal matrix [first extent, others].
+  Value orthogonal() const {
+    if (type.shape.rank() < 2) {
+      throw UserError(loc, "initialiser 'orthogonal' of '" + name +
+                               "' needs two or more dimensions, not " + type.shape.str());
+    }
+    const Type wide = {compute_dtype(type.dtype), type.shape, {}};
+    const Value z = record(graph, "normal", {seed}, {{"type", wide}, {"stream", stream()}}, loc)[0];
+    const Value q = orthogonal_factor(reshape(z, Shape{type.shape[0], -1}, loc), loc);
+    return cast(reshape(q, type.shape, loc) * number("gain", 1), type.dtype, loc);
+  }
+  /// Zeros, which the host replaces by initial_values().
+  Value array() const {
+    settings.emplace_back(kInitialValues);
+    const auto* values = attrs.find(kInitialValues);
+    const auto* numbers = values == nullptr ? nullptr : std::get_if<std::vector<double>>(values);
+    const auto count = numbers == nullptr ? size_t{0} : numbers->size();
+    if (static_cast<int64_t>(count) != type.shape.numel().size) {
+      throw UserError(loc, "initialiser 'array' of '" + name + "' has " + std::to_string(count) +
+                               " values for " + type.str());
+    }
+    return constant(0);
+  }
   int64_t stream() const {
     return static_cast<int64_t>(XXH3_64bits(name.data(), name.size()) >> 1);
   }
@@ -90,6 +132,7 @@ struct Initializer {
 };
 
 constexpr const char* kZeros = "zeros";  ///< name of the default initialiser
+constexpr const char* kArray = "array";
 
 constexpr Initializer kInitializers[] = {
     {kZeros, [](const InitializerContext& r) { return r.constant(0); }},
@@ -105,6 +148,10 @@ constexpr Initializer kInitializers[] = {
     {"xavier_normal", [](const InitializerContext& r) { return r.normal(0, r.xavier()); }},
     {"kaiming_uniform", [](const InitializerContext& r) { return r.uniform_of(r.kaiming()); }},
     {"kaiming_normal", [](const InitializerContext& r) { return r.normal(0, r.kaiming()); }},
+    {"truncated_normal", [](const InitializerContext& r) { return r.truncated_normal(); }},
+    {"orthogonal", [](const InitializerContext& r) { return r.orthogonal(); }},
+    {"dirac", [](const InitializerContext& r) { return r.dirac(); }},
+    {kArray, [](const InitializerContext& r) { return r.array(); }},
 };
 
 /// Throws UserError for an attribute that neither initialiser `init` nor a compiler pass uses.
@@ -147,6 +194,14 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
   }
   throw UserError(loc, "'" + name + "' asks for an unknown initialiser '" + init + "'" +
                            did_you_mean(init, known));
+}
+
+std::optional<Tensor> initial_values(const Type& type, const Attrs& attrs) {
+  if (attrs.get_or("init", std::string()) != kArray) return std::nullopt;
+  std::vector<int64_t> shape;
+  for (const Dim& d : type.shape) shape.push_back(d.size);
+  const auto& values = attrs.get<std::vector<double>>(kInitialValues);
+  return Tensor::of<double>(shape, values);
 }
 
 bool is_zero_initialized(const Attrs& attrs, const Loc& loc) {

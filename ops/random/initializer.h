@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "ir/tensor.h"
 #include "ops/op_def.h"
 
 namespace fluid {
@@ -32,6 +34,8 @@ Fan calculate_fan(const Shape& shape, const Loc& loc);
 ///   init = "zeros" | "ones" | "constant" {value} | "uniform" {low, high} | "normal" {mean, std}
 ///        | "xavier_uniform" | "xavier_normal" {gain = 1}
 ///        | "kaiming_uniform" | "kaiming_normal" {slope = 0, mode = "fan_in" | "fan_out"}
+///        | "truncated_normal" {mean = 0, std = 1, low = mean - 2 std, high = mean + 2 std}
+///        | "orthogonal" {gain = 1} | "dirac" {groups = 1} | "array" {values}
 /// The formulas are PyTorch's. Xavier: std = gain * sqrt(2 / (fan_in + fan_out)). Kaiming: std =
 /// sqrt(2 / (1 + slope^2) / fan). The bound of xavier_uniform and kaiming_uniform is sqrt(3) * std.
 /// PyTorch's default for linear and convolution layers is kaiming_uniform with slope sqrt(5).
@@ -40,6 +44,10 @@ Fan calculate_fan(const Shape& shape, const Loc& loc);
 /// element. Throws UserError naming `loc` for an unknown initialiser, setting or mode.
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc);
+
+/// The values of initialiser "array", in f64; nullopt for others. record_initializer() records
+/// zeros in their place.
+std::optional<Tensor> initial_values(const Type& type, const Attrs& attrs);
 
 /// Whether the initialiser that `attrs` selects is "zeros".
 bool is_zero_initialized(const Attrs& attrs, const Loc& loc);

@@ -20,13 +20,16 @@ OpDef param_op() {
        {kKeepGradient, false, "true: training steps keep the gradient in the state NAME.gradient"},
        {"sparse", false,
         "true: a table whose gradient is kept as rows; an update changes the rows that the step "
-        "read"}});
+        "read"},
+       {"l1", 0.0, "factor of sum(|p|) in the loss"},
+       {"l2", 0.0, "factor of sum(p^2) in the loss"},
+       {"max_norm", 0.0, "upper bound of the L2 norm of the weights into each output; 0: none"}});
   def.infer = [](const InferCtx& c) {
-    for (const std::string name : {"lr_scale", "decay_scale"}) {
-      const double scale = c.attrs().get_or(name, 1.0);
-      c.require(
-          std::isfinite(scale) && scale >= 0,
-          "attribute '" + name + "' must be a number of 0 or more, not " + ir::float_text(scale));
+    for (const char* name : {"lr_scale", "decay_scale", "l1", "l2", "max_norm"}) {
+      const double value = c.attrs().get_or(name, 0.0);
+      c.require(std::isfinite(value) && value >= 0, "attribute '" + std::string(name) +
+                                                        "' must be a number of 0 or more, not " +
+                                                        ir::float_text(value));
     }
     return c.ins();
   };

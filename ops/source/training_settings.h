@@ -8,7 +8,8 @@ inline constexpr const char* kFrozenAttribute = "frozen";
 
 /// Names of the attributes of `param` and `state` ops that change how training updates the
 /// variable, and not what the program computes.
-inline constexpr const char* kTrainingSettings[] = {"trainable", "lr_scale", "weight_decay",
-                                                    "decay_scale", kFrozenAttribute};
+inline constexpr const char* kTrainingSettings[] = {
+    "trainable", "lr_scale", "weight_decay", "decay_scale",
+    "l1",        "l2",       "max_norm",     kFrozenAttribute};
 
 }  // namespace fluid

@@ -1,5 +1,5 @@
-// Generates ops/functions.h, ops/internal_functions.h, ops/optimizers.h, ops/functions.cpp and
-// ops/OPS.md from the op table:
+// Generates ops/functions.h, ops/internal_functions.h, ops/optimizers.h, ops/schedules.h,
+// ops/functions.cpp and ops/OPS.md from the op table:
 //   fluid_opgen DIRECTORY
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ops/optim/schedule.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -130,6 +131,20 @@ std::string signature(const OpDef& def, size_t operands, bool defaults) {
   return s + ")";
 }
 
+/// Returns the field of a generated struct for an attribute.
+std::string field_text(const AttrDef& a) {
+  const Spelling s = spelling_of(a.fallback);
+  return a.required ? " Required<" + s.type + "> " + a.name + ";"
+                    : " " + s.type + " " + a.name + " = " + s.initial + ";";
+}
+
+/// Returns the value of an attribute from the field of `object`, a generated struct.
+std::string value_text(const AttrDef& a, const std::string& object) {
+  const std::string value = (a.required ? "*" : "") + object + "." + a.name;
+  const bool ints = std::holds_alternative<std::vector<int64_t>>(a.fallback);
+  return ints ? "std::vector<int64_t>(" + value + ")" : value;
+}
+
 /// Returns the operand counts for which overloads are generated. Optional operands may be omitted.
 std::vector<size_t> operand_counts(const OpDef& def) {
   std::vector<size_t> counts;
@@ -160,14 +175,7 @@ void write_header(std::ostream& out, bool internal) {
     for (const PortDef& p : *def.outputs) out << "/// Gives " << p.name << ": " << p.doc << ".\n";
     if (!shown_attrs(def).empty()) {
       out << "struct " << camel(*def.name) << "Attrs {";
-      for (const AttrDef& a : shown_attrs(def)) {
-        const Spelling s = spelling_of(a.fallback);
-        if (a.required) {
-          out << " Required<" << s.type << "> " << a.name << ";";
-        } else {
-          out << " " << s.type << " " << a.name << " = " << s.initial << ";";
-        }
-      }
+      for (const AttrDef& a : shown_attrs(def)) out << field_text(a);
       out << " };\n";
     }
     for (const size_t n : operand_counts(def)) out << signature(def, n, true) << ";\n";
@@ -185,10 +193,7 @@ void write_optimizers(std::ostream& out) {
     out << "\n/// " << *def.doc << "\n/// lr: learning rate.\n";
     for (const AttrDef& a : *def.attrs) out << "/// " << a.name << ": " << a.doc << ".\n";
     out << "struct " << type << " { double lr = " << number_text(def.optimizer->lr) << ";";
-    for (const AttrDef& a : *def.attrs) {
-      const Spelling s = spelling_of(a.fallback);
-      out << " " << s.type << " " << a.name << " = " << s.initial << ";";
-    }
+    for (const AttrDef& a : *def.attrs) out << field_text(a);
     out << " };\n/// Attributes of the op `train` for the optimizer.\n"
         << "Attrs recipe_of(const " << type << "& optimizer);\n";
   }
@@ -197,17 +202,51 @@ void write_optimizers(std::ostream& out) {
 
 void write_recipe(std::ostream& out, const OpDef& def) {
   out << "\nAttrs recipe_of(const " << def.optimizer->type << "& o) { return {{\"lr\", o.lr}";
-  for (const AttrDef& a : *def.attrs) out << ", {\"" << a.name << "\", o." << a.name << "}";
+  for (const AttrDef& a : *def.attrs) {
+    out << ", {\"" << a.name << "\", " << value_text(a, "o") << "}";
+  }
   out << ", {\"optimizer\", std::string(\"" << *def.name << "\")}}; }\n";
+}
+
+/// Returns the attributes of a schedule's op that are settings: all but `lr`.
+std::vector<AttrDef> schedule_fields(const OpDef& def) {
+  return {def.attrs->begin() + 1, def.attrs->end()};
+}
+
+/// Writes the C++ structs of the schedules' settings.
+void write_schedules(std::ostream& out) {
+  out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n#include \"ir/graph.h\"\n"
+      << "#include \"ops/ints.h\"\n#include \"ops/required.h\"\n\nnamespace fluid {\n";
+  for (const OpDef& def : op_table()) {
+    if (!is_schedule(def)) continue;
+    out << "\n/// Schedule of the learning rate. " << *def.doc << "\n";
+    for (const AttrDef& a : schedule_fields(def)) {
+      out << "/// " << a.name << ": " << a.doc << (a.required ? " (required)" : "") << ".\n";
+    }
+    out << "struct " << def.schedule->type << " {";
+    for (const AttrDef& a : schedule_fields(def)) out << field_text(a);
+    out << " };\n/// Attributes of the op `train` for the schedule.\n"
+        << "Attrs schedule_attrs_of(const " << def.schedule->type << "& schedule);\n";
+  }
+  out << "\n}  // namespace fluid\n";
+}
+
+void write_schedule_attrs(std::ostream& out, const OpDef& def) {
+  const std::vector<AttrDef> fields = schedule_fields(def);
+  out << "\nAttrs schedule_attrs_of(const " << def.schedule->type << "&"
+      << (fields.empty() ? "" : " s") << ") { return {{\"schedule\", std::string(\""
+      << schedule_name(def) << "\")}";
+  for (const AttrDef& a : fields) {
+    out << ", {\"" << kSchedulePrefix << a.name << "\", " << value_text(a, "s") << "}";
+  }
+  out << "}; }\n";
 }
 
 std::string attrs_text(const OpDef& def) {
   std::string s;
   for (const AttrDef& a : shown_attrs(def)) {
-    const bool ints = std::holds_alternative<std::vector<int64_t>>(a.fallback);
-    const std::string value = (a.required ? "*attrs." : "attrs.") + a.name;
-    s += (s.empty() ? "" : ", ") + std::string("{\"") + a.name + "\", " +
-         (ints ? "std::vector<int64_t>(" + value + ")" : value) + "}";
+    s += (s.empty() ? "" : ", ") + std::string("{\"") + a.name + "\", " + value_text(a, "attrs") +
+         "}";
   }
   return "{" + s + "}";
 }
@@ -242,11 +281,13 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
 
 void write_source(std::ostream& out) {
   out << "// " << kNotice << "\n// clang-format off\n#include \"ops/functions.h\"\n\n"
-      << "#include \"ops/internal_functions.h\"\n#include \"ops/optimizers.h\"\n";
+      << "#include \"ops/internal_functions.h\"\n#include \"ops/optimizers.h\"\n"
+      << "#include \"ops/schedules.h\"\n";
   for (const bool internal : {false, true}) {
     out << "\nnamespace " << name_space(internal) << " {\n";
     for (const OpDef& def : op_table()) {
       if (!internal && def.optimizer) write_recipe(out, def);
+      if (!internal && is_schedule(def)) write_schedule_attrs(out, def);
       if (!has_function(def) || def.internal != internal) continue;
       for (const size_t n : operand_counts(def)) write_body(out, def, n);
     }
@@ -322,15 +363,17 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void generate(const std::string& directory) {
-  std::stringstream header, internal, optimizers, source, markdown;
+  std::stringstream header, internal, optimizers, schedules, source, markdown;
   write_header(header, false);
   write_header(internal, true);
   write_optimizers(optimizers);
+  write_schedules(schedules);
   write_source(source);
   write_markdown(markdown);
   write_file(directory + "/functions.h", header.str());
   write_file(directory + "/internal_functions.h", internal.str());
   write_file(directory + "/optimizers.h", optimizers.str());
+  write_file(directory + "/schedules.h", schedules.str());
   write_file(directory + "/functions.cpp", source.str());
   write_file(directory + "/OPS.md", markdown.str());
 }

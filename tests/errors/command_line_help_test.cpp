@@ -20,9 +20,9 @@ using CommandLineHelp = FluidrunTest;
 const std::vector<std::string> kCommands = {"train",  "eval",  "predict", "run",        "merge",
                                             "launch", "show",  "summary", "verify",     "opt",
                                             "plan",   "bench", "devices", "completion", "man"};
-const std::set<std::string> kGroups = {"Data",   "Training", "Optimizer", "Parameters",
-                                       "Files",  "Compiler", "Precision", "Distributed",
-                                       "Memory", "Device",   "Debugging", "General"};
+const std::set<std::string> kGroups = {
+    "Data",      "Training",    "Optimizer", "Schedule", "Parameters", "Files",  "Compiler",
+    "Precision", "Distributed", "Memory",    "Device",   "Debugging",  "General"};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

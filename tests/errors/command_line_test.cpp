@@ -203,6 +203,17 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
        "--weight-decay -1: sgd: attribute 'weight_decay' must be a number of 0.0 or more, not "
        "-1.0"},
       {"line.fir --optimizer adam --eps tiny", "--eps: must be a number, not tiny"},
+      {"line.fir --optimizer muon --ns-steps 2.5", "--ns-steps: must be an integer, not 2.5"},
+      {"line.fir --optimizer muon --adjust-lr rms",
+       "--adjust-lr rms: muon: attribute 'adjust_lr' must be one of original, match_rms_adamw, "
+       "spectral_unclamped, not 'rms'"},
+      {"line.fir --optimizer lion --no-nesterov", "--no-nesterov: no setting of lion"},
+      {"line.fir --optimizer momentum --nesterov --dampening 0.5",
+       "--nesterov: momentum: attribute 'nesterov' needs a 'momentum' above 0 and no 'dampening'"},
+      {"line.fir --swa 0", "--swa: must be a positive integer, not 0"},
+      {"line.fir --swa-every 2", "--swa-every requires --swa"},
+      {"line.fir --swa 2 --ema 0.9", "--ema excludes --swa"},
+      {"line.fir --lookahead-alpha 0.5", "--lookahead-alpha requires --lookahead"},
       {"line.fir --optimizer adam --minimize loss",
        "--minimize loss: program 'line' has a loss that it minimizes"},
       {"bare.fir --minimize m", "--minimize needs --optimizer"},
@@ -217,6 +228,39 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
   };
   for (const Case& c : cases) {
     expect_error(std::string("train --data synthetic-linear?n=50 ") + c.arguments, c.message);
+  }
+}
+
+TEST_F(CommandLine, IsRejectedForSchedules) {
+  const Case cases[] = {
+      {"--schedule cosin", "--schedule cosin: there are constant, cosine, cosine_restarts"},
+      {"--schedule cosin", "(did you mean 'cosine'?)"},
+      {"--schedule step", "--schedule step needs --schedule-every"},
+      {"--schedule noam --warmup 10", "--schedule noam needs --schedule-d-model"},
+      {"--schedule step --schedule-every 5 --schedule-steps 9",
+       "--schedule-steps 9: no setting of step, which has --schedule-every, --schedule-factor, "
+       "--warmup, --warmup-start, --constant-warmup"},
+      {"--schedule-steps 9", "--schedule-steps 9: no setting of constant, which has --warmup"},
+      {"--schedule cosine --schedule-steps 9 --warmup 9",
+       "--schedule cosine --schedule-steps 9 --warmup 9: cosine_schedule: attribute 'steps' must "
+       "be above 'warmup', 9, not 9"},
+      {"--warmup -1", "--warmup -1: constant_schedule: attribute 'warmup' must be 0 or more"},
+      {"--warmup 5 --constant-warmup",
+       "constant_schedule: attribute 'constant_warmup' needs a 'warmup_start' above 0"},
+      {"--warmup many", "--warmup: must be an integer, not many"},
+      {"--schedule multistep --schedule-milestones 5,x",
+       "--schedule-milestones: must be integers with commas between them, not 5,x"},
+      {"--schedule multistep --schedule-milestones 5,5",
+       "multistep_schedule: attribute 'milestones' must rise from above 'warmup', 0, but 5 follows "
+       "5"},
+      {"--schedule piecewise --schedule-boundaries 5 --schedule-values 0.1,",
+       "--schedule-values: must be numbers with commas between them, not 0.1,"},
+      {"--schedule piecewise --schedule-boundaries 5 --schedule-values 0.1",
+       "piecewise_schedule: needs 2 'values' for its 'boundaries', not 1"},
+  };
+  for (const Case& c : cases) {
+    expect_error(std::string("train line.fir --data synthetic-linear?n=50 ") + c.arguments,
+                 c.message);
   }
 }
 

@@ -297,8 +297,37 @@ TEST_F(Fluidrun, TrainsWithAnOptimizerByName) {
   EXPECT_EQ(first_lr("line.fir --weight-decay 0.1"), first_lr("line.fir"));
   EXPECT_EQ(first_lr("bare.fir --optimizer rmsprop --centered --momentum 0.9"), "0.01");
   EXPECT_EQ(first_lr("bare.fir --optimizer lamb --minimize error"), "0.001");
+  EXPECT_EQ(first_lr("line.fir --optimizer muon --no-nesterov --ns-steps 3 --adjust-lr original"),
+            "0.001");
+  EXPECT_EQ(first_lr("line.fir --optimizer adafactor --swa 2 --swa-every 2 --lookahead 2"), "0.01");
   std::ofstream(dir_.file("run.toml")) << "optimizer = \"adam\"\nbeta1 = 0.5\namsgrad = true\n";
   EXPECT_EQ(first_lr("line.fir --config run.toml"), "0.001");
+}
+
+/// Five steps: 50 samples in batches of 10.
+TEST_F(Fluidrun, TrainsWithAScheduleByName) {
+  const auto rates = [&](const std::string& flags) {
+    const Result result =
+        run("train line.fir --data 'synthetic-linear?n=50' --batch 10 --lr 0.8 --log-json log " +
+            flags);
+    EXPECT_EQ(result.code, 0) << result.output;
+    const std::string log = read_file(dir_.file("log"));
+    std::ostringstream all;  // six digits
+    for (size_t at = log.find("\"lr\":"); at != std::string::npos; at = log.find("\"lr\":", at)) {
+      at += 5;
+      all << std::stod(log.substr(at)) << " ";
+    }
+    return all.str();
+  };
+  EXPECT_EQ(rates("--warmup 2"), "0.4 0.8 0.8 0.8 0.8 ");
+  EXPECT_EQ(rates("--warmup 2 --warmup-start 0.5 --constant-warmup"), "0.4 0.4 0.8 0.8 0.8 ");
+  EXPECT_EQ(rates("--schedule step --schedule-every 2 --schedule-factor 0.5"),
+            "0.8 0.8 0.4 0.4 0.2 ");
+  EXPECT_EQ(rates("--schedule piecewise --schedule-boundaries 1,3 --schedule-values 0.5,0.25,2"),
+            "0.5 0.25 0.25 2 2 ");
+  EXPECT_EQ(rates("--schedule linear --schedule-end 0.4 --max-steps 4"), "0.8 0.7 0.6 0.5 ")
+      << "ends with the training";
+  EXPECT_EQ(rates("--schedule linear --warmup 1 --epochs 1"), "0.8 0.8 0.6 0.4 0.2 ");
 }
 
 TEST_F(Fluidrun, ReadsOptionsFromAFile) {

@@ -249,7 +249,7 @@ TEST(Sparse, HasNoEffectOnAGivenTable) {
         embedding(net.data("index", {kBatch}, i64),
                   {.rows = kV, .units = kD, .weight = table, .sparse = true});
       },
-      "sparse have no effect on given parameters");
+      "embedding: options of parameters, such as trainable and lr_scale, have no effect on given");
 }
 
 }  // namespace

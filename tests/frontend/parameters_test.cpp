@@ -97,10 +97,10 @@ TEST(Parameters, RejectsWrongOptions) {
   }
   const Value x = net.data("x", {kBatch, 4}, f32);
   const Value w = net.parameter("w", {4, 4}, Init::zeros());
-  expect_rejected([&] { linear(x, {.units = 4, .bias = false, .weight = w, .trainable = false}); },
-                  "linear: trainable, lr_scale, weight_decay and sparse have no effect on given "
-                  "parameters; set them "
-                  "where the parameters are made");
+  expect_rejected(
+      [&] { linear(x, {.units = 4, .bias = false, .weight = w, .trainable = false}); },
+      "linear: options of parameters, such as trainable and lr_scale, have no effect on "
+      "given parameters; set them where the parameters are made");
   expect_rejected([&] { linear(x, {.units = 4, .weight = w, .weight_init = Init::zeros()}); },
                   "linear: the weight is given, so its initialiser has no effect");
 }

@@ -7,7 +7,9 @@ stream 0, the bias from 1, the inputs of step s from 100 + s, the targets from 2
 has PyTorch's defaults, except for the learning rate `lr`.
 """
 
+import inspect
 import json
+import sys
 
 import torch
 
@@ -79,6 +81,49 @@ class Lars(PaperOptimizer):
         return p - state["v"]
 
 
+class Muon:
+    """torch.optim.Muon of the weight, which PyTorch holds as [out, in], and torch.optim.AdamW of the bias.
+
+    PyTorch orthogonalizes in bf16; here its code runs in the dtype of the gradient.
+    """
+
+    def __init__(self, params, lr=1e-3, **settings):
+        adamw = {k[len("adamw_"):]: v for k, v in settings.items() if k.startswith("adamw_")}
+        settings = {k: v for k, v in settings.items() if not k.startswith("adamw_")}
+        if "ns_a" in settings:
+            settings["ns_coefficients"] = tuple(settings.pop(k) for k in ("ns_a", "ns_b", "ns_c"))
+        settings["adjust_lr_fn"] = settings.pop("adjust_lr", None)
+        self.weight, self.bias = params
+        self.transposed = torch.nn.Parameter(self.weight.detach().T.clone())
+        self.muon = torch.optim.Muon([self.transposed], lr=lr, **settings)
+        self.adamw = torch.optim.AdamW([self.bias], lr=lr * adamw.pop("lr_scale", 1.0),
+                                       weight_decay=settings.get("weight_decay", 0.1), **betas(adamw))
+
+    def zero_grad(self):
+        self.weight.grad = self.bias.grad = None
+
+    def step(self):
+        self.transposed.grad = self.weight.grad.T.clone()
+        self.muon.step()
+        self.adamw.step()
+        self.weight.data.copy_(self.transposed.data.T)
+
+
+def orthogonalize_in_given_dtype():
+    module = sys.modules["torch.optim._muon"]
+    source = inspect.getsource(module._zeropower_via_newtonschulz)
+    exec(source.replace("torch.bfloat16", "grad.dtype"), module.__dict__)
+
+
+def adafactor(settings):
+    settings = dict(settings)
+    if "decay_exponent" in settings:
+        settings["beta2_decay"] = -settings.pop("decay_exponent")
+    if "clip_threshold" in settings:
+        settings["d"] = settings.pop("clip_threshold")
+    return settings | {"eps": (settings.pop("eps1", None), settings.pop("eps2", 1e-3))}
+
+
 # Settings as Fluid names them -> keyword arguments of PyTorch.
 def betas(settings, **others):
     settings = dict(settings)
@@ -105,6 +150,8 @@ OPTIMIZERS = {
     "lion": (Lion, dict),
     "lamb": (Lamb, dict),
     "lars": (Lars, dict),
+    "adafactor": (torch.optim.Adafactor, adafactor),
+    "muon": (Muon, dict),
 }
 BETAS = {"beta1": 0.8, "beta2": 0.9, "weight_decay": 0.1}
 ADAM = [({}, 0.1), (BETAS | {"eps": 0.01}, 0.1), ({"amsgrad": True}, 0.1),
@@ -113,7 +160,8 @@ DECOUPLED = {"decoupled_weight_decay": True}
 CASES = {
     "sgd": [({}, 0.1), ({"weight_decay": 0.1}, 0.1)],
     "momentum": [({}, 0.1), ({"momentum": 0.5, "weight_decay": 0.1}, 0.1), ({"nesterov": True}, 0.1),
-                 ({"momentum": 0.5, "nesterov": True, "weight_decay": 0.1}, 0.1)],
+                 ({"momentum": 0.5, "nesterov": True, "weight_decay": 0.1}, 0.1),
+                 ({"dampening": 0.3}, 0.1), ({"momentum": 0.5, "dampening": 1.0, "weight_decay": 0.1}, 0.1)],
     "adagrad": [({}, 0.1), ({"lr_decay": 0.1, "eps": 0.01, "weight_decay": 0.1}, 0.1)],
     "adadelta": [({}, None), ({"rho": 0.5, "eps": 0.01, "weight_decay": 0.1}, 0.5)],
     "rmsprop": [({}, None), ({"alpha": 0.5, "eps": 0.01, "weight_decay": 0.1}, 0.1), ({"momentum": 0.5}, 0.01),
@@ -125,6 +173,11 @@ CASES = {
     "nadam": [({}, None), ({}, 0.1), (BETAS | {"eps": 0.01, "momentum_decay": 0.1}, 0.1), (BETAS | DECOUPLED, 0.1)],
     "lamb": [({}, 0.1), (BETAS | {"eps": 0.01}, 0.1), ({"weight_decay": 0.0}, 0.1)],
     "lars": [({}, 10), ({"momentum": 0.5, "trust_coefficient": 0.1, "weight_decay": 0.1}, 1)],
+    "adafactor": [({}, None), ({}, 1.0), ({"decay_exponent": 0.5, "eps1": 0.1, "eps2": 0.01, "clip_threshold": 1.5,
+                                           "weight_decay": 0.1}, 0.3)],
+    "muon": [({}, 0.1), ({"momentum": 0.5, "nesterov": False, "weight_decay": 0.0, "adjust_lr": "match_rms_adamw"}, 0.1),
+             ({"ns_a": 2.0, "ns_b": -1.5, "ns_c": 0.5, "ns_steps": 7, "eps": 0.5, "adjust_lr": "spectral_unclamped"}, 0.1),
+             ({"adamw_lr_scale": 0.5, "adamw_beta1": 0.8, "adamw_beta2": 0.9, "adamw_eps": 0.01}, 0.1)],
     "lion": [({}, 0.1), ({"beta1": 0.8, "beta2": 0.5, "weight_decay": 0.1}, 0.1)],
 }
 
@@ -145,6 +198,7 @@ def run(name, settings, lr):
 
 
 def main():
+    orthogonalize_in_given_dtype()
     cases = [json.dumps(run(name, *case)) for name, all_cases in CASES.items() for case in all_cases]
     print('{"made_by": "tests/golden/optimizers.py", "torch": "%s", "cases": [\n%s]}'
           % (torch.__version__, ",\n".join(cases)))

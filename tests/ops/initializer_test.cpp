@@ -91,6 +91,57 @@ TEST(Initializer, DeviationsAreThoseOfPyTorch) {
   expect(init("kaiming_normal", {{"mode", std::string("fan_out")}}), std::sqrt(2.0 / 60));
 }
 
+TEST(Initializer, TruncatedNormalHasTheDistributionOfPyTorchs) {
+  const Attrs attrs = init("truncated_normal", {{"std", 0.5}, {"low", -0.25}, {"high", 1.0}});
+  std::vector<double> x = initial(kMatrix, attrs);
+  expect_bounds(x, -0.25, 1.0);
+  std::ranges::sort(x);
+  const auto below = [](double z) { return 0.5 * std::erf(z / 0.5 / M_SQRT2); };
+  double farthest = 0;  // Kolmogorov-Smirnov: 1.63 / sqrt(n) at 1 %
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double expected = (below(x[i]) - below(-0.25)) / (below(1) - below(-0.25));
+    const double found = static_cast<double>(i) / static_cast<double>(x.size());
+    farthest = std::max(farthest, std::abs(expected - found));
+  }
+  EXPECT_LT(farthest, 1.63 / std::sqrt(static_cast<double>(x.size())));
+  expect_bounds(initial(kMatrix, init("truncated_normal", {{"mean", 1.0}, {"std", 0.5}})), 0, 2);
+}
+
+/// Largest difference of x x^T, or x^T x for a tall `x`, from gain^2 I.
+double distance_from_orthogonal(const std::vector<double>& x, int64_t rows, int64_t columns,
+                                double gain) {
+  const bool is_wide = rows <= columns;
+  const int64_t n = is_wide ? rows : columns, m = is_wide ? columns : rows;
+  const auto at = [&](int64_t vector, int64_t i) {
+    return x[static_cast<size_t>(is_wide ? vector * columns + i : i * columns + vector)];
+  };
+  double farthest = 0;
+  for (int64_t a = 0; a < n; ++a) {
+    for (int64_t b = 0; b < n; ++b) {
+      double product = 0;
+      for (int64_t i = 0; i < m; ++i) product += at(a, i) * at(b, i);
+      farthest = std::max(farthest, std::abs(product - (a == b ? gain * gain : 0)));
+    }
+  }
+  return farthest;
+}
+
+TEST(Initializer, OrthogonalHasOrthonormalRowsOrColumns) {
+  const auto distance = [](const Shape& shape, int64_t rows, int64_t columns, double gain) {
+    const Attrs attrs = init("orthogonal", {{"gain", gain}});
+    return distance_from_orthogonal(initial(shape, attrs), rows, columns, gain);
+  };
+  EXPECT_LT(distance({20, 30}, 20, 30, 1), 1e-12);
+  EXPECT_LT(distance({30, 20}, 30, 20, 2), 1e-12);
+  EXPECT_LT(distance({1, 5}, 1, 5, 1), 1e-12);
+  EXPECT_LT(distance({8, 3, 3, 3}, 8, 27, 0.5), 1e-12);
+  for (const char* name : {"a", "b", "c"}) {  // square matrices are the worst conditioned
+    const std::vector<double> x = initial({24, 24}, init("orthogonal"), name);
+    EXPECT_LT(distance_from_orthogonal(x, 24, 24, 1), 1e-12) << name;
+    EXPECT_LT(*std::ranges::max_element(x), 0.9) << "is no permutation";
+  }
+}
+
 TEST(Initializer, NumbersBelongToTheVariable) {
   EXPECT_EQ(initial(kMatrix, init("normal"), "a"), initial(kMatrix, init("normal"), "a"));
   EXPECT_NE(initial(kMatrix, init("normal"), "a"), initial(kMatrix, init("normal"), "b"));
@@ -114,6 +165,13 @@ TEST(Initializer, NamesMistakes) {
   expect({2}, init("xavier_normal"),
          "this initialiser needs a weight of two or more dimensions, not [2]");
   expect({2, 2}, init("normal", {{"std", -1.0}}), "normal: attribute 'std' must not be negative");
+  expect({2}, init("orthogonal"),
+         "initialiser 'orthogonal' of 'w' needs two or more dimensions, not [2]");
+  expect({2, 2}, init("dirac"),
+         "dirac: needs a convolution filter [out, in, taps...], not f64[2, 2]");
+  expect({2, 2}, init("array", {{"values", std::vector<double>{1, 2, 3}}}),
+         "initialiser 'array' of 'w' has 3 values for f64[2, 2]");
+  expect({2}, init("array"), "initialiser 'array' of 'w' has 0 values for f64[2]");
 }
 
 }  // namespace

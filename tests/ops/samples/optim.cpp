@@ -34,6 +34,9 @@ std::vector<Sample> optimizer_samples(const std::string& op, const std::vector<A
       for (int k = 0; k < states_of(op, attrs); ++k) {
         s.inputs.push_back(random_tensor(shapes[i], 0.25, 2, 2 + k));
       }
+      for (size_t k = 0; k < op_named(op).optimizer->tensors.size(); ++k) {
+        s.inputs.push_back(random_tensor(shapes[i], -1, 1, 9 + k));
+      }
       for (size_t k = 0; k < op_named(op).optimizer->scalars.size(); ++k) {
         s.inputs.push_back(scalar(0.5 + 0.125 * static_cast<double>(k)));
       }
@@ -70,7 +73,8 @@ void add_bad_operands(OpTest& t, const std::vector<Type>& extra) {
 
 /// Types of the operands of optimizer `op` behind the update counter.
 std::vector<Type> extra_operands(const std::string& op, size_t scalars) {
-  std::vector<Type> types(static_cast<size_t>(states_of(op, {})), Type{f32, {3}, {}});
+  const size_t tensors = op_named(op).optimizer->tensors.size();
+  std::vector<Type> types(static_cast<size_t>(states_of(op, {})) + tensors, Type{f32, {3}, {}});
   types.resize(types.size() + scalars, Type{f32, {}, {}});
   return types;
 }
@@ -124,16 +128,23 @@ void add_bad_factors(OpTest& t, const std::vector<std::string>& names) {
 }
 
 OpTest momentum_test() {
-  const std::vector<Attrs> settings = {
-      {}, {{"momentum", 0.5}, {"nesterov", true}}, {{"momentum", 0.0}, {"weight_decay", 0.125}}};
+  const std::vector<Attrs> settings = {{},
+                                       {{"momentum", 0.5}, {"nesterov", true}},
+                                       {{"momentum", 0.0}, {"weight_decay", 0.125}},
+                                       {{"dampening", 0.25}}};
   OpTest t = optimizer_test(
       "momentum", settings, [](const Sample& s, double gradient, std::vector<double>& state) {
         const double momentum = s.attrs.get_or("momentum", 0.9);
-        state[0] = momentum * state[0] + gradient;
+        const double dampening = s.attrs.get_or("dampening", 0.0);
+        const bool is_first = at(s.inputs[3], 0) == 0 && dampening != 0;
+        state[0] = is_first ? gradient : momentum * state[0] + (1 - dampening) * gradient;
         return s.attrs.get_or("nesterov", false) ? gradient + momentum * state[0] : state[0];
       });
   add_bad_setting(t, "momentum", -0.5, "must be a number of 0.0 or more, not -0.5");
   const Type p = {f32, {3}, {}}, lr = {f32, {}, {}}, update = {i64, {}, {}};
+  t.bad.push_back({{p, p, lr, update, p},
+                   {{"nesterov", true}, {"dampening", 0.5}},
+                   "momentum: attribute 'nesterov' needs a 'momentum' above 0 and no 'dampening'"});
   t.bad.push_back({{p, p, lr, update, {f32, {4}, {}}},
                    {},
                    "momentum: operand 4 must be of the parameter's type f32[3], got f32[4]"});
@@ -429,6 +440,85 @@ OpTest lars_test() {
   return t;
 }
 
+double muon_moment(const Sample& s, double gradient, double moment) {
+  const double momentum = s.attrs.get_or("momentum", 0.95);
+  return momentum * moment + (1 - momentum) * gradient;
+}
+
+const std::vector<Attrs> kMuonSettings = {
+    {}, {{"momentum", 0.5}, {"nesterov", false}, {"weight_decay", 0.25}}};
+
+OpTest muon_test() {
+  OpTest t;
+  t.op = "muon";
+  t.samples = optimizer_samples("muon", kMuonSettings);
+  t.slack = 4;
+  t.reference = [](const Sample& s) {
+    std::vector<Tensor> results = {s.inputs[0].copy(), s.inputs[4].copy()};
+    const double lr = at(s.inputs[2], 0), decay = s.attrs.get_or("weight_decay", 0.1);
+    for (int64_t i = 0; i < s.inputs[0].numel(); ++i) {
+      const auto e = static_cast<size_t>(i);
+      results[0].as<double>()[e] -= lr * (decay * at(s.inputs[0], i) + at(s.inputs[5], i));
+      results[1].as<double>()[e] = muon_moment(s, at(s.inputs[1], i), at(s.inputs[4], i));
+    }
+    return results;
+  };
+  add_bad_operands(t, extra_operands("muon", 0));
+  add_bad_factors(t, {"momentum"});
+  const Type p = {f32, {3}, {}}, lr = {f32, {}, {}}, update = {i64, {}, {}};
+  const auto bad = [&](const Type& tensor, const Attrs& attrs, const std::string& message) {
+    t.bad.push_back({{p, p, lr, update, p, tensor}, attrs, "muon: " + message});
+  };
+  bad({f32, {4}, {}}, {}, "operand 5 must have the parameter's shape, got f32[4]");
+  bad(p, {{"ns_steps", int64_t{100}}}, "attribute 'ns_steps' must lie in [1, 100), not be 100");
+  bad(p, {{"adjust_lr", std::string("rms")}},
+      "attribute 'adjust_lr' must be one of original, match_rms_adamw, spectral_unclamped, not "
+      "'rms'");
+  return t;
+}
+
+OpTest muon_momentum_test() {
+  OpTest t;
+  t.op = "muon_momentum";
+  t.samples = optimizer_samples("muon", kMuonSettings);
+  for (Sample& s : t.samples) s.inputs.resize(5);
+  t.slack = 4;
+  t.reference = [](const Sample& s) {
+    Tensor result = s.inputs[0].copy();
+    for (int64_t i = 0; i < result.numel(); ++i) {
+      const double gradient = at(s.inputs[1], i);
+      const double moment = muon_moment(s, gradient, at(s.inputs[4], i));
+      const bool nesterov = s.attrs.get_or("nesterov", true);
+      result.as<double>()[static_cast<size_t>(i)] =
+          nesterov ? muon_moment(s, gradient, moment) : moment;
+    }
+    return std::vector{result};
+  };
+  add_bad_operands(t, {{f32, {3}, {}}});
+  return t;
+}
+
+/// Takes the step that is its operand.
+OpTest adafactor_test() {
+  OpTest t;
+  t.op = "adafactor";
+  t.samples = optimizer_samples("adafactor", {{}, {{"weight_decay", 0.25}}});
+  t.slack = 4;
+  t.reference = [](const Sample& s) {
+    Tensor result = s.inputs[0].copy();
+    const double decay = at(s.inputs[2], 0) * s.attrs.get_or("weight_decay", 0.0);
+    for (int64_t i = 0; i < result.numel(); ++i) {
+      result.as<double>()[static_cast<size_t>(i)] -=
+          decay * at(s.inputs[0], i) + at(s.inputs[4], i);
+    }
+    return std::vector{result};
+  };
+  add_bad_operands(t, extra_operands("adafactor", 0));
+  add_bad_setting(t, "clip_threshold", 0.5, "must be a number of 1.0 or more, not 0.5");
+  add_bad_setting(t, "decay_exponent", -1, "must be a number of 0.0 or more, not -1.0");
+  return t;
+}
+
 OpTest ema_update_test() {
   OpTest t;
   t.op = "ema_update";
@@ -468,6 +558,79 @@ OpTest ema_update_test() {
   return t;
 }
 
+OpTest swa_update_test() {
+  OpTest t;
+  t.op = "swa_update";
+  for (const auto& [start, every] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 2}}) {
+    for (const int64_t updates : {0, 1, 2, 3, 4, 70}) {
+      t.samples.push_back({{random_tensor({3, 5}), random_tensor({3, 5}, -2, 2, 1),
+                            scalar(static_cast<double>(updates), i64)},
+                           {{"start", start}, {"every", every}},
+                           {}});
+    }
+  }
+  t.samples.push_back(
+      {{random_tensor({0}), random_tensor({0}), scalar(3, i64)}, {{"start", int64_t{1}}}, {}});
+  t.reference = [](const Sample& s) {
+    Tensor average = s.inputs[0].copy();
+    const auto since = static_cast<int64_t>(at(s.inputs[2], 0)) + 1 - s.attrs.get<int64_t>("start");
+    const int64_t every = s.attrs.get_or("every", int64_t{1});
+    for (int64_t i = 0; i < average.numel(); ++i) {
+      double& a = average.as<double>()[static_cast<size_t>(i)];
+      const double p = at(s.inputs[1], i), n = std::floor(static_cast<double>(since / every));
+      a = since <= 0 ? p : since % every == 0 ? (n * a + p) / (n + 1) : a;
+    }
+    return std::vector{average};
+  };
+  const Type p = {f32, {3}, {}}, update = {i64, {}, {}};
+  t.bad = {{{p, p, update},
+            {{"start", int64_t{0}}},
+            "swa_update: attribute 'start' must be above 0, not 0"},
+           {{{f32, {4}, {}}, p, update},
+            {{"start", int64_t{1}}},
+            "swa_update: the average of a parameter f32[3] cannot be f32[4]"}};
+  return t;
+}
+
+OpTest lookahead_test() {
+  OpTest t;
+  t.op = "lookahead";
+  for (const int64_t every : {1, 3}) {
+    for (const int64_t updates : {0, 1, 2, 5, 70}) {
+      t.samples.push_back(
+          {{random_tensor({3, 5}), random_tensor({3, 5}, -2, 2, 1), random_tensor({3, 5}, -2, 2, 2),
+            scalar(static_cast<double>(updates), i64)},
+           {{"every", every}, {"alpha", 0.75}},
+           {}});
+    }
+  }
+  t.samples.push_back(
+      {{random_tensor({0}), random_tensor({0}), random_tensor({0}), scalar(3, i64)}, {}, {}});
+  t.reference = [](const Sample& s) {
+    const auto updates = static_cast<int64_t>(at(s.inputs[3], 0));
+    Tensor slow = s.inputs[updates == 0 ? 1 : 0].copy(), fast = s.inputs[2].copy();
+    const bool moves = (updates + 1) % s.attrs.get_or("every", int64_t{5}) == 0;
+    for (int64_t i = 0; moves && i < slow.numel(); ++i) {
+      const auto e = static_cast<size_t>(i);
+      slow.as<double>()[e] += s.attrs.get_or("alpha", 0.5) * (at(fast, i) - at(slow, i));
+      fast.as<double>()[e] = at(slow, i);
+    }
+    return std::vector{fast, slow};
+  };
+  const Type p = {f32, {3}, {}}, update = {i64, {}, {}};
+  t.bad = {{{p, p, p, update},
+            {{"every", int64_t{0}}},
+            "lookahead: attribute 'every' must be above 0, not 0"},
+           {{p, p, p, p}, {}, "lookahead: the update counter must be an i64 scalar, got f32[3]"},
+           {{{i64, {3}, {}}, p, p, update}, {}, "lookahead: expects float weights, got i64[3]"},
+           {{p, {f32, {4}, {}}, p, update},
+            {},
+            "lookahead: operand 1 must be of the slow weights' type f32[3], got f32[4]"}};
+  return t;
+}
+
+const AddOpTest kSwaUpdate(swa_update_test());
+const AddOpTest kLookahead(lookahead_test());
 const AddOpTest kEmaUpdate(ema_update_test());
 const AddOpTest kSgd(optimizer_test("sgd", {{}, {{"weight_decay", 0.125}}},
                                     [](const Sample&, double gradient, std::vector<double>&) {
@@ -487,6 +650,9 @@ const AddOpTest kNAdamMuProduct(nadam_mu_product_test());
 const AddOpTest kLamb(lamb_test());
 const AddOpTest kLambStep(lamb_step_test());
 const AddOpTest kLars(lars_test());
+const AddOpTest kMuon(muon_test());
+const AddOpTest kMuonMomentum(muon_momentum_test());
+const AddOpTest kAdafactor(adafactor_test());
 
 }  // namespace
 }  // namespace fluid::testing::optim_samples

@@ -72,6 +72,65 @@ OpTest normal_test() {
   return t;
 }
 
+/// The number within [low, high] at which the truncated distribution function is `u`.
+double truncated_normal_quantile(double u, double mean, double deviation, double low, double high) {
+  const auto below = [&](double z) { return std::erf((z - mean) / (deviation * M_SQRT2)); };
+  const double wanted = below(low) + u * (below(high) - below(low));
+  for (int i = 0; i < 100; ++i) {  // bisection
+    const double middle = (low + high) / 2;
+    (below(middle) < wanted ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+OpTest truncated_normal_test() {
+  OpTest t =
+      drawing_test("truncated_normal", {{"mean", 1.0}, {"std", 0.5}, {"low", 0.25}, {"high", 2.5}},
+                   [](const Sample& s, int64_t i) {
+                     return truncated_normal_quantile(uniform_draw(s, i), 1, 0.5, 0.25, 2.5);
+                   });
+  const auto bad = [&](const Attrs& settings, const std::string& message) {
+    Attrs attrs = settings;
+    attrs.set("type", Type{f32, {3}, {}});
+    t.bad.push_back({{{i64, {}, {}}}, attrs, "truncated_normal: " + message});
+  };
+  bad({{"std", 0.0}}, "attribute 'std' must be above 0");
+  bad({{"low", 2.0}}, "attribute 'low' must be below 'high'");
+  bad({{"high", 6.0}}, "attributes 'low' and 'high' must lie within 5 'std' of 'mean'");
+  return t;
+}
+
+OpTest dirac_test() {
+  OpTest t;
+  t.op = "dirac";
+  for (const auto& [shape, groups] : std::vector<std::pair<Shape, int64_t>>{
+           {{3, 4, 3}, 1}, {{4, 2, 2, 3}, 2}, {{6, 1, 1, 1, 5}, 3}, {{0, 2, 3}, 1}}) {
+    t.samples.push_back({{}, {{"type", Type{f64, shape, {}}}, {"groups", groups}}, {}});
+  }
+  t.reference = [](const Sample& s) {
+    Tensor y = empty_result(s);
+    const std::vector<int64_t>& shape = y.shape();
+    int64_t taps = 1, center = 0;
+    for (size_t d = 2; d < shape.size(); ++d) {
+      taps *= shape[d];
+      center = center * shape[d] + shape[d] / 2;
+    }
+    const int64_t channels = shape[0] / s.attrs.get<int64_t>("groups");
+    for (int64_t out = 0; out < shape[0]; ++out) {
+      const int64_t in = out % channels;
+      if (in < shape[1]) at(y, (out * shape[1] + in) * taps + center) = 1;
+    }
+    return std::vector{y};
+  };
+  t.bad = {{{},
+            {{"type", Type{f32, {3, 4}, {}}}},
+            "dirac: needs a convolution filter [out, in, taps...], not f32[3, 4]"},
+           {{},
+            {{"type", Type{f32, {3, 4, 3}, {}}}, {"groups", int64_t{2}}},
+            "dirac: attribute 'groups' must divide the 3 output channels, not be 2"}};
+  return t;
+}
+
 constexpr int64_t kRun = 7, kFirst = 1000003;
 
 /// Whether each unit of a sample survives: keyed by the sample's number in the whole data and the
@@ -261,6 +320,8 @@ const AddOpTest kBernoulli(bernoulli_test());
 const AddOpTest kCategorical(categorical_test());
 const AddOpTest kUniform(uniform_test());
 const AddOpTest kNormal(normal_test());
+const AddOpTest kTruncatedNormal(truncated_normal_test());
+const AddOpTest kDirac(dirac_test());
 const AddOpTest kDropout(dropout_test("dropout", false));
 const AddOpTest kDropout2d(dropout_test("dropout2d", true));
 

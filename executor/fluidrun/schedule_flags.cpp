@@ -1,0 +1,121 @@
+#include "executor/fluidrun/schedule_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <vector>
+
+#include "executor/fluidrun/help.h"
+#include "ir/error.h"
+#include "ops/optim/schedule.h"
+#include "ops/table.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr const char* kSteps = "steps";
+
+std::string attribute_of(const std::string& setting) {
+  return std::string(kSchedulePrefix) + setting;
+}
+
+std::string schedule_flag_of(const std::string& setting) {
+  return setting.find("warmup") != std::string::npos ? flag_of(setting)
+                                                     : flag_of(attribute_of(setting));
+}
+
+/// The settings of a schedule, which are the attributes of its op but `lr`.
+std::vector<AttrDef> settings_of(const OpDef& schedule) {
+  return {schedule.attrs->begin() + 1, schedule.attrs->end()};
+}
+
+const OpDef& schedule_called(const std::string& name) {
+  if (const OpDef* def = find_schedule(name)) return *def;
+  throw UserError(fmt::format("--schedule {}: there are {}{}", name, list_of(schedule_names()),
+                              did_you_mean(name, schedule_names())));
+}
+
+/// Makes `schedule`, with its default settings, the schedule of the recipe.
+void replace_schedule(ir::Op& train, const OpDef& schedule) {
+  for (const auto& [name, value] : schedule_settings(train.attrs)) {
+    train.attrs.erase(attribute_of(name));
+  }
+  train.attrs.set("schedule", schedule_name(schedule));
+}
+
+void set_given(ir::Op& train, const OpDef& schedule, const SettingFlags& flags) {
+  const std::vector<AttrDef> settings = settings_of(schedule);
+  std::vector<std::string> known;
+  for (const AttrDef& a : settings) known.push_back(schedule_flag_of(a.name));
+  for (const auto& [setting, flag] : flags) {
+    if (!flag.is_given()) continue;
+    if (std::ranges::find(known, flag.flag) == known.end()) {
+      throw UserError(fmt::format("{}: no setting of {}, which has {}", flag.given(),
+                                  schedule_name(schedule), list_of(known)));
+    }
+    train.attrs.set(attribute_of(setting), flag.value());
+  }
+}
+
+void require_settings(const ir::Op& train, const OpDef& schedule) {
+  for (const AttrDef& a : settings_of(schedule)) {
+    if (a.required && !train.attrs.has(attribute_of(a.name))) {
+      throw UserError(
+          fmt::format("--schedule {} needs {}", schedule_name(schedule), schedule_flag_of(a.name)));
+    }
+  }
+}
+
+/// The flags as they were given.
+std::string given_text(const ScheduleFlags& flags) {
+  std::vector<std::string> texts;
+  if (!flags.name.empty()) texts.push_back("--schedule " + flags.name);
+  for (const auto& [setting, flag] : flags.settings) {
+    if (flag.is_given()) texts.push_back(flag.given());
+  }
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+}  // namespace
+
+void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
+  begin_group(command, kScheduleGroup);
+  command
+      .add_option("--schedule", flags.name,
+                  "learning rate schedule; replaces the program's. Without --schedule-steps, it "
+                  "ends with the training")
+      ->type_name(fmt::format("{}", fmt::join(schedule_names(), "|")));
+  std::vector<SettingOwner> owners;
+  for (const std::string& name : schedule_names()) {
+    owners.push_back({name, settings_of(*find_schedule(name))});
+  }
+  add_setting_flags(command, owners, schedule_flag_of, flags.settings);
+}
+
+void set_schedule(Program& program, const ScheduleFlags& flags, int64_t updates) {
+  const std::string given = given_text(flags);
+  ir::Op* train = find_directive(program.ir().main());
+  if (given.empty() || train == nullptr) return;  // the trainer rejects a program without recipe
+  if (!flags.name.empty()) {
+    replace_schedule(*train, schedule_called(flags.name));
+  } else if (train->attrs.get_or("schedule", std::string()).empty()) {
+    replace_schedule(*train, schedule_called("constant"));
+  }
+  const OpDef& schedule = schedule_called(train->attrs.get<std::string>("schedule"));
+  set_given(*train, schedule, flags.settings);
+  const bool has_steps =
+      std::ranges::any_of(settings_of(schedule), [](const auto& a) { return a.name == kSteps; });
+  if (has_steps && !train->attrs.has(attribute_of(kSteps))) {
+    train->attrs.set(attribute_of(kSteps), updates);
+  }
+  require_settings(*train, schedule);
+  try {
+    infer_types(*train);
+  } catch (const UserError& e) {
+    throw UserError(fmt::format("{}: {}", given, e.what()));
+  }
+}
+
+}  // namespace fluid

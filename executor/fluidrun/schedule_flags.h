@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "executor/fluidrun/setting_flags.h"
+#include "frontend/program.h"
+
+namespace fluid {
+
+/// Values of the flags that choose a learning rate schedule. Each setting of a schedule has a flag:
+/// --schedule-steps sets `steps`. The flags of the warm-up have no prefix: --warmup.
+struct ScheduleFlags {
+  std::string name;  ///< --schedule; empty: the program's
+  SettingFlags settings;
+};
+void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
+
+/// Replaces the schedule of the program's recipe, or its settings, by those that the flags give.
+/// `updates`: the number of updates of the training run, which is setting `steps` of a schedule
+/// named without it. Throws UserError that names the flag if a flag does not fit.
+void set_schedule(Program& program, const ScheduleFlags& flags, int64_t updates);
+
+}  // namespace fluid

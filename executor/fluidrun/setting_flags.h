@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/op_def.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fluid {
+
+/// The flag of a setting, which one or more optimizers or schedules have.
+struct SettingFlag {
+  std::string flag;                ///< "--weight-decay"
+  Attr kind;                       ///< a value of the setting's type
+  std::string text;                ///< empty: not given
+  std::optional<bool> is_on = {};  ///< the value of a bool; nullopt: not given
+
+  bool is_given() const { return is_on.has_value() || !text.empty(); }
+  /// "--weight-decay 0.1" or "--amsgrad".
+  std::string given() const;
+  Attr value() const;
+};
+using SettingFlags = std::map<std::string, SettingFlag>;  ///< by setting
+
+/// An optimizer or a schedule, and its settings.
+struct SettingOwner {
+  std::string name;
+  std::vector<AttrDef> settings;
+};
+
+/// "--weight-decay" for "weight_decay".
+std::string flag_of(std::string setting);
+
+/// Adds a flag for each setting, called `flag_of_setting(setting)`, whose description names the
+/// owners.
+void add_setting_flags(CLI::App& command, const std::vector<SettingOwner>& owners,
+                       const std::function<std::string(const std::string&)>& flag_of_setting,
+                       SettingFlags& flags);
+
+/// "a, b, c".
+std::string list_of(const std::vector<std::string>& names);
+
+}  // namespace fluid

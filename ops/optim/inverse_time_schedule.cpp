@@ -1,0 +1,25 @@
+#include "ops/optim/schedule.h"
+
+namespace fluid {
+
+OpDef inverse_time_schedule_op() {
+  return schedule_def({
+      .type = "InverseTimeDecay",
+      .name = "inverse_time",
+      .doc = "lr / (1 + decay * t / every) after t updates, as Keras's InverseTimeDecay.",
+      .settings = {{"decay", 0.01, "decay of the learning rate in `every` updates", true},
+                   {.name = "every",
+                    .fallback = int64_t{1},
+                    .doc = "number of updates of a decay",
+                    .low = 1},
+                   {"staircase", false, "decays after each `every` updates only"}},
+      .rate =
+          [](const ScheduleCtx& c) {
+            const Expr times = c.update() / c.number("every");
+            const Expr t = c.flag("staircase") ? scalar::unary(ScalarOp::floor, times) : times;
+            return c.lr() / (t * c.number("decay") + 1.0);
+          },
+  });
+}
+
+}  // namespace fluid

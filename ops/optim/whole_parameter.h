@@ -1,0 +1,38 @@
+#pragma once
+
+// What an optimizer that depends on whole parameters records beside its op: OptimizerTensor.
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// A parameter under update. With sharded optimizer states (ZeRO-1), each rank holds a shard: a 1-d
+/// tensor of consecutive elements. Without, the shard is the whole parameter.
+class WholeParameter {
+ public:
+  virtual ~WholeParameter() = default;
+  /// Operands of the optimizer's op until the states: shards.
+  virtual const Values& operands() const = 0;
+  /// Complete attributes of the optimizer's op.
+  virtual const Attrs& settings() const = 0;
+  virtual const Shape& shape() const = 0;  ///< of the whole parameter
+  /// Pads `shard` with zeros to the whole shape.
+  virtual Value padded(Value shard) = 0;
+  /// This rank's shard of `whole`.
+  virtual Value shard_of(Value whole) = 0;
+  /// Sums over the ranks, if the states are sharded: collective. All `terms` have one dtype.
+  virtual Values sum_over_shards(const Values& terms) = 0;
+  /// The state `name` of the parameter's shard, before the update; initially 0.
+  virtual Value sharded_state(const std::string& name) = 0;
+  /// The state `name` of type `type`, the same on all ranks, before the update; initially 0.
+  virtual Value state(const std::string& name, const Type& type) = 0;
+  /// Sets the value of `state` after the update.
+  virtual void set_state(Value state, Value updated) = 0;
+
+  Value param() const { return operands().at(0); }
+  Value grad() const { return operands().at(1); }
+  Value lr() const { return operands().at(2); }      ///< in the compute dtype of the parameter
+  Value update() const { return operands().at(3); }  ///< number of completed updates, i64
+};
+
+}  // namespace fluid

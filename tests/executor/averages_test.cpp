@@ -1,0 +1,180 @@
+// Equal-weight averages of the parameters and lookahead against 30 updates by PyTorch and by the
+// paper's algorithm, which tests/golden/averages.py recorded, and in the ways to train.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "frontend/fluid.h"
+#include "passes/rewrite.h"
+#include "tests/support/errors.h"
+#include "tests/support/golden.h"
+#include "tests/support/parallel_training.h"
+
+namespace fluid::averages_test {
+namespace {
+
+using Json = nlohmann::json;
+
+const Json& golden() {
+  static const Json json =
+      Json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/averages.json"));
+  return json;
+}
+
+Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
+  Tensor t(f64, shape);
+  const std::vector<double> uniform = testing::golden_uniform(stream, t.numel());
+  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
+  return t;
+}
+
+MinimizeOptions options_of(const Json& c) {
+  const Json& settings = c.at("settings");
+  if (c.at("around") == "swa") {
+    return {.swa = {.start = settings.at("start"), .every = settings.at("every")}};
+  }
+  return {.lookahead = {.every = settings.at("every"), .alpha = settings.at("alpha")}};
+}
+
+Program regression(const std::string& optimizer, const MinimizeOptions& options) {
+  Program net("regression");
+  const Value x = net.data("x", {kBatch, 3}, f64), y = net.data("y", {kBatch, 2}, f64);
+  const Value loss = mean(square(linear(x, {.units = 2}) - y));
+  net.output("loss", loss);
+  if (optimizer == "adam") {
+    minimize(loss, Adam{.lr = 0.1}, options);
+  } else {
+    minimize(loss, Momentum{.lr = 0.1}, options);
+  }
+  return net;
+}
+
+Batch feeds_of(uint64_t step) {
+  return {6, {{"x", numbers(100 + step, {6, 3})}, {"y", numbers(200 + step, {6, 2})}}, 0};
+}
+
+void set_start(Executor& exe) {
+  exe.set_parameter("fc0.w", numbers(0, {3, 2}));
+  exe.set_parameter("fc0.b", numbers(1, {2}));
+}
+
+void expect_golden(const Json& c, const ExecutorOptions& executor_options) {
+  SCOPED_TRACE(c.at("around").get<std::string>() + " " + c.at("settings").dump());
+  Executor exe(regression(c.at("optimizer"), options_of(c)), cpu(), executor_options);
+  set_start(exe);
+  const std::string suffix = c.at("around") == "swa" ? ".swa" : "";
+  int compared = 0;
+  for (uint64_t step = 0; step < 30; ++step) {
+    exe.run(feeds_of(step));
+    const std::string number = std::to_string(step + 1);
+    if (!c.at("params").contains(number)) continue;
+    const auto expected = c.at("params").at(number).get<std::vector<double>>();
+    const Tensor w = exe.parameter("fc0.w" + suffix), b = exe.parameter("fc0.b" + suffix);
+    for (int64_t i = 0; i < 8; ++i, ++compared) {
+      ASSERT_NEAR(i < 6 ? w.at(i) : b.at(i - 6), expected.at(static_cast<size_t>(i)), 1e-9)
+          << "step " << number << ", " << i;
+    }
+  }
+  EXPECT_EQ(compared, 48);
+}
+
+TEST(Averages, AreThoseOfPyTorchAndOfThePaper) {
+  for (const Json& c : golden().at("cases")) expect_golden(c, {});
+}
+
+TEST(Averages, AreTheSameInMicroBatches) {
+  for (const Json& c : golden().at("cases")) expect_golden(c, {.micro_batches = 2});
+}
+
+TEST(Averages, GoOnFromASnapshot) {
+  const MinimizeOptions options = {.swa = {.start = 2, .every = 3}, .lookahead = {.every = 4}};
+  const Program net = regression("adam", options);
+  Executor one(net, cpu());
+  set_start(one);
+  for (uint64_t step = 0; step < 5; ++step) one.run(feeds_of(step));
+  Executor two(net, cpu());
+  two.prepare({.train = {6}});
+  EXPECT_EQ(two.restore(one.snapshot()), "");
+  for (uint64_t step = 5; step < 12; ++step) {
+    one.run(feeds_of(step));
+    two.run(feeds_of(step));
+  }
+  for (const char* name : {"fc0.w", "fc0.w.swa", "fc0.w.slow"}) {
+    const Tensor a = one.parameter(name), b = two.parameter(name);
+    for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(a.at(i), b.at(i)) << name;
+  }
+}
+
+TEST(Averages, SwaIsUsedForEvaluation) {
+  Executor exe(regression("adam", {.swa = {.start = 3}}), cpu());
+  set_start(exe);
+  for (uint64_t step = 0; step < 6; ++step) exe.run(feeds_of(step));
+  const double average = exe.parameter("fc0.w.swa").at(0), own = exe.parameter("fc0.w").at(0);
+  EXPECT_NE(average, own);
+  exe.use_averages(true);
+  EXPECT_EQ(exe.parameter("fc0.w").at(0), average);
+  exe.use_averages(false);
+  EXPECT_EQ(exe.parameter("fc0.w").at(0), own);
+}
+
+TEST(Averages, AreTheSameOnRanksWithShardedState) {
+  Program net = testing::parallel_program();
+  Attrs& train = find_directive(net.ir().main())->attrs;
+  train.set("swa_start", int64_t{2});
+  train.set("lookahead_every", int64_t{2});
+  ExecutorOptions options{.precision = {.dtype = f64}};
+  const std::vector<double> one = testing::trained(net, options, 3).parameters;
+  options.distributed.zero = 1;
+  const std::vector<double> three = testing::trained_by(3, net, options, 3).parameters;
+  ASSERT_EQ(one.size(), three.size());
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], three[i], 1e-9) << i;
+}
+
+TEST(Averages, ASkippedStepChangesNone) {
+  Program net("skip");
+  const Value x = net.data("x", {kBatch, 2}, f32);
+  const Value loss = mean(square(linear(x, {.units = 2})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.1}, {.swa = {.start = 1}, .lookahead = {.every = 1}});
+  Executor exe(net, cpu(), {.debug = {.check_finite = true}});
+  const auto run = [&](float value) {
+    exe.run(Feeds{{"x", Tensor::of<float>({1, 2}, std::vector<float>{value, 1})}});
+  };
+  run(2);
+  const Tensor swa = exe.parameter("fc0.w.swa").copy(), slow = exe.parameter("fc0.w.slow").copy();
+  run(INFINITY);
+  for (int64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(exe.parameter("fc0.w.swa").at(i), swa.at(i));
+    EXPECT_EQ(exe.parameter("fc0.w.slow").at(i), slow.at(i));
+  }
+}
+
+TEST(Averages, RejectWrongSettings) {
+  const auto rejected = [](const MinimizeOptions& options, const std::string& message) {
+    expect_user_error([&] { regression("adam", options); }, message);
+  };
+  rejected({.swa = {.start = -1}}, "attribute 'swa_start' must be 0 or more, not -1");
+  rejected({.swa = {.start = 1, .every = 0}}, "attribute 'swa_every' must be 1 or more, not 0");
+  rejected({.lookahead = {.every = -2}}, "attribute 'lookahead_every' must be 0 or more, not -2");
+  rejected({.lookahead = {.every = 2, .alpha = -1}},
+           "attribute 'lookahead_alpha' must be a number of 0.0 or more, not -1.0");
+  rejected({.ema = {.decay = 0.5}, .swa = {.start = 1}},
+           "keeps averages by 'ema_decay' or from 'swa_start', not both");
+  Program net("lookup");
+  const Value table = net.parameter("table", {5, 2}, Init::constant(0.5), {.sparse = true});
+  const Value loss = mean(square(embedding(table, net.data("index", {kBatch}, i64))));
+  net.output("loss", loss);
+  minimize(loss, SGD(), {.lookahead = {.every = 2}});
+  Executor exe(net, cpu());
+  expect_user_error(
+      [&] {
+        exe.run({{"index", Tensor::of<int64_t>({1}, std::vector<int64_t>{4})}});
+      },
+      "lookahead needs whole parameters, but 'table' is sparse");
+}
+
+}  // namespace
+}  // namespace fluid::averages_test
