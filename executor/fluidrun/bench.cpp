@@ -29,7 +29,7 @@ int run(const BenchFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
-  options.length = length_of(program, reader.dataset());
+  options.length = length_of(program, reader.source());
   options.micro_batches = flags.micro_batches;
   options.find_sample = make_sample_finder({&reader});
   set_profile(options, flags.profile);

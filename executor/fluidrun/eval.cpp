@@ -34,7 +34,7 @@ int run(const EvalFlags& flags) {
   Executor& executor = trainer.executor();
   load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare(
-      {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.dataset())});
+      {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.source())});
   print_memory_report(executor, {&reader}, before, opened);
   for (const auto& [name, value] : trainer.evaluate(reader)) {
     fmt::print("{} {:.9g}\n", name, clear_nan_sign(value));

@@ -119,9 +119,9 @@ void predict_all(Executor& executor, Reader& reader, const std::vector<std::stri
                  std::vector<OutputFile>& files, int64_t printed, bool draw) {
   int64_t done = 0;
   predict(executor, reader, [&](const Batch& batch, const OutputViews& outputs) {
-    for (OutputFile& file : files) file.append(outputs, reader.dataset(), done);
+    for (OutputFile& file : files) file.append(outputs, reader.source(), done);
     for (int64_t i = 0; i < batch.size && done + i < printed; ++i) {
-      print_sample(batch, outputs, rows, i, reader.dataset().row(done + i), draw);
+      print_sample(batch, outputs, rows, i, reader.source().row(done + i), draw);
     }
     done += batch.size;
     return !files.empty() || done < printed;
@@ -150,13 +150,13 @@ int run(const PredictFlags& flags) {
   options.find_sample = make_sample_finder({&reader});
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
-  const std::vector<std::string> feeds = column_names(reader.dataset());
+  const std::vector<std::string> feeds = column_names(reader.source());
   const std::vector<std::string> rows = computable_outputs(program, executor, feeds);
   for (OutputFile& file : files) file.select_outputs(program, rows);
   load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.predict = reader.batch_sizes(),
                     .predict_feeds = feeds,
-                    .lengths = lengths_of(executor, reader.dataset())});
+                    .lengths = lengths_of(executor, reader.source())});
   print_memory_report(executor, {&reader}, before, opened);
   predict_all(executor, reader, rows, files, printed_samples(flags, reader), flags.draw > 0);
   for (const OutputFile& file : files) file.write();

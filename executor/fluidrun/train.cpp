@@ -173,7 +173,7 @@ class Training {
   ExecutorOptions options() {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
-    options.length = length_of(program_, train_.dataset());
+    options.length = length_of(program_, train_.source());
     if (options.precision.choose_amp) {  // checks the options before the timing runs
       wait_for_validation();
       check_fit_options(program_, fit_options());
@@ -242,7 +242,7 @@ class Training {
     std::vector<const Reader*> readers = {&train_};
     if (validation_) {
       readers.push_back(&*validation_);
-      const int64_t shared = validation_->dataset().common_rows(train_.dataset());
+      const int64_t shared = common_rows(validation_->source(), train_.source());
       if (shared > 0) {
         print_to(stderr, "--val: {} of {} samples are also trained on\n", shared,
                  validation_->samples());

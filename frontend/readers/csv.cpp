@@ -206,7 +206,7 @@ DataKind csv_kind() {
               "class indices i64 with classes=1",
           .splits_rows = true,
           .options = {"classes", "columns", "drop", "label"},
-          .load = read_csv};
+          .open = in_memory(read_csv)};
 }
 
 }  // namespace fluid

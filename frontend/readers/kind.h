@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/readers/dataset.h"
+#include "frontend/readers/sample_source.h"
 
 namespace fluid {
 
@@ -46,9 +46,15 @@ struct DataKind {
   /// The data has no predefined splits. Option `val` sets how many rows are held out, and option
   /// `seed` selects these rows.
   bool splits_rows = false;
-  std::vector<std::string> options;              ///< options besides those common to all kinds
-  std::function<Dataset(const DataArgs&)> load;  ///< reads or generates the dataset
+  std::vector<std::string> options = {};  ///< options besides those common to all kinds
+  std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data
 };
+
+/// Returns a DataKind::open that reads or generates a whole dataset.
+inline std::function<SampleSourcePtr(const DataArgs&)> in_memory(
+    std::function<Dataset(const DataArgs&)> load) {
+  return [load = std::move(load)](const DataArgs& args) { return make_source(load(args)); };
+}
 
 DataKind mnist_kind();
 DataKind mnist_json_kind();
@@ -58,5 +64,7 @@ DataKind synthetic_linear_kind();
 DataKind csv_kind();
 DataKind npy_kind();
 DataKind text_kind();
+DataKind folder_kind();
+DataKind npz_kind();
 
 }  // namespace fluid

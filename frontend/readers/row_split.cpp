@@ -42,7 +42,7 @@ const std::vector<std::string>& row_split_options() {
   return names;
 }
 
-Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split) {
+SampleSourcePtr split_rows(SampleSourcePtr data, const DataArgs& args, const std::string& split) {
   const std::string* val = args.find("val");
   if (val == nullptr) {
     for (const char* option : {"split", "seed"}) {
@@ -54,7 +54,7 @@ Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split)
   const double fraction = fraction_in(*val, args);
   const bool trains = args.get_choice("split", split, {"train", "val", "test"}) == "train";
   const auto seed = static_cast<uint64_t>(args.get_integer("seed", 0, 0));
-  const int64_t rows = data.samples();
+  const int64_t rows = data->samples();
   if (rows < 2) args.fail("a single row cannot be split");
   const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
   const std::vector<bool> out = held_out_mask(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
@@ -62,7 +62,7 @@ Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split)
   for (int64_t i = 0; i < rows; ++i) {
     if (out[static_cast<size_t>(i)] != trains) wanted.push_back(i);
   }
-  return data.select(wanted);
+  return select_samples(std::move(data), std::move(wanted));
 }
 
 }  // namespace fluid

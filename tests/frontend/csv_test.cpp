@@ -59,7 +59,7 @@ class Csv : public ::testing::Test {
  protected:
   Dataset read(const std::string& text, const std::string& options) const {
     write_plain(path_, text);
-    return open_data("csv:" + path_ + options).dataset;
+    return open_data("csv:" + path_ + options).dataset();
   }
   void expect_error(const std::string& text, const std::string& options,
                     const std::string& message) const {
@@ -100,7 +100,7 @@ TEST_F(Csv, TakesColumnsByName) {
     EXPECT_EQ(values(*data.find("x")), (std::vector<double>{2, 1})) << options;
   }
   write_plain(path_, "id,a,b,y\nr1,1,2,3\n");
-  const Dataset data = open_data("csv:" + path_ + "?label=y&drop=id").dataset;
+  const Dataset data = open_data("csv:" + path_ + "?label=y&drop=id").dataset();
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2}));
   EXPECT_EQ(data.find("y")->at(0), 3.0);
   expect_error(text, "?columns=a,c", "no column 'c'");
@@ -154,7 +154,7 @@ TEST_F(Csv, SamplesAreNamedByTheirLine) {
   const Dataset gaps = read("a,y\n1,0\n\n\"2\",7\n3,1\n", "?label=y&classes=1");
   EXPECT_EQ(gaps.find_location("y", 7), "line 4 of '" + path_ + "'");
   EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).location(1), "line 4 of '" + path_ + "'");
-  EXPECT_EQ(open_data("digits?n=3").dataset.location(2), "sample 2 of 'digits?n=3&split=train'");
+  EXPECT_EQ(open_data("digits?n=3").dataset().location(2), "sample 2 of 'digits?n=3&split=train'");
 }
 
 }  // namespace

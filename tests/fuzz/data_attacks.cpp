@@ -57,7 +57,7 @@ std::string csv_file(Random& random) {
 
 /// Opens the data and reads an epoch of it, as training does.
 void read_data(const std::string& spec) {
-  Reader reader(open_data(spec).dataset, {.batch = 2, .shuffle_seed = 1});
+  Reader reader(open_data(spec).dataset(), {.batch = 2, .shuffle_seed = 1});
   while (reader.next() != nullptr) continue;
 }
 
