@@ -300,6 +300,7 @@ function(fluid_fuzzer)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
   add_executable(fuzz_formats ${sources})
   target_link_libraries(fuzz_formats PRIVATE ${ARG_LINKS})
+  target_compile_definitions(fuzz_formats PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_precompile_headers(fuzz_formats PRIVATE ${FLUID_PCH})
   add_test(NAME fuzz.formats COMMAND fuzz_formats --brief 100)
   set_tests_properties(fuzz.formats PROPERTIES COST 100

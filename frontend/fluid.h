@@ -11,6 +11,7 @@
 #include "frontend/optimizers.h"
 #include "frontend/program.h"
 #include "frontend/random.h"
+#include "frontend/readers/image_stages.h"
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/spec.h"
 #include "frontend/recurrent.h"

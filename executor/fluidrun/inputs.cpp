@@ -12,6 +12,7 @@
 #include "executor/launcher/print_to.h"
 #include "executor/session/batch_length.h"
 #include "frontend/readers/spec.h"
+#include "frontend/readers/stage_spec.h"
 #include "ir/error.h"
 #include "ir/length.h"
 #include "ops/source_kind.h"
@@ -139,17 +140,20 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
   return feeds;
 }
 
-Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch) {
-  DataSource source = open_data(spec, "test");
+Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
+                           const ReadingFlags& reading) {
+  DataSource source = open_data(spec, "test", bad_records_of(reading));
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   if (batch == 0) batch = source.full_batch ? source.source->samples() : kDefaultBatch;
-  return Reader(std::move(source.source), {.batch = batch});
+  return Reader(
+      std::move(source.source),
+      {.batch = batch, .workers = reading.workers, .bad_records = bad_records_of(reading)});
 }
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const World& world) {
-  DataSource source = open_data(spec, split);
+                   const ReadingFlags& reading, const World& world) {
+  DataSource source = open_data(spec, split, bad_records_of(reading));
   drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
   const int64_t samples = source.source->samples();
   if (batch == 0)
@@ -165,7 +169,9 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
                                            .shuffle_seed = shuffle_seed,
                                            .drop_last = source.drop_last.value_or(drop_last),
                                            .rank = world.rank,
-                                           .world = world.size});
+                                           .world = world.size,
+                                           .workers = reading.workers,
+                                           .bad_records = bad_records_of(reading)});
 }
 
 void add_data_batch_flag(CLI::App& command, int64_t& batch) {
@@ -241,8 +247,12 @@ std::string data_help() {
   return text +
          "  options of every kind, as ?option=value&...: split=train|test, shuffle=0|1, "
          "drop_last=0|1, limit=N, COLUMN=FEED\n"
-         "  options of csv and npy: val=0.2&seed=1 holds out a fifth of the rows for split=test, "
-         "which --val, eval and predict read\n";
+         "  options of csv, npy, npz, folder and tar: val=0.2&seed=1 holds out a fifth of the rows "
+         "for "
+         "split=test, "
+         "which --val, eval and predict read\n"
+         "Stages change the images, one after the other: SPEC|STAGE|STAGE\n" +
+         stages_help();
 }
 
 }  // namespace fluid

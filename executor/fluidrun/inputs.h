@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/executor.h"
+#include "executor/fluidrun/reading_flags.h"
 #include "executor/options/world.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
@@ -49,10 +50,11 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// feeds that no column matches. Throws UserError if no column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const World& world = {});
+                   const ReadingFlags& reading, const World& world = {});
 /// Opens the data described by `spec` for `predict`. Does not shuffle. Prints no notes about feeds
 /// that no column matches.
-Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch);
+Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
+                           const ReadingFlags& reading);
 
 /// Adds --batch to a subcommand that reads data. `batch` stays 0 if the flag is not given.
 void add_data_batch_flag(CLI::App& command, int64_t& batch);

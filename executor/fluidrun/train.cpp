@@ -46,6 +46,7 @@ struct TrainFlags {
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
   double ema = 0;
+  ReadingFlags reading;
   OptimizerFlags optimizer;
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestEpochFlags best;
@@ -123,15 +124,15 @@ Program open_with_recipe(const TrainFlags& flags) {
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
                                       const World& world) {
   if (flags.val.empty()) return std::nullopt;
-  return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
+  return open_reader(program, flags.val, "test", flags.batch, {}, false, flags.reading, world);
 }
 
-/// Runs `work` in a new thread. If no thread can be started, get() of the returned future runs
-/// `work`.
+/// Runs `work` in a new thread. If no thread can be started, or `later`, get() of the returned
+/// future runs `work`.
 template <class F>
-auto in_background(F work) {
+auto in_background(F work, bool later) {
   try {
-    return std::async(std::launch::async, work);
+    return std::async(later ? std::launch::deferred : std::launch::async, work);
   } catch (const std::system_error&) {
     return std::async(std::launch::deferred, work);
   }
@@ -146,10 +147,10 @@ class Training {
         log_(is_rank_0() ? flags.log_json : ""),
         checkpoints_(checkpointing_options(flags.checkpoint)),
         program_(open_with_recipe(flags)),
-        opening_validation_(
-            in_background([&] { return open_validation(program_, flags, world_); })),
+        opening_validation_(in_background([&] { return open_validation(program_, flags, world_); },
+                                          flags.val.find("table=") != std::string::npos)),
         train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
-                           world_)),
+                           flags.reading, world_)),
         progress_(flags.epochs, train_.batches(), !is_rank_0()),
         table_(flags.epochs),
         trainer_(program_, place_of(flags.place, flags.verify_plan, world_.local_rank), options(),
@@ -211,7 +212,11 @@ class Training {
       if (is_rank_0()) table_.print(epoch);
       log_.append(epoch);
     };
-    options.on_end = [this] { report_profile(trainer_.executor(), flags_.profile, world_); };
+    options.on_end = [this] {
+      report_skipped(train_, flags_.data);
+      if (validation_) report_skipped(*validation_, flags_.val);
+      report_profile(trainer_.executor(), flags_.profile, world_);
+    };
     options.notice = [this](const std::string& text) {
       progress_.clear();
       print_notice(text);
@@ -234,6 +239,7 @@ class Training {
         {"batch", std::to_string(flags_.batch)},
         {"data", flags_.data},
         {"drop-last", flags_.drop_last ? "on" : "off"},
+        {"on-bad-record", flags_.reading.on_bad_record},
         {"checkpoint-every", flags_.checkpoint.every}};
     trainer_.executor().process_group().check_equal("command line", values);
   }
@@ -258,7 +264,8 @@ class Training {
   CheckpointingOptions checkpoints_;
   ResidentMemory before_ = resident_memory();
   Program program_;
-  // opens the validation data while the constructor opens the training data
+  // Opens the validation data while the constructor opens the training data; afterwards if the
+  // training data writes a table that it reads.
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
   ResidentMemory opened_ = resident_memory();
@@ -328,6 +335,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--val", flags->val, "validation data, evaluated after each epoch")
       ->type_name("SPEC");
   add_data_batch_flag(*command, flags->batch);
+  add_reading_flags(*command, flags->reading);
   command->add_flag("--drop-last", flags->drop_last,
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);

@@ -104,7 +104,8 @@ std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
                      .deflated = method == Z_DEFLATED,
                      .header_offset = directory.size_at(at + 42),
                      .stored_size = directory.size_at(at + 20),
-                     .size = directory.size_at(at + 24)};
+                     .size = directory.size_at(at + 24),
+                     .crc = static_cast<uint32_t>(directory.at<4>(at + 16))};
     const int64_t extra = at + kEntryBytes + name_bytes;
     read_zip64_field(directory, extra, extra + extra_bytes, member);
     const bool encrypted = (directory.at<2>(at + 8) & 1) != 0;
@@ -152,7 +153,10 @@ std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
     out += out_before - stream.avail_out;
   }
   inflateEnd(&stream);
-  if (status != Z_STREAM_END || out != bytes.size()) stored.fail();
+  const auto* inflated = reinterpret_cast<const Bytef*>(bytes.data());
+  const bool intact = status == Z_STREAM_END && out == bytes.size() &&
+                      crc32_z(0, inflated, bytes.size()) == member.crc;
+  if (!intact) stored.fail();
   return bytes;
 }
 

@@ -15,6 +15,7 @@ struct ZipMember {
   int64_t header_offset = 0;  ///< of the local header, in bytes from the start of the archive
   int64_t stored_size = 0;    ///< size in bytes in the archive
   int64_t size = 0;           ///< size in bytes of the file
+  uint32_t crc = 0;           ///< CRC-32 of the file
 };
 
 /// Reads the central directory of a ZIP archive, with the extensions of ZIP64. Throws UserError,
@@ -25,7 +26,8 @@ std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
 /// Returns the offset in the archive of a member's stored bytes.
 int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
                         const std::string& archive_name);
-/// Reads a whole member. Throws UserError for damaged data.
+/// Reads a whole deflated or stored member. Throws UserError for damaged data: the checksum of a
+/// deflated member is verified.
 std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
                             const std::string& archive_name);
 

@@ -14,10 +14,18 @@ namespace fluid {
 /// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
 class DataArgs {
  public:
-  DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options)
-      : spec_(std::move(spec)), path_(std::move(path)), options_(std::move(options)) {}
+  DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options,
+           std::string default_split, BadRecords bad_records)
+      : spec_(std::move(spec)),
+        path_(std::move(path)),
+        options_(std::move(options)),
+        default_split_(std::move(default_split)),
+        bad_records_(bad_records) {}
 
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
+  /// The split that is opened: the value of option split, or the default of the subcommand.
+  std::string split() const { return get_string("split", default_split_); }
+  BadRecords bad_records() const { return bad_records_; }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;
@@ -33,6 +41,8 @@ class DataArgs {
   std::string spec_;
   std::string path_;
   std::map<std::string, std::string> options_;
+  std::string default_split_;
+  BadRecords bad_records_;
 };
 
 /// A data format or source that a data SPEC can name, such as "mnist" or "csv". data_kinds() lists
@@ -66,5 +76,7 @@ DataKind npy_kind();
 DataKind text_kind();
 DataKind folder_kind();
 DataKind npz_kind();
+DataKind tar_kind();
+DataKind jsonl_kind();
 
 }  // namespace fluid

@@ -135,7 +135,10 @@ class Reader::Impl {
 
   SkippedRecords skipped() const {
     const std::scoped_lock lock(mutex_);
-    return {static_cast<int64_t>(bad_samples_.size()), first_error_};
+    SkippedRecords all = source_->skipped();
+    all.count += static_cast<int64_t>(bad_samples_.size());
+    if (all.first_error.empty()) all.first_error = first_error_;
+    return all;
   }
 
   SampleSourcePtr source_;

@@ -11,18 +11,6 @@
 
 namespace fluid {
 
-/// What a Reader does with a sample that cannot be read, for example a damaged image.
-enum class BadRecords {
-  stop,  ///< next() throws the UserError
-  skip,  ///< the next sample of the source that can be read takes its place
-};
-
-/// Bad records that a Reader skipped.
-struct SkippedRecords {
-  int64_t count = 0;             ///< number of distinct samples
-  std::string first_error = "";  ///< message of the error of the first one
-};
-
 /// Options of a Reader.
 struct ReaderOptions {
   int64_t batch = 1;                          ///< batch size per rank; 0: the whole dataset
@@ -84,7 +72,8 @@ class Reader {
   /// Moves to `position`, a position() of this reader or of a reader with another batch or world
   /// size. Throws UserError for a negative position.
   void seek(int64_t position);
-  /// Returns the bad records that were skipped in the batches read so far.
+  /// Returns the bad records that were skipped in the batches read so far, and when the data was
+  /// opened.
   SkippedRecords skipped() const;
 
   /// An input iterator over the remaining batches of an epoch.

@@ -47,6 +47,7 @@ class DatasetSource : public SampleSource {
     const auto found = data_.classes.find(column);
     return found == data_.classes.end() ? std::vector<std::string>() : found->second;
   }
+  SkippedRecords skipped() const override { return data_.skipped; }
   const Dataset* in_memory() const override { return &data_; }
   int64_t resident_bytes() const override { return data_.bytes(); }
 
@@ -152,7 +153,10 @@ int64_t Column::numel() const {
   return n;
 }
 
-std::string Column::str() const { return name + " " + Tensor::view(dtype, shape, nullptr).str(); }
+std::string Column::str() const {
+  const std::string type = Tensor::view(dtype, shape, nullptr).str();
+  return name + " " + (shape.empty() ? type.substr(0, type.find('[')) : type);
+}
 
 Image SampleSource::image(int64_t sample, size_t column, const Draw& draw) const {
   const Column& type = columns().at(column);

@@ -151,7 +151,8 @@ void DataArgs::fail(const std::string& message) const {
 const std::vector<DataKind>& data_kinds() {
   static const std::vector<DataKind> kinds = {
       mnist_kind(), mnist_json_kind(), cifar10_kind(), digits_kind(), synthetic_linear_kind(),
-      csv_kind(),   npy_kind(),        text_kind(),    folder_kind()};
+      csv_kind(),   npy_kind(),        npz_kind(),     text_kind(),   folder_kind(),
+      tar_kind(),   jsonl_kind()};
   return kinds;
 }
 
@@ -160,7 +161,7 @@ Dataset DataSource::dataset() const {
   throw UserError("data '" + source->name() + "' is not in memory: give its source to a Reader");
 }
 
-DataSource open_data(const std::string& spec, const std::string& split) {
+DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records) {
   const std::string_view all = spec, unstaged = all.substr(0, all.find('|'));
   const std::string_view head = unstaged.substr(0, unstaged.find('?'));
   const std::string name(head.substr(0, head.find(':')));
@@ -181,7 +182,8 @@ DataSource open_data(const std::string& spec, const std::string& split) {
   }
   const bool split_by_default =
       contains(kind.options, "split") && given.emplace("split", split).second;
-  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given);
+  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given, split,
+                      bad_records);
 
   DataSource data{.usage = kind.usage, .full_batch = kind.full_batch};
   if (args.find("shuffle") != nullptr) data.shuffle = args.get_flag("shuffle", false);
@@ -193,7 +195,7 @@ DataSource open_data(const std::string& spec, const std::string& split) {
                          split_by_default ? with_split(unstaged, split) : std::string(unstaged));
   }
   source = rename_columns(std::move(source), std::move(renames), kind, args);
-  if (kind.splits_rows) source = split_rows(std::move(source), args, split);
+  if (kind.splits_rows) source = split_rows(std::move(source), args);
   if (limit > 0) source = first_samples(std::move(source), limit);
   if (unstaged.size() < all.size()) {
     source = apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);

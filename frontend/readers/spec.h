@@ -30,9 +30,13 @@ struct DataSource {
 /// seed=N, which selects the rows. split=val and split=test return the held-out rows, split=train
 /// the others. Rows keep their order.
 ///
+/// `bad_records`: whether records that cannot be read when the data is opened, such as the lines of
+/// a table, are left out. See SampleSource::skipped().
+///
 /// Throws UserError for missing or damaged data, and for an unknown kind, option or column, with a
 /// suggestion.
-DataSource open_data(const std::string& spec, const std::string& split = "train");
+DataSource open_data(const std::string& spec, const std::string& split = "train",
+                     BadRecords bad_records = BadRecords::stop);
 
 /// Returns all kinds of data, in the order of the help text.
 const std::vector<DataKind>& data_kinds();

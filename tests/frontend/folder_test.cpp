@@ -40,7 +40,7 @@ TEST_F(ImageFolderTest, ClassesAreTheDirectoriesInOrder) {
   const SampleSourcePtr source = open_data(spec()).source;
   EXPECT_EQ(source->classes("label"), (std::vector<std::string>{"cats", "dogs"}));
   EXPECT_EQ(source->columns()[0].str(), "image u8[3, 27, 40]");
-  EXPECT_EQ(source->columns()[1].str(), "label i64[]");
+  EXPECT_EQ(source->columns()[1].str(), "label i64");
   EXPECT_EQ(source->find_location("label", 1), "'" + dir_.file("dogs/b.jpg") + "'");
   EXPECT_EQ(source->find_location("label", 2), "");
   Reader reader(source, {.batch = 5});

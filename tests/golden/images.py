@@ -1,4 +1,5 @@
-"""Writes images.json: what torchvision.transforms.v2 and PIL make of images, for tests/frontend/image_test.cpp.
+"""Writes images.json: what torchvision.transforms.v2 and PIL make of images, for tests/frontend/image_test.cpp, and
+archives of arrays, for npy_columns_test.cpp.
 
 python3 tests/golden/images.py > tests/golden/images.json
 """
@@ -108,6 +109,14 @@ def mixed():
     return {"labels": labels.tolist(), "images": out.flatten().tolist()}
 
 
+def archive(save):
+    """The bytes that numpy writes; npy_columns_test.cpp reads them."""
+    x = numpy.arange(12, dtype=numpy.float32).reshape(4, 3)
+    buffer = io.BytesIO()
+    save(buffer, x=x, y=numpy.array([3, 2, 2, 1]), z=numpy.asfortranarray(x))
+    return buffer.getvalue().hex()
+
+
 image = pattern()
 json.dump(
     {
@@ -115,6 +124,8 @@ json.dump(
         "transforms": [exact(stage, result) for stage, result in transforms(image)],
         "normalize": normalized(image),
         "mixup": mixed(),
+        "savez": archive(numpy.savez),
+        "savez_compressed": archive(numpy.savez_compressed),
         "files": list(files()),
     },
     fp=sys.stdout,
