@@ -80,7 +80,7 @@ std::optional<TarMember> TarReader::next() {
     if (size > archive_.size() - data) fail("the archive ends within a file");
     const char type = fields[156];
     if (type == 'L' || type == 'x') {
-      if (size > kMaxName) fail("a file name is too long");
+      if (size > kMaxName) fail("damaged tar header");
       const std::string text = read_text(data, size);
       const std::string name = type == 'L' ? std::string(until_nul(text)) : pax_path(text);
       if (!name.empty()) long_name = name;

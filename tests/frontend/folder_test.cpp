@@ -106,6 +106,16 @@ TEST_F(ImageFolderTest, BadImagesAreNamedOrSkipped) {
                                              "first is 8x11: add |resize=HxW or a crop");
 }
 
+TEST_F(ImageFolderTest, IsSuggestedForAPath) {
+  expect_user_error([&] { open_data(dir_.path()); }, "did you mean '" + spec() + "'?");
+  for (const std::string kind : {"npz", "tar", "jsonl"}) {
+    const std::string path = dir_.file("x." + kind);
+    expect_user_error([&] { open_data(path); }, "did you mean '" + kind + ":" + path + "'?");
+  }
+  write_plain(dir_.file("empty/x.tar"), "");
+  expect_user_error([&] { open_data(dir_.file("empty")); }, "'tar:" + dir_.file("empty") + "'?");
+}
+
 TEST_F(ImageFolderTest, WithoutImagesIsAnError) {
   expect_user_error([&] { open_data("folder:" + dir_.file("none")); },
                     "'" + dir_.file("none") + "' is not a directory that can be read");
