@@ -272,8 +272,10 @@ endfunction()
 # sanitizer. Builds in a minute, where all of Fluid would take 15 minutes.
 function(fluid_thread_tests)
   file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/options/changes.cpp executor/options/world.cpp
-                                      frontend/files/*.cpp frontend/readers/*.cpp)
-  set(tests executor/collective_queue executor/communicator executor/store frontend/reader)
+                                      frontend/files/*.cpp frontend/images/*.cpp
+                                      frontend/readers/*.cpp)
+  set(tests executor/collective_queue executor/communicator executor/store frontend/reader
+            frontend/reader_workers)
   if(FLUID_GLOO)
     list(APPEND tests executor/gloo)
   else()
@@ -281,7 +283,7 @@ function(fluid_thread_tests)
   endif()
   list(TRANSFORM tests REPLACE "(.+)" "tests/\\1_test.cpp")
   add_executable(test_threads ${sources} ${tests} tests/support/processes.cpp)
-  target_link_libraries(test_threads PRIVATE fluid_ir xxhash ZLIB::ZLIB json fmt::fmt
+  target_link_libraries(test_threads PRIVATE fluid_ir xxhash ZLIB::ZLIB JPEG::JPEG PNG::PNG json fmt::fmt
                                              GTest::gtest GTest::gtest_main)
   if(FLUID_GLOO)
     target_link_libraries(test_threads PRIVATE gloo)
@@ -298,6 +300,7 @@ function(fluid_fuzzer)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
   add_executable(fuzz_formats ${sources})
   target_link_libraries(fuzz_formats PRIVATE ${ARG_LINKS})
+  target_compile_definitions(fuzz_formats PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_precompile_headers(fuzz_formats PRIVATE ${FLUID_PCH})
   add_test(NAME fuzz.formats COMMAND fuzz_formats --brief 100)
   set_tests_properties(fuzz.formats PROPERTIES COST 100

@@ -14,6 +14,7 @@
 #include "frontend/parameter_groups.h"
 #include "frontend/program.h"
 #include "frontend/random.h"
+#include "frontend/readers/image_stages.h"
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/spec.h"
 #include "frontend/recurrent.h"

@@ -20,8 +20,6 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMaxNames = 8;
-
 /// Whether `op` multiplies by a linear weight, a parameter [in, out] that is no adapter.
 bool is_weight_product(const ir::Op& op) {
   if (op.name != "matmul" || op.attrs.get_or("transpose_a", false) ||
@@ -129,7 +127,7 @@ void lora(Program& program, const std::string& pattern, const Lora& options, con
   }
   throw UserError(loc, "lora: pattern '" + pattern +
                            "' matches no weight of a linear layer; there " + "are " +
-                           nearest_names(pattern, linear_weight_names(graph), kMaxNames));
+                           nearest_names(pattern, linear_weight_names(graph), kMaxSuggestions));
 }
 
 void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
@@ -151,7 +149,7 @@ void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
       throw UserError(loc,
                       path + ": holds adapters of '" + weight +
                           "', which is no weight of a linear layer of the program; there are " +
-                          nearest_names(weight, linear_weight_names(graph), kMaxNames));
+                          nearest_names(weight, linear_weight_names(graph), kMaxSuggestions));
     }
     begin = end + 1;
   }

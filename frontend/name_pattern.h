@@ -40,4 +40,7 @@ class NamePattern {
   std::regex matcher_;
 };
 
+/// Maximum number of similar names in the message about a pattern that selects nothing.
+inline constexpr size_t kMaxSuggestions = 8;
+
 }  // namespace fluid

@@ -13,8 +13,6 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMaxNames = 8;
-
 /// Applies `set` to each op of `ops` that `pattern` selects. `what` names the ops in the message if
 /// there is none.
 template <class F>
@@ -30,7 +28,7 @@ void for_each_selected(const std::vector<ir::Op*>& ops, const NamePattern& patte
   }
   if (!found) {
     throw UserError(loc, "pattern '" + pattern.text() + "' matches no " + what + "; there are " +
-                             nearest_names(pattern.text(), names, kMaxNames));
+                             nearest_names(pattern.text(), names, kMaxSuggestions));
   }
 }
 

@@ -57,8 +57,8 @@ class Recipe {
   /// number other than -1 occurs once, and the other rows of the gradient are 0. Null for a
   /// parameter with a dense gradient.
   Value rows(size_t i) const;
-  /// Makes the gradients of the parameters `names` sparse. `rows`: for each gradient, the numbers of
-  /// the rows that it contains.
+  /// Makes the gradients of the parameters `names` sparse. `rows`: for each gradient, the numbers
+  /// of the rows that it contains.
   void set_rows(const std::vector<std::string>& names, const Values& rows) const;
   bool has_sparse_gradients() const;
   /// Order number of the last collective on which append_backward's gradient of parameter `i`

@@ -22,6 +22,7 @@ namespace {
 struct BenchFlags {
   std::string program, data;
   int64_t batch = 0, micro_batches = 1, steps = 50, warmup = 10, repeat = 5;
+  ReadingFlags reading;
   ParameterFlags parameters;
   PlaceFlags place;
   ProfileFlags profile;
@@ -30,9 +31,9 @@ struct BenchFlags {
 int run(const BenchFlags& flags) {
   Program program = open_program(flags.program);
   set_parameters(program, flags.parameters);
-  Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
+  Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true, flags.reading);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
-  options.length = length_of(program, reader.dataset());
+  options.length = length_of(program, reader.source());
   options.micro_batches = flags.micro_batches;
   options.find_sample = make_sample_finder({&reader});
   set_profile(options, flags.profile);
@@ -71,6 +72,7 @@ void add_bench(CLI::App& app, Action& action) {
   begin_group(*command, kDataGroup);
   command->add_option("--data", flags->data, "training data")->type_name("SPEC")->required();
   add_data_batch_flag(*command, flags->batch);
+  add_reading_flags(*command, flags->reading);
   begin_group(*command, kTrainingGroup);
   command->add_option("--steps", flags->steps, "steps per timing")
       ->check(must_be_positive_integer)

@@ -18,6 +18,7 @@ using Action = std::function<int()>;
 
 void add_bench(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
+void add_data(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 /// Adds `launch`. `program`: the arguments after "--", which fluidrun does not parse.

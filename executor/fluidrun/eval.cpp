@@ -20,6 +20,7 @@ struct EvalFlags {
   ParamsFlags params;
   int64_t batch = 0;
   uint64_t seed = 0;
+  ReadingFlags reading;
   PlaceFlags place;
   ProfileFlags profile;
 };
@@ -27,7 +28,7 @@ struct EvalFlags {
 int run(const EvalFlags& flags) {
   const ResidentMemory before = resident_memory();
   const Program program = open_program(flags.program, flags.params);
-  Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
+  Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false, flags.reading);
   const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);
@@ -35,11 +36,12 @@ int run(const EvalFlags& flags) {
   Executor& executor = trainer.executor();
   load_parameters(executor, flags.params);
   executor.prepare(
-      {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.dataset())});
+      {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.source())});
   print_memory_report(executor, {&reader}, before, opened);
   for (const auto& [name, value] : trainer.evaluate(reader)) {
     fmt::print("{} {:.9g}\n", name, clear_nan_sign(value));
   }
+  report_skipped(reader, flags.data);
   note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;
@@ -56,6 +58,7 @@ void add_eval(CLI::App& app, Action& action) {
       ->type_name("SPEC")
       ->required();
   add_data_batch_flag(*command, flags->batch);
+  add_reading_flags(*command, flags->reading);
   add_params_flags(*command, flags->params);
   add_seed_flag(*command, flags->seed);
   add_place_flags(*command, flags->place);

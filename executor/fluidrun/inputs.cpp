@@ -13,6 +13,7 @@
 #include "executor/session/batch_length.h"
 #include "frontend/lora.h"
 #include "frontend/readers/spec.h"
+#include "frontend/readers/stage_spec.h"
 #include "ir/error.h"
 #include "ir/length.h"
 #include "ops/source_kind.h"
@@ -44,22 +45,26 @@ std::vector<std::string> example_names() {
 /// `must_feed_all`, also prints a note for each feed that no column matches.
 void drop_unused_columns(DataSource& source, const Program& program, const std::string& spec,
                          bool must_feed_all) {
-  Dataset& data = source.dataset;
+  const SampleSource& data = *source.source;
   std::vector<std::string> feeds, missing_feeds, unused;
   for (const ir::Op* feed : feeds_of(program.ir())) {
     feeds.push_back(feed->symbol);
     if (data.find(feed->symbol) == nullptr) missing_feeds.push_back(feed->symbol);
   }
-  for (const auto& [name, column] : data.columns) {
-    if (std::ranges::find(feeds, name) == feeds.end()) unused.push_back(name);
+  std::vector<KeptColumn> kept;
+  for (size_t c = 0; c < data.columns().size(); ++c) {
+    const std::string& name = data.columns()[c].name;
+    if (std::ranges::find(feeds, name) == feeds.end()) {
+      unused.push_back(name);
+    } else {
+      kept.push_back({c, name});
+    }
   }
-  if (unused.size() == data.columns.size()) {
+  if (kept.empty()) {
     throw UserError(fmt::format("data '{}' has columns {}, but the program's feeds are {}", spec,
                                 fmt::join(unused, ", "), fmt::join(feeds, ", ")));
   }
-  std::erase_if(data.columns, [&](const auto& column) {
-    return std::ranges::find(unused, column.first) != unused.end();
-  });
+  if (!unused.empty()) source.source = select_columns(std::move(source.source), std::move(kept));
   if (unused.size() == 1 && missing_feeds.size() == 1) {
     print_to(stderr,
              "data '{0}': column '{1}' is not used, no feed has its name; add {1}={2} to the data "
@@ -169,19 +174,22 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
   return feeds;
 }
 
-Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch) {
-  DataSource source = open_data(spec, "test");
+Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
+                           const ReadingFlags& reading) {
+  DataSource source = open_data(spec, "test", bad_records_of(reading));
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
-  if (batch == 0) batch = source.full_batch ? source.dataset.samples() : kDefaultBatch;
-  return Reader(std::move(source.dataset), {.batch = batch});
+  if (batch == 0) batch = source.full_batch ? source.source->samples() : kDefaultBatch;
+  return Reader(
+      std::move(source.source),
+      {.batch = batch, .workers = reading.workers, .bad_records = bad_records_of(reading)});
 }
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const World& world) {
-  DataSource source = open_data(spec, split);
+                   const ReadingFlags& reading, const World& world) {
+  DataSource source = open_data(spec, split, bad_records_of(reading));
   drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
-  const int64_t samples = source.dataset.samples();
+  const int64_t samples = source.source->samples();
   if (batch == 0)
     batch = source.full_batch ? (samples + world.size - 1) / world.size : kDefaultBatch;
   const bool one_step = batch * world.size >= samples;
@@ -191,11 +199,13 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
   } else if (!shuffle_seed) {
     shuffle_seed = 0;
   }
-  return Reader(std::move(source.dataset), {.batch = batch,
-                                            .shuffle_seed = shuffle_seed,
-                                            .drop_last = source.drop_last.value_or(drop_last),
-                                            .rank = world.rank,
-                                            .world = world.size});
+  return Reader(std::move(source.source), {.batch = batch,
+                                           .shuffle_seed = shuffle_seed,
+                                           .drop_last = source.drop_last.value_or(drop_last),
+                                           .rank = world.rank,
+                                           .world = world.size,
+                                           .workers = reading.workers,
+                                           .bad_records = bad_records_of(reading)});
 }
 
 void add_data_batch_flag(CLI::App& command, int64_t& batch) {
@@ -242,10 +252,9 @@ void apply_length_flag(Program& program, std::optional<int64_t> length) {
   if (length) set_length(program.ir(), *length);
 }
 
-int64_t length_of(const Program& program, const Dataset& data) {
+int64_t length_of(const Program& program, const SampleSource& data) {
   const BatchLength length(program.ir());
-  if (!length.is_used()) return 0;
-  return length.of({.size = data.samples(), .columns = data.columns});
+  return length.is_used() ? length.of(data.types()) : 0;
 }
 
 void add_seed_flag(CLI::App& command, uint64_t& seed) {
@@ -272,8 +281,12 @@ std::string data_help() {
   return text +
          "  options of every kind, as ?option=value&...: split=train|test, shuffle=0|1, "
          "drop_last=0|1, limit=N, COLUMN=FEED\n"
-         "  options of csv and npy: val=0.2&seed=1 holds out a fifth of the rows for split=test, "
-         "which --val, eval and predict read\n";
+         "  options of csv, npy, npz, folder and tar: val=0.2&seed=1 holds out a fifth of the rows "
+         "for "
+         "split=test, "
+         "which --val, eval and predict read\n"
+         "Stages change the images, one after the other: SPEC|STAGE|STAGE\n" +
+         stages_help();
 }
 
 }  // namespace fluid

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/executor.h"
+#include "executor/fluidrun/reading_flags.h"
 #include "executor/options/world.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
@@ -57,10 +58,11 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// feeds that no column matches. Throws UserError if no column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const World& world = {});
+                   const ReadingFlags& reading, const World& world = {});
 /// Opens the data described by `spec` for `predict`. Does not shuffle. Prints no notes about feeds
 /// that no column matches.
-Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch);
+Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
+                           const ReadingFlags& reading);
 
 /// Adds --batch to a subcommand that reads data. `batch` stays 0 if the flag is not given.
 void add_data_batch_flag(CLI::App& command, int64_t& batch);
@@ -74,7 +76,7 @@ void check_length_flag(const Program& program, std::optional<int64_t> length);
 /// Checks the value of --length and substitutes it for the dimension kLength of `program`.
 void apply_length_flag(Program& program, std::optional<int64_t> length);
 /// The length of the sequences in `data`; 0 for a program without the dimension kLength.
-int64_t length_of(const Program& program, const Dataset& data);
+int64_t length_of(const Program& program, const SampleSource& data);
 /// Adds --micro-batches to the --help group "Memory" of a subcommand.
 void add_micro_batches_flag(CLI::App& command, int64_t& micro_batches);
 /// Adds --seed, the seed of the initial parameters, to a subcommand that does not train.

@@ -61,7 +61,7 @@ MemoryOwners owners_outside_arena(const MemoryUse& arena, const ResidentMemory& 
   const ResidentMemory now = resident_memory();
   int64_t data = 0, buffers = 0;
   for (const Reader* reader : readers) {
-    data += reader->dataset().bytes();
+    data += reader->source().resident_bytes();
     buffers += reader->buffer_bytes();
   }
   const int64_t untouched = arena.total - arena.resident_bytes + buffers;

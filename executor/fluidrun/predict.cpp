@@ -8,6 +8,7 @@
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/draw_image.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
@@ -26,6 +27,7 @@ struct PredictFlags {
   std::vector<std::string> outputs;
   int64_t batch = 0, draw = 0;
   uint64_t seed = 0;
+  ReadingFlags reading;
   PlaceFlags place;
   ProfileFlags profile;
 };
@@ -41,32 +43,6 @@ std::string row_text(const Tensor& value, int64_t sample) {
   const double score = clear_nan_sign(value.at(sample * width + best));
   if (width == 1 && !is_float(value.dtype())) return element_text(value, sample);
   return width == 1 ? fmt::format("{:.6g}", score) : fmt::format("{} ({:.4f})", best, score);
-}
-
-bool is_image(const Tensor& t) {
-  const auto& s = t.shape();
-  return s.size() >= 3 && s[s.size() - 2] > 1 && s[s.size() - 1] > 1;
-}
-
-/// Prints the first channel of a sample's image with block characters. Each line of text shows two
-/// rows of pixels.
-void draw_image(const Tensor& images, int64_t sample) {
-  const auto& shape = images.shape();
-  const int64_t height = shape[shape.size() - 2], width = shape[shape.size() - 1];
-  const int64_t first = sample * (images.numel() / shape[0]);
-  const auto pixel = [&](int64_t y, int64_t x) {
-    return y < height ? images.at(first + y * width + x) : 0;
-  };
-  double most = 0;
-  for (int64_t i = 0; i < height * width; ++i) most = std::max(most, images.at(first + i));
-  constexpr const char* kBlocks[] = {" ", "▀", "▄", "█"};
-  for (int64_t y = 0; y < height; y += 2) {
-    std::string line;
-    for (int64_t x = 0; x < width; ++x) {
-      line += kBlocks[(pixel(y, x) > most / 2 ? 1 : 0) + (pixel(y + 1, x) > most / 2 ? 2 : 0)];
-    }
-    fmt::print("  {}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-  }
 }
 
 /// Names of the outputs that have one row per sample and can be computed from `feeds`, the feeds
@@ -120,9 +96,9 @@ void predict_all(Executor& executor, Reader& reader, const std::vector<std::stri
                  std::vector<OutputFile>& files, int64_t printed, bool draw) {
   int64_t done = 0;
   predict(executor, reader, [&](const Batch& batch, const OutputViews& outputs) {
-    for (OutputFile& file : files) file.append(outputs, reader.dataset(), done);
+    for (OutputFile& file : files) file.append(outputs, reader.source(), done);
     for (int64_t i = 0; i < batch.size && done + i < printed; ++i) {
-      print_sample(batch, outputs, rows, i, reader.dataset().row(done + i), draw);
+      print_sample(batch, outputs, rows, i, reader.source().row(done + i), draw);
     }
     done += batch.size;
     return !files.empty() || done < printed;
@@ -145,22 +121,23 @@ int run(const PredictFlags& flags) {
   const ResidentMemory before = resident_memory();
   const Program program = open_program(flags.program, flags.params);
   std::vector<OutputFile> files = output_files(flags.outputs);
-  Reader reader = open_predict_reader(program, flags.data, flags.batch);
+  Reader reader = open_predict_reader(program, flags.data, flags.batch, flags.reading);
   const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   options.find_sample = make_sample_finder({&reader});
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
-  const std::vector<std::string> feeds = column_names(reader.dataset());
+  const std::vector<std::string> feeds = column_names(reader.source());
   const std::vector<std::string> rows = computable_outputs(program, executor, feeds);
   for (OutputFile& file : files) file.select_outputs(program, rows);
   load_parameters(executor, flags.params);
   executor.prepare({.predict = reader.batch_sizes(),
                     .predict_feeds = feeds,
-                    .lengths = lengths_of(executor, reader.dataset())});
+                    .lengths = lengths_of(executor, reader.source())});
   print_memory_report(executor, {&reader}, before, opened);
   predict_all(executor, reader, rows, files, printed_samples(flags, reader), flags.draw > 0);
   for (const OutputFile& file : files) file.write();
+  report_skipped(reader, flags.data);
   note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;
@@ -177,6 +154,7 @@ void add_predict(CLI::App& app, Action& action) {
       ->type_name("SPEC")
       ->required();
   add_data_batch_flag(*command, flags->batch);
+  add_reading_flags(*command, flags->reading);
   command->add_option("--draw", flags->draw, "print only the first N samples, with their images")
       ->check(must_be_positive_integer)
       ->type_name("N");

@@ -52,6 +52,7 @@ struct TrainFlags {
   uint64_t seed = 0;
   double ema = 0, lookahead_alpha = 0;
   int64_t swa = 0, swa_every = 0, lookahead = 0;
+  ReadingFlags reading;
   OptimizerFlags optimizer;
   ScheduleFlags schedule;
   ParameterFlags parameters;
@@ -146,15 +147,15 @@ Program open_with_recipe(const TrainFlags& flags) {
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
                                       const World& world) {
   if (flags.val.empty()) return std::nullopt;
-  return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
+  return open_reader(program, flags.val, "test", flags.batch, {}, false, flags.reading, world);
 }
 
-/// Runs `work` in a new thread. If no thread can be started, get() of the returned future runs
-/// `work`.
+/// Runs `work` in a new thread. If no thread can be started, or `later`, get() of the returned
+/// future runs `work`.
 template <class F>
-auto in_background(F work) {
+auto in_background(F work, bool later) {
   try {
-    return std::async(std::launch::async, work);
+    return std::async(later ? std::launch::deferred : std::launch::async, work);
   } catch (const std::system_error&) {
     return std::async(std::launch::deferred, work);
   }
@@ -170,10 +171,10 @@ class Training {
         checkpoints_(checkpointing_options(flags.checkpoint)),
         program_(open_with_recipe(flags)),
         dump_(program_, flags.dump),
-        opening_validation_(
-            in_background([&] { return open_validation(program_, flags, world_); })),
+        opening_validation_(in_background([&] { return open_validation(program_, flags, world_); },
+                                          flags.val.find("table=") != std::string::npos)),
         train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
-                           world_)),
+                           flags.reading, world_)),
         progress_(flags.epochs, train_.batches(), !is_rank_0()),
         table_(flags.epochs),
         trainer_(scheduled_program(), place_of(flags.place, flags.verify_plan, world_.local_rank),
@@ -213,7 +214,7 @@ class Training {
   ExecutorOptions options() {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
-    options.length = length_of(program_, train_.dataset());
+    options.length = length_of(program_, train_.source());
     if (options.precision.choose_amp) {  // checks the options before the timing runs
       wait_for_validation();
       check_fit_options(program_, fit_options());
@@ -252,7 +253,11 @@ class Training {
       if (is_rank_0()) table_.print(epoch);
       log_.append(epoch);
     };
-    options.on_end = [this] { report_profile(trainer_.executor(), flags_.profile, world_); };
+    options.on_end = [this] {
+      report_skipped(train_, flags_.data);
+      if (validation_) report_skipped(*validation_, flags_.val);
+      report_profile(trainer_.executor(), flags_.profile, world_);
+    };
     options.notice = [this](const std::string& text) {
       progress_.clear();
       print_notice(text);
@@ -275,6 +280,7 @@ class Training {
         {"batch", std::to_string(flags_.batch)},
         {"data", flags_.data},
         {"drop-last", flags_.drop_last ? "on" : "off"},
+        {"on-bad-record", flags_.reading.on_bad_record},
         {"checkpoint-every", flags_.checkpoint.every}};
     trainer_.executor().process_group().check_equal("command line", values);
   }
@@ -283,7 +289,7 @@ class Training {
     std::vector<const Reader*> readers = {&train_};
     if (validation_) {
       readers.push_back(&*validation_);
-      const int64_t shared = validation_->dataset().common_rows(train_.dataset());
+      const int64_t shared = common_rows(validation_->source(), train_.source());
       if (shared > 0) {
         print_to(stderr, "--val: {} of {} samples are also trained on\n", shared,
                  validation_->samples());
@@ -300,7 +306,8 @@ class Training {
   ResidentMemory before_ = resident_memory();
   Program program_;
   StepDump dump_;
-  // opens the validation data while the constructor opens the training data
+  // Opens the validation data while the constructor opens the training data; afterwards if the
+  // training data writes a table that it reads.
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
   ResidentMemory opened_ = resident_memory();
@@ -396,6 +403,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--val", flags->val, "validation data, evaluated after each epoch")
       ->type_name("SPEC");
   add_data_batch_flag(*command, flags->batch);
+  add_reading_flags(*command, flags->reading);
   command->add_flag("--drop-last", flags->drop_last,
                     "drop the last batch of an epoch if it is smaller");
   add_training_flags(*command, *flags);

@@ -75,10 +75,10 @@ void FitLoop::prepare_steps() {
       progress_.epochs * samples + std::min(progress_.samples_in_epoch, samples);
   if (train_.position() != position) train_.seek(position);
   BatchSizes sizes{.train = train_.batch_sizes(),
-                   .lengths = lengths_of(executor_, train_.dataset())};
+                   .lengths = lengths_of(executor_, train_.source())};
   if (options_.validation == nullptr) return executor_.prepare(sizes);
   const std::vector<int64_t> eval = inference_batch_sizes(*options_.validation);
-  const std::vector<int64_t> lengths = lengths_of(executor_, options_.validation->dataset());
+  const std::vector<int64_t> lengths = lengths_of(executor_, options_.validation->source());
   if (lengths == sizes.lengths) sizes.eval = eval;
   executor_.prepare(sizes);
   if (lengths != sizes.lengths) executor_.prepare({.eval = eval, .lengths = lengths});

@@ -14,8 +14,8 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data) {
   return sizes;
 }
 
-std::vector<int64_t> lengths_of(const Executor& executor, const Dataset& data) {
-  return executor.lengths_of({.size = data.samples(), .columns = data.columns});
+std::vector<int64_t> lengths_of(const Executor& executor, const SampleSource& data) {
+  return executor.lengths_of(data.types());
 }
 
 std::vector<std::string> per_sample_outputs(const Program& program) {
@@ -27,16 +27,16 @@ std::vector<std::string> per_sample_outputs(const Program& program) {
   return names;
 }
 
-std::vector<std::string> column_names(const Dataset& data) {
+std::vector<std::string> column_names(const SampleSource& data) {
   std::vector<std::string> names;
-  for (const auto& [name, column] : data.columns) names.push_back(name);
+  for (const Column& column : data.columns()) names.push_back(column.name);
   return names;
 }
 
 SampleFinder make_sample_finder(std::vector<const Reader*> readers) {
   return [readers = std::move(readers)](const std::string& feed, int64_t value) {
     for (const Reader* reader : readers) {
-      std::string location = reader != nullptr ? reader->dataset().find_location(feed, value) : "";
+      std::string location = reader != nullptr ? reader->source().find_location(feed, value) : "";
       if (!location.empty()) return location;
     }
     return std::string();

@@ -16,7 +16,7 @@ namespace fluid {
 std::vector<std::string> per_sample_outputs(const Program& program);
 
 /// Returns the column names of `data`, which are the feeds of predict().
-std::vector<std::string> column_names(const Dataset& data);
+std::vector<std::string> column_names(const SampleSource& data);
 
 /// Returns the batch sizes of `data` for which to prepare eval and predict steps. Omits size 0,
 /// which occurs when this rank's shard of the last batch is empty.
@@ -24,7 +24,7 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data);
 
 /// Returns the length of the sequences in `data`, as BatchSizes::lengths: empty for a program
 /// without the dimension kLength.
-std::vector<int64_t> lengths_of(const Executor& executor, const Dataset& data);
+std::vector<int64_t> lengths_of(const Executor& executor, const SampleSource& data);
 
 /// Returns a SampleFinder that searches the data of `readers`, in order. The readers must outlive
 /// the SampleFinder; null readers are skipped.

@@ -106,14 +106,14 @@ void Trainer::stop() { impl_->at.stop_called = true; }
 
 NamedScalars Trainer::evaluate(Reader& data) {
   impl_->readers = {&data};
-  impl_->executor.prepare({.eval = inference_batch_sizes(data),
-                           .lengths = lengths_of(impl_->executor, data.dataset())});
+  impl_->executor.prepare(
+      {.eval = inference_batch_sizes(data), .lengths = lengths_of(impl_->executor, data.source())});
   return fluid::evaluate(impl_->executor, data, impl_->program);
 }
 
 Dataset Trainer::predict(Reader& data) {
   impl_->readers = {&data};
-  const std::vector<std::string> feeds = column_names(data.dataset());
+  const std::vector<std::string> feeds = column_names(data.source());
   std::vector<std::string> rows = per_sample_outputs(impl_->program);
   for (const std::string& name : impl_->executor.omitted_outputs(feeds)) std::erase(rows, name);
   if (rows.empty()) {
@@ -121,7 +121,7 @@ Dataset Trainer::predict(Reader& data) {
   }
   impl_->executor.prepare({.predict = inference_batch_sizes(data),
                            .predict_feeds = feeds,
-                           .lengths = lengths_of(impl_->executor, data.dataset())});
+                           .lengths = lengths_of(impl_->executor, data.source())});
   return predict_rows(impl_->executor, data, rows);
 }
 

@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
     if (!options.save.empty()) net.save(options.save);
     if (options.data.empty()) return;
 
-    fl::Reader train(fl::open_data(options.data).dataset, {.batch = 64, .shuffle_seed = 1});
-    fl::Reader held_out(fl::open_data(options.data, "val").dataset, {.batch = 1000});
+    fl::Reader train(fl::open_data(options.data).source, {.batch = 64, .shuffle_seed = 1});
+    fl::Reader held_out(fl::open_data(options.data, "val").source, {.batch = 1000});
     fl::Trainer trainer(net, fl::cpu());
     trainer.fit(train, {.epochs = options.epochs_or(40),
                         .max_steps = options.steps,

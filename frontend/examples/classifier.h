@@ -27,7 +27,7 @@ inline fluid::Value cifar10_images(fluid::Program& net, int64_t side = 32) {
 /// Trains a program and prints a line per epoch.
 inline void train_classifier(const fluid::Program& net, const ExampleOptions& options,
                              int64_t batch) {
-  fluid::Reader train(fluid::open_data(options.data).dataset, {.batch = batch, .shuffle_seed = 1});
+  fluid::Reader train(fluid::open_data(options.data).source, {.batch = batch, .shuffle_seed = 1});
   fluid::Trainer trainer(net, fluid::cpu());
   trainer.fit(
       train,

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
 
     const fl::World world = fl::World::from_env();
     fl::Reader data(
-        fl::open_data(options.data).dataset,
+        fl::open_data(options.data).source,
         {.batch = 96 / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
     fl::Trainer trainer(net, fl::cpu(), {.distributed = {.world = world}});
     trainer.fit(

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     if (!options.save.empty()) net.save(options.save);
     if (options.data.empty()) return;
 
-    fl::Reader data(fl::open_data(options.data).dataset, {.batch = 0});
+    fl::Reader data(fl::open_data(options.data).source, {.batch = 0});
     fl::Trainer trainer(net, fl::cpu());
     // Each batch holds the whole dataset, so an epoch is one step.
     const fl::History history =

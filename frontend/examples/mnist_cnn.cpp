@@ -45,8 +45,8 @@ void predict(fl::Trainer& trainer, const fl::Dataset& data) {
 }
 
 void train(const fl::Program& net, const ExampleOptions& options) {
-  fl::Reader train(fl::open_data(options.data, "train").dataset, {.batch = 128, .shuffle_seed = 1});
-  fl::Reader test(fl::open_data(options.data, "test").dataset, {.batch = 1000});
+  fl::Reader train(fl::open_data(options.data, "train").source, {.batch = 128, .shuffle_seed = 1});
+  fl::Reader test(fl::open_data(options.data, "test").source, {.batch = 1000});
   fl::Trainer trainer(net, fl::cpu());
   trainer.fit(train, {.epochs = options.epochs_or(1),
                       .max_steps = options.steps,
@@ -59,7 +59,7 @@ void train(const fl::Program& net, const ExampleOptions& options) {
   for (const auto& [name, value] : trained.evaluate(test)) {
     std::printf("loaded again: test %s %.4f\n", name.c_str(), value);
   }
-  predict(trained, test.dataset());
+  predict(trained, fl::open_data(options.data, "test").dataset());
 }
 
 }  // namespace

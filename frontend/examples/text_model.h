@@ -88,8 +88,8 @@ inline void generate(Decoder& decoder, std::string& text, int64_t count, const S
 }
 
 inline void train(fl::Trainer& trainer, const std::string& name, const ExampleOptions& options) {
-  fl::Reader train(fl::open_data(options.data, "train").dataset, {.batch = 12, .shuffle_seed = 1});
-  fl::Reader held_out(fl::open_data(options.data, "val").dataset, {.batch = 12});
+  fl::Reader train(fl::open_data(options.data, "train").source, {.batch = 12, .shuffle_seed = 1});
+  fl::Reader held_out(fl::open_data(options.data, "val").source, {.batch = 12});
   trainer.fit(train, {.epochs = options.epochs_or(10),
                       .max_steps = options.steps,
                       .validation = &held_out,

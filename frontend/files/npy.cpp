@@ -26,7 +26,8 @@ constexpr std::array<std::pair<DType, std::string_view>, 7> kDescrs = {{{DType::
                                                                         {DType::u8, "|u1"},
                                                                         {DType::boolean, "|b1"}}};
 
-struct NpyHeader {
+/// The entries of the header that have been parsed.
+struct HeaderFields {
   std::optional<DType> dtype;
   std::optional<bool> fortran;
   std::optional<std::vector<int64_t>> shape;
@@ -39,8 +40,8 @@ class HeaderParser {
   HeaderParser(std::string_view text, const std::string& source_name)
       : text_(text), source_name_(source_name) {}
 
-  NpyHeader parse() {
-    NpyHeader header;
+  HeaderFields parse() {
+    HeaderFields header;
     expect('{');
     while (!accept('}')) {
       const std::string_view key = quoted();
@@ -169,32 +170,43 @@ void copy_fortran(const char* source, Tensor& target) {
 
 }  // namespace
 
-Tensor parse_npy(std::string_view bytes, const std::string& source_name) {
+int64_t NpyHeader::data_bytes() const { return Tensor::view(dtype, shape, nullptr).bytes(); }
+
+NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name) {
   const auto fail = [&](const std::string& text) { throw UserError(source_name + ": " + text); };
-  if (!bytes.starts_with(kMagic)) fail("not a .npy file");
-  if (bytes.size() < kMagic.size() + 4) fail("cut off in the header");
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[kMagic.size() + i]); };
+  if (!start.starts_with(kMagic)) fail("not a .npy file");
+  if (start.size() < kMagic.size() + 4) fail("cut off in the header");
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(start[kMagic.size() + i]); };
   const int major = byte(0);
   if (major < 1 || major > 3) fail("version " + std::to_string(major) + " of .npy is not read");
-  const size_t start = kMagic.size() + (major == 1 ? 4 : 6);
-  if (bytes.size() < start) fail("cut off in the header");
+  const size_t begin = kMagic.size() + (major == 1 ? 4 : 6);
+  if (start.size() < begin) fail("cut off in the header");
   size_t length = byte(2) | static_cast<size_t>(byte(3)) << 8;
   if (major > 1) length |= static_cast<size_t>(byte(4)) << 16 | static_cast<size_t>(byte(5)) << 24;
-  if (length > bytes.size() - start) fail("cut off in the header");
-  const NpyHeader header = HeaderParser(bytes.substr(start, length), source_name).parse();
+  if (length > start.size() - begin) fail("cut off in the header");
+  const HeaderFields fields = HeaderParser(start.substr(begin, length), source_name).parse();
+  NpyHeader header{.dtype = *fields.dtype,
+                   .shape = *fields.shape,
+                   .fortran_order = *fields.fortran,
+                   .data_offset = static_cast<int64_t>(begin + length)};
+  const int64_t bytes = size - header.data_offset;
+  if (header.data_bytes() != bytes) {
+    fail("holds " + std::to_string(bytes) + " bytes of data, but " +
+         Tensor::view(header.dtype, header.shape, nullptr).str() + " takes " +
+         std::to_string(header.data_bytes()));
+  }
+  return header;
+}
 
-  const std::string_view data = bytes.substr(start + length);
-  const Tensor sized = Tensor::view(*header.dtype, *header.shape, nullptr);
-  if (sized.bytes() != static_cast<int64_t>(data.size())) {
-    fail("holds " + std::to_string(data.size()) + " bytes of data, but " + sized.str() + " takes " +
-         std::to_string(sized.bytes()));
-  }
-  if (sized.dtype() == DType::boolean &&
+Tensor parse_npy(std::string_view bytes, const std::string& source_name) {
+  const NpyHeader header = parse_npy_header(bytes, static_cast<int64_t>(bytes.size()), source_name);
+  const std::string_view data = bytes.substr(static_cast<size_t>(header.data_offset));
+  if (header.dtype == DType::boolean &&
       std::any_of(data.begin(), data.end(), [](char c) { return c != 0 && c != 1; })) {
-    fail("holds a bool that is neither 0 nor 1");
+    throw UserError(source_name + ": holds a bool that is neither 0 nor 1");
   }
-  Tensor tensor(sized.dtype(), sized.shape());
-  if (*header.fortran) {
+  Tensor tensor(header.dtype, header.shape);
+  if (header.fortran_order) {
     copy_fortran(data.data(), tensor);
   } else if (!data.empty()) {
     std::memcpy(tensor.data(), data.data(), data.size());

@@ -2,10 +2,26 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/tensor.h"
 
 namespace fluid {
+
+/// What the header of a NumPy array file says.
+struct NpyHeader {
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  bool fortran_order = false;
+  int64_t data_offset = 0;  ///< of the first element, in bytes from the start of the file
+
+  int64_t data_bytes() const;  ///< size in bytes of the elements
+};
+/// Parses the header of a NumPy array file of `size` bytes that starts with the bytes `start`; at
+/// most kMaxNpyHeader are needed. Throws UserError, like read_npy(), for an invalid header, and if
+/// `size` is not that of the header and the elements.
+NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name);
+inline constexpr int64_t kMaxNpyHeader = int64_t{1} << 20;
 
 /// Reads a NumPy array file (numpy.lib.format, versions 1.0 to 3.0), in C or Fortran order. The
 /// dtype must be little-endian and supported by Fluid. For an invalid file, throws UserError naming

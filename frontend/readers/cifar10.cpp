@@ -86,9 +86,9 @@ DataKind cifar10_kind() {
               "the binary version of CIFAR-10, gzipped or not: columns image u8[3, 32, 32] and "
               "label i64",
           .options = {"split"},
-          .load = [](const DataArgs& args) {
+          .open = in_memory([](const DataArgs& args) {
             return read_cifar10(args.path(), args.get_choice("split", "train", {"train", "test"}));
-          }};
+          })};
 }
 
 }  // namespace fluid

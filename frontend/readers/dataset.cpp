@@ -1,7 +1,6 @@
 #include "frontend/readers/dataset.h"
 
 #include <cstring>
-#include <unordered_set>
 
 namespace fluid {
 namespace {
@@ -62,20 +61,13 @@ std::string Dataset::find_location(const std::string& name, int64_t value) const
   return "";
 }
 
-int64_t Dataset::common_rows(const Dataset& other) const {
-  if (source != other.source) return 0;
-  std::unordered_set<int64_t> taken;
-  for (int64_t i = 0; i < other.samples(); ++i) taken.insert(other.row(i));
-  int64_t shared = 0;
-  for (int64_t i = 0; i < samples(); ++i) shared += taken.contains(row(i)) ? 1 : 0;
-  return shared;
-}
-
 Dataset Dataset::first(int64_t n) const {
   if (n >= samples()) return *this;
   Dataset part;
   part.source = source;
   part.first_line = first_line;
+  part.classes = classes;
+  part.skipped = skipped;
   for (const auto& [name, tensor] : columns) {
     std::vector<int64_t> shape = tensor.shape();
     shape[0] = n;
@@ -94,6 +86,8 @@ Dataset Dataset::select(std::span<const int64_t> samples) const {
   Dataset part;
   part.source = source;
   part.first_line = first_line;
+  part.classes = classes;
+  part.skipped = skipped;
   for (const auto& [name, tensor] : columns) {
     part.columns.emplace_back(name, rows_of(tensor, samples));
   }

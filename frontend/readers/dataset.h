@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +11,18 @@
 
 namespace fluid {
 
+/// What a reader does with a record that cannot be read, for example a damaged image.
+enum class BadRecords {
+  stop,  ///< throws the UserError
+  skip,  ///< the next sample takes its place
+};
+
+/// Records that could not be read, and were left out.
+struct SkippedRecords {
+  int64_t count = 0;             ///< number of distinct records
+  std::string first_error = {};  ///< message of the error of the first one
+};
+
 /// A dataset in memory: named columns. The first dimension of every column is the number of
 /// samples.
 struct Dataset {
@@ -18,6 +31,9 @@ struct Dataset {
   std::vector<int64_t> rows = {};   ///< index of each sample in `source`; empty: 0, 1, 2...
   int64_t first_line = 0;           ///< line of row 0, if every row is one line; else 0
   std::vector<int64_t> lines = {};  ///< first line of each sample, if some span several lines
+  /// Names of the classes that the integers of a column stand for, by column.
+  std::map<std::string, std::vector<std::string>> classes = {};
+  SkippedRecords skipped = {};  ///< records of `source` that were left out when it was read
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column
@@ -29,8 +45,6 @@ struct Dataset {
   /// Returns location() of the first sample whose integer column `name` contains `value`. Returns
   /// "" if there is no such sample.
   std::string find_location(const std::string& name, int64_t value) const;
-  /// Returns the number of samples that are also in `other`, that is, have the same source and row.
-  int64_t common_rows(const Dataset& other) const;
   /// Returns a copy of the first `n` samples, or of all samples if there are fewer than `n`.
   Dataset first(int64_t n) const;
   /// Returns a copy of the samples at the given indices, in the given order.

@@ -179,14 +179,14 @@ DataKind digits_kind() {
               "samples, seed=N",
           .needs_path = false,
           .options = {"n", "seed", "split"},
-          .load = [](const DataArgs& args) {
+          .open = in_memory([](const DataArgs& args) {
             constexpr int64_t kMaxSamples = 1'000'000;
             const bool test = args.get_choice("split", "train", {"train", "test"}) == "test";
             const int64_t n = args.get_integer("n", test ? kTestDigits : kTrainDigits, 1);
             if (n > kMaxSamples) args.fail("n is over 1000000");
             const auto seed = static_cast<uint64_t>(args.get_integer("seed", 0, 0));
             return generate_digits(n, 2 * seed + (test ? 1 : 0));
-          }};
+          })};
 }
 
 }  // namespace fluid

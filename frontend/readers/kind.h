@@ -7,17 +7,25 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/readers/dataset.h"
+#include "frontend/readers/sample_source.h"
 
 namespace fluid {
 
 /// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
 class DataArgs {
  public:
-  DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options)
-      : spec_(std::move(spec)), path_(std::move(path)), options_(std::move(options)) {}
+  DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options,
+           std::string default_split, BadRecords bad_records)
+      : spec_(std::move(spec)),
+        path_(std::move(path)),
+        options_(std::move(options)),
+        default_split_(std::move(default_split)),
+        bad_records_(bad_records) {}
 
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
+  /// The split that is opened: the value of option split, or the default of the subcommand.
+  std::string split() const { return get_string("split", default_split_); }
+  BadRecords bad_records() const { return bad_records_; }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;
@@ -33,6 +41,8 @@ class DataArgs {
   std::string spec_;
   std::string path_;
   std::map<std::string, std::string> options_;
+  std::string default_split_;
+  BadRecords bad_records_;
 };
 
 /// A data format or source that a data SPEC can name, such as "mnist" or "csv". data_kinds() lists
@@ -46,9 +56,15 @@ struct DataKind {
   /// The data has no predefined splits. Option `val` sets how many rows are held out, and option
   /// `seed` selects these rows.
   bool splits_rows = false;
-  std::vector<std::string> options;              ///< options besides those common to all kinds
-  std::function<Dataset(const DataArgs&)> load;  ///< reads or generates the dataset
+  std::vector<std::string> options = {};  ///< options besides those common to all kinds
+  std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data
 };
+
+/// Returns a DataKind::open that reads or generates a whole dataset.
+inline std::function<SampleSourcePtr(const DataArgs&)> in_memory(
+    std::function<Dataset(const DataArgs&)> load) {
+  return [load = std::move(load)](const DataArgs& args) { return make_source(load(args)); };
+}
 
 DataKind mnist_kind();
 DataKind mnist_json_kind();
@@ -58,5 +74,9 @@ DataKind synthetic_linear_kind();
 DataKind csv_kind();
 DataKind npy_kind();
 DataKind text_kind();
+DataKind folder_kind();
+DataKind npz_kind();
+DataKind tar_kind();
+DataKind jsonl_kind();
 
 }  // namespace fluid

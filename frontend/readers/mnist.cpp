@@ -68,9 +68,9 @@ DataKind mnist_kind() {
       .usage = "mnist:DIR",
       .doc = "the original MNIST files, gzipped or not: columns image u8[1, 28, 28] and label i64",
       .options = {"split"},
-      .load = [](const DataArgs& args) {
+      .open = in_memory([](const DataArgs& args) {
         return read_mnist(args.path(), args.get_choice("split", "train", {"train", "test"}));
-      }};
+      })};
 }
 
 }  // namespace fluid

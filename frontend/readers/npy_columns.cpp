@@ -1,23 +1,57 @@
-#include "frontend/files/npy.h"
+// The kinds of data "npy" and "npz": NumPy arrays.
+
+#include "frontend/files/zip.h"
+#include "frontend/readers/array_source.h"
 #include "frontend/readers/kind.h"
+#include "ir/error.h"
 
 namespace fluid {
 namespace {
 
-Dataset read_columns(const DataArgs& args) {
-  Dataset data;
-  data.source = "npy:" + args.path();
+SampleSourcePtr open_npy(const DataArgs& args) {
+  std::vector<ArrayColumn> columns;
   std::string_view left = args.path();
   while (!left.empty()) {
     const std::string_view item = left.substr(0, left.find(','));
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos) args.fail("write npy:COLUMN=FILE,COLUMN=FILE");
-    Tensor tensor = read_npy(std::string(item.substr(equals + 1)));
-    if (tensor.shape().empty()) args.fail("a column needs a first dimension that counts samples");
-    data.columns.emplace_back(std::string(item.substr(0, equals)), std::move(tensor));
+    const std::string path(item.substr(equals + 1));
+    const auto file = std::make_shared<FileBytes>(path);
+    columns.push_back(npy_column(std::string(item.substr(0, equals)), file, 0, file->size(), path));
     left.remove_prefix(std::min(left.size(), item.size() + 1));
   }
-  return data;
+  return make_array_source(std::move(columns), args, "npy:" + args.path());
+}
+
+/// A member of an archive, inflated.
+class InflatedBytes : public MemoryBytes {
+ public:
+  explicit InflatedBytes(std::unique_ptr<const std::string> bytes)
+      : MemoryBytes(*bytes), bytes_(std::move(bytes)) {}
+
+ private:
+  std::unique_ptr<const std::string> bytes_;
+};
+
+SampleSourcePtr open_npz(const DataArgs& args) {
+  const auto archive = std::make_shared<FileBytes>(args.path());
+  std::vector<ArrayColumn> columns;
+  for (const ZipMember& member : read_zip_directory(*archive, args.path())) {
+    if (!member.name.ends_with(".npy")) continue;
+    const std::string column = member.name.substr(0, member.name.size() - 4);
+    const std::string where = args.path() + "/" + member.name;
+    if (!member.deflated) {
+      columns.push_back(npy_column(column, archive, zip_data_offset(*archive, member, args.path()),
+                                   member.size, where));
+      continue;
+    }
+    columns.push_back(npy_column(column,
+                                 std::make_shared<InflatedBytes>(std::make_unique<std::string>(
+                                     read_zip_member(*archive, member, args.path()))),
+                                 0, member.size, where));
+  }
+  if (columns.empty()) throw UserError("'" + args.path() + "' holds no .npy file");
+  return make_array_source(std::move(columns), args, "npz:" + args.path());
 }
 
 }  // namespace
@@ -25,10 +59,23 @@ Dataset read_columns(const DataArgs& args) {
 DataKind npy_kind() {
   return {.name = "npy",
           .usage = "npy:COLUMN=FILE,COLUMN=FILE",
-          .doc = "NumPy .npy arrays, one per column, with samples along the first dimension",
+          .doc =
+              "one .npy file a column, dimension 0 counts the samples; memory=0|1: read into "
+              "memory (default: files below 64 MiB), else each sample from disk",
           .splits_rows = true,
-          .options = {},
-          .load = read_columns};
+          .options = {"memory"},
+          .open = open_npy};
+}
+
+DataKind npz_kind() {
+  return {.name = "npz",
+          .usage = "npz:FILE",
+          .doc =
+              "the arrays of numpy.savez, one a column, like npy; those of savez_compressed are "
+              "inflated in memory",
+          .splits_rows = true,
+          .options = {"memory"},
+          .open = open_npz};
 }
 
 }  // namespace fluid

@@ -1,51 +1,52 @@
 #include "frontend/readers/reader.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
+#include <exception>
+#include <limits>
 #include <mutex>
-#include <numeric>
+#include <set>
 #include <thread>
 
-#include "frontend/readers/split_mix64.h"
+#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/sample_order.h"
 #include "ir/error.h"
 #include "ir/threads.h"
 
 namespace fluid {
 namespace {
 
-/// Number of batch buffers: the caller uses one, the prefetch thread fills the others.
+/// Number of batch buffers: the caller uses one, the workers fill the others.
 constexpr size_t kSlots = 3;
+constexpr int kMaxDefaultWorkers = 4;
 
 uint64_t fresh_batch_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
 }
 
+int default_workers(const SampleSource& source) {
+  if (source.in_memory() != nullptr) return 1;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores, 1, kMaxDefaultWorkers);
+}
+
 }  // namespace
 
 class Reader::Impl {
  public:
-  Impl(Dataset data, ReaderOptions options) : data_(std::move(data)), options_(options) {
-    for (const auto& [name, tensor] : data_.columns) {
-      if (tensor.shape().empty()) {
-        throw UserError("column '" + name + "' is " + tensor.str() +
-                        ": a column needs a first dimension that counts samples");
-      }
-    }
-    const int64_t all = data_.samples();
+  Impl(SampleSourcePtr source, ReaderOptions options)
+      : source_(std::move(source)), options_(options) {
+    const int64_t all = source_->samples();
     if (all == 0) throw UserError("the data has no sample");
-    for (const auto& [name, tensor] : data_.columns) {
-      if (tensor.shape().at(0) != all) {
-        throw UserError("column '" + name + "' has " + std::to_string(tensor.shape()[0]) +
-                        " samples, but the first column has " + std::to_string(all));
-      }
-    }
     if (options_.rank < 0 || options_.rank >= options_.world) {
       throw UserError("no rank " + std::to_string(options_.rank) + " reads in a world of " +
                       std::to_string(options_.world));
     }
     if (options_.batch < 0) throw UserError("the batch size must be positive");
+    if (options_.workers < 0) throw UserError("the number of workers must be positive");
+    if (options_.workers == 0) options_.workers = default_workers(*source_);
     const bool fits = options_.batch <= all / options_.world;
     batch_ = options_.batch == 0 ? all : fits ? options_.batch * options_.world : all + 1;
     if (options_.drop_last && batch_ > all) {
@@ -56,11 +57,14 @@ class Reader::Impl {
     samples_ = options_.drop_last ? all / batch_ * batch_ : all;
     batch_ = std::min(batch_, samples_);
     last_batch_ = seek_remainder_ = samples_ % batch_;
-    single_batch_ = batch_ == all && !options_.shuffle_seed;
+    for (const Column& column : source_->columns()) sample_bytes_.push_back(column.bytes());
+    lead_ = source_->batch_mix() != nullptr ? 1 : 0;
+    const Dataset* data = source_->in_memory();
+    single_batch_ = batch_ == all && !options_.shuffle_seed && data != nullptr;
     if (single_batch_) {
-      for (auto& [name, tensor] : data_.columns) slots_[0].push_back(tensor);
-      full_[0] = batch_view(0, batch_, shard_of(batch_).first);
-      full_[0].id = fresh_batch_id();
+      for (const auto& [name, tensor] : data->columns) slots_[0].columns.push_back(tensor);
+      slots_[0].full = batch_view(0, batch_, shard_of(batch_).first);
+      slots_[0].full.id = fresh_batch_id();
     }
   }
 
@@ -74,18 +78,19 @@ class Reader::Impl {
     }
     const int64_t begin = position_in_epoch_, size = size_at(epoch_, position_in_epoch_);
     position_in_epoch_ += size;
-    if (single_batch_) return size == batch_ ? &full_[0] : &seek_last_[0];
-    if (!thread_.joinable()) start(begin);
+    if (single_batch_) return size == batch_ ? &slots_[0].full : &slots_[0].seek_last;
+    if (threads_.empty()) start(begin);
     std::unique_lock lock(mutex_);
     if (in_use_) {
       ++released_;
-      free_.notify_one();
+      free_.notify_all();
     }
-    ready_.wait(lock, [&] { return filled_ > released_; });
+    Slot& slot = slots_[static_cast<size_t>(released_) % kSlots];
+    ready_.wait(lock, [&] { return opened_ > released_ && slot.is_filled(); });
     in_use_ = true;
-    const size_t slot = static_cast<size_t>(released_) % kSlots;
-    if (size == batch_) return &full_[slot];
-    return epoch_ == seek_epoch_ ? &seek_last_[slot] : &last_[slot];
+    if (slot.error) std::rethrow_exception(slot.error);
+    if (size == batch_) return &slot.full;
+    return epoch_ == seek_epoch_ ? &slot.seek_last : &slot.last;
   }
 
   int64_t position() const {
@@ -103,7 +108,7 @@ class Reader::Impl {
     seek_remainder_ = (samples_ - position_in_epoch_) % batch_;
     // If a batch is the whole dataset, only the first batch after seek() can be smaller.
     if (single_batch_ && position_in_epoch_ > 0) {
-      seek_last_[0] =
+      slots_[0].seek_last =
           batch_view(0, seek_remainder_, position_in_epoch_ + shard_of(seek_remainder_).first);
     }
   }
@@ -121,17 +126,40 @@ class Reader::Impl {
 
   int64_t buffer_bytes() const {
     if (single_batch_) return 0;
-    const int64_t all = data_.samples();
-    const auto slots = static_cast<int64_t>(kSlots);
     int64_t sample = 0;
-    for (size_t c = 0; c < data_.columns.size(); ++c) sample += sample_bytes(c);
-    return slots * sample * shard_of(batch_).size + all * static_cast<int64_t>(sizeof order_[0]);
+    for (const int64_t bytes : sample_bytes_) sample += bytes;
+    return static_cast<int64_t>(kSlots) *
+           (sample * (shard_of(batch_).size + lead_) +
+            SampleOrder::bytes(source_->samples(), options_.shuffle_seed.has_value()));
   }
 
-  Dataset data_;
+  SkippedRecords skipped() const {
+    const std::scoped_lock lock(mutex_);
+    SkippedRecords all = source_->skipped();
+    all.count += static_cast<int64_t>(bad_samples_.size());
+    if (all.first_error.empty()) all.first_error = first_error_;
+    return all;
+  }
+
+  SampleSourcePtr source_;
   int64_t samples_ = 0;
 
  private:
+  /// A buffer of a batch, and how far the workers have filled it. A mixed batch has one row more
+  /// than samples: row 0 is the sample before the first one.
+  struct Slot {
+    std::vector<Tensor> columns;
+    Batch full, last, seek_last;
+    int64_t epoch = 0, at = 0;      // of the global batch's first sample
+    int64_t whole = 0;              // size of the global batch
+    RankShard shard;                // of this rank
+    int64_t rows = 0;               // to be read
+    int64_t claimed = 0, done = 0;  // rows that workers have begun, and finished
+    std::exception_ptr error;       // of the first row that could not be read
+    int64_t error_row = 0;
+    bool is_filled() const { return done == rows; }
+  };
+
   std::string each_rank() const {
     return options_.world == 1 ? "" : " on each of " + std::to_string(options_.world) + " ranks";
   }
@@ -150,40 +178,42 @@ class Reader::Impl {
   int64_t size_at(int64_t epoch, int64_t at) const { return std::min(batch_, end_of(epoch) - at); }
 
   void start(int64_t at) {
-    if (slots_[0].empty()) allocate();
+    if (slots_[0].columns.empty()) allocate();
     for (size_t slot = 0; slot < kSlots && seek_remainder_ > 0; ++slot) {
-      seek_last_[slot] = batch_view(slot, seek_remainder_, 0);
+      slots_[slot].seek_last = batch_view(slot, seek_remainder_, lead_);
     }
-    filled_ = released_ = 0;
+    opened_ = released_ = 0;
     in_use_ = stopping_ = false;
-    thread_ = start_thread([this, epoch = epoch_, at] { prefetch_batches(epoch, at); });
+    next_epoch_ = epoch_;
+    next_at_ = at;
+    orders_[order_index(next_epoch_)].set(source_->samples(), options_.shuffle_seed, next_epoch_);
+    for (int i = 0; i < options_.workers; ++i) threads_.push_back(start_thread([this] { work(); }));
   }
 
   void stop() {
-    if (!thread_.joinable()) return;
     {
       const std::scoped_lock lock(mutex_);
       stopping_ = true;
-      free_.notify_one();
+      free_.notify_all();
     }
-    thread_.join();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
   }
 
   void allocate() {
     for (size_t slot = 0; slot < kSlots; ++slot) {
-      for (const auto& [name, tensor] : data_.columns) {
-        std::vector<int64_t> shape = tensor.shape();
-        shape[0] = shard_of(batch_).size;
-        slots_[slot].emplace_back(tensor.dtype(), shape);
+      for (const Column& column : source_->columns()) {
+        std::vector<int64_t> shape = {shard_of(batch_).size + lead_};
+        shape.insert(shape.end(), column.shape.begin(), column.shape.end());
+        slots_[slot].columns.emplace_back(column.dtype, shape);
       }
-      full_[slot] = batch_view(slot, batch_, 0);
-      if (last_batch_ > 0) last_[slot] = batch_view(slot, last_batch_, 0);
+      slots_[slot].full = batch_view(slot, batch_, lead_);
+      if (last_batch_ > 0) slots_[slot].last = batch_view(slot, last_batch_, lead_);
     }
-    order_.resize(static_cast<size_t>(data_.samples()));
   }
 
   /// Returns a batch with this rank's shard of a global batch of `whole` samples. Its columns are
-  /// views of buffer `slot` that start at sample `from`.
+  /// views of buffer `slot` that start at row `from`.
   Batch batch_view(size_t slot, int64_t whole, int64_t from) {
     const RankShard shard = shard_of(whole);
     Batch batch;
@@ -192,97 +222,170 @@ class Reader::Impl {
       batch.first = shard.first;
       batch.whole = whole;
     }
-    for (size_t c = 0; c < slots_[slot].size(); ++c) {
-      Tensor& column = slots_[slot][c];
+    for (size_t c = 0; c < slots_[slot].columns.size(); ++c) {
+      Tensor& column = slots_[slot].columns[c];
       std::vector<int64_t> shape = column.shape();
       shape[0] = shard.size;
-      auto* data = static_cast<std::byte*>(column.data()) + from * sample_bytes(c);
-      batch.columns.emplace_back(data_.columns[c].first, Tensor::view(column.dtype(), shape, data));
+      auto* data = static_cast<std::byte*>(column.data()) + from * sample_bytes_[c];
+      batch.columns.emplace_back(source_->columns()[c].name,
+                                 Tensor::view(column.dtype(), shape, data));
     }
     return batch;
   }
 
-  int64_t sample_bytes(size_t column) const {
-    return data_.columns[column].second.bytes() / data_.samples();
+  static size_t order_index(int64_t epoch) { return static_cast<size_t>(epoch) % kSlots; }
+
+  /// Opens the next batch for the workers. Needs a free slot, and the lock.
+  void open_batch() {
+    if (next_at_ == end_of(next_epoch_)) {
+      next_at_ = 0;
+      ++next_epoch_;
+      orders_[order_index(next_epoch_)].set(source_->samples(), options_.shuffle_seed, next_epoch_);
+    }
+    Slot& slot = slots_[static_cast<size_t>(opened_) % kSlots];
+    slot.epoch = next_epoch_;
+    slot.at = next_at_;
+    slot.whole = size_at(next_epoch_, next_at_);
+    slot.shard = shard_of(slot.whole);
+    slot.rows = slot.shard.size > 0 ? slot.shard.size + lead_ : 0;
+    slot.claimed = slot.done = 0;
+    slot.error = nullptr;
+    slot.error_row = std::numeric_limits<int64_t>::max();
+    next_at_ += slot.whole;
+    ++opened_;
+    if (slot.is_filled()) ready_.notify_all();
   }
 
-  /// Main function of the prefetch thread: fills the buffers with successive batches from sample
-  /// `at` of `epoch` on, until stop() is called.
-  void prefetch_batches(int64_t epoch, int64_t at) {
-    set_order(epoch);
-    for (int64_t n = 0;; ++n) {
-      if (at == end_of(epoch)) {
-        at = 0;
-        set_order(++epoch);
+  /// Returns the slot with rows that no worker has begun; opens batches as slots get free. Waits
+  /// until there is one. Returns null when stop() was called.
+  Slot* wait_for_rows(std::unique_lock<std::mutex>& lock) {
+    for (;;) {
+      if (stopping_) return nullptr;
+      if (opened_ > 0) {
+        Slot& newest = slots_[static_cast<size_t>(opened_ - 1) % kSlots];
+        if (newest.claimed < newest.rows) return &newest;
       }
-      {
-        std::unique_lock lock(mutex_);
-        free_.wait(lock, [&] { return stopping_ || n - released_ < static_cast<int64_t>(kSlots); });
-        if (stopping_) return;
+      if (opened_ - released_ < static_cast<int64_t>(kSlots)) {
+        open_batch();
+      } else {
+        free_.wait(lock);
       }
-      const int64_t size = size_at(epoch, at);
-      gather(static_cast<size_t>(n) % kSlots, at, shard_of(size));
-      at += size;
+    }
+  }
+
+  /// Main function of the workers.
+  void work() {
+    std::vector<std::byte*> to(sample_bytes_.size());
+    std::unique_lock lock(mutex_);
+    while (Slot* slot = wait_for_rows(lock)) {
+      const int64_t begin = slot->claimed;
+      const int64_t chunk = std::max<int64_t>(1, slot->rows / (options_.workers * int64_t{16}));
+      const int64_t end = options_.workers == 1 ? slot->rows : std::min(begin + chunk, slot->rows);
+      slot->claimed = end;
+      lock.unlock();
+      for (int64_t row = begin; row < end; ++row) read_row(*slot, row, to);
+      lock.lock();
+      if (lead_ > 0 && slot->done + end - begin == slot->rows && !slot->error) {
+        lock.unlock();
+        mix(*slot, to);
+        lock.lock();
+      }
+      slot->done += end - begin;
+      if (slot->is_filled()) ready_.notify_all();
+    }
+  }
+
+  /// Mixes a batch whose rows have been read.
+  void mix(Slot& slot, std::vector<std::byte*>& to) {
+    for (size_t c = 0; c < to.size(); ++c) {
+      to[c] = static_cast<std::byte*>(slot.columns[c].data());
+    }
+    source_->batch_mix()->apply(to, slot.shard.size, draw_of(slot), slot.at);
+  }
+
+  Draw draw_of(const Slot& slot) const { return {options_.shuffle_seed.value_or(0), slot.epoch}; }
+
+  /// Returns the position in the epoch of a row of `slot`.
+  int64_t position_of(const Slot& slot, int64_t row) const {
+    const int64_t in_batch = slot.shard.first + row - lead_;
+    return slot.at + (in_batch < 0 ? slot.whole - 1 : in_batch);
+  }
+
+  /// Reads a row of `slot`; records its error, if any, in the slot.
+  void read_row(Slot& slot, int64_t row, std::vector<std::byte*>& to) {
+    try {
+      for (size_t c = 0; c < to.size(); ++c) {
+        to[c] = static_cast<std::byte*>(slot.columns[c].data()) + row * sample_bytes_[c];
+      }
+      read_sample(orders_[order_index(slot.epoch)][position_of(slot, row)], draw_of(slot), to);
+    } catch (...) {
       const std::scoped_lock lock(mutex_);
-      ++filled_;
-      ready_.notify_one();
+      if (row >= slot.error_row) return;
+      slot.error = std::current_exception();
+      slot.error_row = row;
     }
   }
 
-  /// Sets order_ for `epoch`: a Fisher-Yates shuffle, or the order of the dataset.
-  void set_order(int64_t epoch) {
-    std::iota(order_.begin(), order_.end(), int64_t{0});
-    if (!options_.shuffle_seed) return;
-    SplitMix64 random(*options_.shuffle_seed, static_cast<uint64_t>(epoch));
-    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
-  }
-
-  /// Copies the samples of a shard into buffer `slot`. The global batch starts at sample `at`.
-  void gather(size_t slot, int64_t at, const RankShard& shard) {
-    for (size_t c = 0; c < data_.columns.size(); ++c) {
-      const auto size = static_cast<size_t>(sample_bytes(c));
-      const auto* from = static_cast<const std::byte*>(data_.columns[c].second.data());
-      auto* to = static_cast<std::byte*>(slots_[slot][c].data());
-      for (int64_t i = at + shard.first; i < at + shard.first + shard.size; ++i, to += size) {
-        std::memcpy(to, from + static_cast<size_t>(order_[static_cast<size_t>(i)]) * size, size);
+  /// Reads a sample. If bad records are skipped, reads the next good sample instead of a bad one.
+  void read_sample(int64_t sample, const Draw& draw, std::span<std::byte* const> to) {
+    if (options_.bad_records == BadRecords::stop) return source_->read(sample, draw, to);
+    const int64_t all = source_->samples();
+    for (int64_t tried = 0; tried < all; ++tried) {
+      try {
+        return source_->read((sample + tried) % all, draw, to);
+      } catch (const UserError& error) {
+        note_bad_sample((sample + tried) % all, error.what());
       }
     }
+    throw UserError("no sample of the data can be read: " + first_error_);
+  }
+
+  void note_bad_sample(int64_t sample, const std::string& error) {
+    const std::scoped_lock lock(mutex_);
+    if (!bad_samples_.insert(sample).second || sample != *bad_samples_.begin()) return;
+    first_error_ = error;
   }
 
   ReaderOptions options_;
-  int64_t batch_ = 0;           // number of samples in a full global batch
-  int64_t last_batch_ = 0;      // size of the last batch of an epoch; 0: full
-  int64_t seek_epoch_ = 0;      // epoch to which seek() moved
-  int64_t seek_remainder_ = 0;  // size of the last batch of seek_epoch_; 0: full
+  std::vector<int64_t> sample_bytes_;  // of each column
+  int64_t lead_ = 0;                   // rows before the samples of a batch; see Slot
+  int64_t batch_ = 0;                  // number of samples in a full global batch
+  int64_t last_batch_ = 0;             // size of the last batch of an epoch; 0: full
+  int64_t seek_epoch_ = 0;             // epoch to which seek() moved
+  int64_t seek_remainder_ = 0;         // size of the last batch of seek_epoch_; 0: full
   int64_t epoch_ = 0;
   int64_t position_in_epoch_ = 0;  // position in epoch_ of the next batch's first sample
   bool single_batch_ = false;      // whether every batch is a view of the whole dataset
 
-  std::vector<Tensor> slots_[kSlots];
-  Batch full_[kSlots], last_[kSlots], seek_last_[kSlots];
-  // sample indices in the order of the epoch; owned by the prefetch thread while this thread runs
-  std::vector<int64_t> order_;
+  Slot slots_[kSlots];
+  SampleOrder orders_[kSlots];  // of the epochs of the open batches, by order_index()
 
-  std::thread thread_;
-  std::mutex mutex_;
+  std::vector<std::thread> threads_;
+  mutable std::mutex mutex_;
   std::condition_variable free_, ready_;
-  int64_t filled_ = 0;    // number of buffers filled since start()
-  int64_t released_ = 0;  // number of buffers that next() has released since start()
+  int64_t next_epoch_ = 0, next_at_ = 0;  // of the batch that is opened next
+  int64_t opened_ = 0;                    // number of batches opened since start()
+  int64_t released_ = 0;  // number of batches that next() has released since start()
   bool in_use_ = false, stopping_ = false;
+  std::set<int64_t> bad_samples_;
+  std::string first_error_;
 };
 
 Reader::Reader(Dataset data, ReaderOptions options)
-    : impl_(std::make_unique<Impl>(std::move(data), options)) {}
+    : Reader(make_source(std::move(data)), options) {}
+Reader::Reader(SampleSourcePtr source, ReaderOptions options)
+    : impl_(std::make_unique<Impl>(std::move(source), options)) {}
 Reader::~Reader() = default;
 Reader::Reader(Reader&&) noexcept = default;
 
-const Dataset& Reader::dataset() const { return impl_->data_; }
+const SampleSource& Reader::source() const { return *impl_->source_; }
 int64_t Reader::samples() const { return impl_->samples_; }
 int64_t Reader::buffer_bytes() const { return impl_->buffer_bytes(); }
 int64_t Reader::batches() const { return impl_->batches(); }
 const Batch* Reader::next() { return impl_->next(); }
 int64_t Reader::position() const { return impl_->position(); }
 void Reader::seek(int64_t position) { impl_->seek(position); }
+SkippedRecords Reader::skipped() const { return impl_->skipped(); }
 
 std::vector<int64_t> Reader::batch_sizes() const { return impl_->batch_sizes(); }
 

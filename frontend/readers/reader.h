@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/readers/dataset.h"
+#include "frontend/readers/sample_source.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -17,6 +18,10 @@ struct ReaderOptions {
   bool drop_last = false;                     ///< whether to drop a smaller last batch of an epoch
   int rank = 0;                               ///< rank of this process in the world
   int world = 1;                              ///< number of ranks
+  /// Number of threads that read, decode and augment samples; 0: one for data in memory, else the
+  /// number of cores, at most 4. The batches are the same for any number.
+  int workers = 0;
+  BadRecords bad_records = BadRecords::stop;
 };
 
 /// A rank's shard of a global batch: `size` samples from sample `first` on.
@@ -30,10 +35,10 @@ struct RankShard {
 /// one more sample.
 RankShard shard_of(int64_t samples, int rank, int world);
 
-/// A data loader: iterates over the batches of a dataset, epoch after epoch. A thread prefetches
-/// batches into reused buffers, so next() does not allocate. The order of the samples depends only
-/// on the seed and the epoch. If a batch is the whole dataset, unshuffled, next() always returns
-/// the same memory with the same Batch::id.
+/// A data loader: iterates over the batches of a SampleSource, epoch after epoch. Worker threads
+/// prefetch batches into reused buffers, so next() does not allocate. The order of the samples
+/// depends only on the seed and the epoch. If a batch is the whole dataset in memory, unshuffled,
+/// next() always returns the same memory with the same Batch::id.
 ///
 /// The readers of several ranks return shards of the same global batches. Every sample appears once
 /// per epoch. All ranks get the same number of batches, but a rank's shard of the last batch may be
@@ -45,10 +50,11 @@ class Reader {
   /// Throws UserError for an empty dataset, columns of different lengths or invalid options. Also
   /// throws UserError if `drop_last` would leave no batch.
   Reader(Dataset data, ReaderOptions options);
+  Reader(SampleSourcePtr source, ReaderOptions options);
   ~Reader();
   Reader(Reader&&) noexcept;
 
-  const Dataset& dataset() const;
+  const SampleSource& source() const;
   int64_t samples() const;  ///< number of samples per epoch, over all ranks
   int64_t batches() const;  ///< number of batches per epoch
   /// Returns the distinct sizes of this rank's batches: full batches, the last batch of an epoch,
@@ -58,13 +64,17 @@ class Reader {
   int64_t buffer_bytes() const;
 
   /// Returns the next batch of the epoch, valid until the next call. Returns null at the end of the
-  /// epoch; the following call starts the next epoch.
+  /// epoch; the following call starts the next epoch. Throws the first error of the batch's
+  /// samples; the following call returns the next batch.
   const Batch* next();
   /// Returns the number of samples that all ranks have read, over all epochs.
   int64_t position() const;
   /// Moves to `position`, a position() of this reader or of a reader with another batch or world
   /// size. Throws UserError for a negative position.
   void seek(int64_t position);
+  /// Returns the bad records that were skipped in the batches read so far, and when the data was
+  /// opened.
+  SkippedRecords skipped() const;
 
   /// An input iterator over the remaining batches of an epoch.
   class Iterator {

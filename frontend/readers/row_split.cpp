@@ -42,27 +42,31 @@ const std::vector<std::string>& row_split_options() {
   return names;
 }
 
-Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split) {
+std::vector<bool> held_out_rows(int64_t rows, const DataArgs& args) {
   const std::string* val = args.find("val");
-  if (val == nullptr) {
+  if (val == nullptr) return {};
+  const double fraction = fraction_in(*val, args);
+  const auto seed = static_cast<uint64_t>(args.get_integer("seed", 0, 0));
+  if (rows < 2) args.fail("a single row cannot be split");
+  const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
+  return held_out_mask(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
+}
+
+SampleSourcePtr split_rows(SampleSourcePtr data, const DataArgs& args) {
+  if (args.find("val") == nullptr) {
     for (const char* option : {"split", "seed"}) {
       if (args.find(option) == nullptr) continue;
       args.fail(std::string("option ") + option + " needs val=0.2, the share of rows held out");
     }
     return data;
   }
-  const double fraction = fraction_in(*val, args);
-  const bool trains = args.get_choice("split", split, {"train", "val", "test"}) == "train";
-  const auto seed = static_cast<uint64_t>(args.get_integer("seed", 0, 0));
-  const int64_t rows = data.samples();
-  if (rows < 2) args.fail("a single row cannot be split");
-  const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
-  const std::vector<bool> out = held_out_mask(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
+  const bool trains = args.get_choice("split", args.split(), {"train", "val", "test"}) == "train";
+  const std::vector<bool> out = held_out_rows(data->samples(), args);
   std::vector<int64_t> wanted;
-  for (int64_t i = 0; i < rows; ++i) {
-    if (out[static_cast<size_t>(i)] != trains) wanted.push_back(i);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] != trains) wanted.push_back(static_cast<int64_t>(i));
   }
-  return data.select(wanted);
+  return select_samples(std::move(data), std::move(wanted));
 }
 
 }  // namespace fluid

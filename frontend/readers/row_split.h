@@ -1,6 +1,5 @@
 #pragma once
 
-#include "frontend/readers/dataset.h"
 #include "frontend/readers/kind.h"
 
 namespace fluid {
@@ -8,11 +7,13 @@ namespace fluid {
 /// Returns the names of the options that split_rows() reads.
 const std::vector<std::string>& row_split_options();
 
-/// Splits a dataset whose format has no splits. The option val=FRACTION holds out rows: split=val
+/// Splits data whose format has no splits. The option val=FRACTION holds out rows: split=val
 /// and split=test return the held-out rows, split=train returns the others. Without val=, returns
-/// all rows. The held-out rows depend only on the option seed=N and the number of rows. `split` is
-/// the default of the option split=. Throws UserError for a fraction outside (0, 1), for a single
-/// row, and for split= or seed= without val=.
-Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split);
+/// all rows. The held-out rows depend only on the option seed=N and the number of rows. Throws
+/// UserError for a fraction outside (0, 1), for a single row, and for split= or seed= without val=.
+SampleSourcePtr split_rows(SampleSourcePtr data, const DataArgs& args);
+
+/// Returns which of `rows` rows split_rows() holds out; an empty mask without the option val.
+std::vector<bool> held_out_rows(int64_t rows, const DataArgs& args);
 
 }  // namespace fluid

@@ -4,6 +4,7 @@
 
 #include "frontend/readers/row_split.h"
 #include "frontend/readers/spec_guess.h"
+#include "frontend/readers/stage_spec.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -66,24 +67,45 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
 
 /// Applies the options <column>=<feed>, which rename columns. Throws UserError for an option that
 /// names no column.
-void rename_columns(Dataset& data, std::map<std::string, std::string> renames, const DataKind& kind,
-                    const DataArgs& args) {
+SampleSourcePtr rename_columns(SampleSourcePtr source, std::map<std::string, std::string> renames,
+                               const DataKind& kind, const DataArgs& args) {
+  if (renames.empty()) return source;
   std::vector<std::string> known = options_of(kind);
   known.insert(known.end(), kCommonOptions.begin(), kCommonOptions.end());
-  for (auto& [name, tensor] : data.columns) {
-    known.push_back(name);
-    const auto rename = renames.find(name);
-    if (rename == renames.end()) continue;
-    name = rename->second;
-    renames.erase(rename);
+  std::vector<KeptColumn> kept;
+  for (const Column& column : source->columns()) {
+    known.push_back(column.name);
+    kept.push_back({kept.size(), column.name});
+    if (const auto rename = renames.find(column.name); rename != renames.end()) {
+      kept.back().name = rename->second;
+      renames.erase(rename);
+    }
   }
   if (!renames.empty()) {
     const std::string& name = renames.begin()->first;
     args.fail("no option or column '" + name + "'" + did_you_mean(name, known));
   }
-  for (const auto& [name, tensor] : data.columns) {
-    if (data.find(name) != &tensor) args.fail("two columns are named '" + name + "'");
+  for (const KeptColumn& column : kept) {
+    const auto same = [&](const KeptColumn& other) { return other.name == column.name; };
+    if (std::ranges::count_if(kept, same) > 1) {
+      args.fail("two columns are named '" + column.name + "'");
+    }
   }
+  return select_columns(std::move(source), std::move(kept));
+}
+
+/// Names the data in memory after its SPEC.
+SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
+  const Dataset* data = source->in_memory();
+  if (data == nullptr) throw InternalError("data on disk has no name");
+  Dataset named = *data;
+  named.source = std::move(name);
+  return make_source(std::move(named));
+}
+
+std::string with_split(std::string_view spec, const std::string& split) {
+  const bool has_options = spec.find('?') != std::string_view::npos;
+  return std::string(spec) + (has_options ? "&split=" : "?split=") + split;
 }
 
 }  // namespace
@@ -129,22 +151,28 @@ void DataArgs::fail(const std::string& message) const {
 const std::vector<DataKind>& data_kinds() {
   static const std::vector<DataKind> kinds = {
       mnist_kind(), mnist_json_kind(), cifar10_kind(), digits_kind(), synthetic_linear_kind(),
-      csv_kind(),   npy_kind(),        text_kind()};
+      csv_kind(),   npy_kind(),        npz_kind(),     text_kind(),   folder_kind(),
+      tar_kind(),   jsonl_kind()};
   return kinds;
 }
 
-DataSource open_data(const std::string& spec, const std::string& split) {
-  const std::string_view all = spec;
-  const std::string_view head = all.substr(0, all.find('?'));
+Dataset DataSource::dataset() const {
+  if (const Dataset* data = source->in_memory()) return *data;
+  throw UserError("data '" + source->name() + "' is not in memory: give its source to a Reader");
+}
+
+DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records) {
+  const std::string_view all = spec, unstaged = all.substr(0, all.find('|'));
+  const std::string_view head = unstaged.substr(0, unstaged.find('?'));
   const std::string name(head.substr(0, head.find(':')));
   const DataKind& kind = kind_named(name, spec);
   const bool has_path = head.size() > name.size() + 1;
   if (kind.needs_path != has_path) {
     throw UserError("data '" + spec + "': write " + kind.usage);
   }
-  std::map<std::string, std::string> given = head.size() < all.size()
-                                                 ? parse_options(all.substr(head.size() + 1), spec)
-                                                 : std::map<std::string, std::string>();
+  std::map<std::string, std::string> given =
+      head.size() < unstaged.size() ? parse_options(unstaged.substr(head.size() + 1), spec)
+                                    : std::map<std::string, std::string>();
   std::map<std::string, std::string> renames;
   const std::vector<std::string> options = options_of(kind);
   for (const auto& [option, value] : given) {
@@ -154,25 +182,26 @@ DataSource open_data(const std::string& spec, const std::string& split) {
   }
   const bool split_by_default =
       contains(kind.options, "split") && given.emplace("split", split).second;
-  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given);
+  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given, split,
+                      bad_records);
 
-  DataSource source;
-  source.usage = kind.usage;
-  source.full_batch = kind.full_batch;
-  if (args.find("shuffle") != nullptr) source.shuffle = args.get_flag("shuffle", false);
-  if (args.find("drop_last") != nullptr) source.drop_last = args.get_flag("drop_last", false);
+  DataSource data{.usage = kind.usage, .full_batch = kind.full_batch};
+  if (args.find("shuffle") != nullptr) data.shuffle = args.get_flag("shuffle", false);
+  if (args.find("drop_last") != nullptr) data.drop_last = args.get_flag("drop_last", false);
   const int64_t limit = args.get_integer("limit", -1, 1);
-  source.dataset = kind.load(args);
-  if (source.dataset.source.empty()) {
-    source.dataset.source =
-        split_by_default
-            ? spec + (spec.find('?') != std::string::npos ? "&split=" : "?split=") + split
-            : spec;
+  SampleSourcePtr source = kind.open(args);
+  if (source->name().empty()) {
+    source = name_source(std::move(source),
+                         split_by_default ? with_split(unstaged, split) : std::string(unstaged));
   }
-  rename_columns(source.dataset, std::move(renames), kind, args);
-  if (kind.splits_rows) source.dataset = split_rows(std::move(source.dataset), args, split);
-  if (limit > 0) source.dataset = source.dataset.first(limit);
-  return source;
+  source = rename_columns(std::move(source), std::move(renames), kind, args);
+  if (kind.splits_rows) source = split_rows(std::move(source), args);
+  if (limit > 0) source = first_samples(std::move(source), limit);
+  if (unstaged.size() < all.size()) {
+    source = apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);
+  }
+  data.source = std::move(source);
+  return data;
 }
 
 }  // namespace fluid

@@ -8,16 +8,21 @@
 
 namespace fluid {
 
-/// A dataset opened from a data SPEC, and the options of the SPEC for its Reader.
+/// A SampleSource opened from a data SPEC, and the options of the SPEC for its Reader.
 struct DataSource {
-  Dataset dataset;
+  SampleSourcePtr source;
   std::string usage = {};         ///< DataKind::usage, such as "csv:FILE?label=COLUMN"
   std::optional<bool> shuffle;    ///< value of the option shuffle; nullopt: not given
   std::optional<bool> drop_last;  ///< value of the option drop_last; nullopt: not given
   bool full_batch = false;        ///< whether the default batch is the whole dataset
+
+  /// Returns the data in memory. Throws UserError for data that is read from disk.
+  Dataset dataset() const;
 };
 
-/// Loads the data of a SPEC `KIND[:PATH][?option=value&...]`, for example "mnist:DIR?split=test".
+/// Opens the data of a SPEC `KIND[:PATH][?option=value&...][|STAGE...]`, for example
+/// "mnist:DIR?split=test" or "folder:DIR|resized_crop=224|flip". stages_help() lists the stages,
+/// which change images.
 /// All kinds have the options shuffle=0|1, drop_last=0|1, limit=N (only the first N samples), and
 /// <column>=<feed> to rename a column. `split` is the default of the option split.
 ///
@@ -25,9 +30,13 @@ struct DataSource {
 /// seed=N, which selects the rows. split=val and split=test return the held-out rows, split=train
 /// the others. Rows keep their order.
 ///
+/// `bad_records`: whether records that cannot be read when the data is opened, such as the lines of
+/// a table, are left out. See SampleSource::skipped().
+///
 /// Throws UserError for missing or damaged data, and for an unknown kind, option or column, with a
 /// suggestion.
-DataSource open_data(const std::string& spec, const std::string& split = "train");
+DataSource open_data(const std::string& spec, const std::string& split = "train",
+                     BadRecords bad_records = BadRecords::stop);
 
 /// Returns all kinds of data, in the order of the help text.
 const std::vector<DataKind>& data_kinds();

@@ -63,7 +63,7 @@ DataKind text_kind() {
               "the bytes that follow those of text; split=val and split=test are the last tenth of "
               "the file; length=N bytes (256), stride=N bytes from window to window (length)",
           .options = {"length", "split", "stride"},
-          .load = load_text};
+          .open = in_memory(load_text)};
 }
 
 }  // namespace fluid

@@ -80,10 +80,10 @@ double accuracy_after(int epochs, const Program& net, Reader seen, Reader unseen
 }
 
 Reader to_learn(const std::string& spec, int64_t batch) {
-  return {open_data(spec, "train").dataset, {.batch = batch, .shuffle_seed = 1}};
+  return {open_data(spec, "train").dataset(), {.batch = batch, .shuffle_seed = 1}};
 }
 Reader to_judge(const std::string& spec) {
-  return {open_data(spec, "test").dataset, {.batch = 1000}};
+  return {open_data(spec, "test").dataset(), {.batch = 1000}};
 }
 
 TEST(Accuracy, DigitsAreTooHardForALinearSoftmax) {

@@ -34,7 +34,7 @@ class PlanOfExample : public ::testing::TestWithParam<Example> {
   Dataset data() const {
     const int64_t samples = GetParam().batch + GetParam().rest;
     if (program_->ir().main().find("data", "image") != nullptr) return generate_digits(samples, 3);
-    return open_data("synthetic-linear?limit=" + std::to_string(samples)).dataset;
+    return open_data("synthetic-linear?limit=" + std::to_string(samples)).dataset();
   }
 
   std::vector<std::byte> trained(const ExecutorOptions& options) const {

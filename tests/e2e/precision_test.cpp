@@ -61,8 +61,8 @@ Task mnist_cnn_task() {
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.02},
            {.schedule = Cosine{.steps = 1407, .warmup = 100}});
   const std::string mnist = "mnist:" + mnist_directory();
-  return {std::move(net), open_data(mnist, "train").dataset, open_data(mnist, "test").dataset, 128,
-          3};
+  return {std::move(net), open_data(mnist, "train").dataset(), open_data(mnist, "test").dataset(),
+          128, 3};
 }
 
 /// On the CIFAR-10 images that there are: the last quarter is to judge by.
@@ -71,7 +71,7 @@ Task resnet18_task() {
   const Value loss = record_classifier(net, resnet18(cifar10_images(net)));
   minimize(loss, Momentum{.lr = 0.02, .momentum = 0.9, .weight_decay = 5e-4},
            {.schedule = Cosine{.steps = 470, .warmup = 20}});
-  const Dataset all = open_data("cifar10:" + data_folder() + "/cifar10").dataset;
+  const Dataset all = open_data("cifar10:" + data_folder() + "/cifar10").dataset();
   return {std::move(net), rows(all, 0, 3000), rows(all, 3000, 4000), 32, 5};
 }
 

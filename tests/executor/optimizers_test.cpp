@@ -13,6 +13,7 @@
 #include "ops/optim/optimizer.h"
 #include "passes/rewrite.h"
 #include "tests/support/errors.h"
+#include "tests/support/full_run.h"
 #include "tests/support/golden.h"
 #include "tests/support/parallel_training.h"
 
@@ -93,8 +94,13 @@ TEST(Optimizers, AreThoseOfPyTorchAndOfPapers) {
   for (const Json& c : golden().at("cases")) expect_golden(c, {});
 }
 
+/// The first case of each optimizer; in a full run, all.
 TEST(Optimizers, AreTheSameInMicroBatches) {
-  for (const Json& c : golden().at("cases")) expect_golden(c, {.micro_batches = 2});
+  std::set<std::string> seen;
+  for (const Json& c : golden().at("cases")) {
+    const bool is_first = seen.insert(c.at("optimizer")).second;
+    if (is_first || testing::is_full_run()) expect_golden(c, {.micro_batches = 2});
+  }
 }
 
 TEST(Optimizers, HaveGoldensOfEverySetting) {
@@ -166,9 +172,14 @@ Program parallel_program_with(const std::string& optimizer) {
   return net;
 }
 
-/// With norms of shards, lamb and lars would differ.
+/// Those that read more of a parameter than their shard, and one other; in a full run, all.
+std::vector<std::string> sharded_optimizers() {
+  if (testing::is_full_run()) return optimizer_names();
+  return {"lamb", "lars", "muon", "adafactor", "nadam"};
+}
+
 TEST(Optimizers, ShardedStateGivesTheParametersOfOneProcess) {
-  for (const std::string& optimizer : optimizer_names()) {
+  for (const std::string& optimizer : sharded_optimizers()) {
     SCOPED_TRACE(optimizer);
     const Program net = parallel_program_with(optimizer);
     ExecutorOptions options{.precision = {.dtype = f64}};

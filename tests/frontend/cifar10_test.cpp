@@ -30,8 +30,8 @@ TEST(Cifar10, ReadsPlainAndGzippedFilesInTheOrderOfTheirNames) {
   const Tensor& image = *train.find("image");
   EXPECT_EQ(image.str(), "u8[3, 3, 32, 32]");
   for (int64_t i = 0; i < image.numel(); ++i) ASSERT_EQ(image.at(i), 1.0 + i / 1024 % 3) << i;
-  EXPECT_EQ(labels(open_data("cifar10:" + dir.path(), "test").dataset), std::vector<int64_t>{5});
-  EXPECT_EQ(open_data("cifar10:" + dir.path() + "?limit=2").dataset.samples(), 2);
+  EXPECT_EQ(labels(open_data("cifar10:" + dir.path(), "test").dataset()), std::vector<int64_t>{5});
+  EXPECT_EQ(open_data("cifar10:" + dir.path() + "?limit=2").dataset().samples(), 2);
 }
 
 TEST(Cifar10, ReadsAFileOnceThatIsThereGzippedToo) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
+
 #include "frontend/readers/spec.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -59,7 +62,7 @@ class Csv : public ::testing::Test {
  protected:
   Dataset read(const std::string& text, const std::string& options) const {
     write_plain(path_, text);
-    return open_data("csv:" + path_ + options).dataset;
+    return open_data("csv:" + path_ + options).dataset();
   }
   void expect_error(const std::string& text, const std::string& options,
                     const std::string& message) const {
@@ -100,7 +103,7 @@ TEST_F(Csv, TakesColumnsByName) {
     EXPECT_EQ(values(*data.find("x")), (std::vector<double>{2, 1})) << options;
   }
   write_plain(path_, "id,a,b,y\nr1,1,2,3\n");
-  const Dataset data = open_data("csv:" + path_ + "?label=y&drop=id").dataset;
+  const Dataset data = open_data("csv:" + path_ + "?label=y&drop=id").dataset();
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2}));
   EXPECT_EQ(data.find("y")->at(0), 3.0);
   expect_error(text, "?columns=a,c", "no column 'c'");
@@ -142,6 +145,110 @@ TEST_F(Csv, MissingValuesAreNamedByLineAndColumn) {
   EXPECT_EQ(read("a,b\n1,NA\n", "?drop=b").samples(), 1);
 }
 
+TEST_F(Csv, TakesSeveralLabels) {
+  const std::string text = "a,b,c,d\n1,2,3,4\n5,6,7,8\n";
+  const Dataset data = read(text, "?label=d,b");
+  EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 3, 5, 7}));
+  EXPECT_EQ(data.find("y")->str(), "f32[2, 2]");
+  EXPECT_EQ(values(*data.find("y")), (std::vector<double>{4, 2, 8, 6}));
+  EXPECT_EQ(read(text, "?label=d,b&classes=1").find("y")->str(), "i64[2, 2]");
+}
+
+TEST_F(Csv, CategoriesBecomeIds) {
+  const std::string text = "size,color,kind\n1,red,cat\n2,\"blue, dark\",dog\n3,red,ant\n";
+  const Dataset data = read(text, "?label=kind&categories=color,kind");
+  EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(values(*data.find("color")), (std::vector<double>{1, 0, 1}));
+  EXPECT_EQ(values(*data.find("y")), (std::vector<double>{1, 2, 0}));
+  EXPECT_EQ(data.classes.at("color"), (std::vector<std::string>{"blue, dark", "red"}));
+  EXPECT_EQ(data.classes.at("y"), (std::vector<std::string>{"ant", "cat", "dog"}));
+  EXPECT_EQ(read("c\nx\n", "?categories=c").find("x"), nullptr) << "no numbers are left";
+  expect_error("a,c\n1,\n", "?categories=c", "t.csv:2: column 'c' has no value");
+  expect_error(text, "?label=kind&categories=color,kind&drop=color",
+               "column 'color' is a category: columns and drop are about numbers");
+  expect_error(text, "?label=kind,color&categories=kind",
+               "column 'kind' is a category, and not the only label");
+}
+
+TEST_F(Csv, MissingValuesFollowARule) {
+  const std::string text = "a,b,y\n1,10,0\nNA,20,0\n4,,0\n7,30,NA\n";
+  expect_error(text, "?label=y&missing=mean", "t.csv:5: column 'y' has no value ('NA')");
+  const std::string labelled = text.substr(0, text.rfind("7,"));
+  EXPECT_EQ(values(*read(labelled, "?label=y&missing=mean").find("x")),
+            (std::vector<double>{1, 10, 2.5, 20, 4, 15}));
+  EXPECT_EQ(values(*read(labelled, "?label=y&missing=-1").find("x")),
+            (std::vector<double>{1, 10, -1, 20, 4, -1}));
+  const Dataset dropped = read(text, "?label=y&missing=drop");
+  EXPECT_EQ(values(*dropped.find("x")), (std::vector<double>{1, 10}));
+  EXPECT_EQ(dropped.skipped.count, 0) << "asked for";
+  expect_error(text, "?missing=median",
+               "option missing=median must be error, drop, mean or a number");
+  expect_error("a,b\n,1\nNA,2\n", "?missing=mean", "column 'a' has no value in the training rows");
+}
+
+TEST_F(Csv, NormalizesByTheTrainingRows) {
+  std::string text = "a,b,y\n";
+  for (int i = 0; i < 20; ++i) text += std::to_string(i * i) + ",3," + std::to_string(i) + "\n";
+  const std::string options = "?label=y&normalize=1&val=0.25&seed=2&table=" + dir_.file("t.json");
+  const Dataset plain = read(text, "?label=y&val=0.25&seed=2");
+  double mean = 0, square = 0;
+  for (int64_t i = 0; i < 15; ++i) mean += plain.find("x")->at(2 * i) / 15;
+  for (int64_t i = 0; i < 15; ++i) square += std::pow(plain.find("x")->at(2 * i) - mean, 2) / 15;
+  const Dataset held_out = open_data("csv:" + path_ + options, "test").dataset();
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("t.json"))) << "only training writes it";
+  const Dataset train = read(text, options);
+  ASSERT_EQ(train.samples(), 15);
+  for (int64_t i = 0; i < 15; ++i) {
+    EXPECT_NEAR(train.find("x")->at(2 * i), (plain.find("x")->at(2 * i) - mean) / std::sqrt(square),
+                1e-6);
+    EXPECT_EQ(train.find("x")->at(2 * i + 1), 0) << "a constant column";
+  }
+  const Dataset all = read(text, "?label=y");
+  for (int64_t i = 0; i < held_out.samples(); ++i) {
+    EXPECT_NEAR(held_out.find("x")->at(2 * i),
+                (all.find("x")->at(2 * held_out.row(i)) - mean) / std::sqrt(square), 1e-6);
+  }
+}
+
+TEST_F(Csv, TablesAreKept) {
+  const std::string table = dir_.file("t.json"), options = "&normalize=1&table=" + table;
+  const std::string train = "a,c,y\n1,red,0\n5,blue,1\n";
+  expect_user_error(
+      [&] {
+        write_plain(path_, train);
+        open_data("csv:" + path_ + "?label=y&categories=c" + options, "test");
+      },
+      "there is no table '" + table + "'");
+  EXPECT_EQ(values(*read(train, "?label=y&categories=c" + options).find("x")),
+            (std::vector<double>{-1, 1}));
+  const Dataset other = read("a,c\n7,red\n", "?categories=c" + options);
+  EXPECT_EQ(values(*other.find("x")), std::vector<double>{2});
+  EXPECT_EQ(values(*other.find("c")), std::vector<double>{1});
+  const std::string unseen = "a,c\n7,red\n8,blu\n";
+  expect_error(unseen, "?categories=c" + options,
+               "t.csv:3: column 'c': no category 'blu' (did you mean 'blue'?); unknown=1 gives it "
+               "the id 2");
+  EXPECT_EQ(values(*read(unseen, "?unknown=1&categories=c" + options).find("c")),
+            (std::vector<double>{1, 2}));
+  expect_error("a,b\n1,2\n", "?" + options.substr(1), "'" + table + "' has no column 'b'");
+  expect_error("a,d\n1,2\n", "?categories=d" + options, "'" + table + "' has no column 'd'");
+  write_plain(table, "{\"moments\": {}}");
+  expect_error(train, "?label=y&categories=c" + options,
+               "'" + table + "' is not a table of columns that the option table wrote");
+  write_plain(table, R"({"moments": {"a": {"mean": 1, "std": 0}}, "classes": {}})");
+  expect_error(train, "?label=y&categories=c" + options,
+               "'" + table + "': the std of column 'a' is not positive");
+}
+
+TEST_F(Csv, BadLinesAreSkippedOnRequest) {
+  write_plain(path_, "a,b\n1,2\n3\n4,x\n5,6\n");
+  const Dataset data = open_data("csv:" + path_, "train", BadRecords::skip).dataset();
+  EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2, 5, 6}));
+  EXPECT_EQ(data.skipped.count, 2);
+  EXPECT_TRUE(states(data.skipped.first_error, "t.csv:3: 1 fields, but the first line has 2"));
+  EXPECT_EQ(data.location(1), "line 5 of '" + path_ + "'");
+}
+
 TEST_F(Csv, SamplesAreNamedByTheirLine) {
   const std::string text = "a,y\n1,0\n2,7\n3,1\n";
   const Dataset data = read(text, "?label=y&classes=1");
@@ -154,7 +261,7 @@ TEST_F(Csv, SamplesAreNamedByTheirLine) {
   const Dataset gaps = read("a,y\n1,0\n\n\"2\",7\n3,1\n", "?label=y&classes=1");
   EXPECT_EQ(gaps.find_location("y", 7), "line 4 of '" + path_ + "'");
   EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).location(1), "line 4 of '" + path_ + "'");
-  EXPECT_EQ(open_data("digits?n=3").dataset.location(2), "sample 2 of 'digits?n=3&split=train'");
+  EXPECT_EQ(open_data("digits?n=3").dataset().location(2), "sample 2 of 'digits?n=3&split=train'");
 }
 
 }  // namespace

@@ -99,11 +99,11 @@ std::string json_file(const std::string& train) {
 TEST_F(MnistFiles, ReadsJson) {
   const std::string path = dir_.file("m.json.gz");
   write_gz(path, json_file("[[" + json_image("0.50196") + "," + json_image("0") + "],[7,2]]"));
-  const Dataset train = open_data("mnist-json:" + path).dataset;
+  const Dataset train = open_data("mnist-json:" + path).dataset();
   EXPECT_EQ(train.find("image")->str(), "u8[2, 1, 28, 28]");
   EXPECT_EQ(train.find("image")->at(0), 128.0);
   EXPECT_EQ(train.find("label")->at(1), 2.0);
-  const Dataset val = open_data("mnist-json:" + path + "?split=val").dataset;
+  const Dataset val = open_data("mnist-json:" + path + "?split=val").dataset();
   EXPECT_EQ(val.samples(), 1);
   EXPECT_EQ(val.find("image")->at(0), 255.0);
 }

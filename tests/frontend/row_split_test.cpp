@@ -25,7 +25,7 @@ class RowSplit : public ::testing::Test {
   }
   static std::vector<double> rows_of(const std::string& spec, const std::string& split = "train") {
     std::vector<double> rows;
-    const Dataset data = open_data(spec, split).dataset;
+    const Dataset data = open_data(spec, split).dataset();
     const Tensor &x = *data.find("x"), &y = *data.find("y");
     for (int64_t i = 0; i < x.numel(); ++i) {
       rows.push_back(x.at(i));
@@ -75,8 +75,8 @@ TEST_F(RowSplit, DependsOnTheSeedAlone) {
 TEST_F(RowSplit, OfNpyToo) {
   write_npy(dir_.file("a.npy"), Tensor(f32, {10, 3}));
   const std::string npy = "npy:x=" + dir_.file("a.npy") + "?val=0.3";
-  EXPECT_EQ(open_data(npy).dataset.samples(), 7);
-  EXPECT_EQ(open_data(npy, "test").dataset.find("x")->str(), "f32[3, 3]");
+  EXPECT_EQ(open_data(npy).dataset().samples(), 7);
+  EXPECT_EQ(open_data(npy, "test").dataset().find("x")->str(), "f32[3, 3]");
 }
 
 TEST_F(RowSplit, MistakesAreNamed) {

@@ -18,9 +18,9 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 
 TEST(DataSpec, OptionsAndRenames) {
   const DataSource source = open_data("digits?n=20&limit=8&shuffle=1&drop_last=0&image=pixels");
-  EXPECT_EQ(source.dataset.samples(), 8);
-  EXPECT_NE(source.dataset.find("pixels"), nullptr);
-  EXPECT_EQ(source.dataset.find("image"), nullptr);
+  EXPECT_EQ(source.source->samples(), 8);
+  EXPECT_NE(source.source->find("pixels"), nullptr);
+  EXPECT_EQ(source.source->find("image"), nullptr);
   EXPECT_EQ(source.shuffle, true);
   EXPECT_EQ(source.drop_last, false);
   EXPECT_FALSE(open_data("digits?n=20").shuffle.has_value());
@@ -49,16 +49,18 @@ TEST(DataSpec, MistakesAreNamed) {
 }
 
 TEST(Digits, DependOnTheSeedAndTheSplitAlone) {
-  const auto image = [](const std::string& spec) { return *open_data(spec).dataset.find("image"); };
+  const auto image = [](const std::string& spec) {
+    return *open_data(spec).dataset().find("image");
+  };
   EXPECT_TRUE(same_bytes(image("digits?n=50"), image("digits?n=50")));
   EXPECT_FALSE(same_bytes(image("digits?n=50"), image("digits?n=50&seed=1")));
   EXPECT_FALSE(same_bytes(image("digits?n=50"), image("digits?n=50&split=test")));
   EXPECT_TRUE(same_bytes(image("digits?n=50&limit=20"), image("digits?n=20")));
-  EXPECT_EQ(open_data("digits?split=test").dataset.samples(), 2000);
+  EXPECT_EQ(open_data("digits?split=test").dataset().samples(), 2000);
 }
 
 TEST(Digits, LookLikeHandwriting) {
-  const Dataset data = open_data("digits?n=1000").dataset;
+  const Dataset data = open_data("digits?n=1000").dataset();
   std::vector<int> count(10);
   for (int64_t label : data.find("label")->as<int64_t>()) ++count.at(static_cast<size_t>(label));
   for (int n : count) EXPECT_NEAR(n, 100, 40);
@@ -69,7 +71,7 @@ TEST(Digits, LookLikeHandwriting) {
 }
 
 TEST(SyntheticLinear, HasItsMoments) {
-  const Dataset data = open_data("synthetic-linear?n=100000").dataset;
+  const Dataset data = open_data("synthetic-linear?n=100000").dataset();
   const auto x = data.find("x")->as<float>();
   const auto y = data.find("y")->as<float>();
   EXPECT_EQ(data.find("x")->str(), "f32[100000, 2]");
@@ -93,7 +95,7 @@ TEST(NpyColumns, AreNamedInTheSpec) {
   write_npy(dir.file("a.npy"), Tensor(f32, {3, 2}));
   write_npy(dir.file("s.npy"), Tensor(f32, {}));
   const std::string a = dir.file("a.npy");
-  const Dataset data = open_data("npy:x=" + a + ",y=" + a).dataset;
+  const Dataset data = open_data("npy:x=" + a + ",y=" + a).dataset();
   EXPECT_EQ(data.samples(), 3);
   EXPECT_EQ(data.columns.size(), 2u);
   expect_user_error([&] { open_data("npy:" + a); }, "write npy:COLUMN=FILE,COLUMN=FILE");

@@ -18,7 +18,7 @@ class Text : public ::testing::Test {
 
   /// The windows of a column, each as a string.
   std::vector<std::string> windows(const std::string& options, const std::string& column) const {
-    const Dataset data = open_data(spec(options)).dataset;
+    const Dataset data = open_data(spec(options)).dataset();
     const Tensor& bytes = *data.find(column);
     const auto length = static_cast<size_t>(bytes.shape()[1]);
     std::vector<std::string> list;

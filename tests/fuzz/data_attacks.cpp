@@ -1,11 +1,13 @@
 #include "executor/cpu/cpu_target.h"
 #include "frontend/files/npy.h"
 #include "frontend/files/safetensors.h"
+#include "frontend/images/decode.h"
 #include "frontend/readers/idx.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/file_bytes.h"
+#include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid::fuzz {
@@ -57,7 +59,7 @@ std::string csv_file(Random& random) {
 
 /// Opens the data and reads an epoch of it, as training does.
 void read_data(const std::string& spec) {
-  Reader reader(open_data(spec).dataset, {.batch = 2, .shuffle_seed = 1});
+  Reader reader(open_data(spec).source, {.batch = 2, .shuffle_seed = 1});
   while (reader.next() != nullptr) continue;
 }
 
@@ -104,6 +106,52 @@ void read_damaged_cifar10(Random& random) {
   read_data("cifar10:" + dir.path());
 }
 
+void decode_damaged_image(Random& random) {
+  const auto& files = image_goldens()["files"];
+  const auto name = files[below(random, files.size())]["name"].get<std::string>();
+  decode_image(with_changed_bytes(golden_image_file(name), random), "damaged");
+}
+
+void read_damaged_npz(Random& random) {
+  const char* const name = below(random, 2) == 0 ? "savez" : "savez_compressed";
+  const std::string memory = below(random, 2) == 0 ? "?memory=0" : "";
+  read_damaged("npz:", bytes_of_hex(image_goldens()[name].get<std::string>()), random, memory);
+}
+
+/// A file in a tar archive.
+std::string tar_member(const std::string& name, const std::string& bytes) {
+  std::string header(512, '\0');
+  header.replace(0, name.size(), name);
+  char size[32];
+  std::snprintf(size, sizeof size, "%011zo", bytes.size());
+  header.replace(124, 11, size);
+  header[156] = '0';
+  header.replace(257, 5, "ustar");
+  header.replace(148, 8, 8, ' ');
+  int sum = 0;
+  for (const char c : header) sum += static_cast<uint8_t>(c);
+  char checksum[16];
+  std::snprintf(checksum, sizeof checksum, "%06o", sum);
+  header.replace(148, 7, std::string(checksum, 7));
+  return header + bytes + std::string((512 - bytes.size() % 512) % 512, '\0');
+}
+
+void read_damaged_tar(Random& random) {
+  const std::string archive = tar_member("a.png", golden_image_file("rgb.png")) +
+                              tar_member("a.cls", std::to_string(below(random, 30))) +
+                              std::string(1024, '\0');
+  read_damaged("tar:", archive, random);
+}
+
+/// Lines of objects, some of which have other keys.
+void read_damaged_jsonl(Random& random) {
+  std::string text;
+  for (size_t lines = below(random, 5); lines > 0; --lines) {
+    text += "{\"a\": [" + std::to_string(below(random, 100)) + ", 1.5e3], \"b\": \"c\"}\n";
+  }
+  read_damaged("jsonl:", text, random);
+}
+
 }  // namespace
 
 std::vector<Attack> data_attacks() {
@@ -122,6 +170,10 @@ std::vector<Attack> data_attacks() {
          const char* const classes = below(random, 2) == 0 ? "" : "&classes=1";
          read_damaged("csv:", csv_file(random), random, std::string("?label=label") + classes);
        }},
+      {"image", decode_damaged_image},
+      {"npz", read_damaged_npz},
+      {"tar", read_damaged_tar},
+      {"jsonl", read_damaged_jsonl},
       {"target",
        [](Random& random) {
          const std::string text = to_json(TargetDescription());

@@ -150,10 +150,12 @@ class Recorder {
     }
   }
 
-  /// What is largest along an axis, by comparison with the maximum.
+  /// Elements of x where a feed is largest along an axis, by comparison with the maximum: among
+  /// computed elements, rounding would decide which are equal.
   Value chosen(Value x, int64_t axis) {
-    const Value largest = max(x, {.axes = axis, .keep_dims = true});
-    return where(equal(x, largest), x, scalar_like(x, 0));
+    const Value feed = random_.feed(x.shape());
+    const Value largest = max(feed, {.axes = axis, .keep_dims = true});
+    return where(equal(feed, largest), x, scalar_like(x, 0));
   }
 
   Shape with_ones(const Shape& shape) {

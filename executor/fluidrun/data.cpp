@@ -1,0 +1,267 @@
+// `fluidrun data`: describes the data of a SPEC, and checks that it can be read.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/draw_image.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
+#include "executor/launcher/print_to.h"
+#include "frontend/readers/reader.h"
+#include "frontend/readers/spec.h"
+#include "ir/error.h"
+#include "ir/stopwatch.h"
+#include "ir/threads.h"
+
+namespace fluid {
+namespace {
+
+/// Number of samples, evenly spread, whose values are read without --check.
+constexpr int64_t kDescribedSamples = 1000;
+/// Number of classes, and of bad records, that are listed.
+constexpr size_t kMaxListed = 20;
+
+struct DataFlags {
+  std::string spec, split = "train";
+  int64_t draw = 2, batch = kDefaultBatch;
+  int workers = 0;
+  bool check = false, rate = false;
+};
+
+/// The values of a column.
+struct ColumnSummary {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  int64_t values = 0, not_finite = 0;
+  std::map<int64_t, int64_t> counts;  ///< of the values of an integer column of scalars
+
+  void add(const Tensor& sample) {
+    for (int64_t i = 0; i < sample.numel(); ++i) {
+      const double value = sample.at(i);
+      ++values;
+      if (!std::isfinite(value)) {
+        ++not_finite;
+        continue;
+      }
+      least = std::min(least, value);
+      most = std::max(most, value);
+      sum += value;
+    }
+    if (sample.numel() == 1 && !is_float(sample.dtype())) ++counts[sample.integer(0)];
+  }
+  void add(const ColumnSummary& other) {
+    least = std::min(least, other.least);
+    most = std::max(most, other.most);
+    sum += other.sum;
+    values += other.values;
+    not_finite += other.not_finite;
+    for (const auto& [value, count] : other.counts) counts[value] += count;
+  }
+};
+
+struct BadRecord {
+  int64_t sample = 0;
+  std::string error;
+};
+
+/// What reading samples showed.
+struct Survey {
+  std::vector<ColumnSummary> columns;
+  std::vector<BadRecord> bad;  ///< in the order of the samples
+  int64_t read = 0;            ///< number of samples that were tried
+};
+
+/// Reads samples of a source one by one into its buffers.
+class SampleBuffers {
+ public:
+  explicit SampleBuffers(const SampleSource& source) : source_(source) {
+    for (const Column& column : source.columns()) {
+      std::vector<int64_t> shape = {1};
+      shape.insert(shape.end(), column.shape.begin(), column.shape.end());
+      tensors_.emplace_back(column.dtype, shape);
+      to_.push_back(static_cast<std::byte*>(tensors_.back().data()));
+    }
+  }
+  const std::vector<Tensor>& read(int64_t sample) {
+    source_.read(sample, {}, to_);
+    return tensors_;
+  }
+
+ private:
+  const SampleSource& source_;
+  std::vector<Tensor> tensors_;
+  std::vector<std::byte*> to_;
+};
+
+/// Reads `samples` samples, evenly spread over the source, on several threads.
+Survey survey(const SampleSource& source, int64_t samples, int workers) {
+  Survey result{.columns = std::vector<ColumnSummary>(source.columns().size()), .read = samples};
+  std::atomic<int64_t> next = 0;
+  std::mutex mutex;
+  const auto count = static_cast<size_t>(
+      workers > 0 ? workers : std::max(1u, std::thread::hardware_concurrency()));
+  run_on_threads(count, [&] {
+    SampleBuffers buffers(source);
+    std::vector<ColumnSummary> columns(source.columns().size());
+    for (int64_t i = next++; i < samples; i = next++) {
+      const int64_t sample = i * source.samples() / samples;
+      try {
+        const std::vector<Tensor>& values = buffers.read(sample);
+        for (size_t c = 0; c < values.size(); ++c) columns[c].add(values[c]);
+      } catch (const UserError& error) {
+        const std::scoped_lock lock(mutex);
+        result.bad.push_back({sample, error.what()});
+      }
+    }
+    const std::scoped_lock lock(mutex);
+    for (size_t c = 0; c < columns.size(); ++c) result.columns[c].add(columns[c]);
+  });
+  std::ranges::sort(result.bad, {}, &BadRecord::sample);
+  return result;
+}
+
+/// Columns print_column() prints.
+std::string summary_text(const ColumnSummary& summary) {
+  const int64_t finite = summary.values - summary.not_finite;
+  std::string text = finite == 0
+                         ? "no finite value"
+                         : fmt::format("{:.6g} to {:.6g}, mean {:.6g}", summary.least, summary.most,
+                                       summary.sum / static_cast<double>(finite));
+  if (summary.not_finite > 0 && finite > 0) {
+    text += fmt::format(", {} not finite", summary.not_finite);
+  }
+  return text;
+}
+
+void print_columns(const SampleSource& source, const Survey& survey) {
+  size_t width = 0;
+  for (const Column& column : source.columns()) width = std::max(width, column.str().size());
+  for (size_t c = 0; c < survey.columns.size(); ++c) {
+    fmt::print("  {:<{}}  {}\n", source.columns()[c].str(), width, summary_text(survey.columns[c]));
+  }
+}
+
+/// Prints the counts of the values of an integer column.
+void print_counts(const SampleSource& source, size_t column,
+                  const std::map<int64_t, int64_t>& counts) {
+  std::vector<std::string> texts;
+  for (const auto& [value, count] : counts) texts.push_back(fmt::format("{} x {}", count, value));
+  fmt::print("values of '{}': {}\n", source.columns()[column].name, fmt::join(texts, ", "));
+}
+
+void print_classes(const SampleSource& source, const Survey& survey) {
+  for (size_t c = 0; c < survey.columns.size(); ++c) {
+    const std::vector<std::string> names = source.classes(source.columns()[c].name);
+    const std::map<int64_t, int64_t>& counts = survey.columns[c].counts;
+    if (names.empty()) {
+      if (!counts.empty() && counts.size() <= kMaxListed) print_counts(source, c, counts);
+      continue;
+    }
+    fmt::print("classes of '{}': {}\n", source.columns()[c].name, names.size());
+    for (size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) {
+      const auto count = counts.find(static_cast<int64_t>(i));
+      fmt::print("  {} {}: {} samples\n", i, names[i], count == counts.end() ? 0 : count->second);
+    }
+    if (names.size() > kMaxListed) fmt::print("  and {} more\n", names.size() - kMaxListed);
+  }
+}
+
+void print_samples(const SampleSource& source, int64_t count) {
+  SampleBuffers buffers(source);
+  for (int64_t sample = 0; sample < std::min(count, source.samples()); ++sample) {
+    try {
+      std::string line = source.location(sample);
+      for (size_t c = 0; const Tensor& value : buffers.read(sample)) {
+        const std::string& name = source.columns()[c++].name;
+        if (is_image(value)) draw_image(value, 0);
+        if (value.numel() != 1) continue;
+        line += fmt::format("  [{} {:g}]", name, value.at(0));
+      }
+      fmt::print("{}\n", line);
+    } catch (const UserError& error) {
+      fmt::print("{}\n", error.what());
+    }
+  }
+}
+
+/// Reads an epoch in batches, as training does, and prints how fast.
+void print_rate(SampleSourcePtr source, const DataFlags& flags) {
+  Reader reader(std::move(source),
+                {.batch = flags.batch, .shuffle_seed = 0, .workers = flags.workers});
+  const Stopwatch watch;
+  while (reader.next() != nullptr) continue;
+  const double seconds = watch.ms() / 1000;
+  fmt::print("{} samples in {:.3g} s: {:.0f} samples/s in batches of {}\n", reader.samples(),
+             seconds, static_cast<double>(reader.samples()) / seconds, flags.batch);
+}
+
+/// Prints the bad records to stderr. Returns the exit code.
+int report_bad_records(const Survey& survey) {
+  for (size_t i = 0; i < std::min(survey.bad.size(), kMaxListed); ++i) {
+    print_to(stderr, "{}\n", survey.bad[i].error);
+  }
+  fmt::print("{} of {} samples cannot be read\n", survey.bad.size(), survey.read);
+  return survey.bad.empty() ? 0 : 1;
+}
+
+int run(const DataFlags& flags) {
+  const SampleSourcePtr source = open_data(flags.spec, flags.split).source;
+  if (flags.rate) {
+    print_rate(source, flags);
+    return 0;
+  }
+  const int64_t samples = source->samples();
+  const int64_t described = flags.check ? samples : std::min(samples, kDescribedSamples);
+  const Survey found = survey(*source, described, flags.workers);
+  fmt::print("{}: {} samples{}\n", flags.spec, samples,
+             described < samples ? fmt::format("; of {} of them:", described) : "");
+  print_columns(*source, found);
+  print_classes(*source, found);
+  print_samples(*source, flags.draw);
+  return flags.check || !found.bad.empty() ? report_bad_records(found) : 0;
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("data", "Describe data: columns, ranges, classes, a few samples");
+  const auto flags = std::make_shared<DataFlags>();
+  begin_group(*command, kDataGroup);
+  command->add_option("spec", flags->spec, "the data to describe")->type_name("")->required();
+  command->add_option("--split", flags->split, "which split: train or test, if SPEC does not say")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_flag("--check", flags->check,
+                    "read every sample; list those that cannot be read, and exit with 1 if any");
+  command->add_option("--draw", flags->draw, "print the first N samples, with their images")
+      ->check(must_be_nonnegative_integer)
+      ->type_name("N")
+      ->capture_default_str();
+  CLI::Option* rate = command->add_flag(
+      "--rate", flags->rate, "only read one epoch in batches, and print the samples per second");
+  command->add_option("--batch", flags->batch, "samples per batch of --rate")
+      ->check(must_be_positive_integer)
+      ->needs(rate)
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--workers", flags->workers, "threads that read samples (default: all cores)")
+      ->check(must_be_positive_integer)
+      ->type_name("N");
+  command->footer("Examples:\n  fluidrun data digits --check --draw 1\n\n" + data_help());
+  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace fluid

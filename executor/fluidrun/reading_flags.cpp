@@ -1,0 +1,42 @@
+#include "executor/fluidrun/reading_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/launcher/print_to.h"
+
+namespace fluid {
+
+void add_reading_flags(CLI::App& command, ReadingFlags& flags) {
+  begin_group(command, kDataGroup);
+  command
+      .add_option("--workers", flags.workers,
+                  "threads that read, decode and augment samples (default: 1 for data in memory, "
+                  "else the cores, at most 4); the batches do not depend on it")
+      ->check(must_be_positive_integer)
+      ->type_name("N");
+  command
+      .add_option("--on-bad-record", flags.on_bad_record,
+                  "what to do with a sample that cannot be read: stop, or skip: train on the next "
+                  "one instead, and report the number at the end")
+      ->check([](const std::string& text) {
+        const bool known = text == "stop" || text == "skip";
+        return known ? "" : "must be stop or skip, not " + text;
+      })
+      ->type_name("stop|skip")
+      ->capture_default_str();
+}
+
+BadRecords bad_records_of(const ReadingFlags& flags) {
+  return flags.on_bad_record == "skip" ? BadRecords::skip : BadRecords::stop;
+}
+
+void report_skipped(const Reader& reader, const std::string& spec) {
+  const SkippedRecords skipped = reader.skipped();
+  if (skipped.count == 0) return;
+  print_to(stderr, "data '{}': skipped {} bad record{}; the first: {}\n", spec, skipped.count,
+           skipped.count == 1 ? "" : "s", skipped.first_error);
+}
+
+}  // namespace fluid

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "frontend/readers/reader.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fluid {
+
+/// Options of the subcommands that read data in batches.
+struct ReadingFlags {
+  int workers = 0;                     ///< 0: ReaderOptions::workers chooses
+  std::string on_bad_record = "stop";  ///< "stop" or "skip"
+};
+
+/// Adds --workers and --on-bad-record to the --help group "Data".
+void add_reading_flags(CLI::App& command, ReadingFlags& flags);
+
+BadRecords bad_records_of(const ReadingFlags& flags);
+
+/// Prints to stderr how many bad records of the data `spec` were skipped, and the first one.
+void report_skipped(const Reader& reader, const std::string& spec);
+
+}  // namespace fluid

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "frontend/files/byte_source.h"
+
+namespace fluid {
+
+/// Size in bytes of a header, and of the blocks that hold the files.
+inline constexpr int64_t kTarBlock = 512;
+
+/// A regular file in a tar archive.
+struct TarMember {
+  std::string name;
+  int64_t offset = 0;  ///< of the first byte, in bytes from the start of the archive
+  int64_t size = 0;    ///< in bytes
+};
+
+/// Reads the headers of a tar archive (POSIX ustar and pax, and GNU's long names) one after the
+/// other, without the files between them.
+class TarReader {
+ public:
+  /// `archive` must outlive the reader. Errors name `archive_name`. `start` is the offset in bytes
+  /// of the first header to read.
+  TarReader(const ByteSource& archive, std::string archive_name, int64_t start = 0)
+      : archive_(archive), archive_name_(std::move(archive_name)), at_(start) {}
+
+  /// Returns the next regular file; nullopt at the end. Throws UserError for a damaged header, and
+  /// for an archive that ends within a file.
+  std::optional<TarMember> next();
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const;
+  std::string read_text(int64_t offset, int64_t size) const;
+
+  const ByteSource& archive_;
+  std::string archive_name_;
+  int64_t at_;
+};
+
+}  // namespace fluid

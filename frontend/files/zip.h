@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "frontend/files/byte_source.h"
+
+namespace fluid {
+
+/// A file in a ZIP archive.
+struct ZipMember {
+  std::string name;
+  bool deflated = false;
+  int64_t header_offset = 0;  ///< of the local header, in bytes from the start of the archive
+  int64_t stored_size = 0;    ///< size in bytes in the archive
+  int64_t size = 0;           ///< size in bytes of the file
+  uint32_t crc = 0;           ///< CRC-32 of the file
+};
+
+/// Reads the central directory of a ZIP archive, with the extensions of ZIP64. Throws UserError,
+/// which names `archive_name`, for a damaged directory, and for members that are encrypted or
+/// compressed by another method than deflate.
+std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
+                                          const std::string& archive_name);
+/// Returns the offset in the archive of a member's stored bytes.
+int64_t zip_data_offset(const ByteSource& archive, const ZipMember& member,
+                        const std::string& archive_name);
+/// Reads a whole deflated or stored member. Throws UserError for damaged data: the checksum of a
+/// deflated member is verified.
+std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
+                            const std::string& archive_name);
+
+}  // namespace fluid

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "frontend/images/image.h"
+
+namespace fluid {
+
+/// Maximum number of pixels of an image, so that a damaged header does not ask for all memory.
+inline constexpr int64_t kMaxImagePixels = int64_t{1} << 28;
+
+/// Decodes a JPEG or PNG image to 8-bit RGB, as PIL's Image.convert("RGB") does: gray and palette
+/// images are expanded, alpha is dropped, CMYK is converted without a colour profile. The EXIF
+/// orientation is not applied. `name` names the image in messages. Throws UserError for bytes of
+/// another format, for a damaged or truncated image, and for more than kMaxImagePixels.
+Image decode_image(std::string_view bytes, const std::string& name);
+
+/// Whether the extension of `path` is that of an image that decode_image() reads: .jpg, .jpeg,
+/// .png.
+bool is_image_path(std::string_view path);
+
+// decode_image() for one format.
+Image decode_jpeg(std::string_view bytes, const std::string& name);
+Image decode_png(std::string_view bytes, const std::string& name);
+
+}  // namespace fluid

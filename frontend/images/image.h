@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fluid {
+
+/// An image of 8-bit channels. The channels of a pixel are adjacent, rows follow each other.
+struct Image {
+  int64_t height = 0, width = 0, channels = 0;
+  std::vector<uint8_t> pixels;  ///< height x width x channels
+
+  Image() = default;
+  Image(int64_t height, int64_t width, int64_t channels)
+      : height(height),
+        width(width),
+        channels(channels),
+        pixels(static_cast<size_t>(height * width * channels)) {}
+
+  uint8_t* row(int64_t y) { return pixels.data() + y * width * channels; }
+  const uint8_t* row(int64_t y) const { return pixels.data() + y * width * channels; }
+
+  /// Returns the image whose channels are separate planes: channels x height x width.
+  static Image from_planes(int64_t height, int64_t width, int64_t channels,
+                           std::span<const uint8_t> planes);
+  /// Writes the channels as separate planes: channels x height x width.
+  void to_planes(std::span<uint8_t> planes) const;
+};
+
+}  // namespace fluid

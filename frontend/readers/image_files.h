@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+
+#include "frontend/readers/sample_source.h"
+
+namespace fluid {
+
+/// Returns the first image of `decode`(0) to `decode`(samples - 1) that can be decoded. Throws the
+/// last UserError of `decode` after a hundred damaged images.
+Image first_image(int64_t samples, const std::function<Image(int64_t)>& decode);
+
+/// A source of image files with labels: columns image u8[3, H, W] and label i64. The column has the
+/// size of the first image that can be decoded.
+class ImageFiles : public SampleSource {
+ public:
+  static constexpr const char* kImageColumn = "image";
+  static constexpr const char* kLabelColumn = "label";
+
+  const std::vector<Column>& columns() const override { return columns_; }
+  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override;
+  Image image(int64_t sample, size_t column, const Draw& draw) const override;
+
+ protected:
+  virtual int64_t label(int64_t sample) const = 0;
+  virtual Image decode(int64_t sample) const = 0;
+  /// Sets the size of the column `image`. The constructor of a derived class calls it at its end.
+  void set_image_type();
+
+ private:
+  std::vector<Column> columns_ = {{kImageColumn, DType::u8, {3, 0, 0}},
+                                  {kLabelColumn, DType::i64, {}}};
+};
+
+}  // namespace fluid

@@ -1,0 +1,212 @@
+// The kind of data "jsonl": a JSON object a line.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "frontend/files/gz.h"
+#include "frontend/readers/kind.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMaxDepth = 8;             ///< of nested arrays
+constexpr double kMaxInteger = 0x1p53 - 1;  ///< integers up to this one are exact in a double
+
+/// The values of a key in all lines.
+struct KeyValues {
+  std::string key;
+  std::vector<int64_t> shape;      // of a sample
+  std::vector<double> numbers;     // of all samples; empty for strings
+  std::vector<std::string> texts;  // of all samples; empty for numbers
+  bool holds_text = false, is_integer = true;
+};
+
+/// A value of a line: its shape and elements.
+struct LineValue {
+  std::vector<int64_t> shape;
+  std::vector<double> numbers;
+  std::string text;
+  bool is_text = false, is_integer = true;
+};
+
+class JsonLines {
+ public:
+  JsonLines(const DataArgs& args, std::string_view text) : args_(args), text_(text) {}
+
+  Dataset read() {
+    for (std::string_view line; next_line(line);) {
+      std::vector<LineValue> values;
+      try {
+        values = values_of(line);
+      } catch (const UserError& error) {
+        if (args_.bad_records() == BadRecords::stop) throw;
+        if (skipped_.count++ == 0) skipped_.first_error = error.what();
+        if (lines_.empty()) keys_.clear();
+        continue;
+      }
+      lines_.push_back(line_);
+      for (size_t k = 0; k < keys_.size(); ++k) append(keys_[k], values[k]);
+    }
+    return dataset();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw UserError(args_.path() + ":" + std::to_string(line_) + ": " + message);
+  }
+
+  /// Finds the next line that is not blank.
+  bool next_line(std::string_view& line) {
+    while (!text_.empty()) {
+      ++line_;
+      line = text_.substr(0, text_.find('\n'));
+      text_.remove_prefix(std::min(text_.size(), line.size() + 1));
+      if (line.find_first_not_of(" \t\r") != std::string_view::npos) return true;
+    }
+    return false;
+  }
+
+  /// Returns the values of the keys of the first line, or of option columns, in their order.
+  std::vector<LineValue> values_of(std::string_view line) {
+    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object()) fail("not a JSON object");
+    if (keys_.empty()) choose_keys(object);
+    std::vector<LineValue> values;
+    for (const KeyValues& key : keys_) {
+      const auto found = object.find(key.key);
+      if (found == object.end()) fail("no key '" + key.key + "'");
+      LineValue value;
+      flatten(*found, 0, key.key, value);
+      const bool is_first = lines_.empty();
+      if (!is_first && (value.is_text != key.holds_text || value.shape != key.shape)) {
+        fail("key '" + key.key + "' has another type or length than in the first line");
+      }
+      values.push_back(std::move(value));
+    }
+    return values;
+  }
+
+  void choose_keys(const Json& first) {
+    const std::string* columns = args_.find("columns");
+    std::vector<KeyValues> keys;
+    if (columns == nullptr) {
+      for (const auto& [key, value] : first.items()) keys.push_back({key});
+    } else {
+      for (size_t begin = 0; begin <= columns->size();) {
+        const size_t end = std::min(columns->find(',', begin), columns->size());
+        keys.push_back({columns->substr(begin, end - begin)});
+        begin = end + 1;
+      }
+    }
+    if (keys.empty()) fail("the object has no key");
+    keys_ = std::move(keys);
+  }
+
+  /// Appends the elements of `json` to `value`. Arrays at `depth` must have equal lengths.
+  void flatten(const Json& json, size_t depth, const std::string& key, LineValue& value) const {
+    if (depth > kMaxDepth) fail("key '" + key + "' holds arrays that are nested too deeply");
+    if (json.is_array()) {
+      const auto length = static_cast<int64_t>(json.size());
+      if (value.shape.size() == depth && value.numbers.empty()) value.shape.push_back(length);
+      if (depth >= value.shape.size() || value.shape[depth] != length) {
+        fail("key '" + key + "' holds arrays of several lengths");
+      }
+      for (const Json& element : json) flatten(element, depth + 1, key, value);
+      return;
+    }
+    if (depth != value.shape.size()) fail("key '" + key + "' holds arrays of several lengths");
+    if (json.is_string() && depth == 0) {
+      value.is_text = true;
+      value.text = json.get<std::string>();
+    } else if (json.is_number() || json.is_boolean()) {
+      const double number = json.is_boolean() ? (json.get<bool>() ? 1.0 : 0.0) : json.get<double>();
+      const double limit =
+          json.is_number_float() ? double{std::numeric_limits<float>::max()} : kMaxInteger;
+      if (!(std::abs(number) <= limit)) fail("key '" + key + "' holds a number that is too large");
+      value.is_integer = value.is_integer && !json.is_number_float();
+      value.numbers.push_back(number);
+    } else {
+      fail("key '" + key + "' holds neither numbers nor a string");
+    }
+  }
+
+  void append(KeyValues& key, LineValue& value) const {
+    if (lines_.size() == 1) {
+      key.shape = value.shape;
+      key.holds_text = value.is_text;
+    }
+    key.is_integer = key.is_integer && value.is_integer;
+    key.numbers.insert(key.numbers.end(), value.numbers.begin(), value.numbers.end());
+    if (value.is_text) key.texts.push_back(std::move(value.text));
+  }
+
+  Dataset dataset() {
+    Dataset data;
+    data.source = args_.path();
+    data.skipped = skipped_;
+    for (const KeyValues& key : keys_) {
+      if (lines_.empty()) break;
+      std::vector<int64_t> shape = {static_cast<int64_t>(lines_.size())};
+      shape.insert(shape.end(), key.shape.begin(), key.shape.end());
+      if (key.holds_text) {
+        add_categories(key, data);
+      } else if (key.is_integer) {
+        const std::vector<int64_t> integers(key.numbers.begin(), key.numbers.end());
+        data.columns.emplace_back(key.key, Tensor::of<int64_t>(shape, integers));
+      } else {
+        const std::vector<float> floats(key.numbers.begin(), key.numbers.end());
+        data.columns.emplace_back(key.key, Tensor::of<float>(shape, floats));
+      }
+    }
+    data.lines = std::move(lines_);
+    return data;
+  }
+
+  static void add_categories(const KeyValues& key, Dataset& data) {
+    const std::set<std::string> distinct(key.texts.begin(), key.texts.end());
+    std::map<std::string, int64_t> id_of;
+    for (const std::string& text : distinct) {
+      id_of.emplace(text, static_cast<int64_t>(id_of.size()));
+    }
+    std::vector<int64_t> ids;
+    for (const std::string& text : key.texts) ids.push_back(id_of.at(text));
+    data.classes[key.key] = {distinct.begin(), distinct.end()};
+    data.columns.emplace_back(key.key,
+                              Tensor::of<int64_t>({static_cast<int64_t>(ids.size())}, ids));
+  }
+
+  const DataArgs& args_;
+  std::string_view text_;  // what follows the current line
+  int64_t line_ = 0;
+  std::vector<KeyValues> keys_;
+  std::vector<int64_t> lines_;
+  SkippedRecords skipped_;
+};
+
+Dataset read_jsonl(const DataArgs& args) {
+  const std::string text = read_maybe_gz(args.path());
+  return JsonLines(args, text).read();
+}
+
+}  // namespace
+
+DataKind jsonl_kind() {
+  return {.name = "jsonl",
+          .usage = "jsonl:FILE",
+          .doc =
+              "a JSON object a line, gzipped or not: each key of the first line, or columns=a,b, "
+              "is a column: numbers and arrays of numbers f32, or i64 if all are integers; strings "
+              "are ids i64 of categories in sorted order",
+          .splits_rows = true,
+          .options = {"columns"},
+          .open = in_memory(read_jsonl)};
+}
+
+}  // namespace fluid

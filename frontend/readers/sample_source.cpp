@@ -1,0 +1,236 @@
+#include "frontend/readers/sample_source.h"
+
+#include <cstring>
+#include <unordered_set>
+
+#include "frontend/readers/batch_mix.h"
+#include "frontend/readers/wrapped_source.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+class DatasetSource : public SampleSource {
+ public:
+  explicit DatasetSource(Dataset data) : data_(std::move(data)) {
+    for (const auto& [name, tensor] : data_.columns) {
+      if (tensor.shape().empty()) {
+        throw UserError("column '" + name + "' is " + tensor.str() +
+                        ": a column needs a first dimension that counts samples");
+      }
+      if (tensor.shape()[0] != samples()) {
+        throw UserError("column '" + name + "' has " + std::to_string(tensor.shape()[0]) +
+                        " samples, but the first column has " + std::to_string(samples()));
+      }
+      columns_.push_back(
+          {name, tensor.dtype(), {tensor.shape().begin() + 1, tensor.shape().end()}});
+      bytes_.push_back(static_cast<size_t>(columns_.back().bytes()));
+    }
+  }
+
+  int64_t samples() const override { return data_.samples(); }
+  const std::vector<Column>& columns() const override { return columns_; }
+  void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
+    for (size_t c = 0; c < to.size(); ++c) {
+      if (to[c] == nullptr || bytes_[c] == 0) continue;
+      const auto* from = static_cast<const std::byte*>(data_.columns[c].second.data());
+      std::memcpy(to[c], from + static_cast<size_t>(sample) * bytes_[c], bytes_[c]);
+    }
+  }
+  std::string name() const override { return data_.source; }
+  int64_t row(int64_t sample) const override { return data_.row(sample); }
+  std::string location(int64_t sample) const override { return data_.location(sample); }
+  std::string find_location(const std::string& column, int64_t value) const override {
+    return data_.find_location(column, value);
+  }
+  std::vector<std::string> classes(const std::string& column) const override {
+    const auto found = data_.classes.find(column);
+    return found == data_.classes.end() ? std::vector<std::string>() : found->second;
+  }
+  SkippedRecords skipped() const override { return data_.skipped; }
+  const Dataset* in_memory() const override { return &data_; }
+  int64_t resident_bytes() const override { return data_.bytes(); }
+
+ private:
+  Dataset data_;
+  std::vector<Column> columns_;
+  std::vector<size_t> bytes_;  // of a sample, by column
+};
+
+/// Some samples of a source.
+class SelectedSource : public WrappedSource {
+ public:
+  SelectedSource(SampleSourcePtr inner, std::vector<int64_t> samples)
+      : WrappedSource(std::move(inner)), samples_(std::move(samples)) {}
+  int64_t samples() const override { return static_cast<int64_t>(samples_.size()); }
+  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+    inner_->read(inner_sample(sample), draw, to);
+  }
+  Image image(int64_t sample, size_t column, const Draw& draw) const override {
+    return inner_->image(inner_sample(sample), column, draw);
+  }
+  int64_t row(int64_t sample) const override { return inner_->row(inner_sample(sample)); }
+  std::string location(int64_t sample) const override {
+    return inner_->location(inner_sample(sample));
+  }
+  int64_t resident_bytes() const override {
+    return inner_->resident_bytes() + samples() * static_cast<int64_t>(sizeof(int64_t));
+  }
+
+ private:
+  int64_t inner_sample(int64_t sample) const { return samples_.at(static_cast<size_t>(sample)); }
+  std::vector<int64_t> samples_;
+};
+
+class FirstSource : public WrappedSource {
+ public:
+  FirstSource(SampleSourcePtr inner, int64_t n) : WrappedSource(std::move(inner)), n_(n) {}
+  int64_t samples() const override { return n_; }
+  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+    inner_->read(sample, draw, to);
+  }
+  Image image(int64_t sample, size_t column, const Draw& draw) const override {
+    return inner_->image(sample, column, draw);
+  }
+
+ private:
+  int64_t n_;
+};
+
+/// Some columns of a source, renamed.
+class ColumnsSource : public WrappedSource, public BatchMix {
+ public:
+  ColumnsSource(SampleSourcePtr inner, std::vector<KeptColumn> kept)
+      : WrappedSource(std::move(inner)), kept_(std::move(kept)) {
+    for (const KeptColumn& column : kept_) {
+      columns_.push_back(inner_->columns().at(column.index));
+      columns_.back().name = column.name;
+    }
+  }
+  const std::vector<Column>& columns() const override { return columns_; }
+  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+    inner_->read(sample, draw, all_columns(to));
+  }
+  Image image(int64_t sample, size_t column, const Draw& draw) const override {
+    return inner_->image(sample, kept_.at(column).index, draw);
+  }
+  std::string find_location(const std::string& column, int64_t value) const override {
+    return inner_->find_location(inner_name(column), value);
+  }
+  std::vector<std::string> classes(const std::string& column) const override {
+    return inner_->classes(inner_name(column));
+  }
+  const BatchMix* batch_mix() const override {
+    return inner_->batch_mix() == nullptr ? nullptr : this;
+  }
+  void apply(std::span<std::byte* const> columns, int64_t rows, const Draw& draw,
+             int64_t first) const override {
+    inner_->batch_mix()->apply(all_columns(columns), rows, draw, first);
+  }
+
+ private:
+  /// Returns the buffers of the inner source's columns, null for those that are not kept.
+  std::vector<std::byte*> all_columns(std::span<std::byte* const> kept) const {
+    std::vector<std::byte*> all(inner_->columns().size(), nullptr);
+    for (size_t c = 0; c < kept.size(); ++c) all[kept_[c].index] = kept[c];
+    return all;
+  }
+  std::string inner_name(const std::string& column) const {
+    for (const KeptColumn& kept : kept_) {
+      if (kept.name == column) return inner_->columns()[kept.index].name;
+    }
+    return column;
+  }
+  std::vector<KeptColumn> kept_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace
+
+int64_t Column::numel() const {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
+
+std::string Column::str() const {
+  const std::string type = Tensor::view(dtype, shape, nullptr).str();
+  return name + " " + (shape.empty() ? type.substr(0, type.find('[')) : type);
+}
+
+Image SampleSource::image(int64_t sample, size_t column, const Draw& draw) const {
+  const Column& type = columns().at(column);
+  std::vector<uint8_t> planes(static_cast<size_t>(type.bytes()));
+  std::vector<std::byte*> to(columns().size(), nullptr);
+  to[column] = reinterpret_cast<std::byte*>(planes.data());
+  read(sample, draw, to);
+  return Image::from_planes(type.shape.at(1), type.shape.at(2), type.shape.at(0), planes);
+}
+
+std::string SampleSource::location(int64_t sample) const {
+  const std::string source = name();
+  return "sample " + std::to_string(row(sample)) + (source.empty() ? "" : " of '" + source + "'");
+}
+
+std::string SampleSource::find_location(const std::string&, int64_t) const { return ""; }
+
+std::vector<std::string> SampleSource::classes(const std::string&) const { return {}; }
+
+const Column* SampleSource::find(std::string_view column) const {
+  for (const Column& candidate : columns()) {
+    if (candidate.name == column) return &candidate;
+  }
+  return nullptr;
+}
+
+Batch SampleSource::types() const {
+  Batch batch{.size = samples()};
+  for (const Column& column : columns()) {
+    std::vector<int64_t> shape = {batch.size};
+    shape.insert(shape.end(), column.shape.begin(), column.shape.end());
+    batch.columns.emplace_back(column.name, Tensor::view(column.dtype, shape, nullptr));
+  }
+  return batch;
+}
+
+SampleSourcePtr make_source(Dataset data) {
+  return std::make_shared<DatasetSource>(std::move(data));
+}
+
+SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samples) {
+  if (const Dataset* data = source->in_memory()) return make_source(data->select(samples));
+  return std::make_shared<SelectedSource>(std::move(source), std::move(samples));
+}
+
+SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n) {
+  if (n >= source->samples()) return source;
+  if (const Dataset* data = source->in_memory()) return make_source(data->first(n));
+  return std::make_shared<FirstSource>(std::move(source), n);
+}
+
+SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> kept) {
+  const Dataset* data = source->in_memory();
+  if (data == nullptr) return std::make_shared<ColumnsSource>(std::move(source), std::move(kept));
+  Dataset part = *data;
+  part.columns.clear();
+  part.classes.clear();
+  for (const KeptColumn& column : kept) {
+    const auto& [name, tensor] = data->columns.at(column.index);
+    part.columns.emplace_back(column.name, tensor);
+    if (const auto found = data->classes.find(name); found != data->classes.end()) {
+      part.classes[column.name] = found->second;
+    }
+  }
+  return make_source(std::move(part));
+}
+
+int64_t common_rows(const SampleSource& a, const SampleSource& b) {
+  if (a.name() != b.name()) return 0;
+  std::unordered_set<int64_t> taken;
+  for (int64_t i = 0; i < b.samples(); ++i) taken.insert(b.row(i));
+  int64_t shared = 0;
+  for (int64_t i = 0; i < a.samples(); ++i) shared += taken.contains(a.row(i)) ? 1 : 0;
+  return shared;
+}
+
+}  // namespace fluid

@@ -1,0 +1,152 @@
+// The kind of data "tar": images in tar archives, in the layout of WebDataset.
+
+#include <algorithm>
+#include <filesystem>
+
+#include "frontend/files/byte_source.h"
+#include "frontend/files/tar.h"
+#include "frontend/images/decode.h"
+#include "frontend/readers/image_files.h"
+#include "frontend/readers/kind.h"
+#include "ir/error.h"
+#include "ir/number.h"
+
+namespace fluid {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Bytes of a .cls file at most: an integer.
+constexpr int64_t kMaxClassBytes = 32;
+
+/// Returns the shards at `path`: a file, or the *.tar files of a directory in sorted order.
+std::vector<std::string> shards_at(const std::string& path) {
+  if (!fs::is_directory(path)) return {path};
+  std::vector<std::string> shards;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.path().extension() == ".tar") shards.push_back(entry.path().string());
+  }
+  if (shards.empty()) throw UserError("'" + path + "' has no .tar file");
+  std::ranges::sort(shards);
+  return shards;
+}
+
+class TarShards : public ImageFiles {
+ public:
+  explicit TarShards(const std::string& path) : name_(path) {
+    for (const std::string& shard : shards_at(path)) add_shard(shard);
+    if (samples_.empty()) throw UserError("'" + path + "' holds no sample: KEY.jpg and KEY.cls");
+    for (int64_t label = 0; label <= most_label_; ++label)
+      classes_.push_back(std::to_string(label));
+    set_image_type();
+  }
+
+  int64_t samples() const override { return static_cast<int64_t>(samples_.size()); }
+  std::string name() const override { return name_; }
+  std::string location(int64_t sample) const override {
+    const Sample& at = samples_.at(static_cast<size_t>(sample));
+    const Shard& shard = shards_[static_cast<size_t>(at.shard)];
+    const std::optional<TarMember> member =
+        TarReader(*shard.file, shard.path, at.offset - kTarBlock).next();
+    return "'" + shard.path + "/" + (member ? member->name : "") + "'";
+  }
+  std::vector<std::string> classes(const std::string& column) const override {
+    return column == kLabelColumn ? classes_ : std::vector<std::string>();
+  }
+  int64_t resident_bytes() const override {
+    return samples() * static_cast<int64_t>(sizeof(Sample));
+  }
+
+ protected:
+  int64_t label(int64_t sample) const override {
+    return samples_.at(static_cast<size_t>(sample)).label;
+  }
+  Image decode(int64_t sample) const override {
+    const Sample& at = samples_.at(static_cast<size_t>(sample));
+    const Shard& shard = shards_[static_cast<size_t>(at.shard)];
+    std::string bytes(static_cast<size_t>(at.size), '\0');
+    shard.file->read(at.offset, {reinterpret_cast<std::byte*>(bytes.data()), bytes.size()});
+    const std::string quoted = location(sample);
+    return decode_image(bytes, quoted.substr(1, quoted.size() - 2));
+  }
+
+ private:
+  struct Shard {
+    std::string path;
+    std::unique_ptr<FileBytes> file;
+  };
+  struct Sample {
+    int64_t offset = 0, size = 0;  // of the image in the shard
+    int32_t shard = 0, label = -1;
+  };
+
+  /// Adds the samples of a shard. The files of a sample follow each other and have the same key:
+  /// their path up to the first dot of the file name.
+  void add_shard(const std::string& path) {
+    shards_.push_back({path, std::make_unique<FileBytes>(path)});
+    TarReader reader(*shards_.back().file, path);
+    std::string key;
+    Sample sample;
+    while (const std::optional<TarMember> member = reader.next()) {
+      const size_t slash = member->name.rfind('/');
+      const size_t dot = member->name.find('.', slash == std::string::npos ? 0 : slash + 1);
+      if (member->name.substr(0, dot) != key) {
+        add_sample(key, sample);
+        key = member->name.substr(0, dot);
+        sample = {};
+      }
+      if (is_image_path(member->name)) {
+        sample.offset = member->offset;
+        sample.size = member->size;
+        sample.shard = static_cast<int32_t>(shards_.size() - 1);
+      } else if (member->name.ends_with(".cls")) {
+        sample.label = read_class(*member);
+      }
+    }
+    add_sample(key, sample);
+  }
+
+  void add_sample(const std::string& key, const Sample& sample) {
+    if (sample.size == 0 && sample.label < 0) return;
+    const char* missing = sample.size == 0 ? "an image (.jpg, .png)" : "a label (.cls)";
+    if (sample.size == 0 || sample.label < 0) {
+      throw UserError("'" + shards_.back().path + "': sample '" + key + "' lacks " + missing);
+    }
+    samples_.push_back(sample);
+    most_label_ = std::max<int64_t>(most_label_, sample.label);
+  }
+
+  int32_t read_class(const TarMember& member) const {
+    std::string text(static_cast<size_t>(std::min(member.size, kMaxClassBytes)), '\0');
+    shards_.back().file->read(member.offset,
+                              {reinterpret_cast<std::byte*>(text.data()), text.size()});
+    text.resize(text.find_last_not_of(" \r\n") + 1);
+    const std::optional<int32_t> label = parse_number<int32_t>(text);
+    if (label && *label >= 0 && *label < kMaxClasses) return *label;
+    throw UserError("'" + shards_.back().path + "': '" + member.name + "' holds no class number");
+  }
+
+  static constexpr int32_t kMaxClasses = 1 << 20;
+
+  std::string name_;
+  std::vector<Shard> shards_;
+  std::vector<Sample> samples_;
+  std::vector<std::string> classes_;
+  int64_t most_label_ = -1;
+};
+
+}  // namespace
+
+DataKind tar_kind() {
+  return {.name = "tar",
+          .usage = "tar:PATH",
+          .doc =
+              "a tar archive, or a directory of *.tar files, in the layout of WebDataset: KEY.jpg "
+              "or .png and KEY.cls, an integer; columns image and label like those of folder",
+          .splits_rows = true,
+          .open = [](const DataArgs& args) -> SampleSourcePtr {
+            return std::make_shared<TarShards>(args.path());
+          }};
+}
+
+}  // namespace fluid

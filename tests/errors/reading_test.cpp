@@ -1,0 +1,91 @@
+// fluidrun on data that is read from disk: image folders, damaged images, workers, `data`.
+
+#include <gtest/gtest.h>
+
+#include "tests/support/fluidrun_test.h"
+#include "tests/support/image_files.h"
+
+namespace fluid::reading_test {
+namespace {
+
+constexpr const char* kTint = R"(program @tint {
+  %x = data "image" : f32[?, 3, 8, 8]
+  %w = param "w" {init = "constant", value = 0.0} : f32[8]
+  %p = mul(%x, %w) : f32[?, 3, 8, 8]
+  %l = mean(%p) : f32[]
+  train(%l) {optimizer = "sgd", lr = 0.01}
+  output "loss" = %l
+}
+)";
+
+class ImageData : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    FluidrunTest::SetUp();
+    write_plain(dir_.file("tint.fir"), kTint);
+    for (const char* name : {"images/cats", "images/dogs"}) {
+      std::filesystem::create_directories(dir_.file(name));
+    }
+    for (int i = 0; i < 6; ++i) {
+      const std::string path = dir_.file("images/" + std::string(i % 2 == 0 ? "cats/" : "dogs/"));
+      write_plain(path + std::to_string(i) + ".jpg", golden_image_file("420.jpg"));
+    }
+  }
+  void damage(const std::string& image) const {
+    write_plain(dir_.file(image), golden_image_file("420.jpg").substr(0, 400));
+  }
+  const std::string spec_ = "'folder:images|resized_crop=8|flip' ";
+};
+
+TEST_F(ImageData, TrainsTheSameWithAnyNumberOfWorkers) {
+  for (const std::string workers : {"1", "3"}) {
+    const Result result =
+        run("train tint.fir --batch 2 --epochs 3 --workers " + workers + " --save w" + workers +
+            ".safetensors --data " + spec_ + "--val " + spec_);
+    ASSERT_EQ(result.code, 0) << result.output;
+    EXPECT_TRUE(states(result.output, "'label'")) << result.output;
+  }
+  EXPECT_EQ(run_command("cmp w1.safetensors w3.safetensors").code, 0);
+}
+
+TEST_F(ImageData, BadRecordsStopOrAreSkipped) {
+  damage("images/dogs/3.jpg");
+  const std::string train = "train tint.fir --batch 6 --epochs 2 --workers 2 --data " + spec_;
+  expect_late_error(train, "'images/dogs/3.jpg': damaged JPEG image");
+  const Result skipped = run(train + "--on-bad-record skip");
+  ASSERT_EQ(skipped.code, 0) << skipped.output;
+  EXPECT_TRUE(states(skipped.output, "skipped 1 bad record; the first: 'images/dogs/3.jpg'"))
+      << skipped.output;
+  expect_late_error("eval tint.fir --batch 6 --data " + spec_, "'images/dogs/3.jpg'");
+  const Result evaluated = run("eval tint.fir --on-bad-record skip --batch 6 --data " + spec_);
+  EXPECT_EQ(evaluated.code, 0) << evaluated.output;
+  EXPECT_TRUE(states(evaluated.output, "1 bad record; 'images/dogs/3.jpg'")) << evaluated.output;
+  expect_error(train + "--on-bad-record ignore", "--on-bad-record: must be stop or skip");
+  expect_error(train + "--workers 0", "--workers: must be a positive integer, not 0");
+}
+
+TEST_F(ImageData, IsDescribed) {
+  const Result described = run("data folder:images --draw 1");
+  ASSERT_EQ(described.code, 0) << described.output;
+  for (const std::string part :
+       {"6 samples", "image u8[3, 27, 40]", "0 cats: 3 samples", "1 dogs: 3 samples",
+        "'images/cats/0.jpg'  [label 0]", "█", "0 to 1, mean 0.5"}) {
+    EXPECT_NE(described.output.find(part), std::string::npos) << part << "\n" << described.output;
+  }
+  EXPECT_TRUE(states(run("data folder:images --draw 0 --check").output, "0 of 6 samples"));
+  damage("images/dogs/3.jpg");
+  damage("images/cats/4.jpg");
+  const Result checked = run("data folder:images --draw 0 --check");
+  EXPECT_EQ(checked.code, 1);
+  EXPECT_TRUE(states(checked.output, "'images/cats/4.jpg' 'images/dogs/3.jpg' 2 of 6 samples"))
+      << checked.output;
+  const Result rate = run("data 'digits?limit=300' --rate --batch 50");
+  EXPECT_EQ(rate.code, 0);
+  EXPECT_TRUE(states(rate.output, "300 samples in batches of 50")) << rate.output;
+  EXPECT_TRUE(states(run("data 'digits?limit=300' --draw 0").output, "values of 'label': x 9"));
+  expect_error("data folder:none", "'none' is not a directory that can be read");
+  expect_error("data digits --batch 3", "--rate");
+}
+
+}  // namespace
+}  // namespace fluid::reading_test
