@@ -66,6 +66,12 @@ const Tensor* Context::tensor(const char* name) const {
   return found == node_.tensors.end() ? nullptr : &found->second;
 }
 
+Value Context::named(const std::string& tensor) const {
+  const Operand found = node_.find ? node_.find(tensor) : Operand();
+  if (!found.value) not_mapped("no value '" + tensor + "'");
+  return found.value;
+}
+
 int64_t extent(const Context& c, Value x, int64_t axis) {
   const int64_t rank = x.shape().rank(), d = from_front(axis, rank);
   if (d < 0 || d >= rank) {

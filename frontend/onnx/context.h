@@ -47,6 +47,7 @@ class Context {
   std::vector<double> numbers(const char* name) const;
   std::vector<std::string> texts(const char* name) const;
   const Tensor* tensor(const char* name) const;  ///< null if there is no such attribute
+  Value named(const std::string& tensor) const;  ///< the model's value of this name
 
   /// Throws NotMapped with the operator and `reason`.
   [[noreturn]] void not_mapped(const std::string& reason) const;

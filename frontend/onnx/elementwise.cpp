@@ -140,6 +140,9 @@ Value swished(const Context& c) {
   return alpha == 1 ? silu(x) : x * sigmoid(x * alpha);
 }
 
+/// swish(a) * b.
+Value gated(const Context& c) { return swished(c) * c.in(1); }
+
 Value above_threshold(const Context& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0);
   return where(greater(x, scalar_like(x, c.number("alpha", 1))), x, zero);
@@ -224,6 +227,7 @@ const std::map<std::string, Function> kFunctions = {
     {"Pow", power},
     {"Selu", scaled_selu},
     {"Shrink", shrunk},
+    {"SwiGLU", gated},
     {"Swish", swished},
     {"ThresholdedRelu", above_threshold},
     {"Where", [](const Context& c) { return where(c.in(0), c.in(1), c.in(2)); }}};

@@ -58,6 +58,39 @@ Operands one_hot_of(const Context& c) {
   return {axis_back(where(hot, values[1], values[0]), c.integer("axis", -1))};
 }
 
+/// The first lengths[b] elements of each sequence in reverse order.
+Operands reversed_sequences(const Context& c) {
+  const Value x = c.in(0), lengths = cast(c.in(1), i64);
+  const int64_t time_axis = c.integer("time_axis", 0), batch_axis = c.integer("batch_axis", 1);
+  const int64_t steps = extent(c, x, time_axis);
+  const auto along = [&](Value v, int64_t axis) {
+    Shape shape(x.shape().size(), Dim(1));
+    shape[static_cast<size_t>(axis)] = v.shape()[0];
+    return reshape(v, shape);
+  };
+  const Value t = along(arange(c.graph(), {.type = Type{i64, {steps}, {}}}), time_axis);
+  const Value last = along(lengths - 1.0, batch_axis);
+  const Value index = broadcast_to(where(less_equal(t, last), last - t, t), x.shape());
+  return {take_along_axis(x, index, {.axis = time_axis})};
+}
+
+/// A cache whose row write_indices[b] + t along `axis` is row t of the update. In mode circular,
+/// rows beyond the end continue at the beginning.
+Operands scattered_rows(const Context& c) {
+  const Value cache = c.in(0), update = c.in(1);
+  const int64_t rank = cache.shape().rank(), axis = from_front(c.integer("axis", -2), rank);
+  const int64_t rows = extent(c, update, axis), length = extent(c, cache, axis);
+  Shape by_row(static_cast<size_t>(rank), Dim(1)), by_sample(by_row);
+  by_row[static_cast<size_t>(axis)] = rows;
+  by_sample[0] = update.shape()[0];
+  Value index = reshape(arange(c.graph(), {.type = Type{i64, {rows}, {}}}), by_row);
+  if (c.has(2)) index = index + reshape(cast(c.in(2), i64), by_sample);
+  if (c.text("mode", "linear") == "circular") {
+    index = mod(index, scalar_like(index, static_cast<double>(length)));
+  }
+  return {scatter(cache, broadcast_to(index, update.shape()), update, {.axis = axis})};
+}
+
 }  // namespace
 
 void add_indexing(Mappings& all) {
@@ -65,8 +98,10 @@ void add_indexing(Mappings& all) {
   all["GatherElements"] = gathered_elements;
   all["GatherND"] = gathered_nd;
   all["OneHot"] = one_hot_of;
+  all["ReverseSequence"] = reversed_sequences;
   all["Scatter"] = all["ScatterElements"] = scattered;
   all["ScatterND"] = scattered_nd;
+  all["TensorScatter"] = scattered_rows;
 }
 
 }  // namespace fluid::onnx

@@ -2,6 +2,7 @@
 
 // A node of an ONNX model, as an importer hands it over.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +35,8 @@ struct Node {
   std::map<std::string, Tensor> tensors;  ///< attributes that are tensors
   Operands inputs;
   std::vector<std::string> outputs;  ///< names; "": the node leaves the output out
+  /// The model's tensor of a name, for attributes that name one: `y` of Gradient. May be empty.
+  std::function<Operand(const std::string&)> find = {};
 };
 
 /// Fluid has no equivalent of the node, or only of other attributes or inputs.

@@ -120,6 +120,25 @@ Operands padded(const Context& c) {
   return {pad(x, {.low = low, .high = high, .value = value, .mode = mode})};
 }
 
+/// Crops or pads around the centre. An odd difference is larger by one at the end.
+Operands centred(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t rank = x.shape().rank();
+  const std::vector<int64_t> wanted = c.integers(1);
+  std::vector<int64_t> axes(wanted.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = c.list("axes", axes);
+  Ints low(static_cast<size_t>(rank), 0), high(low);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<size_t>(from_front(axes[i], rank));
+    const int64_t more = wanted.at(i) - extent(c, x, axes[i]);
+    low.at(d) = more / 2;  // truncates: the odd element is at the end
+    high.at(d) = more - low[d];
+  }
+  const Value inner = cropped(x, low, high);
+  return {pad(inner, {.low = low, .high = high})};
+}
+
 /// Broadcasts both ways: an extent of 1 in the given shape keeps that of the input.
 Operands expanded(const Context& c) {
   const Value x = c.in(0);
@@ -178,6 +197,7 @@ Operands space_to_depth(const Context& c) {
 }  // namespace
 
 void add_shapes(Mappings& all) {
+  all["CenterCropPad"] = centred;
   all["Concat"] = concatenated;
   all["DepthToSpace"] = depth_to_space;
   all["Expand"] = expanded;

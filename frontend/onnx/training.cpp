@@ -1,5 +1,6 @@
-// Optimizers of domain ai.onnx.preview.training. Inputs: the learning rate R, the number of updates
-// T, then all tensors, all gradients, and all states of each kind. Outputs: the tensors and states.
+// Operators of domain ai.onnx.preview.training. Inputs of the optimizers: the learning rate R, the
+// number of updates T, then all tensors, all gradients, and all states of each kind. Outputs: the
+// tensors and states.
 
 #include <cmath>
 
@@ -68,11 +69,21 @@ Operands momentum(const Context& c) {
   });
 }
 
+/// The gradients of value `y` with respect to the inputs `xs`. Further inputs are those that ONNX
+/// does not differentiate by.
+Operands gradients_of(const Context& c) {
+  Values xs;
+  for (size_t i = 0; i < c.texts("xs").size(); ++i) xs.push_back(c.in(i));
+  const Values dxs = gradients(c.named(c.text("y", "")), xs, c.loc());
+  return {dxs.begin(), dxs.end()};
+}
+
 }  // namespace
 
 void add_training(Mappings& all) {
   all["Adagrad"] = adagrad;
   all["Adam"] = adam;
+  all["Gradient"] = gradients_of;
   all["Momentum"] = momentum;
 }
 

@@ -171,6 +171,17 @@ Operands lp_pooled(const Context& c) {
   return {record(c.graph(), "lp_pool", {x}, attrs, c.loc())[0]};
 }
 
+/// Sums columns at the places of their windows, in images.
+Operands folded(const Context& c) {
+  const List image = c.integers(1), block = c.integers(2);
+  if (image.size() != 2) c.not_mapped(std::to_string(image.size()) + " spatial dimensions, not 2");
+  return {fold(c.in(0), {.output = Ints(image),
+                         .kernel = Ints(block),
+                         .stride = Ints(c.list("strides", {1, 1})),
+                         .padding = Ints(c.list("pads", {0, 0, 0, 0})),
+                         .dilation = Ints(c.list("dilations", {1, 1}))})};
+}
+
 Ints spatial_axes(Value x) {
   Ints axes;
   for (int64_t d = 2; d < x.shape().rank(); ++d) axes.push_back(d);
@@ -199,6 +210,7 @@ Operands global_lp(const Context& c) {
 
 void add_windows(Mappings& all) {
   all["AveragePool"] = average_pooled;
+  all["Col2Im"] = folded;
   all["Conv"] = convolved;
   all["ConvTranspose"] = convolved_transposed;
   all["GlobalAveragePool"] = global_average;

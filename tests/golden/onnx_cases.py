@@ -99,6 +99,14 @@ def indexing():
     case("scatter_nd_negative_max", "ScatterND", x, np.array([[-1], [0]]), floats(2, 4, 2),
          reduction="max")
     labels = ints(-1, 0, -4, 3, dtype=np.int32)
+    lengths = ints(2, 4, 1)
+    case("reverse_sequence", "ReverseSequence", floats(4, 3, 2), lengths)
+    case("reverse_sequence_batch_first", "ReverseSequence", floats(3, 4), lengths, batch_axis=0,
+         time_axis=1)
+    case("tensor_scatter", "TensorScatter", floats(3, 4, 5), floats(3, 2, 5), ints(1, 2, 0),
+         opset=24)
+    case("tensor_scatter_circular", "TensorScatter", floats(2, 1, 4, 5), floats(2, 1, 2, 5),
+         ints(1, 3), mode="circular", opset=24)
     case("one_hot_negative_i32", "OneHot", labels, np.array(4), floats(2), axis=0)
 
 
@@ -112,6 +120,7 @@ def shapes():
     case("reshape_allowzero", "Reshape", floats(0, 3), ints(3, 0), allowzero=1)
     case("split_uneven", "Split", floats(7, 2), outputs=("a", "b", "c"), num_outputs=3)
     case("flatten_negative", "Flatten", x, axis=-1)
+    case("center_crop_pad", "CenterCropPad", floats(7, 3, 4), ints(4, 6), axes=[0, -2])
     case("depth_to_space_crd", "DepthToSpace", floats(2, 8, 2, 3), blocksize=2, mode="CRD")
     case("expand_ones", "Expand", floats(3, 1), ints(2, 1, 4))
     case("trilu_negative", "Trilu", x, np.array(-2), upper=1)
@@ -137,12 +146,15 @@ def arithmetic():
     case("matmul_dot", "MatMul", floats(3), floats(3))
     case("gemm_scalar", "Gemm", floats(2, 3), floats(3, 4), np.float32(2), beta=0.5)
     case("prelu_slopes", "PRelu", x, floats(3, 1))
+    case("swiglu", "SwiGLU", x, floats(2, 3, 4), alpha=0.5, opset=28)
     case("max_four", "Max", floats(3, 1), floats(1, 4), floats(4), floats(1))
 
 
 def windows():
     x = floats(4, 4, 2, 3)  # the evaluator's LRN takes the batch size for the number of channels
     case("lrn_even", "LRN", x, size=4, alpha=0.5, beta=0.75, bias=2.0)
+    case("col_2_im", "Col2Im", floats(2, 8, 6), ints(4, 5), ints(2, 2), strides=[2, 2],
+         pads=[0, 1, 1, 1])
     case("batch_norm_training", "BatchNormalization", x, *[floats(4) for _ in range(3)],
          floats(4) ** 2, outputs=("y", "m", "v"), training_mode=1, momentum=0.8, opset=15)
     case("resize_nearest_1d", "Resize", floats(2, 3), None, np.float32([1, 2.5]), mode="nearest",

@@ -75,6 +75,7 @@ class Recorder {
     for (const Json& name : json.at("inputs")) {
       node.inputs.push_back(name == "" ? onnx::Operand() : values_.at(name));
     }
+    node.find = [this](const std::string& name) { return values_.at(name); };
     node.outputs = json.at("outputs").get<std::vector<std::string>>();
     const onnx::Operands outputs = onnx::record_node(to_.program.ir().main(), node,
                                                      [this](const Tensor& t) { return feed(t); });
