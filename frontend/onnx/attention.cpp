@@ -102,7 +102,7 @@ Operands with_scores(const Context& c, const Attention& a) {
   const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
   const auto repeat = [&](Value x) {  // one head of keys for each head of queries
     if (heads == groups) return x;
-    const std::vector<int64_t> n = extents(c, x);
+    const Shape& n = x.shape();
     const Value each = unsqueeze(x, {.axes = 2});
     return reshape(broadcast_to(each, {n[0], groups, heads / groups, n[2], n[3]}),
                    {n[0], heads, n[2], n[3]});

@@ -58,7 +58,7 @@ std::vector<Axis> axes_of(const Context& c, Value x) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     Axis a{.axis = from_front(numbers[i], x.shape().rank())};
     const bool scaled = sizes == nullptr && scales.at(i) == 1;
-    if (scaled && !x.shape().at(static_cast<size_t>(a.axis)).is_constant()) continue;
+    if (scaled && !x.shape()[static_cast<size_t>(a.axis)].is_constant()) continue;
     a.in = extent(c, x, a.axis);
     if (sizes != nullptr) {
       a.out = sizes->integer(static_cast<int64_t>(i));

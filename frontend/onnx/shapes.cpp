@@ -174,24 +174,26 @@ Operands triangular(const Context& c) {
 /// [N, C b b, H, W] to [N, C, H b, W b]. In mode DCR, the blocks come before the channels.
 Operands depth_to_space(const Context& c) {
   const Value x = c.in(0);
-  const std::vector<int64_t> n = extents(c, x);
-  const int64_t b = c.integer("blocksize", 1), channels = n.at(1) / (b * b);
+  const int64_t b = c.integer("blocksize", 1), channels = extent(c, x, 1) / (b * b),
+                height = extent(c, x, 2), width = extent(c, x, 3);
+  const Dim images = x.shape()[0];
   const bool blocks_first = c.text("mode", "DCR") == "DCR";
-  const Value split = blocks_first ? reshape(x, {n[0], b, b, channels, n.at(2), n.at(3)})
-                                   : reshape(x, {n[0], channels, b, b, n.at(2), n.at(3)});
+  const Value split = blocks_first ? reshape(x, {images, b, b, channels, height, width})
+                                   : reshape(x, {images, channels, b, b, height, width});
   const Ints perm = blocks_first ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3};
-  return {reshape(transpose(split, {.perm = perm}), {n[0], channels, n[2] * b, n[3] * b})};
+  return {reshape(transpose(split, {.perm = perm}), {images, channels, height * b, width * b})};
 }
 
 /// The inverse of depth_to_space().
 Operands space_to_depth(const Context& c) {
   const Value x = c.in(0);
-  const std::vector<int64_t> n = extents(c, x);
-  const int64_t b = c.integer("blocksize", 1), height = n.at(2) / b, width = n.at(3) / b;
+  const int64_t b = c.integer("blocksize", 1), channels = extent(c, x, 1),
+                height = extent(c, x, 2) / b, width = extent(c, x, 3) / b;
+  const Dim images = x.shape()[0];
   const bool blocks_first = c.text("mode", "DCR") == "DCR";
-  const Value split = reshape(x, {n[0], n[1], height, b, width, b});
+  const Value split = reshape(x, {images, channels, height, b, width, b});
   const Ints perm = blocks_first ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4};
-  return {reshape(transpose(split, {.perm = perm}), {n[0], n[1] * b * b, height, width})};
+  return {reshape(transpose(split, {.perm = perm}), {images, channels * b * b, height, width})};
 }
 
 }  // namespace

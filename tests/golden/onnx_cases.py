@@ -51,7 +51,8 @@ def evaluate(op, inputs, outputs, opset, attrs):
     return ReferenceEvaluator(model).run(None, given)
 
 
-def write(name, op, inputs, results, outputs, opset, attrs):
+def write(name, op, inputs, results, outputs, opset, attrs, known=()):
+    """Input numbers in `known` are constants of the model."""
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
     print(
         json.dumps(
@@ -62,8 +63,12 @@ def write(name, op, inputs, results, outputs, opset, attrs):
                 "rtol": 1e-5,
                 "atol": 1e-6,
                 "nodes": [{"op": op, "inputs": names, "outputs": outputs, "attrs": attrs}],
-                "initializers": {},
-                "inputs": [{**tensor(x), "name": n} for n, x in zip(names, inputs) if n],
+                "initializers": {names[i]: tensor(inputs[i]) for i in known},
+                "inputs": [
+                    {**tensor(x), "name": n}
+                    for i, (n, x) in enumerate(zip(names, inputs))
+                    if n and i not in known
+                ],
                 "outputs": [
                     {**tensor(y), "name": n}
                     for n, y in zip([n for n in outputs if n], results)
@@ -73,15 +78,16 @@ def write(name, op, inputs, results, outputs, opset, attrs):
     )
 
 
-def case(name, op, *inputs, outputs=("y",), opset=18, **attrs):
+def case(name, op, *inputs, outputs=("y",), opset=18, known=(), **attrs):
     results = evaluate(op, inputs, list(outputs), opset, attrs)
-    write(name, op, inputs, results, list(outputs), opset, attrs)
+    write(name, op, inputs, results, list(outputs), opset, attrs, known)
 
 
 def indexing():
     x = floats(3, 4, 2)
     case("gather_negative", "Gather", x, ints(-1, 0, -4), axis=1)
     case("gather_negative_i32", "Gather", x, ints(-3, 2, dtype=np.int32), axis=-3)
+    case("gather_known_index", "Gather", x, ints(-1, 2), axis=0, known=(1,))
     case("gather_scalar_index", "Gather", x, np.array(-2), axis=2)
     index = np.array([[[-1, 0], [2, -4]]] * 3)
     case("gather_elements_negative", "GatherElements", x, index, axis=1)
@@ -134,6 +140,9 @@ def arithmetic():
          fmod=1)
     case("pow_i32_f32", "Pow", ints(2, 3, -2, dtype=np.int32), np.float32([2, 3, 3]))
     case("clip_bounds", "Clip", x, np.float32(0.5), np.float32(-0.5))
+    case("clip_known_bounds", "Clip", x, np.float32(-0.5), np.float32(0.25), known=(1, 2))
+    case("clip_known_lower", "Clip", x, np.float32(0.5), np.float32(-0.5), known=(1,))
+    case("clip_known_upper", "Clip", x, np.float32(0.5), np.float32(-0.5), known=(2,))
     case("clip_lower_only", "Clip", x, np.float32(-0.25))
     for op in ["Softmax", "LogSoftmax"]:  # before 13, over all dimensions from the axis on
         rows = evaluate(op, (x.reshape(2, 12),), ["y"], 13, {"axis": 1})[0]

@@ -133,7 +133,7 @@ TEST(Onnx, FurtherCases) {
       read_onnx_vectors(FLUID_SOURCE_DIR "/tests/golden/onnx_cases.jsonl");
   const Table table = run_vectors(vectors);
   EXPECT_EQ(table.total.passed, static_cast<int>(vectors.size()));
-  EXPECT_GE(vectors.size(), 67);
+  EXPECT_GE(vectors.size(), 71);
 }
 
 /// A node that Fluid does not map, and facts of the message.
@@ -178,6 +178,66 @@ TEST(Onnx, NamesTheReasonOfNodesThatAreNotMapped) {
     } catch (const onnx::NotMapped& e) {
       EXPECT_TRUE(states(e.what(), facts));
     }
+  }
+}
+
+/// A node whose first input has the batch dimension, and the shape of the first output.
+struct Batched {
+  onnx::Node node;
+  Shape input, output;
+};
+
+TEST(Onnx, KeepsTheBatchDimension) {
+  const auto floats = [](std::vector<int64_t> shape) { return Tensor(f32, std::move(shape)); };
+  const auto ints = [](std::vector<int64_t> v) {
+    return Tensor::of<int64_t>({static_cast<int64_t>(v.size())}, v);
+  };
+  const Tensor scales = Tensor::of<float>({4}, std::vector<float>{1, 1, 2.5, 1});
+  const Tensor w = floats({1, 20, 3}), r = floats({1, 20, 5});
+  const onnx::Operand none;
+  const std::vector<int64_t> two = {2, 2};
+  const std::vector<Batched> nodes = {
+      {{.op = "Conv", .inputs = {none, floats({4, 3, 3, 3}), floats({4})}},
+       {kBatch, 3, 8, 8},
+       {kBatch, 4, 6, 6}},
+      {{.op = "MaxPool", .attrs = {{"kernel_shape", two}, {"strides", two}}, .inputs = {none}},
+       {kBatch, 3, 8, 8},
+       {kBatch, 3, 4, 4}},
+      {{.op = "BatchNormalization",
+        .opset = 15,
+        .inputs = {none, floats({3}), floats({3}), floats({3}), floats({3})}},
+       {kBatch, 3, 8, 8},
+       {kBatch, 3, 8, 8}},
+      {{.op = "Flatten", .inputs = {none}}, {kBatch, 3, 8}, {kBatch, 24}},
+      {{.op = "Reshape", .inputs = {none, ints({0, -1})}}, {kBatch, 3, 8}, {kBatch, 24}},
+      {{.op = "Gemm", .inputs = {none, floats({3, 5}), floats({5})}}, {kBatch, 3}, {kBatch, 5}},
+      {{.op = "Softmax", .opset = 11, .inputs = {none}}, {kBatch, 3, 8}, {kBatch, 3, 8}},
+      {{.op = "Gather", .attrs = {{"axis", int64_t{1}}}, .inputs = {none, ints({-1, 0})}},
+       {kBatch, 3, 8},
+       {kBatch, 2, 8}},
+      {{.op = "Resize",
+        .opset = 13,
+        .attrs = {{"mode", std::string("linear")}},
+        .inputs = {none, none, scales}},
+       {kBatch, 3, 8, 8},
+       {kBatch, 3, 20, 8}},
+      {{.op = "DepthToSpace", .attrs = {{"blocksize", int64_t{2}}}, .inputs = {none}},
+       {kBatch, 8, 2, 3},
+       {kBatch, 2, 4, 6}},
+      {{.op = "LSTM", .attrs = {{"layout", int64_t{1}}}, .inputs = {none, w, r}},
+       {kBatch, 7, 3},
+       {kBatch, 7, 1, 5}}};
+  for (auto [node, input, output] : nodes) {
+    SCOPED_TRACE(node.op);
+    Program program("onnx");
+    int constants = 0;
+    node.inputs[0] = program.data("x", input, f32);
+    node.outputs = {"y"};
+    const onnx::Operands y = onnx::record_node(program.ir().main(), node, [&](const Tensor& t) {
+      return program.data("constant" + std::to_string(constants++),
+                          Shape(t.shape().begin(), t.shape().end()), t.dtype());
+    });
+    EXPECT_EQ(y.at(0).value.shape(), output) << y[0].value.shape().str();
   }
 }
 

@@ -77,8 +77,8 @@ class Recorder {
     }
     node.find = [this](const std::string& name) { return values_.at(name); };
     node.outputs = json.at("outputs").get<std::vector<std::string>>();
-    const onnx::Operands outputs = onnx::record_node(to_.program.ir().main(), node,
-                                                     [this](const Tensor& t) { return feed(t); });
+    const onnx::Operands outputs = onnx::record_node(
+        to_.program.ir().main(), node, [this](const Tensor& t) { return feed(t); }, {});
     for (size_t i = 0; i < outputs.size(); ++i) values_[node.outputs[i]] = outputs[i];
   }
 
@@ -96,10 +96,14 @@ class Recorder {
   std::map<std::string, onnx::Operand> values_;
 };
 
+/// Relative distance of neighbours, of which a rounded result may be either.
+double step_of(DType dtype) { return dtype == bf16 ? 0x1p-7 : 0; }
+
 std::string difference(const Tensor& got, const Tensor& wanted, double absolute, double relative) {
   if (got.dtype() != wanted.dtype() || got.shape() != wanted.shape()) {
     return got.str() + ", not " + wanted.str();
   }
+  relative = std::max(relative, step_of(got.dtype()));
   for (int64_t i = 0; i < got.numel(); ++i) {
     const double g = got.at(i), w = wanted.at(i);
     const bool equal = g == w || (std::isnan(g) && std::isnan(w));
