@@ -78,7 +78,7 @@ Value mask_of(const Context& c, int64_t keys) {
   if (missing <= 0) return mask;
   Shape shape = mask.shape();
   shape.back() = missing;
-  const double unseen = mask.dtype() == boolean ? 0 : -INFINITY;
+  const double unseen = mask.dtype() == boolean ? 0 : -double{INFINITY};
   const Value rest = fill(c.graph(), {.type = Type{mask.dtype(), shape, {}}, .value = unseen});
   return concat({mask, rest}, {.axis = -1});
 }
@@ -87,7 +87,7 @@ Value mask_of(const Context& c, int64_t keys) {
 Value combined(Value mask, Value seen) {
   if (!mask || !seen) return mask ? mask : seen;
   if (mask.dtype() == boolean) return logical_and(mask, seen);
-  return where(seen, mask, scalar_like(mask, -INFINITY));
+  return where(seen, mask, scalar_like(mask, -double{INFINITY}));
 }
 
 struct Attention {
@@ -111,14 +111,14 @@ Operands with_scores(const Context& c, const Attention& a) {
   scores.push_back(a.softcap > 0 ? tanh(scores[0] / a.softcap) * a.softcap : scores[0]);
   Value masked = scores[1];
   if (a.mask && a.mask.dtype() == boolean) {
-    masked = where(a.mask, masked, scalar_like(masked, -INFINITY));
+    masked = where(a.mask, masked, scalar_like(masked, -double{INFINITY}));
   } else if (a.mask) {
     masked = masked + a.mask;
   }
   scores.push_back(masked);
   const Value top = max(masked, {.axes = -1, .keep_dims = true});
   // A query that sees no key has probabilities of 0.
-  const Value none = equal(top, scalar_like(top, -INFINITY));
+  const Value none = equal(top, scalar_like(top, -double{INFINITY}));
   const Value finite = where(none, scalar_like(masked, 0), masked);
   scores.push_back(where(none, scalar_like(masked, 0), softmax(finite, {.axis = -1})));
   return {matmul(scores[3], repeat(a.v)), scores.at(static_cast<size_t>(mode))};

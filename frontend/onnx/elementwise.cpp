@@ -102,7 +102,8 @@ Value mean_of_inputs(const Context& c) {
 /// Bounds that are constants become attributes. Where min exceeds max, the result is max.
 Value clipped(const Context& c) {
   Value x = c.in(0);
-  ClipAttrs bounds{.min = c.number("min", -INFINITY), .max = c.number("max", INFINITY)};
+  ClipAttrs bounds{.min = c.number("min", -double{INFINITY}),
+                   .max = c.number("max", double{INFINITY})};
   const Tensor *low = c.known(1), *high = c.known(2);
   if (low != nullptr) bounds.min = low->item();
   if (high != nullptr) bounds.max = high->item();

@@ -18,7 +18,7 @@ using Activation = std::function<Value(Value)>;
 /// An activation by ONNX's name; `alpha` and `beta` are absent where the node does not give them.
 Activation activation(const Context& c, const std::string& name, std::optional<double> alpha,
                       std::optional<double> beta) {
-  const double a = alpha.value_or(NAN), b = beta.value_or(NAN);
+  const double a = alpha.value_or(double{NAN}), b = beta.value_or(double{NAN});
   const auto or_else = [](double v, double fallback) { return std::isnan(v) ? fallback : v; };
   if (name == "tanh") return [](Value x) { return tanh(x); };
   if (name == "sigmoid") return [](Value x) { return sigmoid(x); };

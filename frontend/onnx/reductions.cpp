@@ -54,7 +54,7 @@ Value reduce_prod(Value x, const Reduction& r) {
 }
 
 double least(DType dtype) {
-  if (is_float(dtype)) return -INFINITY;
+  if (is_float(dtype)) return -double{INFINITY};
   if (dtype == i32) return std::numeric_limits<int32_t>::min();
   return dtype == u8 ? 0 : static_cast<double>(std::numeric_limits<int64_t>::min());
 }
@@ -89,7 +89,7 @@ std::optional<Value> extremum_of_nothing(const Context& c, Value x, const Reduct
   }
   const Type type = reduce_sum(x, r).type();
   if (!maximum && !is_float(x.dtype())) c.not_mapped("the minimum of no integers");
-  return fill(c.graph(), {.type = type, .value = maximum ? least(x.dtype()) : INFINITY});
+  return fill(c.graph(), {.type = type, .value = maximum ? least(x.dtype()) : double{INFINITY}});
 }
 
 Operands reduced(const Context& c, Reduce reduce) {

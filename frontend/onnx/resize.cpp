@@ -80,7 +80,7 @@ void keep_aspect_ratio(const Context& c, std::vector<Axis>& axes) {
   const double scale = policy == "not_larger" ? least.scale : greatest.scale;
   for (Axis& a : axes) {
     a.scale = scale;
-    a.out = static_cast<int64_t>(scale * static_cast<double>(a.in) + 0.5);
+    a.out = std::lround(scale * static_cast<double>(a.in));
   }
 }
 
