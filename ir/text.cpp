@@ -45,6 +45,16 @@ bool is_op_name(std::string_view name) {
   return is_identifier(name) && name != "output" && name != "graph";
 }
 
+std::vector<std::string> split_at_commas(std::string_view s) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= s.size();) {
+    const size_t end = std::min(s.find(',', begin), s.size());
+    parts.emplace_back(s.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::string lowercase(std::string_view s) {
   std::string lowered(s);
   for (char& c : lowered) {

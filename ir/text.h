@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/limits.h"
 #include "ir/type.h"
@@ -17,6 +18,9 @@ bool is_identifier(std::string_view name);
 
 /// Whether `name` is an identifier but not a keyword of the grammar ("output", "graph").
 bool is_op_name(std::string_view name);
+
+/// Returns the parts of `s` between commas: {"a", "", "b"} for "a,,b".
+std::vector<std::string> split_at_commas(std::string_view s);
 
 /// Converts A to Z to lower case; other characters are unchanged.
 std::string lowercase(std::string_view s);

@@ -13,6 +13,7 @@
 #include "frontend/kept_values.h"
 #include "ir/error.h"
 #include "ir/near.h"
+#include "ir/text.h"
 #include "ops/source/kept_gradient.h"
 #include "ops/source_kind.h"
 #include "passes/rewrite.h"
@@ -22,16 +23,6 @@ namespace {
 
 constexpr std::string_view kGradient = ".grad";
 constexpr size_t kMaxNames = 8;
-
-std::vector<std::string> split_names(const std::string& text) {
-  std::vector<std::string> names;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
-}
 
 /// All names that --dump accepts.
 std::vector<std::string> known_names(const Program& program) {
@@ -70,7 +61,7 @@ void add_dump_flags(CLI::App& command, DumpFlags& flags) {
 
 StepDump::StepDump(Program& program, const DumpFlags& flags) : flags_(flags) {
   if (flags.names.empty()) return;
-  for (const std::string& name : split_names(flags.names)) {
+  for (const std::string& name : ir::split_at_commas(flags.names)) {
     items_.push_back(item_of(program, name));
   }
   std::error_code error;

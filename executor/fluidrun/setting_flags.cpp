@@ -8,24 +8,15 @@
 #include <optional>
 
 #include "ir/number.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
 
-std::vector<std::string> elements_of(const std::string& text) {
-  std::vector<std::string> elements;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    elements.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return elements;
-}
-
 template <class T>
 std::optional<std::vector<T>> list_in(const std::string& text) {
   std::vector<T> list;
-  for (const std::string& element : elements_of(text)) {
+  for (const std::string& element : ir::split_at_commas(text)) {
     const auto value = parse_number<T>(element);
     if (!value || !std::isfinite(static_cast<double>(*value))) return std::nullopt;
     list.push_back(*value);

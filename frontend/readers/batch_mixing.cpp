@@ -77,7 +77,6 @@ class MixedSource : public WrappedSource, public BatchMix {
         label_(mixed_label_column(*inner_, options.classes)),
         columns_(inner_->columns()) {
     if (!(alpha_ > 0)) throw UserError("mixup and cutmix need an alpha above 0");
-    if (inner_->batch_mix() != nullptr) throw UserError("the batches are mixed twice");
     classes_ = options.classes;
     if (classes_ == 0) {
       classes_ = static_cast<int64_t>(inner_->classes(columns_[label_].name).size());

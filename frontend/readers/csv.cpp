@@ -23,17 +23,6 @@ struct Columns {
   bool has_categorical_label = false;
 };
 
-/// Splits a comma-separated list of names, such as "a,b".
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> names;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
-}
-
 size_t column_named(const std::string& name, const std::vector<std::string>& names,
                     const DataArgs& args) {
   const auto found = std::ranges::find(names, name);
@@ -56,7 +45,7 @@ std::vector<size_t> columns_in(const std::string& option, const std::vector<std:
                                const std::vector<size_t>& labels, const DataArgs& args) {
   std::vector<size_t> columns;
   if (args.find(option) == nullptr) return columns;
-  for (const std::string& name : split_at_commas(*args.find(option))) {
+  for (const std::string& name : ir::split_at_commas(*args.find(option))) {
     const size_t column = column_named(name, names, args);
     if (option != "categories" && is_in(labels, column)) {
       args.fail("column '" + name + "' is the label: " + option + " names it");

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "frontend/fluid.h"
@@ -17,18 +16,11 @@ namespace fluid::averages_test {
 namespace {
 
 using Json = nlohmann::json;
+using testing::golden_tensor;
 
 const Json& golden() {
-  static const Json json =
-      Json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/averages.json"));
+  static const Json json = testing::golden_json("averages.json");
   return json;
-}
-
-Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
-  Tensor t(f64, shape);
-  const std::vector<double> uniform = testing::golden_uniform(stream, t.numel());
-  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
-  return t;
 }
 
 MinimizeOptions options_of(const Json& c) {
@@ -53,12 +45,13 @@ Program regression(const std::string& optimizer, const MinimizeOptions& options)
 }
 
 Batch feeds_of(uint64_t step) {
-  return {6, {{"x", numbers(100 + step, {6, 3})}, {"y", numbers(200 + step, {6, 2})}}, 0};
+  return {
+      6, {{"x", golden_tensor(100 + step, {6, 3})}, {"y", golden_tensor(200 + step, {6, 2})}}, 0};
 }
 
 void set_start(Executor& exe) {
-  exe.set_parameter("fc0.w", numbers(0, {3, 2}));
-  exe.set_parameter("fc0.b", numbers(1, {2}));
+  exe.set_parameter("fc0.w", golden_tensor(0, {3, 2}));
+  exe.set_parameter("fc0.b", golden_tensor(1, {2}));
 }
 
 void expect_golden(const Json& c, const ExecutorOptions& executor_options) {

@@ -410,13 +410,13 @@ TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   write_plain(file, changed.dump());
   expect_user_error([&] { read_checkpoint(checkpoint); },
                     checkpoint + ": its manifest is damaged: the hash differs");
-  changed["version"] = 2;
+  changed["version"] = 1;
   write(changed);
   expect_user_error(
       [&] { read_checkpoint(checkpoint); },
-      checkpoint + ": its manifest is of version 2, which this build of Fluid does not read");
+      checkpoint + ": its manifest is of version 1, which this build of Fluid does not read");
   changed = original;
-  changed["state"]["figures"][0]["sum"] = "much";
+  changed["state"]["figures"][0]["statistics"][0] = "much";
   write(changed);
   expect_user_error([&] { read_checkpoint(checkpoint); },
                     checkpoint + ": its manifest lacks a number");

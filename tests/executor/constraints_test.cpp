@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "frontend/fluid.h"
@@ -16,18 +15,11 @@ namespace fluid::constraints_test {
 namespace {
 
 using Json = nlohmann::json;
+using testing::golden_tensor;
 
 const Json& golden() {
-  static const Json json =
-      Json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/constraints.json"));
+  static const Json json = testing::golden_json("constraints.json");
   return json;
-}
-
-Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
-  Tensor t(f64, shape);
-  const std::vector<double> uniform = testing::golden_uniform(stream, t.numel());
-  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
-  return t;
 }
 
 Program regression(const ParameterOptions& options) {
@@ -42,7 +34,8 @@ Program regression(const ParameterOptions& options) {
 }
 
 Batch feeds_of(uint64_t step) {
-  return {6, {{"x", numbers(100 + step, {6, 3})}, {"y", numbers(200 + step, {6, 2})}}, 0};
+  return {
+      6, {{"x", golden_tensor(100 + step, {6, 3})}, {"y", golden_tensor(200 + step, {6, 2})}}, 0};
 }
 
 void expect_golden(const Json& c, const ExecutorOptions& options) {
@@ -53,8 +46,8 @@ void expect_golden(const Json& c, const ExecutorOptions& options) {
                            .l2 = given.value("l2", 0.0),
                            .max_norm = given.value("max_norm", 0.0)}),
                cpu(), options);
-  exe.set_parameter("w", numbers(0, {3, 2}));
-  exe.set_parameter("b", numbers(1, {2}));
+  exe.set_parameter("w", golden_tensor(0, {3, 2}));
+  exe.set_parameter("b", golden_tensor(1, {2}));
   int compared = 0;
   for (uint64_t step = 0; step < 30; ++step) {
     exe.run(feeds_of(step));

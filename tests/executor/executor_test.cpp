@@ -267,7 +267,7 @@ TEST(Executor, SavesAndLoadsParameters) {
   const Value x = wider.data("x", {kBatch, 2}, f32);
   wider.output("y", linear(linear(x, {.units = 3}), {.units = 1}));
   Executor other(wider, cpu());
-  expect_user_error([&] { other.load(dir.file("a.safetensors")); }, "parameter 'fc1.w' is missing");
+  expect_user_error([&] { other.load(dir.file("a.safetensors")); }, "parameter 'fc1.b' is missing");
 }
 
 TEST(Executor, TheGradientOfAHalfPrecisionMeanCountsBeyondItsRange) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,21 +20,14 @@ namespace fluid::optimizers_test {
 namespace {
 
 using Json = nlohmann::json;
+using testing::golden_tensor;
 
 constexpr int64_t kSamples = 6;
 constexpr int kSteps = 30;
 
 const Json& golden() {
-  static const Json json =
-      Json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/optimizers.json"));
+  static const Json json = testing::golden_json("optimizers.json");
   return json;
-}
-
-Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
-  Tensor t(f64, shape);
-  const std::vector<double> uniform = testing::golden_uniform(stream, t.numel());
-  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
-  return t;
 }
 
 /// The recipe of an optimizer with its default settings.
@@ -73,11 +65,11 @@ Program regression(const Attrs& recipe) {
 void expect_golden(const Json& c, const ExecutorOptions& options) {
   SCOPED_TRACE(c.at("optimizer").get<std::string>() + " " + c.at("settings").dump());
   Executor exe(regression(recipe_of_case(c)), cpu(), options);
-  exe.set_parameter("fc0.w", numbers(0, {3, 2}));
-  exe.set_parameter("fc0.b", numbers(1, {2}));
+  exe.set_parameter("fc0.w", golden_tensor(0, {3, 2}));
+  exe.set_parameter("fc0.b", golden_tensor(1, {2}));
   for (uint64_t step = 0; step < kSteps; ++step) {
-    exe.run(Feeds{{"x", numbers(100 + step, {kSamples, 3})},
-                  {"y", numbers(200 + step, {kSamples, 2})}});
+    exe.run(Feeds{{"x", golden_tensor(100 + step, {kSamples, 3})},
+                  {"y", golden_tensor(200 + step, {kSamples, 2})}});
     const std::string number = std::to_string(step + 1);
     if (!c.at("params").contains(number)) continue;
     const auto expected = c.at("params").at(number).get<std::vector<double>>();

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -15,6 +14,7 @@
 #include "ops/table.h"
 #include "passes/rewrite.h"
 #include "tests/support/errors.h"
+#include "tests/support/golden.h"
 #include "tests/support/parallel_training.h"
 
 namespace fluid::schedules_test {
@@ -23,8 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& golden() {
-  static const Json json =
-      Json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/schedules.json"));
+  static const Json json = testing::golden_json("schedules.json");
   return json;
 }
 

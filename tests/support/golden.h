@@ -2,7 +2,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
+
+#include "ir/tensor.h"
 
 namespace fluid::testing {
 
@@ -18,6 +23,19 @@ inline std::vector<double> golden_uniform(uint64_t stream, int64_t n) {
     u[i] = static_cast<double>(z >> 11) * 0x1p-53;
   }
   return u;
+}
+
+/// 2 u - 1 for the numbers u of golden_uniform(stream), in f64.
+inline Tensor golden_tensor(uint64_t stream, const std::vector<int64_t>& shape) {
+  Tensor t(f64, shape);
+  const std::vector<double> uniform = golden_uniform(stream, t.numel());
+  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
+  return t;
+}
+
+/// The contents of tests/golden/`file`.
+inline nlohmann::json golden_json(const std::string& file) {
+  return nlohmann::json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/" + file));
 }
 
 /// The start values of parameter `k` of a golden run: uniform in +-1/sqrt(fan_in).

@@ -1,0 +1,182 @@
+// Attention and rotary embeddings.
+
+#include <cmath>
+
+#include "frontend/onnx/context.h"
+#include "frontend/transformer.h"
+#include "ops/operators.h"
+
+namespace fluid::onnx {
+namespace {
+
+/// Inputs of Attention.
+enum Input : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
+
+/// [B, T, H D] to [B, H, T, D].
+Value split_heads(const Context& c, Value x, int64_t heads) {
+  if (heads <= 0) c.not_mapped("the number of heads is missing");
+  const int64_t size = extent(c, x, 2) / heads;
+  return transpose(reshape(x, {x.shape()[0], x.shape()[1], heads, size}), {.perm = {0, 2, 1, 3}});
+}
+
+Value merge_heads(Value x) {
+  const Shape& shape = x.shape();
+  const Dim merged = Shape{shape[1], shape[3]}.numel();
+  return reshape(transpose(x, {.perm = {0, 2, 1, 3}}), {shape[0], shape[2], merged});
+}
+
+/// a and b; b if a is null.
+Value and_also(Value a, Value b) { return a ? logical_and(a, b) : b; }
+
+/// Which keys a query sees.
+class Visibility {
+ public:
+  Visibility(const Context& c, Value q, Value k)
+      : c_(c), t_(extent(c, q, 2)), s_(extent(c, k, 2)) {}
+
+  /// bool [B, 1, T, S] or [T, S] by `is_causal`, windows and lengths; null if all keys are seen.
+  /// Query i has the position i + offset, where the offset is the number of earlier keys.
+  Value seen() const {
+    const int64_t left = c_.integer("left_window_size", -1),
+                  right = c_.integer("right_window_size", -1);
+    Value seen;
+    if (c_.flag("is_causal", false) || left >= 0 || right >= 0) {
+      const Value distance = position() - numbers(s_);  // of the query from the key
+      if (c_.flag("is_causal", false)) seen = not_below(distance, 0);
+      if (left >= 0) seen = and_also(seen, not_below(neg(distance), -left));
+      if (right >= 0) seen = and_also(seen, not_below(distance, -right));
+    }
+    if (!c_.has(kLengths)) return seen;
+    return and_also(seen, less(numbers(s_), lengths()));
+  }
+
+ private:
+  Value numbers(int64_t n) const { return arange(c_.graph(), {.type = Type{i64, {n}, {}}}); }
+  /// [B, 1, 1, 1]
+  Value lengths() const {
+    const Value n = cast(c_.in(kLengths), i64);
+    return reshape(n, {n.shape()[0], 1, 1, 1});
+  }
+  Value position() const {
+    const Value i = reshape(numbers(t_), {t_, 1});
+    if (c_.has(kPastKey)) return i + static_cast<double>(extent(c_, c_.in(kPastKey), 2));
+    return c_.has(kLengths) ? i + (lengths() - static_cast<double>(t_)) : i;
+  }
+  static Value not_below(Value v, int64_t bound) {
+    return greater_equal(v, scalar_like(v, static_cast<double>(bound)));
+  }
+
+  const Context& c_;
+  int64_t t_, s_;
+};
+
+/// The mask of the node, extended to `keys` keys by ones that are not seen; null if there is none.
+Value mask_of(const Context& c, int64_t keys) {
+  if (!c.has(kMask)) return {};
+  const Value mask = c.in(kMask);
+  const int64_t missing = keys - extent(c, mask, -1);
+  if (missing <= 0) return mask;
+  Shape shape = mask.shape();
+  shape.back() = missing;
+  const double unseen = mask.dtype() == boolean ? 0 : -double{INFINITY};
+  const Value rest = fill(c.graph(), {.type = Type{mask.dtype(), shape, {}}, .value = unseen});
+  return concat({mask, rest}, {.axis = -1});
+}
+
+/// One mask of the node's own and of the visibility: bool, or added to the scores; may be null.
+Value combined(Value mask, Value seen) {
+  if (!mask || !seen) return mask ? mask : seen;
+  if (mask.dtype() == boolean) return logical_and(mask, seen);
+  return where(seen, mask, scalar_like(mask, -double{INFINITY}));
+}
+
+struct Attention {
+  Value q, k, v, mask;
+  double scale, softcap;
+};
+
+/// Attention by its formula, for nodes that ask for the scores or bound them. Mode 0 returns the
+/// products, 1 the bounded products, 2 the masked scores, 3 the probabilities.
+Operands with_scores(const Context& c, const Attention& a) {
+  const int64_t mode = c.integer("qk_matmul_output_mode", 0);
+  const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
+  const auto repeat = [&](Value x) {  // one head of keys for each head of queries
+    if (heads == groups) return x;
+    const Shape& n = x.shape();
+    const Value each = unsqueeze(x, {.axes = 2});
+    return reshape(broadcast_to(each, {n[0], groups, heads / groups, n[2], n[3]}),
+                   {n[0], heads, n[2], n[3]});
+  };
+  Values scores = {matmul(a.q, repeat(a.k), {.transpose_b = true}) * a.scale};
+  scores.push_back(a.softcap > 0 ? tanh(scores[0] / a.softcap) * a.softcap : scores[0]);
+  Value masked = scores[1];
+  if (a.mask && a.mask.dtype() == boolean) {
+    masked = where(a.mask, masked, scalar_like(masked, -double{INFINITY}));
+  } else if (a.mask) {
+    masked = masked + a.mask;
+  }
+  scores.push_back(masked);
+  const Value top = max(masked, {.axes = -1, .keep_dims = true});
+  // A query that sees no key has probabilities of 0.
+  const Value none = equal(top, scalar_like(top, -double{INFINITY}));
+  const Value finite = where(none, scalar_like(masked, 0), masked);
+  scores.push_back(where(none, scalar_like(masked, 0), softmax(finite, {.axis = -1})));
+  return {matmul(scores[3], repeat(a.v)), scores.at(static_cast<size_t>(mode))};
+}
+
+Operands attended(const Context& c) {
+  Attention a{.q = c.in(kQ), .k = c.in(kK), .v = c.in(kV), .mask = {}, .scale = 0, .softcap = 0};
+  const bool merged = a.q.shape().rank() == 3;
+  if (merged) {
+    a.q = split_heads(c, a.q, c.integer("q_num_heads", 0));
+    a.k = split_heads(c, a.k, c.integer("kv_num_heads", 0));
+    a.v = split_heads(c, a.v, c.integer("kv_num_heads", 0));
+  }
+  if (c.has(kPastKey)) {
+    a.k = concat({c.in(kPastKey), a.k}, {.axis = 2});
+    a.v = concat({c.in(kPastValue), a.v}, {.axis = 2});
+  }
+  a.mask = combined(mask_of(c, extent(c, a.k, 2)), Visibility(c, a.q, a.k).seen());
+  const double size = static_cast<double>(extent(c, a.q, 3));
+  a.scale = c.number("scale", 1 / std::sqrt(size));
+  a.softcap = c.number("softcap", 0);
+  Operands outputs(4);
+  if (a.softcap > 0 || c.wants(3)) {
+    const Operands results = with_scores(c, a);
+    outputs[0] = results[0];
+    outputs[3] = results[1];
+  } else if (a.mask) {
+    outputs[0] = scaled_dot_product_attention(a.q, a.k, a.v, a.mask, {.scale = a.scale}, c.loc());
+  } else {
+    outputs[0] = scaled_dot_product_attention(a.q, a.k, a.v, {.scale = a.scale}, c.loc());
+  }
+  if (merged) outputs[0] = merge_heads(outputs[0].value);
+  outputs[1] = a.k;
+  outputs[2] = a.v;
+  return outputs;
+}
+
+/// Rows of a cache [positions, R / 2] at the position ids [B, T], or a cache [B, T, R / 2] as it
+/// is; one row for all heads: [B, 1, T, R / 2].
+Value rows_of_cache(const Context& c, size_t cache) {
+  const Value rows = c.has(3) ? gather(c.in(cache), c.in(3), {.axis = 0}) : c.in(cache);
+  return unsqueeze(rows, {.axes = 1});
+}
+
+Operands rotated(const Context& c) {
+  Value x = c.in(0);
+  const bool merged = x.shape().rank() == 3;
+  if (merged) x = split_heads(c, x, c.integer("num_heads", 0));
+  const Value y = apply_rotary_embedding(x, rows_of_cache(c, 1), rows_of_cache(c, 2),
+                                         {.interleaved = c.flag("interleaved", false)});
+  return {merged ? merge_heads(y) : y};
+}
+
+}  // namespace
+
+void add_attention(Mappings& all) {
+  all["Attention"] = attended;
+  all["RotaryEmbedding"] = rotated;
+}
+
+}  // namespace fluid::onnx

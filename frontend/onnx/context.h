@@ -1,0 +1,95 @@
+#pragma once
+
+// Access of the mapping functions to a node's inputs and attributes.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/onnx/mapping.h"
+#include "ops/ints.h"
+
+namespace fluid::onnx {
+
+/// A node that is being recorded.
+class Context {
+ public:
+  Context(ir::Graph& graph, const Node& node, const RecordConstant& record_constant, Loc loc)
+      : graph_(graph), node_(node), record_constant_(record_constant), loc_(std::move(loc)) {}
+
+  ir::Graph& graph() const { return graph_; }
+  const Loc& loc() const { return loc_; }
+  const std::string& op() const { return node_.op; }
+  int64_t opset() const { return node_.opset; }
+
+  size_t arity() const { return node_.inputs.size(); }
+  bool has(size_t i) const { return i < arity() && static_cast<bool>(node_.inputs[i]); }
+  /// Value of input i, which is recorded if it is a constant. Throws NotMapped if it is left out.
+  Value in(size_t i) const;
+  Values ins() const;                   ///< values of all inputs
+  const Tensor* known(size_t i) const;  ///< tensor of input i, or null if it is not known
+  /// Tensor of input i. Throws NotMapped if it is not known when the model is imported.
+  const Tensor& constant(size_t i) const;
+  std::vector<int64_t> integers(size_t i) const;  ///< elements of constant(i)
+  Value record_constant(const Tensor& tensor) const { return record_constant_(tensor); }
+
+  size_t outputs() const { return node_.outputs.size(); }
+  bool wants(size_t i) const { return i < outputs() && !node_.outputs[i].empty(); }
+
+  bool has_attr(const char* name) const { return node_.attrs.has(name); }
+  int64_t integer(const char* name, int64_t fallback) const;
+  bool flag(const char* name, bool fallback) const { return integer(name, fallback ? 1 : 0) != 0; }
+  double number(const char* name, double fallback) const;
+  std::string text(const char* name, const std::string& fallback) const;
+  std::vector<int64_t> list(const char* name, const std::vector<int64_t>& fallback = {}) const;
+  std::vector<double> numbers(const char* name) const;
+  std::vector<std::string> texts(const char* name) const;
+  const Tensor* tensor(const char* name) const;  ///< null if there is no such attribute
+  Value named(const std::string& tensor) const;  ///< the model's value of this name
+
+  /// Throws NotMapped with the operator and `reason`.
+  [[noreturn]] void not_mapped(const std::string& reason) const;
+
+ private:
+  ir::Graph& graph_;
+  const Node& node_;
+  const RecordConstant& record_constant_;
+  Loc loc_;
+};
+
+/// Maps one operator. Returns the leading outputs; the others are not computed.
+using Mapping = std::function<Operands(const Context&)>;
+using Mappings = std::map<std::string, Mapping>;
+
+void add_attention(Mappings& all);
+void add_constants(Mappings& all);
+void add_elementwise(Mappings& all);
+void add_indexing(Mappings& all);
+void add_linear(Mappings& all);
+void add_losses(Mappings& all);
+void add_normalization(Mappings& all);
+void add_recurrent(Mappings& all);
+void add_reductions(Mappings& all);
+void add_resize(Mappings& all);
+void add_shapes(Mappings& all);
+void add_training(Mappings& all);
+void add_windows(Mappings& all);
+
+/// `axis` counted from the beginning of `rank` dimensions.
+inline int64_t from_front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+/// Extent of dimension `axis` of x. Throws NotMapped if it is not a constant.
+int64_t extent(const Context& c, Value x, int64_t axis);
+std::vector<int64_t> extents(const Context& c, Value x);  ///< all of them, as extent()
+std::vector<int64_t> elements(const Tensor& t);           ///< of an integer tensor
+Tensor tensor_of(const std::vector<int64_t>& elements);   ///< i64[n]
+/// x with dimension `axis` last, or the reverse of it.
+Value axis_last(Value x, int64_t axis);
+Value axis_back(Value x, int64_t axis);
+/// Replaces negative indices i by i + extent.
+Value from_start(Value index, int64_t extent);
+/// The dtype of a value of ONNX's TensorProto.DataType. Throws NotMapped if Fluid has none.
+DType dtype_of(const Context& c, int64_t data_type);
+
+}  // namespace fluid::onnx

@@ -1,0 +1,258 @@
+// Operators that compute each element of the result by itself.
+
+#include <cmath>
+
+#include "frontend/layers.h"
+#include "frontend/onnx/context.h"
+#include "ops/operators.h"
+
+namespace fluid::onnx {
+namespace {
+
+/// Operators with an op of the same meaning, one input and no attributes.
+const std::map<std::string, const char*> kUnary = {{"Abs", "abs"},
+                                                   {"Acos", "acos"},
+                                                   {"Asin", "asin"},
+                                                   {"Atan", "atan"},
+                                                   {"Ceil", "ceil"},
+                                                   {"Cos", "cos"},
+                                                   {"Cosh", "cosh"},
+                                                   {"Erf", "erf"},
+                                                   {"Exp", "exp"},
+                                                   {"Floor", "floor"},
+                                                   {"HardSwish", "hard_swish"},
+                                                   {"IsNaN", "is_nan"},
+                                                   {"Log", "log"},
+                                                   {"Mish", "mish"},
+                                                   {"Neg", "neg"},
+                                                   {"Not", "logical_not"},
+                                                   {"Reciprocal", "reciprocal"},
+                                                   {"Relu", "relu"},
+                                                   {"Round", "round"},
+                                                   {"Sigmoid", "sigmoid"},
+                                                   {"Sign", "sign"},
+                                                   {"Sin", "sin"},
+                                                   {"Sinh", "sinh"},
+                                                   {"Softplus", "softplus"},
+                                                   {"Softsign", "softsign"},
+                                                   {"Sqrt", "sqrt"},
+                                                   {"Tan", "tan"},
+                                                   {"Tanh", "tanh"}};
+
+/// Operators with an op of the same meaning and two inputs that broadcast.
+const std::map<std::string, const char*> kBinary = {
+    {"Add", "add"},        {"And", "logical_and"},
+    {"Equal", "equal"},    {"Greater", "greater"},
+    {"Less", "less"},      {"GreaterOrEqual", "greater_equal"},
+    {"Mul", "mul"},        {"LessOrEqual", "less_equal"},
+    {"Or", "logical_or"},  {"Sub", "sub"},
+    {"Xor", "logical_xor"}};
+
+/// The second operand of a binary operator. Before operator set 7, `broadcast` aligns it with
+/// dimension `axis` of the first one; without an axis, with its last dimensions.
+Value second_operand(const Context& c) {
+  const Value b = c.in(1);
+  if (!c.flag("broadcast", false) || !c.has_attr("axis")) return b;
+  const int64_t rank = c.in(0).shape().rank();
+  const int64_t axis = from_front(c.integer("axis", 0), rank);
+  Ints trailing;
+  for (int64_t d = b.shape().rank(); d < rank - axis; ++d) trailing.push_back(d);
+  return trailing.empty() ? b : unsqueeze(b, {.axes = trailing});
+}
+
+/// Integers are divided in f64 and truncated, which is exact below 2^53.
+Value divide(const Context& c) {
+  const Value a = c.in(0), b = second_operand(c);
+  if (is_float(a.dtype())) return div(a, b);
+  return cast(trunc(div(cast(a, f64), cast(b, f64))), a.dtype());
+}
+
+/// The result has the type of the base. Integers are raised in f64, which is exact below 2^53.
+Value power(const Context& c) {
+  const Value a = c.in(0), b = second_operand(c);
+  const DType dtype = a.dtype();
+  if (is_float(dtype)) return pow(a, cast(b, dtype));
+  return cast(pow(cast(a, f64), cast(b, f64)), dtype);
+}
+
+/// With fmod, the remainder has the sign of the dividend: that of the magnitudes, with this sign.
+Value modulo(const Context& c) {
+  const Value a = c.in(0), b = c.in(1);
+  if (!c.flag("fmod", false)) return mod(a, b);
+  const Value remainder = mod(abs(a), abs(b));
+  return where(less(a, scalar_like(a, 0)), neg(remainder), remainder);
+}
+
+using Combine = Value (*)(Value, Value, const Loc&);
+
+Mapping variadic(Combine combine) {
+  return [combine](const Context& c) {
+    Value y = c.in(0);
+    for (size_t i = 1; i < c.arity(); ++i) y = combine(y, c.in(i), c.loc());
+    return Operands{y};
+  };
+}
+
+Value mean_of_inputs(const Context& c) {
+  Value y = c.in(0);
+  for (size_t i = 1; i < c.arity(); ++i) y = y + c.in(i);
+  return y / static_cast<double>(c.arity());
+}
+
+/// Bounds that are constants become attributes. Where min exceeds max, the result is max.
+Value clipped(const Context& c) {
+  Value x = c.in(0);
+  ClipAttrs bounds{.min = c.number("min", -double{INFINITY}),
+                   .max = c.number("max", double{INFINITY})};
+  const Tensor *low = c.known(1), *high = c.known(2);
+  if (low != nullptr) bounds.min = low->item();
+  if (high != nullptr) bounds.max = high->item();
+  if (c.has(1) && low == nullptr) x = maximum(x, c.in(1));
+  if (std::isfinite(bounds.min) || std::isfinite(bounds.max)) {
+    bounds.min = std::min(bounds.min, bounds.max);
+    x = clip(x, bounds);
+  }
+  return c.has(2) && high == nullptr ? minimum(x, c.in(2)) : x;
+}
+
+Value scaled_selu(const Context& c) {
+  const double alpha = c.number("alpha", 1.67326319217681884765625);
+  const double gamma = c.number("gamma", 1.05070102214813232421875);
+  return elu(c.in(0), {.alpha = alpha}) * gamma;
+}
+
+/// x where it is positive, else slope * x. The slope broadcasts to x. In operator sets below 7, a
+/// slope [C] belongs to dimension 1.
+Value sloped(const Context& c) {
+  const Value x = c.in(0);
+  Value slope = c.in(1);
+  const int64_t rank = x.shape().rank(), slopes = slope.shape().rank();
+  if (c.opset() < 7 && slopes == 1 && !slope.shape()[0].is(1)) {
+    Shape channels(static_cast<size_t>(rank), Dim(1));
+    channels[1] = slope.shape()[0];
+    slope = reshape(slope, channels);
+  }
+  return where(greater(x, scalar_like(x, 0)), x, slope * x);
+}
+
+Value swished(const Context& c) {
+  const Value x = c.in(0);
+  const double alpha = c.number("alpha", 1);
+  return alpha == 1 ? silu(x) : x * sigmoid(x * alpha);
+}
+
+/// swish(a) * b.
+Value gated(const Context& c) { return swished(c) * c.in(1); }
+
+Value above_threshold(const Context& c) {
+  const Value x = c.in(0), zero = scalar_like(x, 0);
+  return where(greater(x, scalar_like(x, c.number("alpha", 1))), x, zero);
+}
+
+Value shrunk(const Context& c) {
+  const Value x = c.in(0);
+  const double lambda = c.number("lambd", 0.5), bias = c.number("bias", 0);
+  const Value positive = greater(x, scalar_like(x, lambda));
+  const Value negative = less(x, scalar_like(x, -lambda));
+  return where(positive, x - bias, where(negative, x + bias, scalar_like(x, 0)));
+}
+
+/// log(x + sqrt(x^2 + 1)), of the magnitude, so that nothing cancels.
+Value area_sinh(const Context& c) {
+  const Value x = c.in(0), a = abs(x);
+  const Value y = log1p(a + square(a) / (sqrt(square(a) + 1.0) + 1.0));
+  return where(less(x, scalar_like(x, 0)), neg(y), y);
+}
+
+/// log(x + sqrt(x^2 - 1)), in terms of x - 1, so that nothing cancels.
+Value area_cosh(const Context& c) {
+  const Value x = c.in(0), d = x - 1.0;
+  return log1p(d + sqrt(d * (x + 1.0)));
+}
+
+Value area_tanh(const Context& c) {
+  const Value x = c.in(0);
+  return (log1p(x) - log1p(neg(x))) * 0.5;
+}
+
+/// In inference the input, and a mask of true. In training a drawn mask, whose numbers differ from
+/// those of other implementations.
+Operands dropped(const Context& c) {
+  const Value x = c.in(0);
+  const bool training = c.has(2) && c.constant(2).item() != 0;
+  const double p = c.has(1) ? c.constant(1).item() : c.number("ratio", 0.5);
+  if (!training || p == 0) {
+    return {x, fill(c.graph(), {.type = Type{boolean, x.shape(), {}}, .value = 1})};
+  }
+  if (c.has_attr("seed")) c.not_mapped("training with a seed: the random numbers would differ");
+  return {dropout(x, {.p = p}, c.loc())};
+}
+
+Value infinite(const Context& c) {
+  return is_inf(c.in(0), {.detect_positive = c.flag("detect_positive", true),
+                          .detect_negative = c.flag("detect_negative", true)});
+}
+
+Value converted(const Context& c) { return cast(c.in(0), dtype_of(c, c.integer("to", 0))); }
+
+using Function = Value (*)(const Context&);
+
+const std::map<std::string, Function> kFunctions = {
+    {"Acosh", area_cosh},
+    {"Asinh", area_sinh},
+    {"Atanh", area_tanh},
+    {"Cast", converted},
+    {"CastLike", [](const Context& c) { return cast(c.in(0), c.in(1).dtype()); }},
+    {"Celu", [](const Context& c) { return celu(c.in(0), {.alpha = c.number("alpha", 1)}); }},
+    {"Clip", clipped},
+    {"Div", divide},
+    {"Elu", [](const Context& c) { return elu(c.in(0), {.alpha = c.number("alpha", 1)}); }},
+    {"Gelu",
+     [](const Context& c) {
+       return gelu(c.in(0), {.approximate = c.text("approximate", "none")});
+     }},
+    {"HardSigmoid",
+     [](const Context& c) {
+       return hard_sigmoid(c.in(0),
+                           {.alpha = c.number("alpha", 0.2), .beta = c.number("beta", 0.5)});
+     }},
+    {"Identity", [](const Context& c) { return c.in(0); }},
+    {"IsInf", infinite},
+    {"LeakyRelu",
+     [](const Context& c) {
+       return leaky_relu(c.in(0), {.negative_slope = c.number("alpha", 0.01)});
+     }},
+    {"Mean", mean_of_inputs},
+    {"Mod", modulo},
+    {"PRelu", sloped},
+    {"Pow", power},
+    {"Selu", scaled_selu},
+    {"Shrink", shrunk},
+    {"SwiGLU", gated},
+    {"Swish", swished},
+    {"ThresholdedRelu", above_threshold},
+    {"Where", [](const Context& c) { return where(c.in(0), c.in(1), c.in(2)); }}};
+
+}  // namespace
+
+void add_elementwise(Mappings& all) {
+  for (const auto& [name, op] : kUnary) {
+    all[name] = [op](const Context& c) {
+      return Operands{record(c.graph(), op, {c.in(0)}, {}, c.loc())[0]};
+    };
+  }
+  for (const auto& [name, op] : kBinary) {
+    all[name] = [op](const Context& c) {
+      return Operands{record(c.graph(), op, {c.in(0), second_operand(c)}, {}, c.loc())[0]};
+    };
+  }
+  for (const auto& [name, function] : kFunctions) {
+    all[name] = [function](const Context& c) { return Operands{function(c)}; };
+  }
+  all["Max"] = variadic(maximum);
+  all["Min"] = variadic(minimum);
+  all["Sum"] = variadic(add);
+  all["Dropout"] = dropped;
+}
+
+}  // namespace fluid::onnx

@@ -1,0 +1,107 @@
+// Operators with indices. Negative indices count from the end.
+
+#include "frontend/onnx/context.h"
+#include "ops/operators.h"
+
+namespace fluid::onnx {
+namespace {
+
+Operands gathered(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t axis = c.integer("axis", 0);
+  return {gather(x, from_start(c.in(1), extent(c, x, axis)), {.axis = axis})};
+}
+
+Operands gathered_elements(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t axis = c.integer("axis", 0);
+  Value index = from_start(c.in(1), extent(c, x, axis));
+  return {take_along_axis(x, index, {.axis = axis})};
+}
+
+Operands scattered(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t axis = c.integer("axis", 0);
+  return {scatter(x, from_start(c.in(1), extent(c, x, axis)), c.in(2),
+                  {.axis = axis, .reduce = c.text("reduction", "none")})};
+}
+
+/// Index tuples [..., K] of the dimensions of x from `batch_dims` on.
+Value tuples_from_start(const Context& c, Value x, Value index, int64_t batch_dims) {
+  std::vector<int64_t> counts;
+  const int64_t k = extent(c, index, -1);
+  for (int64_t i = 0; i < k; ++i) counts.push_back(extent(c, x, batch_dims + i));
+  const Value by_dimension = cast(c.record_constant(tensor_of(counts)), index.dtype());
+  return where(less(index, scalar_like(index, 0)), index + by_dimension, index);
+}
+
+Operands gathered_nd(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t batch_dims = c.integer("batch_dims", 0);
+  return {gather_nd(x, tuples_from_start(c, x, c.in(1), batch_dims), {.batch_dims = batch_dims})};
+}
+
+Operands scattered_nd(const Context& c) {
+  const Value x = c.in(0);
+  return {scatter_nd(x, tuples_from_start(c, x, c.in(1), 0), c.in(2),
+                     {.reduce = c.text("reduction", "none")})};
+}
+
+/// The second of `values` at the index, the first elsewhere. An index out of range is nowhere.
+Operands one_hot_of(const Context& c) {
+  const auto depth = static_cast<int64_t>(c.constant(1).item());
+  const Value label = from_start(cast(c.in(0), i64), depth);
+  Shape shape = label.shape();
+  shape.push_back(depth);
+  const Value hot = cast(one_hot(label, {.to = Type{f32, shape, {}}}), boolean);
+  const Values values = split(c.in(2), {.sizes = {1, 1}});
+  return {axis_back(where(hot, values[1], values[0]), c.integer("axis", -1))};
+}
+
+/// The first lengths[b] elements of each sequence in reverse order.
+Operands reversed_sequences(const Context& c) {
+  const Value x = c.in(0), lengths = cast(c.in(1), i64);
+  const int64_t time_axis = c.integer("time_axis", 0), batch_axis = c.integer("batch_axis", 1);
+  const int64_t steps = extent(c, x, time_axis);
+  const auto along = [&](Value v, int64_t axis) {
+    Shape shape(x.shape().size(), Dim(1));
+    shape[static_cast<size_t>(axis)] = v.shape()[0];
+    return reshape(v, shape);
+  };
+  const Value t = along(arange(c.graph(), {.type = Type{i64, {steps}, {}}}), time_axis);
+  const Value last = along(lengths - 1.0, batch_axis);
+  const Value index = broadcast_to(where(less_equal(t, last), last - t, t), x.shape());
+  return {take_along_axis(x, index, {.axis = time_axis})};
+}
+
+/// A cache whose row write_indices[b] + t along `axis` is row t of the update. In mode circular,
+/// rows beyond the end continue at the beginning.
+Operands scattered_rows(const Context& c) {
+  const Value cache = c.in(0), update = c.in(1);
+  const int64_t rank = cache.shape().rank(), axis = from_front(c.integer("axis", -2), rank);
+  const int64_t rows = extent(c, update, axis), length = extent(c, cache, axis);
+  Shape by_row(static_cast<size_t>(rank), Dim(1)), by_sample(by_row);
+  by_row[static_cast<size_t>(axis)] = rows;
+  by_sample[0] = update.shape()[0];
+  Value index = reshape(arange(c.graph(), {.type = Type{i64, {rows}, {}}}), by_row);
+  if (c.has(2)) index = index + reshape(cast(c.in(2), i64), by_sample);
+  if (c.text("mode", "linear") == "circular") {
+    index = mod(index, scalar_like(index, static_cast<double>(length)));
+  }
+  return {scatter(cache, broadcast_to(index, update.shape()), update, {.axis = axis})};
+}
+
+}  // namespace
+
+void add_indexing(Mappings& all) {
+  all["Gather"] = gathered;
+  all["GatherElements"] = gathered_elements;
+  all["GatherND"] = gathered_nd;
+  all["OneHot"] = one_hot_of;
+  all["ReverseSequence"] = reversed_sequences;
+  all["Scatter"] = all["ScatterElements"] = scattered;
+  all["ScatterND"] = scattered_nd;
+  all["TensorScatter"] = scattered_rows;
+}
+
+}  // namespace fluid::onnx

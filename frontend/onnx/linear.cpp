@@ -1,0 +1,46 @@
+// Products of matrices.
+
+#include "frontend/onnx/context.h"
+#include "ops/operators.h"
+
+namespace fluid::onnx {
+namespace {
+
+/// As numpy.matmul: a vector is a row on the left and a column on the right.
+Operands product(const Context& c) {
+  Value a = c.in(0), b = c.in(1);
+  const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
+  if (row) a = unsqueeze(a, {.axes = 0});
+  if (column) b = unsqueeze(b, {.axes = 1});
+  Value y = is_float(a.dtype())
+                ? matmul(a, b)
+                : cast(matmul(cast(a, f64), cast(b, f64)), a.dtype());  // exact below 2^53
+  if (column) y = squeeze(y, {.axes = -1});
+  if (row) y = squeeze(y, {.axes = column ? -1 : -2});
+  return {y};
+}
+
+/// alpha * a b + beta * c.
+Operands general_product(const Context& c) {
+  const MatmulAttrs attrs{.transpose_a = c.flag("transA", false),
+                          .transpose_b = c.flag("transB", false)};
+  const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
+  Value y = matmul(c.in(0), c.in(1), attrs);
+  if (alpha != 1) y = y * alpha;
+  if (!c.has(2) || beta == 0) return {y};
+  return {y + (beta == 1 ? c.in(2) : c.in(2) * beta)};
+}
+
+Operands summed_products(const Context& c) {
+  return {einsum(c.ins(), {.equation = c.text("equation", "")})};
+}
+
+}  // namespace
+
+void add_linear(Mappings& all) {
+  all["Einsum"] = summed_products;
+  all["Gemm"] = general_product;
+  all["MatMul"] = product;
+}
+
+}  // namespace fluid::onnx

@@ -1,0 +1,124 @@
+// Normalisations.
+
+#include "frontend/onnx/context.h"
+#include "ops/internal_functions.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+
+namespace fluid::onnx {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+/// Aligns one number per channel with dimension 1 of x.
+Value per_channel(Value v, Value x) {
+  Shape shape(x.shape().size() - 1, Dim(1));
+  shape[0] = v.shape()[0];
+  return reshape(v, shape);
+}
+
+/// In inference by the given statistics; in training by those of the batch, with running averages
+/// as further outputs. The variance is the biased one.
+Operands batch_normalized(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t rank = x.shape().rank();
+  const bool old_training = c.opset() < 7 && !c.flag("is_test", false);
+  const bool training =
+      c.flag("training_mode", false) || old_training || (c.opset() < 14 && c.outputs() > 1);
+  Value batch_mean = c.in(3), batch_var = c.in(4);
+  Operands outputs(1);
+  if (training) {
+    Ints axes = {0};
+    for (int64_t d = 2; d < rank; ++d) axes.push_back(d);
+    const double momentum = c.number("momentum", 0.9);
+    batch_mean = mean(x, {.axes = axes});
+    batch_var = var(x, {.axes = axes, .correction = 0});
+    outputs.emplace_back(c.in(3) * momentum + batch_mean * (1 - momentum));
+    outputs.emplace_back(c.in(4) * momentum + batch_var * (1 - momentum));
+  }
+  const Value scale = c.in(1) / sqrt(batch_var + c.number("epsilon", kEpsilon));
+  outputs[0] = (x - per_channel(batch_mean, x)) * per_channel(scale, x) + per_channel(c.in(2), x);
+  return outputs;
+}
+
+/// The op `name` with the inputs of the node.
+Value normalized(const Context& c, const char* name, Attrs attrs) {
+  attrs.set("eps", c.number("epsilon", kEpsilon));
+  return record(c.graph(), name, c.ins(), attrs, c.loc())[0];
+}
+
+/// Also the mean and the reciprocal of the standard deviation over the normalised dimensions.
+Operands layer_normalized(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t axis = c.integer("axis", -1);
+  Operands outputs = {normalized(c, "layer_norm", {{"axis", axis}})};
+  if (!c.wants(1) && !c.wants(2)) return outputs;
+  const int64_t rank = x.shape().rank();
+  Ints axes;
+  for (int64_t d = from_front(axis, rank); d < rank; ++d) axes.push_back(d);
+  const Value wide = cast(x, compute_dtype(x.dtype()));
+  outputs.emplace_back(mean(wide, {.axes = axes, .keep_dims = true}));
+  const Value variance = var(wide, {.axes = axes, .keep_dims = true, .correction = 0});
+  outputs.emplace_back(reciprocal(sqrt(variance + c.number("epsilon", kEpsilon))));
+  return outputs;
+}
+
+Operands rms_normalized(const Context& c) {
+  return {normalized(c, "rms_norm", {{"axis", c.integer("axis", -1)}})};
+}
+
+/// Operator sets before 21 have one scale and bias per group.
+Operands group_normalized(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t groups = c.integer("num_groups", 1);
+  if (c.opset() >= 21) return {normalized(c, "group_norm", {{"groups", groups}})};
+  const int64_t size = extent(c, x, 1) / groups;
+  const auto by_channel = [&](Value v) {
+    const Value column = unsqueeze(v, {.axes = 1});
+    return reshape(broadcast_to(column, {groups, size}), {groups * size});
+  };
+  return {internal::group_norm(x, by_channel(c.in(1)), by_channel(c.in(2)),
+                               {.groups = groups, .eps = c.number("epsilon", kEpsilon)})};
+}
+
+Operands instance_normalized(const Context& c) { return {normalized(c, "instance_norm", {})}; }
+
+/// Mean 0 and variance 1 over `axes`.
+Operands standardized(const Context& c) {
+  const Value x = c.in(0);
+  const Ints axes(c.list("axes", {0, 2, 3}));
+  const Value centred = x - mean(x, {.axes = axes, .keep_dims = true});
+  return {centred / (std(x, {.axes = axes, .keep_dims = true, .correction = 0}) + 1e-9)};
+}
+
+/// A window of even size begins (size - 1) / 2 channels before its channel, where the window of op
+/// lrn begins size / 2 before it. Reversed channels mirror the window.
+Operands lrn_normalized(const Context& c) {
+  const Value x = c.in(0);
+  const int64_t size = c.integer("size", 1);
+  const LrnAttrs attrs{.size = size,
+                       .alpha = c.number("alpha", 1e-4),
+                       .beta = c.number("beta", 0.75),
+                       .k = c.number("bias", 1)};
+  if (size % 2 == 1) return {lrn(x, attrs)};
+  return {flip(lrn(flip(x, {.axes = 1}), attrs), {.axes = 1})};
+}
+
+Operands lp_normalized(const Context& c) {
+  return {lp_normalize(c.in(0), {.axis = c.integer("axis", -1), .p = c.integer("p", 2)})};
+}
+
+}  // namespace
+
+void add_normalization(Mappings& all) {
+  all["BatchNormalization"] = batch_normalized;
+  all["GroupNormalization"] = group_normalized;
+  all["InstanceNormalization"] = instance_normalized;
+  all["LRN"] = lrn_normalized;
+  all["LayerNormalization"] = layer_normalized;
+  all["LpNormalization"] = lp_normalized;
+  all["MeanVarianceNormalization"] = standardized;
+  all["RMSNormalization"] = rms_normalized;
+}
+
+}  // namespace fluid::onnx

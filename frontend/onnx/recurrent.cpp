@@ -1,0 +1,244 @@
+// RNN, GRU and LSTM, each direction a scan.
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/onnx/context.h"
+#include "frontend/scan.h"
+#include "ops/operators.h"
+
+namespace fluid::onnx {
+namespace {
+
+/// Inputs of a recurrent node.
+enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
+
+using Activation = std::function<Value(Value)>;
+
+/// An activation by ONNX's name; `alpha` and `beta` are absent where the node does not give them.
+Activation activation(const Context& c, const std::string& name, std::optional<double> alpha,
+                      std::optional<double> beta) {
+  const double a = alpha.value_or(double{NAN}), b = beta.value_or(double{NAN});
+  const auto or_else = [](double v, double fallback) { return std::isnan(v) ? fallback : v; };
+  if (name == "tanh") return [](Value x) { return tanh(x); };
+  if (name == "sigmoid") return [](Value x) { return sigmoid(x); };
+  if (name == "relu") return [](Value x) { return relu(x); };
+  if (name == "softsign") return [](Value x) { return softsign(x); };
+  if (name == "softplus") return [](Value x) { return softplus(x); };
+  if (name == "elu") return [=](Value x) { return elu(x, {.alpha = or_else(a, 1)}); };
+  if (name == "affine") return [=](Value x) { return x * or_else(a, 1) + or_else(b, 0); };
+  if (name == "leakyrelu") {
+    return [=](Value x) { return leaky_relu(x, {.negative_slope = or_else(a, 0.01)}); };
+  }
+  if (name == "scaledtanh") {
+    return [=](Value x) { return tanh(x * or_else(b, 1)) * or_else(a, 1); };
+  }
+  if (name == "hardsigmoid") {
+    return [=](Value x) {
+      return hard_sigmoid(x, {.alpha = or_else(a, 0.2), .beta = or_else(b, 0.5)});
+    };
+  }
+  c.not_mapped("activation '" + name + "'");
+}
+
+/// The activations of all directions, `each` per direction.
+std::vector<Activation> activations(const Context& c, size_t directions,
+                                    const std::vector<std::string>& fallback) {
+  std::vector<std::string> names = c.texts("activations");
+  for (size_t d = 0; names.size() < directions * fallback.size(); ++d) {
+    names.insert(names.end(), fallback.begin(), fallback.end());
+  }
+  const std::vector<double> alphas = c.numbers("activation_alpha"),
+                            betas = c.numbers("activation_beta");
+  const auto at = [](const std::vector<double>& list, size_t i) {
+    return i < list.size() ? std::optional(list[i]) : std::nullopt;
+  };
+  std::vector<Activation> all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::ranges::transform(names[i], names[i].begin(),
+                           [](unsigned char l) { return static_cast<char>(std::tolower(l)); });
+    all.push_back(activation(c, names[i], at(alphas, i), at(betas, i)));
+  }
+  return all;
+}
+
+/// What the step of one direction reads. W [gates H, features], R [gates H, H]; `b` is the bias of
+/// the input and `rb` that of the recurrence, both [gates H], or null.
+struct Cell {
+  const Context& c;
+  Value w, r, b, rb, peepholes;
+  std::vector<Activation> act;
+  int64_t units;
+
+  Value bounded(Value x) const {
+    const double clip_at = c.number("clip", 0);
+    return clip_at > 0 ? clip(x, {.min = -clip_at, .max = clip_at}) : x;
+  }
+  Value activate(size_t i, Value x) const { return act.at(i)(bounded(x)); }
+  Value from_input(Value x) const {
+    const Value y = matmul(x, w, {.transpose_b = true});
+    return b ? y + b : y;
+  }
+  Value from_state(Value h) const {
+    const Value y = matmul(h, r, {.transpose_b = true});
+    return rb ? y + rb : y;
+  }
+  Values gates(Value all) const {
+    const int64_t n = extent(c, all, 1) / units;
+    return split(all, {.sizes = Ints(static_cast<size_t>(n), units), .axis = 1});
+  }
+};
+
+/// The next states from an element of the sequence and the current states.
+using Step = Values (*)(const Cell& cell, Value x, const Values& states);
+
+Values rnn_step(const Cell& cell, Value x, const Values& states) {
+  return {cell.activate(0, cell.from_input(x) + cell.from_state(states[0]))};
+}
+
+/// Gates z, r, h. With linear_before_reset, the reset gate scales the product of the state; else it
+/// scales the state.
+Values gru_step(const Cell& cell, Value x, const Values& states) {
+  const Value h = states[0];
+  const Values of_x = cell.gates(cell.from_input(x)), of_h = cell.gates(cell.from_state(h));
+  const Value z = cell.activate(0, of_x[0] + of_h[0]), r = cell.activate(0, of_x[1] + of_h[1]);
+  Value candidate;
+  if (cell.c.flag("linear_before_reset", false)) {
+    candidate = of_x[2] + r * of_h[2];
+  } else {
+    const Ints from = {2 * cell.units}, to = {3 * cell.units};
+    const Value weights = slice(cell.r, {.starts = from, .stops = to});
+    candidate = of_x[2] + matmul(r * h, weights, {.transpose_b = true});
+    if (cell.rb) candidate = candidate + slice(cell.rb, {.starts = from, .stops = to});
+  }
+  const Value n = cell.activate(1, candidate);
+  return {n + z * (h - n)};
+}
+
+/// Gates i, o, f, c; peepholes i, o, f.
+Values lstm_step(const Cell& cell, Value x, const Values& states) {
+  const Value c = states[1];
+  const Values all = cell.gates(cell.from_input(x) + cell.from_state(states[0]));
+  Values peepholes;
+  if (cell.peepholes) peepholes = split(cell.peepholes, {.sizes = Ints(3, cell.units)});
+  const auto with_peephole = [&](Value gate, size_t which, Value state) {
+    return peepholes.empty() ? gate : gate + peepholes[which] * state;
+  };
+  const Value i = cell.activate(0, with_peephole(all[0], 0, c));
+  const Value f =
+      cell.c.flag("input_forget", false) ? 1.0 - i : cell.activate(0, with_peephole(all[2], 2, c));
+  const Value next = f * c + i * cell.activate(1, all[3]);
+  const Value o = cell.activate(0, with_peephole(all[1], 1, next));
+  return {o * cell.act.at(2)(next), next};
+}
+
+struct Kind {
+  Step step;
+  int64_t gates;
+  size_t states;
+  std::vector<std::string> activations;
+};
+
+const std::map<std::string, Kind> kKinds = {
+    {"GRU", {gru_step, 3, 1, {"sigmoid", "tanh"}}},
+    {"LSTM", {lstm_step, 4, 2, {"sigmoid", "tanh", "tanh"}}},
+    {"RNN", {rnn_step, 1, 1, {"tanh"}}}};
+
+/// Element `direction` of an input whose first dimension is the directions.
+Value of_direction(Value all, int64_t direction) {
+  return squeeze(slice(all, {.starts = direction, .stops = direction + 1}), {.axes = 0});
+}
+
+/// Element `direction` of input i, [N, H]; zeros if the node leaves it out.
+Value initial_state(const Context& c, size_t i, int64_t direction, const Type& type) {
+  if (!c.has(i)) return fill(c.graph(), {.type = type, .value = 0});
+  const bool batch_first = c.integer("layout", 0) == 1;
+  const Value all = batch_first ? transpose(c.in(i), {.perm = {1, 0, 2}}) : c.in(i);
+  return of_direction(all, direction);
+}
+
+/// bool [T, N, 1]: whether step t is within the length of sequence n.
+Value steps_within(const Context& c, Value x) {
+  const Value lengths = c.in(kLengths);
+  const int64_t steps = extent(c, x, 0);
+  const Value t = arange(c.graph(), {.type = Type{lengths.dtype(), {steps}, {}}});
+  return unsqueeze(less(unsqueeze(t, {.axes = 1}), lengths), {.axes = 2});
+}
+
+/// The hidden states [T, N, H] and the final states of one direction. A step beyond the length of
+/// its sequence keeps the states and gives 0.
+ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, bool reverse) {
+  const Context& c = cell.c;
+  const Type state{x.dtype(), {x.shape()[1], cell.units}, {}};
+  Values states;
+  for (size_t i = 0; i < kind.states; ++i) {
+    states.push_back(initial_state(c, kInitialH + i, direction, state));
+  }
+  Values sequences = {x};
+  const bool has_lengths = c.has(kLengths);
+  if (has_lengths) sequences.push_back(steps_within(c, x));
+  const auto body = [&](const Values& carries, const Values& elements) {
+    Values next = kind.step(cell, elements[0], carries);
+    Value output = next[0];
+    if (has_lengths) {
+      output = where(elements[1], output, scalar_like(output, 0));
+      for (size_t i = 0; i < next.size(); ++i) next[i] = where(elements[1], next[i], carries[i]);
+    }
+    return ScanStep{.carries = next, .collected = {output}};
+  };
+  return scan(states, sequences, body, {.reverse = reverse}, c.loc());
+}
+
+Cell cell_of(const Context& c, const Kind& kind, int64_t direction,
+             const std::vector<Activation>& all) {
+  const int64_t units = c.integer("hidden_size", extent(c, c.in(kR), 2));
+  const size_t each = kind.activations.size();
+  const auto first = all.begin() + direction * static_cast<int64_t>(each);
+  Cell cell{.c = c,
+            .w = of_direction(c.in(kW), direction),
+            .r = of_direction(c.in(kR), direction),
+            .b = {},
+            .rb = {},
+            .peepholes = {},
+            .act = {first, first + static_cast<ptrdiff_t>(each)},
+            .units = units};
+  if (c.has(kB)) {
+    const Values biases =
+        split(of_direction(c.in(kB), direction), {.sizes = Ints(2, kind.gates * units)});
+    cell.b = biases[0];
+    cell.rb = biases[1];
+  }
+  if (c.has(kPeepholes)) cell.peepholes = of_direction(c.in(kPeepholes), direction);
+  return cell;
+}
+
+/// Outputs Y [T, directions, N, H], Y_h and Y_c [directions, N, H]; in layout 1 the batch is first.
+Operands recurrent(const Context& c) {
+  const Kind& kind = kKinds.at(c.op());
+  const bool batch_first = c.integer("layout", 0) == 1;
+  const std::string way = c.text("direction", "forward");
+  const int64_t directions = way == "bidirectional" ? 2 : 1;
+  const Value x = batch_first ? transpose(c.in(kX), {.perm = {1, 0, 2}}) : c.in(kX);
+  const std::vector<Activation> all =
+      activations(c, static_cast<size_t>(directions), kind.activations);
+  Values y;
+  std::vector<Values> states(kind.states);
+  for (int64_t d = 0; d < directions; ++d) {
+    const bool reverse = way == "reverse" || d == 1;
+    const ScanResult result = run(cell_of(c, kind, d, all), kind, x, d, reverse);
+    y.push_back(result.collected[0]);
+    for (size_t i = 0; i < kind.states; ++i) states[i].push_back(result.carries[i]);
+  }
+  Operands outputs = {stack(y, {.axis = 1})};
+  if (batch_first) outputs[0] = transpose(outputs[0].value, {.perm = {2, 0, 1, 3}});
+  for (const Values& state : states) {
+    outputs.emplace_back(stack(state, {.axis = batch_first ? 1 : 0}));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+void add_recurrent(Mappings& all) { all["GRU"] = all["LSTM"] = all["RNN"] = recurrent; }
+
+}  // namespace fluid::onnx

@@ -1,0 +1,223 @@
+// Convolutions and poolings.
+
+#include <algorithm>
+
+#include "frontend/onnx/context.h"
+#include "ops/nn/same_padding.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+
+namespace fluid::onnx {
+namespace {
+
+using List = std::vector<int64_t>;
+
+/// Returns "conv2d" for an op "conv" and images. Throws NotMapped unless x has 1 to 3 spatial
+/// dimensions.
+std::string spatial_op(const Context& c, const std::string& op, Value x) {
+  const int64_t dims = x.shape().rank() - 2;
+  if (dims < 1 || dims > 3) c.not_mapped(x.type().str() + " has not 1 to 3 spatial dimensions");
+  return op + std::to_string(dims) + "d";
+}
+
+/// Padding by attribute `pads`, or by `auto_pad` from the input's extents.
+List padding_of(const Context& c, Value x, const List& kernel) {
+  const std::string automatic = c.text("auto_pad", "NOTSET");
+  if (automatic == "NOTSET") return c.list("pads", {0});
+  if (automatic == "VALID") return {0};
+  return same_padding(x, {.kernel = Ints(kernel),
+                          .stride = Ints(c.list("strides", {1})),
+                          .dilation = Ints(c.list("dilations", {1})),
+                          .same = automatic == "SAME_LOWER" ? Same::lower : Same::upper});
+}
+
+Attrs window_of(const Context& c, Value x, const List& kernel) {
+  return {{"stride", c.list("strides", {1})},
+          {"padding", padding_of(c, x, kernel)},
+          {"dilation", c.list("dilations", {1})}};
+}
+
+List kernel_of(const Context& c, Value filter) {
+  const List all = extents(c, filter);
+  return {all.begin() + 2, all.end()};
+}
+
+/// Adds the bias [O], if there is one, to the result of a convolution.
+Operands with_bias(const Context& c, Value y) {
+  if (!c.has(2)) return {y};
+  Shape per_channel(y.shape().size() - 1, Dim(1));
+  per_channel[0] = y.shape()[1];
+  return {y + reshape(c.in(2), per_channel)};
+}
+
+Operands convolved(const Context& c) {
+  const Value x = c.in(0), filter = c.in(1);
+  Attrs attrs = window_of(c, x, kernel_of(c, filter));
+  attrs.set("groups", c.integer("group", 1));
+  return with_bias(c, record(c.graph(), spatial_op(c, "conv", x), {x, filter}, attrs, c.loc())[0]);
+}
+
+/// auto_pad and output_shape give the padding by the extents of the result, from which total
+/// padding = stride (x - 1) + output_padding + dilation (k - 1) + 1 - y. Its larger half is before
+/// the elements, and after them for SAME_UPPER. Negative padding is output_padding.
+void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs) {
+  const std::string automatic = c.text("auto_pad", "NOTSET");
+  const List shape = c.list("output_shape");
+  if ((automatic == "NOTSET" || automatic == "VALID") && shape.empty()) return;
+  const List stride = c.list("strides", List(kernel.size(), 1));
+  const List dilation = c.list("dilations", List(kernel.size(), 1));
+  List before, after, added;
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    const int64_t n = extent(c, x, static_cast<int64_t>(d) + 2);
+    const int64_t y = shape.empty() ? n * stride[d] : shape.at(shape.size() - kernel.size() + d);
+    const int64_t total = stride[d] * (n - 1) + dilation[d] * (kernel[d] - 1) + 1 - y;
+    const int64_t padding = std::max(total, int64_t{0}), half = padding / 2;
+    added.push_back(padding - total);
+    before.push_back(automatic == "SAME_UPPER" ? half : padding - half);
+    after.push_back(padding - before.back());
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  attrs.set("padding", before);
+  attrs.set("output_padding", added);
+}
+
+Operands convolved_transposed(const Context& c) {
+  const Value x = c.in(0), filter = c.in(1);
+  Attrs attrs = {{"stride", c.list("strides", {1})},
+                 {"padding", c.list("pads", {0})},
+                 {"dilation", c.list("dilations", {1})},
+                 {"output_padding", c.list("output_padding", {0})},
+                 {"groups", c.integer("group", 1)}};
+  pad_transposed(c, x, kernel_of(c, filter), attrs);
+  const std::string op = spatial_op(c, "conv", x) + "_transpose";
+  return with_bias(c, record(c.graph(), op, {x, filter}, attrs, c.loc())[0]);
+}
+
+/// Attributes of a pooling.
+Attrs pool_attrs(const Context& c, Value x) {
+  const List kernel = c.list("kernel_shape");
+  Attrs attrs = window_of(c, x, kernel);
+  attrs.set("kernel", kernel);
+  attrs.set("ceil_mode", c.flag("ceil_mode", false));
+  return attrs;
+}
+
+/// For each window of a max pooling, the index of its maximum in the whole input, in row-major
+/// order, or in column-major order of the spatial dimensions. `position` is the index within the
+/// window.
+Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) {
+  const List in = extents(c, x), out = extents(c, position);
+  const size_t dims = in.size() - 2;
+  const auto spread = [&](const char* name) {
+    List list = attrs.get<List>(name);
+    if (list.size() == 1) list.resize(dims, list[0]);
+    return list;
+  };
+  const List kernel = spread("kernel"), stride = spread("stride"), dilation = spread("dilation"),
+             padding = spread("padding");
+  List step(dims, 1);  // distance of neighbours along each spatial dimension
+  const bool column_major = c.flag("storage_order", false);
+  int64_t area = 1;
+  for (size_t i = 0; i < dims; ++i) {
+    const size_t d = column_major ? i : dims - 1 - i;
+    step[d] = area;
+    area *= in[d + 2];
+  }
+  const auto along = [&](int64_t n, int64_t first, int64_t by, const Shape& shape) {
+    const Type type{f64, {n}, {}};
+    return reshape(arange(c.graph(), {.type = type,
+                                      .start = static_cast<double>(first),
+                                      .step = static_cast<double>(by)}),
+                   shape);
+  };
+  Shape images(in.size(), Dim(1));
+  images[0] = in[0];
+  images[1] = in[1];
+  Value index = along(in[0] * in[1], 0, area, images), rest = cast(position, f64);
+  for (size_t d = dims; d-- > 0;) {
+    const auto taps = static_cast<double>(kernel[d]);
+    const Value tap = mod(rest, scalar_like(rest, taps));
+    rest = (rest - tap) / taps;
+    Shape shape(in.size(), Dim(1));
+    shape[d + 2] = out[d + 2];
+    index = index + along(out[d + 2], -padding[d] * step[d], stride[d] * step[d], shape) +
+            tap * static_cast<double>(dilation[d] * step[d]);
+  }
+  return cast(index, i64);
+}
+
+Operands max_pooled(const Context& c) {
+  const Value x = c.in(0);
+  if (!is_float(x.dtype()) && x.dtype() != u8) c.not_mapped("pools " + x.type().str());
+  const Attrs attrs = pool_attrs(c, x);
+  const Value wide = x.dtype() == u8 ? cast(x, f32) : x;
+  const Values y = record(c.graph(), spatial_op(c, "max_pool", x), {wide}, attrs, c.loc());
+  Operands outputs = {cast(y[0], x.dtype())};
+  if (c.wants(1)) outputs.emplace_back(indices_of(c, x, y[1], attrs));
+  return outputs;
+}
+
+Operands average_pooled(const Context& c) {
+  const Value x = c.in(0);
+  Attrs attrs = pool_attrs(c, x);
+  attrs.set("count_include_pad", c.flag("count_include_pad", false));
+  return {record(c.graph(), spatial_op(c, "avg_pool", x), {x}, attrs, c.loc())[0]};
+}
+
+Operands lp_pooled(const Context& c) {
+  const Value x = c.in(0);
+  Attrs attrs = pool_attrs(c, x);
+  attrs.set("p", static_cast<double>(c.integer("p", 2)));
+  return {record(c.graph(), "lp_pool", {x}, attrs, c.loc())[0]};
+}
+
+/// Sums columns at the places of their windows, in images.
+Operands folded(const Context& c) {
+  const List image = c.integers(1), block = c.integers(2);
+  if (image.size() != 2) c.not_mapped(std::to_string(image.size()) + " spatial dimensions, not 2");
+  return {fold(c.in(0), {.output = Ints(image),
+                         .kernel = Ints(block),
+                         .stride = Ints(c.list("strides", {1, 1})),
+                         .padding = Ints(c.list("pads", {0, 0, 0, 0})),
+                         .dilation = Ints(c.list("dilations", {1, 1}))})};
+}
+
+Ints spatial_axes(Value x) {
+  Ints axes;
+  for (int64_t d = 2; d < x.shape().rank(); ++d) axes.push_back(d);
+  return axes;
+}
+
+Operands global_average(const Context& c) {
+  const Value x = c.in(0);
+  return {mean(x, {.axes = spatial_axes(x), .keep_dims = true})};
+}
+
+Operands global_maximum(const Context& c) {
+  const Value x = c.in(0);
+  return {max(x, {.axes = spatial_axes(x), .keep_dims = true})};
+}
+
+Operands global_lp(const Context& c) {
+  const Value x = c.in(0);
+  const auto p = static_cast<double>(c.integer("p", 2));
+  const Value powers = pow(abs(x), scalar_like(x, p));
+  const Value total = sum(powers, {.axes = spatial_axes(x), .keep_dims = true});
+  return {pow(total, scalar_like(x, 1 / p))};
+}
+
+}  // namespace
+
+void add_windows(Mappings& all) {
+  all["AveragePool"] = average_pooled;
+  all["Col2Im"] = folded;
+  all["Conv"] = convolved;
+  all["ConvTranspose"] = convolved_transposed;
+  all["GlobalAveragePool"] = global_average;
+  all["GlobalLpPool"] = global_lp;
+  all["GlobalMaxPool"] = global_maximum;
+  all["LpPool"] = lp_pooled;
+  all["MaxPool"] = max_pooled;
+}
+
+}  // namespace fluid::onnx

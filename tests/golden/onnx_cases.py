@@ -1,0 +1,229 @@
+"""Cases that ONNX's own vectors lack, by ONNX's reference evaluator.
+
+    python tests/golden/onnx_cases.py > tests/golden/onnx_cases.jsonl
+
+Each line has the format of onnx_node_tests.jsonl, which holds ONNX's own vectors.
+"""
+
+import json
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool"}
+rng = np.random.default_rng(21)
+
+
+def floats(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def ints(*values, dtype=np.int64):
+    return np.array(values, dtype=dtype)
+
+
+def number(x):
+    if isinstance(x, float) and not np.isfinite(x):
+        return "nan" if x != x else "inf" if x > 0 else "-inf"
+    return int(x) if isinstance(x, bool) else x
+
+
+def tensor(a):
+    a = np.asarray(a)
+    data = [number(x) for x in a.ravel().tolist()]
+    return {"dtype": DTYPES[str(a.dtype)], "shape": list(a.shape), "data": data}
+
+
+def evaluate(op, inputs, outputs, opset, attrs):
+    """Results of the node by the reference evaluator. An input that is None is left out."""
+    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+    given = {n: x for n, x in zip(names, inputs) if n}
+    node = helper.make_node(op, names, outputs, **attrs)
+    infos = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for n, x in given.items()
+    ]
+    results = [helper.make_empty_tensor_value_info(n) for n in outputs if n]
+    graph = helper.make_graph([node], "case", infos, results)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    return ReferenceEvaluator(model).run(None, given)
+
+
+def write(name, op, inputs, results, outputs, opset, attrs, known=()):
+    """Input numbers in `known` are constants of the model."""
+    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+    print(
+        json.dumps(
+            {
+                "name": name,
+                "source": "onnx.reference " + onnx.__version__,
+                "opset": {"ai.onnx": opset},
+                "rtol": 1e-5,
+                "atol": 1e-6,
+                "nodes": [{"op": op, "inputs": names, "outputs": outputs, "attrs": attrs}],
+                "initializers": {names[i]: tensor(inputs[i]) for i in known},
+                "inputs": [
+                    {**tensor(x), "name": n}
+                    for i, (n, x) in enumerate(zip(names, inputs))
+                    if n and i not in known
+                ],
+                "outputs": [
+                    {**tensor(y), "name": n}
+                    for n, y in zip([n for n in outputs if n], results)
+                ],
+            }
+        )
+    )
+
+
+def case(name, op, *inputs, outputs=("y",), opset=18, known=(), **attrs):
+    results = evaluate(op, inputs, list(outputs), opset, attrs)
+    write(name, op, inputs, results, list(outputs), opset, attrs, known)
+
+
+def indexing():
+    x = floats(3, 4, 2)
+    case("gather_negative", "Gather", x, ints(-1, 0, -4), axis=1)
+    case("gather_negative_i32", "Gather", x, ints(-3, 2, dtype=np.int32), axis=-3)
+    case("gather_known_index", "Gather", x, ints(-1, 2), axis=0, known=(1,))
+    case("gather_scalar_index", "Gather", x, np.array(-2), axis=2)
+    index = np.array([[[-1, 0], [2, -4]]] * 3)
+    case("gather_elements_negative", "GatherElements", x, index, axis=1)
+    updates = floats(3, 2, 2)
+    case("scatter_elements_negative", "ScatterElements", x, index, updates, axis=-2)
+    for reduction in ["add", "mul", "max", "min"]:
+        case(f"scatter_elements_{reduction}", "ScatterElements", x, index, updates, axis=1,
+             reduction=reduction)
+    pairs = np.array([[-1, -2], [0, 3], [-3, -4]])
+    case("gather_nd_negative", "GatherND", x, pairs)
+    case("gather_nd_negative_i64_rows", "GatherND", x, np.array([[-1], [1]]))
+    case("gather_nd_batch_negative", "GatherND", x, np.array([[-1], [0], [-4]]), batch_dims=1)
+    case("scatter_nd_negative", "ScatterND", x, pairs, floats(3, 2))
+    case("scatter_nd_negative_add", "ScatterND", x, pairs, floats(3, 2), reduction="add")
+    case("scatter_nd_negative_max", "ScatterND", x, np.array([[-1], [0]]), floats(2, 4, 2),
+         reduction="max")
+    labels = ints(-1, 0, -4, 3, dtype=np.int32)
+    lengths = ints(2, 4, 1)
+    case("reverse_sequence", "ReverseSequence", floats(4, 3, 2), lengths)
+    case("reverse_sequence_batch_first", "ReverseSequence", floats(3, 4), lengths, batch_axis=0,
+         time_axis=1)
+    case("tensor_scatter", "TensorScatter", floats(3, 4, 5), floats(3, 2, 5), ints(1, 2, 0),
+         opset=24)
+    case("tensor_scatter_circular", "TensorScatter", floats(2, 1, 4, 5), floats(2, 1, 2, 5),
+         ints(1, 3), mode="circular", opset=24)
+    case("one_hot_negative_i32", "OneHot", labels, np.array(4), floats(2), axis=0)
+
+
+def shapes():
+    x = floats(2, 3, 4)
+    case("pad_wrap", "Pad", x, ints(0, 1, 3, 0, 2, 1), mode="wrap", opset=19)
+    cropped = np.pad(x[:, 1:, :-2], ((0, 0), (0, 0), (1, 0)))  # the evaluator pads by 0 or more
+    pads = ints(0, -1, 1, 0, 0, -2)
+    write("pad_negative", "Pad", (x, pads), [cropped], ["y"], 18, {})
+    case("slice_backwards", "Slice", x, ints(-1, 3), ints(-5, 0), ints(1, 2), ints(-1, -2))
+    case("reshape_allowzero", "Reshape", floats(0, 3), ints(3, 0), allowzero=1)
+    case("split_uneven", "Split", floats(7, 2), outputs=("a", "b", "c"), num_outputs=3)
+    case("flatten_negative", "Flatten", x, axis=-1)
+    case("center_crop_pad", "CenterCropPad", floats(7, 3, 4), ints(4, 6), axes=[0, -2])
+    case("depth_to_space_crd", "DepthToSpace", floats(2, 8, 2, 3), blocksize=2, mode="CRD")
+    case("expand_ones", "Expand", floats(3, 1), ints(2, 1, 4))
+    case("trilu_negative", "Trilu", x, np.array(-2), upper=1)
+
+
+def arithmetic():
+    x = floats(2, 3, 4)
+    case("div_i64", "Div", ints(-7, 7, -7, 7), ints(2, 2, -2, -2))
+    case("mod_i64", "Mod", ints(-7, 7, -7, 7), ints(3, 3, -3, -3))
+    case("fmod_i32", "Mod", ints(-7, 7, -7, 7, dtype=np.int32), ints(3, 3, -3, -3, dtype=np.int32),
+         fmod=1)
+    case("pow_i32_f32", "Pow", ints(2, 3, -2, dtype=np.int32), np.float32([2, 3, 3]))
+    case("clip_bounds", "Clip", x, np.float32(0.5), np.float32(-0.5))
+    case("clip_known_bounds", "Clip", x, np.float32(-0.5), np.float32(0.25), known=(1, 2))
+    case("clip_known_lower", "Clip", x, np.float32(0.5), np.float32(-0.5), known=(1,))
+    case("clip_known_upper", "Clip", x, np.float32(0.5), np.float32(-0.5), known=(2,))
+    case("clip_lower_only", "Clip", x, np.float32(-0.25))
+    for op in ["Softmax", "LogSoftmax"]:  # before 13, over all dimensions from the axis on
+        rows = evaluate(op, (x.reshape(2, 12),), ["y"], 13, {"axis": 1})[0]
+        write(f"{op}_opset_11", op, (x,), [rows.reshape(x.shape)], ["y"], 11, {"axis": 1})
+    case("hardmax_ties", "Hardmax", np.float32([[1, 3, 3], [2, 2, 1]]), axis=0)
+    for op in ["ReduceL1", "ReduceSumSquare", "ReduceMax"]:
+        case(f"{op}_i64", op, ints(3, -4, 5), ints(0))
+    case("arg_max_last", "ArgMax", np.float32([[1, 3, 3], [2, 2, 1]]), axis=1, select_last_index=1)
+    case("matmul_row", "MatMul", floats(3), floats(2, 3, 4))
+    case("matmul_dot", "MatMul", floats(3), floats(3))
+    case("gemm_scalar", "Gemm", floats(2, 3), floats(3, 4), np.float32(2), beta=0.5)
+    case("prelu_slopes", "PRelu", x, floats(3, 1))
+    case("swiglu", "SwiGLU", x, floats(2, 3, 4), alpha=0.5, opset=28)
+    case("max_four", "Max", floats(3, 1), floats(1, 4), floats(4), floats(1))
+
+
+def windows():
+    x = floats(4, 4, 2, 3)  # the evaluator's LRN takes the batch size for the number of channels
+    case("lrn_even", "LRN", x, size=4, alpha=0.5, beta=0.75, bias=2.0)
+    case("col_2_im", "Col2Im", floats(2, 8, 6), ints(4, 5), ints(2, 2), strides=[2, 2],
+         pads=[0, 1, 1, 1])
+    case("batch_norm_training", "BatchNormalization", x, *[floats(4) for _ in range(3)],
+         floats(4) ** 2, outputs=("y", "m", "v"), training_mode=1, momentum=0.8, opset=15)
+    case("resize_nearest_1d", "Resize", floats(2, 3), None, np.float32([1, 2.5]), mode="nearest",
+         nearest_mode="ceil", coordinate_transformation_mode="asymmetric")
+    case("resize_cubic_1d", "Resize", floats(1, 1, 7), None, np.float32([1, 1, 0.6]), mode="cubic",
+         antialias=1, exclude_outside=1)
+    case("resize_linear_3d", "Resize", floats(1, 1, 2, 3, 2), None, None, ints(1, 1, 3, 2, 4),
+         mode="linear")
+
+
+def along_sequences(op, x, *rest, reverse=False, **attrs):
+    """Y and the final states of one direction. The evaluator steps forwards only."""
+    steps = np.flip(x, 0).copy() if reverse else x
+    outputs = ["Y", "Y_h"] + (["Y_c"] if op == "LSTM" else [])
+    results = evaluate(op, (steps, *rest), outputs, 14, attrs)
+    if reverse:
+        results[0] = np.flip(results[0], 0)
+    return results
+
+
+def with_lengths(op, x, w, r, b, lengths, h, c, p, reverse, **attrs):
+    """Each sequence alone, cut to its length; Y is 0 beyond it."""
+    y, states = [], []
+    for n, length in enumerate(lengths):
+        state = [h[:, n : n + 1]] + ([c[:, n : n + 1], p] if op == "LSTM" else [])
+        part = along_sequences(op, x[:length, n : n + 1], w, r, b, None, *state, reverse=reverse,
+                               **attrs)
+        y.append(np.pad(part[0], ((0, len(x) - length), (0, 0), (0, 0), (0, 0))))
+        states.append(part[1:])
+    return [np.concatenate(y, 2)] + [np.concatenate(s, 1) for s in zip(*states)]
+
+
+def recurrent():
+    steps, batch, features, units = 4, 3, 2, 3
+    lengths = ints(2, 4, 1, dtype=np.int32)
+    for op, gates in [("RNN", 1), ("GRU", 3), ("LSTM", 4)]:
+        x = floats(steps, batch, features)
+        w, r = floats(1, gates * units, features), floats(1, gates * units, units)
+        b, h, c, p = (floats(1, 2 * gates * units), floats(1, batch, units),
+                      floats(1, batch, units), floats(1, 3 * units))
+        lstm = op == "LSTM"
+        outputs = ["Y", "Y_h"] + (["Y_c"] if lstm else [])
+        more = (c, p) if lstm else ()
+        for before in [0, 1] if op == "GRU" else [None]:
+            attrs = {"hidden_size": units}
+            if before is not None:
+                attrs["linear_before_reset"] = before
+            suffix = "" if before is None else f"_{before}"
+            results = along_sequences(op, x, w, r, b, None, h, *more, **attrs)
+            write(f"{op}_states{suffix}", op, (x, w, r, b, None, h, *more), results, outputs, 14,
+                  attrs)
+            for direction in ["forward", "reverse"]:
+                results = with_lengths(op, x, w, r, b, lengths, h, c, p, direction == "reverse",
+                                       **attrs)
+                write(f"{op}_lengths_{direction}{suffix}", op, (x, w, r, b, lengths, h, *more),
+                      results, outputs, 14, {**attrs, "direction": direction})
+
+
+indexing()
+shapes()
+arithmetic()
+windows()
+recurrent()
