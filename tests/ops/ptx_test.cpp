@@ -33,7 +33,8 @@ void expect_every_op_assembles(DType dtype) {
       }
     }
   }
-  expect_assembles(assembler, std::move(kernels), gpu_architectures());
+  // truncated_normal, which runs once, spills on sm_80.
+  expect_assembles(assembler, std::move(kernels), gpu_architectures(), {.spilled = 128});
 }
 
 class Ptx : public ::testing::TestWithParam<DType> {};
