@@ -1,12 +1,7 @@
 #include "executor/fluidrun/step_log.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -14,39 +9,6 @@
 #include "ir/error.h"
 
 namespace fluid {
-
-LineFile::LineFile(const std::string& path) : path_(path) {
-  fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail(errno);
-}
-
-LineFile::~LineFile() { close(fd_); }
-
-void LineFile::truncate(int64_t bytes) {
-  struct stat info = {};
-  if (fstat(fd_, &info) != 0 || (S_ISREG(info.st_mode) && ftruncate(fd_, bytes) != 0)) fail(errno);
-}
-
-void LineFile::append(std::string_view line) {
-  text_.assign(line);
-  text_ += '\n';
-  size_t done = 0;
-  while (done < text_.size()) {
-    const ssize_t n = write(fd_, text_.data() + done, text_.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int error = errno;
-      const off_t end = lseek(fd_, 0, SEEK_END);
-      const bool truncated = done == 0 || ftruncate(fd_, end - static_cast<off_t>(done)) == 0;
-      fail(truncated ? error : errno);
-    }
-    done += static_cast<size_t>(n);
-  }
-}
-
-void LineFile::fail(int error) const {
-  throw UserError("cannot write '" + path_ + "': " + std::strerror(error));
-}
 
 namespace {
 
@@ -101,7 +63,7 @@ nlohmann::ordered_json event_line(const char* event, const EpochEvent& epoch,
 }  // namespace
 
 StepLog::StepLog(const std::string& path)
-    : path_(path), file_(path.empty() ? nullptr : std::make_unique<LineFile>(path)) {}
+    : path_(path), file_(path.empty() ? nullptr : std::make_unique<AppendFile>(path)) {}
 
 void StepLog::truncate_after(int64_t last_step, int64_t last_epoch) {
   if (file_) file_->truncate(last_step > 0 ? kept_bytes(path_, last_step, last_epoch) : 0);
@@ -110,7 +72,7 @@ void StepLog::truncate_after(int64_t last_step, int64_t last_epoch) {
 void StepLog::append(int64_t step, const std::string& line) {
   if (!file_ || !failure_.empty()) return;
   try {
-    file_->append(line);
+    file_->append(line + "\n");
   } catch (const UserError& e) {
     const std::string why = fmt::format("--log-json: {}", e.what());
     failure_ = fmt::format("{} (at step {})", why, step);

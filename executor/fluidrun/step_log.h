@@ -3,34 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include "executor/trainer/append_file.h"
 #include "executor/trainer/fit_options.h"
 
 namespace fluid {
-
-/// An append-only text file that other processes may read at the same time. Appends each line with
-/// one write(). If the write fails midway, removes the part of the line that was written. Functions
-/// throw UserError, with the path and the reason, if a system call fails.
-class LineFile {
- public:
-  /// Opens the file, or creates it. Keeps the contents of an existing file.
-  explicit LineFile(const std::string& path);
-  ~LineFile();
-  LineFile(const LineFile&) = delete;
-
-  /// Truncates the file to its first `bytes` bytes. Does nothing for a pipe or a device file.
-  void truncate(int64_t bytes);
-  /// Appends `line` and a line feed.
-  void append(std::string_view line);
-
- private:
-  [[noreturn]] void fail(int error) const;
-
-  std::string path_;
-  int fd_ = -1;
-  std::string text_;
-};
 
 /// The log file of --log-json: a JSON object for each step, validation and epoch. After the first
 /// failed write, training continues without the log.
@@ -55,7 +32,7 @@ class StepLog {
   void append(int64_t step, const std::string& line);
 
   std::string path_;
-  std::unique_ptr<LineFile> file_;
+  std::unique_ptr<AppendFile> file_;
   std::string failure_;
 };
 

@@ -30,6 +30,7 @@
 #include "executor/places/place_machine.h"
 #include "executor/session/session_options.h"
 #include "executor/trainer/signals.h"
+#include "executor/trainer/tensorboard.h"
 #include "executor/trainer/trainer.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
@@ -46,7 +47,7 @@ std::string must_be_decay(const std::string& text) {
 }
 
 struct TrainFlags {
-  std::string program, data, val, save, log_json;
+  std::string program, data, val, save, log_json, tensorboard;
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
@@ -187,7 +188,10 @@ class Training {
     } else if (!flags_.params.path.empty() && is_rank_0()) {
       print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
     }
-    trainer_.fit(train_, fit_options());
+    FitOptions options = fit_options();
+    TensorBoard board(flags_.tensorboard);
+    if (!flags_.tensorboard.empty()) board.attach(options, trainer_.executor());
+    trainer_.fit(train_, options);
     if (is_rank_0()) log_.throw_if_failed();
   }
 
@@ -322,6 +326,7 @@ int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save}) {
     if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
   }
+  if (!flags.tensorboard.empty()) check_tensorboard_directory(flags.tensorboard);
   std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
   std::signal(SIGUSR1, SIG_IGN);  // `signals` restores this at exit: ignores a late SIGUSR1
   static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
@@ -389,6 +394,11 @@ void add_file_flags(CLI::App& command, TrainFlags& flags) {
           "--log-json", flags.log_json,
           "write one JSON object per line to this file: for each step, validation and epoch")
       ->type_name("FILE");
+  command
+      .add_option("--tensorboard", flags.tensorboard,
+                  "write a TensorBoard event file to this directory: outputs of steps and epochs, "
+                  "learning rate, loss scale")
+      ->type_name("DIR");
   add_checkpoint_flags(command, flags.checkpoint);
 }
 

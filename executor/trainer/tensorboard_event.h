@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "executor/trainer/running_means.h"
+
+namespace fluid {
+
+// The functions return serialized Event messages of TensorFlow (tensorflow/core/util/event.proto).
+// `seconds` is the time since the Unix epoch.
+
+/// The first event of a file.
+std::string tensorboard_version_event(double seconds);
+/// The event that starts a run. TensorBoard then drops the values of `first_step` and of later
+/// steps that earlier files of the directory contain.
+std::string tensorboard_start_event(double seconds, int64_t first_step);
+/// The values of a step. Scalars are stored as f32, the type of Summary.Value.simple_value.
+std::string tensorboard_summary_event(double seconds, int64_t step, const NamedScalars& scalars);
+
+}  // namespace fluid
