@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "passes/metrics.h"
 
@@ -121,6 +122,7 @@ void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
 }
 
 void PreparedStep::mark_outputs_pending(size_t slot) {
+  has_metric_values_[slot] = false;
   for (size_t i = 0; i < locations_[slot].size(); ++i) {
     OutputLocation& location = locations_[slot][i];
     location.on_host = location.bytes == 0;
@@ -165,6 +167,7 @@ void PreparedStep::enable_profiling(const ProfileOptions& options) {
 
 const std::vector<OutputView>& PreparedStep::complete_outputs(size_t slot,
                                                               const PlaceMemory& memory) {
+  if (std::exchange(has_metric_values_[slot], true)) return bound_[slot];
   for (size_t i = 0; i < bound_[slot].size(); ++i) {
     OutputView& output = bound_[slot][i];
     if (!output.metric) continue;

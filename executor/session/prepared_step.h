@@ -111,6 +111,7 @@ class PreparedStep {
   std::vector<GatheredOutput> gathered_;
   std::array<std::vector<OutputView>, 2> bound_;          ///< output views, indexed by slot
   std::array<std::vector<OutputLocation>, 2> locations_;  ///< indexed by slot, then by output
+  std::array<bool, 2> has_metric_values_ = {};  ///< indexed by slot: computed since the last run
   std::optional<StepRecorder> recorder_;
 };
 
