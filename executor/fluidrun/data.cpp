@@ -76,7 +76,7 @@ struct BadRecord {
   std::string error;
 };
 
-/// What reading samples showed.
+/// Result of reading samples.
 struct Survey {
   std::vector<ColumnSummary> columns;
   std::vector<BadRecord> bad;  ///< in the order of the samples

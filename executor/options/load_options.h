@@ -23,8 +23,8 @@ struct LoadOptions {
   bool partial = false;
 };
 
-/// What Executor::load() loaded. `missing`, `unused` and `mismatched` are empty unless
-/// LoadOptions::partial is set.
+/// Report of Executor::load(): the variables that it loaded. `missing`, `unused` and `mismatched`
+/// are empty unless LoadOptions::partial is set.
 struct LoadReport {
   std::vector<std::string> loaded;   ///< parameters and buffers of the program
   std::vector<std::string> missing;  ///< parameters and buffers that the file lacks

@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// What the header of a NumPy array file says.
+/// Header of a NumPy array file.
 struct NpyHeader {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;

@@ -62,7 +62,7 @@ std::vector<Activation> activations(const Context& c, size_t directions,
   return all;
 }
 
-/// What the step of one direction reads. W [gates H, features], R [gates H, H]; `b` is the bias of
+/// Inputs of the step of one direction. W [gates H, features], R [gates H, H]; `b` is the bias of
 /// the input and `rb` that of the recurrence, both [gates H], or null.
 struct Cell {
   const Context& c;

@@ -6,7 +6,7 @@
 
 namespace fluid {
 
-/// What is learned from the columns of a training set, and applied to other data of the same
+/// Statistics of the columns of a training set, which are applied to other data of the same
 /// columns: categories, means and standard deviations.
 struct ColumnTable {
   struct Moments {

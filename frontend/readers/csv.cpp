@@ -99,7 +99,7 @@ std::string excerpt(std::string_view text) {
          (text.size() > kMaxLength ? "..." : "");
 }
 
-/// What to do with a row in which a number is missing.
+/// Treatment of a row in which a number is missing.
 struct MissingRule {
   enum Kind { kReject, kDropRow, kMean, kConstant } kind = kReject;
   float constant = 0;

@@ -11,7 +11,7 @@
 
 namespace fluid {
 
-/// What a reader does with a record that cannot be read, for example a damaged image.
+/// Treatment of a record that cannot be read, for example a damaged image.
 enum class BadRecords {
   stop,  ///< throws the UserError
   skip,  ///< the next sample takes its place

@@ -14,7 +14,7 @@ struct Normalization {
   std::vector<double> mean, std;
 };
 
-/// What augment_images() does with each image.
+/// Options of augment_images().
 struct ImageStages {
   std::vector<augment::Stage> stages;
   std::optional<Normalization> normalize = {};  ///< makes the column f32; nullopt: it stays u8

@@ -23,14 +23,9 @@
 namespace fluid::lora_test {
 namespace {
 
-constexpr int64_t kSamples = 6, kFeatures = 3, kHidden = 4, kUnits = 2, kSteps = 6;
+using testing::golden_tensor;
 
-Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
-  Tensor t(f64, shape);
-  const auto uniform = testing::golden_uniform(stream, t.numel());
-  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
-  return t;
-}
+constexpr int64_t kSamples = 6, kFeatures = 3, kHidden = 4, kUnits = 2, kSteps = 6;
 
 /// The network of tests/golden/finetune.py, with adapters of rank `rank` unless it is 0.
 Program network(int64_t rank) {
@@ -47,21 +42,21 @@ Program network(int64_t rank) {
 }
 
 void set_start_values(Executor& exe) {
-  exe.set_parameter("fc0.w", numbers(0, {kFeatures, kHidden}));
-  exe.set_parameter("fc0.b", numbers(1, {kHidden}));
-  exe.set_parameter("fc1.w", numbers(2, {kHidden, kUnits}));
-  exe.set_parameter("fc1.b", numbers(3, {kUnits}));
+  exe.set_parameter("fc0.w", golden_tensor(0, {kFeatures, kHidden}));
+  exe.set_parameter("fc0.b", golden_tensor(1, {kHidden}));
+  exe.set_parameter("fc1.w", golden_tensor(2, {kHidden, kUnits}));
+  exe.set_parameter("fc1.b", golden_tensor(3, {kUnits}));
 }
 
 void set_adapters(Executor& exe) {
-  exe.set_parameter("fc0.w.lora_a", numbers(4, {kFeatures, 2}));
-  exe.set_parameter("fc1.w.lora_a", numbers(5, {kHidden, 2}));
+  exe.set_parameter("fc0.w.lora_a", golden_tensor(4, {kFeatures, 2}));
+  exe.set_parameter("fc1.w.lora_a", golden_tensor(5, {kHidden, 2}));
 }
 
 void run_steps(Executor& exe) {
   for (uint64_t step = 0; step < kSteps; ++step) {
-    exe.run({{"x", numbers(100 + step, {kSamples, kFeatures})},
-             {"y", numbers(200 + step, {kSamples, kUnits})}});
+    exe.run({{"x", golden_tensor(100 + step, {kSamples, kFeatures})},
+             {"y", golden_tensor(200 + step, {kSamples, kUnits})}});
   }
 }
 
@@ -80,7 +75,7 @@ void expect_near(const std::vector<double>& ours, const std::vector<double>& exp
 }
 
 std::vector<double> predictions(Executor& exe) {
-  return values(exe.predict({{"x", numbers(300, {kSamples, kFeatures})}})["z"].copy());
+  return values(exe.predict({{"x", golden_tensor(300, {kSamples, kFeatures})}})["z"].copy());
 }
 
 TEST(Lora, TrainsAsInPyTorch) {

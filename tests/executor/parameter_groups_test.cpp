@@ -14,19 +14,13 @@
 namespace fluid::parameter_groups_test {
 namespace {
 
+using testing::golden_tensor;
+
 constexpr int64_t kSamples = 6, kFeatures = 3, kHidden = 4, kUnits = 2, kSteps = 6;
 
 nlohmann::json golden() {
   std::ifstream file(FLUID_SOURCE_DIR "/tests/golden/finetune.json");
   return nlohmann::json::parse(file);
-}
-
-/// Numbers of stream `stream` in [-1, 1).
-Tensor numbers(uint64_t stream, const std::vector<int64_t>& shape) {
-  Tensor t(f64, shape);
-  const auto uniform = testing::golden_uniform(stream, t.numel());
-  for (size_t i = 0; i < uniform.size(); ++i) t.as<double>()[i] = 2 * uniform[i] - 1;
-  return t;
 }
 
 /// The network and the groups of tests/golden/finetune.py.
@@ -48,16 +42,16 @@ Program small_network(std::optional<bool> freeze_statistics) {
 }
 
 void set_start_values(Executor& exe) {
-  exe.set_parameter("fc0.w", numbers(0, {kFeatures, kHidden}));
-  exe.set_parameter("fc0.b", numbers(1, {kHidden}));
-  exe.set_parameter("fc1.w", numbers(2, {kHidden, kUnits}));
-  exe.set_parameter("fc1.b", numbers(3, {kUnits}));
+  exe.set_parameter("fc0.w", golden_tensor(0, {kFeatures, kHidden}));
+  exe.set_parameter("fc0.b", golden_tensor(1, {kHidden}));
+  exe.set_parameter("fc1.w", golden_tensor(2, {kHidden, kUnits}));
+  exe.set_parameter("fc1.b", golden_tensor(3, {kUnits}));
 }
 
 void run_steps(Executor& exe) {
   for (uint64_t step = 0; step < kSteps; ++step) {
-    exe.run(Feeds{{"x", numbers(100 + step, {kSamples, kFeatures})},
-                  {"y", numbers(200 + step, {kSamples, kUnits})}});
+    exe.run(Feeds{{"x", golden_tensor(100 + step, {kSamples, kFeatures})},
+                  {"y", golden_tensor(200 + step, {kSamples, kUnits})}});
   }
 }
 

@@ -53,7 +53,7 @@ NamedTensors interpreted_outputs(OnnxProgram& vector) {
   return outputs;
 }
 
-/// What differs; "" if nothing does. Throws NotMapped.
+/// Lists the differences; "" if there are none. Throws NotMapped.
 std::string failure_of(const Json& vector, std::string& recording) {
   std::unique_ptr<OnnxProgram> program;
   try {
