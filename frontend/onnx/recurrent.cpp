@@ -45,7 +45,7 @@ Activation activation(const Context& c, const std::string& name, std::optional<d
 std::vector<Activation> activations(const Context& c, size_t directions,
                                     const std::vector<std::string>& fallback) {
   std::vector<std::string> names = c.texts("activations");
-  for (size_t d = 0; names.size() < directions * fallback.size(); ++d) {
+  while (names.size() < directions * fallback.size()) {
     names.insert(names.end(), fallback.begin(), fallback.end());
   }
   const std::vector<double> alphas = c.numbers("activation_alpha"),
