@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "executor/executor.h"
@@ -18,9 +17,9 @@ using testing::golden_tensor;
 
 constexpr int64_t kSamples = 6, kFeatures = 3, kHidden = 4, kUnits = 2, kSteps = 6;
 
-nlohmann::json golden() {
-  std::ifstream file(FLUID_SOURCE_DIR "/tests/golden/finetune.json");
-  return nlohmann::json::parse(file);
+const nlohmann::json& golden() {
+  static const nlohmann::json json = testing::golden_json("finetune.json");
+  return json;
 }
 
 /// The network and the groups of tests/golden/finetune.py.
