@@ -40,8 +40,7 @@ std::string text_of(const Seen& seen);
 Seen seen_in(const std::string& text);
 
 /// `steps` steps of `net` on this rank's share of each; an epoch has `samples`. After step
-/// `resume_at`, trains a step more and goes on from a snapshot of before, in one process with a new
-/// executor.
+/// `resume_at`, a new executor goes on from a snapshot.
 Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples = kSamples,
              Place place = cpu(), std::optional<int64_t> resume_at = {});
 
