@@ -5,6 +5,7 @@
 #include "executor/comm/process_group.h"
 #include "executor/executor.h"
 #include "executor/trainer/evaluation_report.h"
+#include "executor/trainer/history_csv.h"
 #include "executor/trainer/tensorboard.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/cache.h"

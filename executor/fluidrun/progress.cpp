@@ -57,8 +57,8 @@ std::string join_fitting(const std::vector<std::string>& fields, size_t width) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(int64_t epochs, int64_t steps, bool quiet)
-    : epochs_(epochs), steps_per_epoch_(steps), quiet_(quiet), terminal_(is_terminal()) {
+ProgressBar::ProgressBar(const Options& options)
+    : options_(options), draws_bar_(is_terminal() && options.log_every == 0) {
   begin_epoch(1);
 }
 
@@ -68,23 +68,23 @@ void ProgressBar::begin_epoch(int64_t epoch) {
   epoch_start_ = last_draw_ = Clock::now();
 }
 
-bool ProgressBar::redraw_due() {
-  if (quiet_) return false;
+bool ProgressBar::redraw_due(int64_t step) {
+  if (options_.quiet) return false;
   const Clock::time_point now = Clock::now();
-  if (now - last_draw_ <
-      (terminal_ ? Clock::duration(kRedrawInterval) : Clock::duration(kLineInterval))) {
-    return false;
-  }
-  last_draw_ = now;
-  return true;
+  const auto interval =
+      draws_bar_ ? Clock::duration(kRedrawInterval) : Clock::duration(kLineInterval);
+  const bool due =
+      options_.log_every > 0 ? step % options_.log_every == 0 : now - last_draw_ >= interval;
+  if (due) last_draw_ = now;
+  return due;
 }
 
 void ProgressBar::draw(const StepEvent& step) {
   const std::string means = step.means.text();
   const double seconds = std::chrono::duration<double>(last_draw_ - epoch_start_).count();
   const double ms = 1e3 * seconds / static_cast<double>(steps_done_);
-  const auto left = static_cast<double>(steps_per_epoch_ - step.step_in_epoch +
-                                        (epochs_ - epoch_) * steps_per_epoch_);
+  const auto left = static_cast<double>(options_.steps_per_epoch - step.step_in_epoch +
+                                        (options_.epochs - epoch_) * options_.steps_per_epoch);
   const std::string eta = duration(left * ms / 1e3);
   const double rate = static_cast<double>(samples_) / seconds;
   const std::string lr = fmt::format("lr {:g}", step.learning_rate);
@@ -94,19 +94,20 @@ void ProgressBar::draw(const StepEvent& step) {
                                 : "";
   const std::string text =
       fmt::format("{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  {}  {}peak {:.0f} MiB",
-                  step.step_in_epoch, steps_per_epoch_, eta, means, ms, rate, lr,
+                  step.step_in_epoch, options_.steps_per_epoch, eta, means, ms, rate, lr,
                   scale.empty() ? "" : scale + "  ", peak_mib());
-  if (!terminal_) {
-    print_to(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
+  if (!draws_bar_) {
+    print_to(stderr, "epoch {}/{}  step {}\n", epoch_, options_.epochs, text);
     return;
   }
   const size_t width = terminal_width() - 1;  // -1: a line of full width would wrap
-  const auto full = static_cast<size_t>(kBarWidth * step.step_in_epoch / steps_per_epoch_);
-  std::string line = fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, epochs_,
+  const auto full = static_cast<size_t>(kBarWidth * step.step_in_epoch / options_.steps_per_epoch);
+  std::string line = fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, options_.epochs,
                                  std::string(full, '='), kBarWidth, text);
   if (line.size() > width) {
     std::vector<std::string> fields = {
-        fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step.step_in_epoch, steps_per_epoch_, eta),
+        fmt::format("{}/{} {}/{} {}", epoch_, options_.epochs, step.step_in_epoch,
+                    options_.steps_per_epoch, eta),
         means, fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate), lr};
     if (!scale.empty()) fields.push_back(scale);
     fields.push_back(fmt::format("{:.0f} MiB", peak_mib()));

@@ -9,14 +9,18 @@
 
 namespace fluid {
 
-/// Prints the progress of an epoch to stderr: a progress bar on a terminal, else a line every ten
-/// seconds. On a narrow terminal, prints abbreviated fields without the bar. If the abbreviated
-/// fields are still too long, omits fields in this order: memory, loss scale, learning rate,
-/// samples per second.
+/// Prints the progress of an epoch to stderr: a line after every `log_every` steps, if set; else a
+/// progress bar on a terminal, and a line every ten seconds without one. On a narrow terminal,
+/// prints abbreviated fields without the bar. If the abbreviated fields are still too long, omits
+/// fields in this order: memory, loss scale, learning rate, samples per second.
 class ProgressBar {
  public:
-  /// With `quiet`, the progress bar prints nothing.
-  ProgressBar(int64_t epochs, int64_t steps_per_epoch, bool quiet);
+  struct Options {
+    int64_t epochs = 1, steps_per_epoch = 1;
+    int64_t log_every = 0;  ///< steps from line to line; 0: not set
+    bool quiet = false;     ///< prints nothing
+  };
+  explicit ProgressBar(const Options& options);
   ~ProgressBar() { clear(); }
   ProgressBar(const ProgressBar&) = delete;
 
@@ -25,21 +29,20 @@ class ProgressBar {
   void update(const StepEvent& step) {
     ++steps_done_;
     samples_ += step.samples;
-    if (redraw_due()) draw(step);
+    if (redraw_due(step.step)) draw(step);
   }
   /// Erases the bar from the terminal, so that another line can be printed.
   void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool redraw_due();
+  bool redraw_due(int64_t step);
   void draw(const StepEvent& step);
 
-  int64_t epochs_, steps_per_epoch_;
+  Options options_;
   int64_t epoch_ = 1;
   int64_t steps_done_ = 0, samples_ = 0;  ///< steps and samples since begin_epoch()
-  bool quiet_;
-  bool terminal_;
+  bool draws_bar_;
   bool drawn_ = false;
   Clock::time_point epoch_start_, last_draw_;
 };

@@ -29,6 +29,7 @@
 #include "executor/launcher/print_to.h"
 #include "executor/places/place_machine.h"
 #include "executor/session/session_options.h"
+#include "executor/trainer/history_csv.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/tensorboard.h"
 #include "executor/trainer/trainer.h"
@@ -47,9 +48,9 @@ std::string must_be_decay(const std::string& text) {
 }
 
 struct TrainFlags {
-  std::string program, data, val, save, log_json, tensorboard;
+  std::string program, data, val, save, log_json, history, tensorboard;
   ParamsFlags params;
-  int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
+  int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0, log_every = 0;
   uint64_t seed = 0;
   double ema = 0, lookahead_alpha = 0;
   int64_t swa = 0, swa_every = 0, lookahead = 0;
@@ -121,6 +122,13 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
+void print_totals(const History& trained) {
+  const double rate = static_cast<double>(trained.samples) / trained.training_seconds;
+  print_to(stderr,
+           "trained on {} samples in {:.1f} s: {:.4g} samples/s; {:.1f} s with validation\n",
+           trained.samples, trained.training_seconds, rate, trained.seconds);
+}
+
 /// Sets the averages and the lookahead of a recipe that the flags give.
 void set_averages(Attrs& recipe, const TrainFlags& flags) {
   if (flags.ema > 0 || flags.swa > 0) {
@@ -176,7 +184,7 @@ class Training {
                                           flags.val.find("table=") != std::string::npos)),
         train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                            flags.reading, world_)),
-        progress_(flags.epochs, train_.batches(), !is_rank_0()),
+        progress_({flags.epochs, train_.batches(), flags.log_every, !is_rank_0()}),
         table_(flags.epochs),
         trainer_(scheduled_program(), place_of(flags.place, flags.verify_plan, world_.local_rank),
                  options(), checkpoints_) {}
@@ -191,7 +199,10 @@ class Training {
     FitOptions options = fit_options();
     TensorBoard board(flags_.tensorboard);
     if (!flags_.tensorboard.empty()) board.attach(options, trainer_.executor());
-    trainer_.fit(train_, options);
+    HistoryCsv history(flags_.history);
+    if (!flags_.history.empty()) history.attach(options, trainer_.executor());
+    const History trained = trainer_.fit(train_, options);
+    if (is_rank_0() && trained.samples > 0) print_totals(trained);
     if (is_rank_0()) log_.throw_if_failed();
   }
 
@@ -344,6 +355,11 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
       ->check(must_be_positive_integer)
       ->type_name("N");
   command
+      .add_option("--log-every", flags.log_every,
+                  "print the progress after each N steps, instead of a progress bar")
+      ->check(must_be_positive_integer)
+      ->type_name("N");
+  command
       .add_option(
           "--ema", flags.ema,
           "keep exponential moving averages of the parameters; --val evaluates them, --save "
@@ -393,6 +409,11 @@ void add_file_flags(CLI::App& command, TrainFlags& flags) {
       .add_option(
           "--log-json", flags.log_json,
           "write one JSON object per line to this file: for each step, validation and epoch")
+      ->type_name("FILE");
+  command
+      .add_option("--history", flags.history,
+                  "write a line for each epoch to this CSV file: outputs on the training and "
+                  "validation data, times")
       ->type_name("FILE");
   command
       .add_option("--tensorboard", flags.tensorboard,

@@ -146,6 +146,7 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   const int64_t steps_before = progress_.steps;
   run_steps(number);
   const auto steps = static_cast<double>(std::max<int64_t>(1, progress_.steps - steps_before));
+  history_.training_seconds += watch.ms() / 1e3;
   epoch.ms_per_step = watch.ms() / steps;
   epoch.steps = progress_.steps;
   epoch.training = progress_.means.values_with_rows_of(group_);
@@ -157,6 +158,7 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   }
   epoch.best = epoch.complete && best_.update(number, epoch.validation);
   epoch.seconds = watch.ms() / 1e3;
+  history_.seconds += epoch.seconds;
   return epoch;
 }
 
@@ -200,6 +202,7 @@ void FitLoop::read_outputs() {
   const PendingStep step = *std::exchange(pending_step_, std::nullopt);
   const bool skipped = divergence_->was_skipped(step.outputs, step.number);
   last_read_step_ = step.number;
+  history_.samples += step.samples;
   if (!skipped) progress_.means.add(step.outputs, step.samples);
   if (options_.on_step) {
     options_.on_step({.epoch = step.epoch,

@@ -11,6 +11,7 @@
 
 #include "executor/comm/process_group.h"
 #include "executor/executor.h"
+#include "executor/trainer/callbacks.h"
 #include "executor/trainer/tensorboard_record.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
@@ -52,17 +53,6 @@ void append_with_prefix(NamedScalars& to, const std::string& prefix, const Named
   for (const auto& [name, value] : values) to.emplace_back(prefix + name, value);
 }
 
-/// Returns a callback that calls `first`, if it is not empty, and then `second`.
-template <class Event>
-std::function<void(const Event&)> in_order(std::function<void(const Event&)> first,
-                                           std::function<void(const Event&)> second) {
-  if (!first) return second;
-  return [first = std::move(first), second = std::move(second)](const Event& event) {
-    first(event);
-    second(event);
-  };
-}
-
 }  // namespace
 
 void check_tensorboard_directory(const std::string& directory) {
@@ -76,13 +66,12 @@ void TensorBoard::attach(FitOptions& options, Executor& executor) {
   if (executor.process_group().world().rank != 0) return;
   check_tensorboard_directory(directory_);
   notice_ = options.notice;
-  options.on_begin = in_order<BeginEvent>(options.on_begin, [this](const auto& e) { begin(e); });
-  options.on_step = in_order<StepEvent>(options.on_step, [this](const auto& e) { add(e); });
-  options.on_epoch = in_order<EpochEvent>(options.on_epoch, [this](const auto& e) { add(e); });
-  options.on_end = [this, first = options.on_end] {
-    if (first) first();
+  append_callback(options.on_begin, [this](const BeginEvent& e) { begin(e); });
+  append_callback(options.on_step, [this](const StepEvent& e) { add(e); });
+  append_callback(options.on_epoch, [this](const EpochEvent& e) { add(e); });
+  append_callback(options.on_end, [this] {
     if (!failure_.empty()) throw UserError(failure_);
-  };
+  });
 }
 
 void TensorBoard::begin(const BeginEvent& begin) {

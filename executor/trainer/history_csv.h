@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executor/trainer/fit_options.h"
+
+namespace fluid {
+
+class Executor;
+
+/// Writes the epochs of a training run as a CSV file: a header, then a line for each epoch. The
+/// columns are epoch, steps, complete, best, ms_per_step and seconds (EpochEvent), then the scalar
+/// outputs over the training samples, and val_NAME for those over the validation samples. A value
+/// that an epoch lacks is empty. Call attach() on every rank; only rank 0 writes.
+///
+///   fl::HistoryCsv csv("history.csv");
+///   fl::FitOptions options{.epochs = 5};
+///   csv.attach(options, trainer.executor());
+///   trainer.fit(train, options);
+///
+/// The file is replaced, atomically, after each epoch. If fit() resumes a checkpoint, the file
+/// keeps the completed epochs of the checkpoint. After the first failed write, training continues,
+/// and fit() throws UserError at its end.
+class HistoryCsv {
+ public:
+  explicit HistoryCsv(std::string path) : path_(std::move(path)) {}
+
+  /// Extends the callbacks of `options`. The HistoryCsv must outlive fit(). Throws UserError if the
+  /// file cannot be written.
+  void attach(FitOptions& options, Executor& executor);
+
+ private:
+  using Row = std::vector<std::pair<std::string, std::string>>;  // (column, value)
+
+  void begin(const BeginEvent& begin);
+  void add(const EpochEvent& epoch);
+  void write();
+
+  std::string path_;
+  std::vector<Row> rows_;
+  std::string failure_;
+};
+
+}  // namespace fluid
