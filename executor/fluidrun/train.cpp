@@ -19,6 +19,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/learning_rate_plot.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/parameter_flags.h"
@@ -30,6 +31,7 @@
 #include "executor/places/place_machine.h"
 #include "executor/session/session_options.h"
 #include "executor/trainer/history_csv.h"
+#include "executor/trainer/learning_rate_finder.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/tensorboard.h"
 #include "executor/trainer/trainer.h"
@@ -49,6 +51,7 @@ std::string must_be_decay(const std::string& text) {
 
 struct TrainFlags {
   std::string program, data, val, save, log_json, history, tensorboard;
+  std::string find_lr = "false";  ///< picture; "true": none, "false": no learning rate range test
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0, log_every = 0;
   uint64_t seed = 0;
@@ -120,6 +123,24 @@ void print_training_start(const PreparedTraining& t) {
   }
   const auto& amp = t.executor.amp();
   if (amp && amp->has_half_weights()) print_o2_memory(t);
+}
+
+/// Prints the suggested learning rate. Writes the curve to `file`, unless it is "true": as CSV if
+/// its name ends in .csv, else as SVG.
+void report_learning_rates(const LearningRateCurve& curve, const std::string& file) {
+  if (curve.points.empty()) throw UserError("--find-lr: the loss of the first step is not finite");
+  const LearningRatePoint& last = curve.points.back();
+  print_to(stdout, "{} steps, learning rate {:.2g} to {:.2g}\n", curve.points.size(),
+           curve.points.front().rate, last.rate);
+  if (curve.suggestion) {
+    print_to(stdout, "suggested learning rate: {:.2g}, where the loss falls most steeply\n",
+             *curve.suggestion);
+  } else {
+    print_to(stdout, "no suggestion: the loss does not fall\n");
+  }
+  if (file == "true") return;
+  write_file_atomically(
+      file, file.ends_with(".csv") ? learning_rate_csv(curve) : learning_rate_svg(curve));
 }
 
 void print_totals(const History& trained) {
@@ -196,6 +217,7 @@ class Training {
     } else if (!flags_.params.path.empty() && is_rank_0()) {
       print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
     }
+    if (flags_.find_lr != "false") return find_learning_rate();
     FitOptions options = fit_options();
     TensorBoard board(flags_.tensorboard);
     if (!flags_.tensorboard.empty()) board.attach(options, trainer_.executor());
@@ -218,8 +240,22 @@ class Training {
 
   bool is_rank_0() const { return world_.rank == 0; }
 
+  /// Runs a learning rate range test instead of training.
+  void find_learning_rate() {
+    LearningRateRange range;
+    if (flags_.max_steps > 0) range.steps = flags_.max_steps;
+    print_start();
+    const LearningRateCurve curve =
+        fluid::find_learning_rate(trainer_.executor(), program_, train_, range);
+    if (is_rank_0()) report_learning_rates(curve, flags_.find_lr);
+  }
+
   /// Sets the schedule that the flags give, which may end with the training.
   const Program& scheduled_program() {
+    if (flags_.find_lr != "false") {
+      set_schedule(program_, {.name = "manual", .settings = {}}, 0);
+      return program_;
+    }
     const int64_t all = flags_.epochs * train_.batches();
     const int64_t updates = flags_.max_steps > 0 ? std::min(flags_.max_steps, all) : all;
     set_schedule(program_, flags_.schedule, updates);
@@ -334,7 +370,9 @@ class Training {
 
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
-  for (const std::string& path : {flags.save, flags.best.save}) {
+  const std::string picture =
+      flags.find_lr == "true" || flags.find_lr == "false" ? "" : flags.find_lr;
+  for (const std::string& path : {flags.save, flags.best.save, picture}) {
     if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
   }
   if (!flags.tensorboard.empty()) check_tensorboard_directory(flags.tensorboard);
@@ -343,6 +381,17 @@ int train(const TrainFlags& flags) {
   static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
   Training(flags).run();
   return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;
+}
+
+void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
+  CLI::Option* find_lr = command.add_flag(
+      "--find-lr", flags.find_lr,
+      "instead of training, run a learning rate range test of 100 steps (or --max-steps), from "
+      "1e-7 to 10, and suggest a rate; --find-lr=FILE.svg draws the curve, FILE.csv lists it");
+  for (const char* other : {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json",
+                            "--tensorboard", "--val", "--schedule", "--dump"}) {
+    find_lr->excludes(command.get_option(other));
+  }
 }
 
 void add_training_flags(CLI::App& command, TrainFlags& flags) {
@@ -455,6 +504,7 @@ void add_train(CLI::App& app, Action& action) {
                     "on the CPU, fill dead memory with NaN to check the memory plan");
   add_profile_flags(*command, flags->profile);
   add_dump_flags(*command, flags->dump);
+  add_find_lr_flag(*command, *flags);
   command->footer(
       "Examples:\n"
       "  fluidrun train mnist_fluid --data digits --val digits --epochs 6 --batch 100 \\\n"
