@@ -4,6 +4,7 @@
 
 #include "executor/comm/process_group.h"
 #include "executor/executor.h"
+#include "executor/trainer/evaluation_report.h"
 #include "executor/trainer/tensorboard.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/cache.h"

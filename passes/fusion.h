@@ -30,9 +30,9 @@ struct FusionGroup {
   uint64_t reaches = 0;
 };
 
-/// Whether `op` is a contraction, such as a matmul or a convolution. A contraction is a sum of
-/// products with more than 8 terms per element, more than 8 elements, and on average more than 2
-/// products per operand element. A contraction gets its own loop nest.
+/// Whether `op` is a contraction, such as a matmul or a convolution, that is large enough for its
+/// own loop nest: the result has more than 8 elements, each the sum of more than 8 products, and an
+/// operand element is on average in more than 2 products.
 bool is_contraction(const ir::Op& op, int64_t batch);
 
 /// Kernel fusion of one graph. Initially, each group contains one op. Merging groups never creates

@@ -78,9 +78,8 @@ struct MemoryPlan {
   }
 };
 
-/// The memory plan of a compiled program or of a compiled graph (the main graph, or the body of a
-/// scan), from the attributes that the plan_memory pass set. In the body of a scan, arguments are
-/// feeds.
+/// The memory plan of a compiled program or graph (the main graph, or the body of a scan). Reads
+/// the attributes that the plan_memory pass set. The arguments of a scan's body count as feeds.
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options);
 MemoryPlan memory_plan(const ir::Graph& final_graph, const Options& options);
 

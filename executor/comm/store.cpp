@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <thread>
+
 #include "ir/error.h"
 
 namespace fluid::comm {
@@ -30,18 +32,28 @@ void Store::set_timeout(Duration timeout) {
 Store::Store(const World& world, Duration timeout) : world_(world), timeout_(timeout) {
   Clock::time_point deadline = Clock::now() + timeout;
   if (world.rank == 0) server_ = std::make_unique<StoreServer>(world, timeout);
-  socket_ = connect_to(world.master_host, world.port, deadline);
-  Duration left(poll_timeout_ms(deadline));
-  Message joined =
-      request_or_throw({Kind::hello, left.count(), fmt::format("{}/{}", world.job, world.restart),
-                        fmt::format("{} {}", world.rank, world.size)},
-                       left);
-  if (joined.kind == Kind::expired) {
+  std::optional<Message> joined;
+  while (!(joined = try_join(deadline)) && Clock::now() < deadline) {
+    std::this_thread::sleep_for(Duration(20));
+  }
+  if (!joined) throw DeviceError("the store does not answer: " + diagnose(Duration(0)));
+  if (joined->kind == Kind::user_error) throw UserError(joined->value);
+  if (joined->kind == Kind::expired) {
     throw DeviceError(fmt::format(
         "rank {} of {} did not join within {} s: start all ranks with the same address, port and "
         "size",
-        joined.value, world.size, static_cast<double>(timeout.count()) / 1000));
+        joined->value, world.size, static_cast<double>(timeout.count()) / 1000));
   }
+}
+
+std::optional<Message> Store::try_join(Clock::time_point deadline) {
+  socket_ = connect_to(world_.master_host, world_.port, deadline);
+  server_unreachable_ = false;
+  buffer_.clear();
+  const Duration left(poll_timeout_ms(deadline));
+  return round_trip({Kind::hello, left.count(), fmt::format("{}/{}", world_.job, world_.restart),
+                     fmt::format("{} {}", world_.rank, world_.size)},
+                    left);
 }
 
 Store::~Store() {

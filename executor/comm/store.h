@@ -15,7 +15,8 @@ namespace fluid::comm {
 
 /// The rendezvous key-value store of a world, over TCP. Rank 0 runs the server. The server accepts
 /// only processes of the same job and restart, so keys of different jobs cannot collide. Every call
-/// ends within its timeout. Thread-safe; calls are serialised.
+/// ends within its timeout. Thread-safe; calls are serialised. A process has one store of a world
+/// at a time; after it is destroyed, all ranks may make another one.
 class Store {
  public:
   /// Rank 0 starts the server at the world's port. Every rank connects and waits until all ranks
@@ -68,6 +69,9 @@ class Store {
   std::string address() const { return local_address(socket_); }
 
  private:
+  /// Connects and sends `hello`. Returns the response; nullopt if the server closes the connection,
+  /// because it serves the previous store of these ranks.
+  std::optional<Message> try_join(Clock::time_point deadline);
   /// Sends a request and returns the response. Throws DeviceError if there is no response, and
   /// UserError if the response is `user_error`.
   Message request_or_throw(const Message& request, Duration wait);

@@ -131,6 +131,7 @@ void StoreServer::handle_request(Connection& connection, Message request) {
                                                                       : Duration(request.number));
   if (request.kind == Kind::hello) {
     if (auto error = register_rank(connection, request)) return send_answer(connection, *error);
+    if (connection.closing) return;
   }
   auto done = try_answer(connection, request);
   if (done) return send_answer(connection, *done);
@@ -154,6 +155,8 @@ std::optional<Message> StoreServer::register_rank(Connection& connection, const 
         rank, size, world_.size);
   } else if (rank < 0 || rank >= world_.size) {
     user_error_ = fmt::format("there is no rank {} in a world of {}", rank, world_.size);
+  } else if (ranks_[static_cast<size_t>(rank)].state == Rank::State::left) {
+    connection.closing = true;  // the rank makes its next store: rank 0 will serve it soon
   } else if (ranks_[static_cast<size_t>(rank)].state != Rank::State::absent) {
     user_error_ = fmt::format("two processes have rank {}", rank);
   } else {

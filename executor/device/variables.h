@@ -82,8 +82,8 @@ class Variables {
 /// override their dtypes. Offsets are not set.
 std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options);
 
-/// Adds the variables that the main graph of a compiled program reads or writes. Variables that
-/// `recorded` declares get the kind `recorded`. `rank`: rank of this process.
+/// Adds the variables that the main graph of a compiled program reads or writes. Those that the
+/// program `recorded` declares have VariableKind::recorded. `rank`: rank of this process.
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
                    Variables& to);
 

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/eval_report.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
@@ -23,11 +25,13 @@ struct EvalFlags {
   ReadingFlags reading;
   PlaceFlags place;
   ProfileFlags profile;
+  ReportFlags report;
 };
 
 int run(const EvalFlags& flags) {
   const ResidentMemory before = resident_memory();
-  const Program program = open_program(flags.program, flags.params);
+  Program program = open_program(flags.program, flags.params);
+  std::optional<EvaluationReport> report = start_report(program, flags.report);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false, flags.reading);
   const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
@@ -38,9 +42,12 @@ int run(const EvalFlags& flags) {
   executor.prepare(
       {.eval = reader.batch_sizes(), .lengths = lengths_of(executor, reader.source())});
   print_memory_report(executor, {&reader}, before, opened);
-  for (const auto& [name, value] : trainer.evaluate(reader)) {
+  const BatchObserver observer = report ? report->observer(reader) : nullptr;
+  for (const auto& [name, value] : trainer.evaluate(reader, observer)) {
+    if (EvaluationReport::is_report_output(name)) continue;
     fmt::print("{} {:.9g}\n", name, clear_nan_sign(value));
   }
+  if (report) print_report(*report, flags.report);
   report_skipped(reader, flags.data);
   note_untrained_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
@@ -64,6 +71,7 @@ void add_eval(CLI::App& app, Action& action) {
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   add_profile_flags(*command, flags->profile);
+  add_report_flags(*command, flags->report);
   command->footer(
       "Examples:\n"
       "  fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n"

@@ -51,7 +51,7 @@ void add_memory_flag(CLI::App& command, PlaceFlags& flags);
 /// given. Throws UserError for a dtype other than f32 and f64.
 std::optional<DType> program_dtype(const PlaceFlags& flags);
 
-/// Converts the flags to ExecutorOptions. `seed`: seed of the initial variables.
+/// Converts the flags to ExecutorOptions. `seed`: seed of the initial values of the variables.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 /// Like executor_options(), for training steps of `batch` samples. Accepts --amp auto.
 ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t batch);

@@ -43,11 +43,15 @@ SampleFinder make_sample_finder(std::vector<const Reader*> readers) {
   };
 }
 
-NamedScalars evaluate(Executor& executor, Reader& data, const Program& program) {
+NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
+                      const BatchObserver& on_batch) {
   executor.broadcast(VariableSet::buffers);
   RunningMeans means(program.ir());
   for (const Batch& batch : data) {
-    if (batch.size > 0) means.add_deferred(executor.eval(batch), batch.size);
+    if (batch.size == 0) continue;
+    const OutputViews outputs = executor.eval(batch);
+    if (on_batch) on_batch(batch, outputs);
+    means.add_deferred(outputs, batch.size);
   }
   means.flush();
   if (executor.process_group().world().size > 1) means.all_reduce(executor.process_group());

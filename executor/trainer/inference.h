@@ -6,6 +6,7 @@
 
 #include "executor/executor.h"
 #include "executor/options/sample_finder.h"
+#include "executor/trainer/batch_observer.h"
 #include "executor/trainer/running_means.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
@@ -32,8 +33,10 @@ SampleFinder make_sample_finder(std::vector<const Reader*> readers);
 
 /// Collective. Returns the mean of each scalar output over the remaining batches of the current
 /// epoch of `data`, in inference mode. All ranks use the running statistics of rank 0, because rank
-/// 0 saves its running statistics. `program`: the program of the executor.
-NamedScalars evaluate(Executor& executor, Reader& data, const Program& program);
+/// 0 saves its running statistics. `program`: the program of the executor. Passes each batch of
+/// this rank and its outputs to `on_batch`, if set.
+NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
+                      const BatchObserver& on_batch = nullptr);
 
 /// Runs predict() on the remaining batches of the current epoch of `data`, in order. Passes each
 /// batch and its outputs to `on_batch`, and stops when `on_batch` returns false.

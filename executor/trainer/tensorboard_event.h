@@ -8,14 +8,14 @@
 namespace fluid {
 
 // The functions return serialized Event messages of TensorFlow (tensorflow/core/util/event.proto).
-// `seconds` is the time since the Unix epoch.
+// `wall_time` is the time since the Unix epoch.
 
 /// The first event of a file.
-std::string tensorboard_version_event(double seconds);
+std::string tensorboard_version_event(double wall_time);
 /// The event that starts a run. TensorBoard then drops the values of `first_step` and of later
 /// steps that earlier files of the directory contain.
-std::string tensorboard_start_event(double seconds, int64_t first_step);
+std::string tensorboard_start_event(double wall_time, int64_t first_step);
 /// The values of a step. Scalars are stored as f32, the type of Summary.Value.simple_value.
-std::string tensorboard_summary_event(double seconds, int64_t step, const NamedScalars& scalars);
+std::string tensorboard_summary_event(double wall_time, int64_t step, const NamedScalars& scalars);
 
 }  // namespace fluid

@@ -84,11 +84,11 @@ History Trainer::fit(Reader& train, const FitOptions& options) {
 
 void Trainer::stop() { impl_->at.stop_called = true; }
 
-NamedScalars Trainer::evaluate(Reader& data) {
+NamedScalars Trainer::evaluate(Reader& data, const BatchObserver& on_batch) {
   impl_->readers = {&data};
   impl_->executor.prepare(
       {.eval = inference_batch_sizes(data), .lengths = lengths_of(impl_->executor, data.source())});
-  return fluid::evaluate(impl_->executor, data, impl_->program);
+  return fluid::evaluate(impl_->executor, data, impl_->program, on_batch);
 }
 
 Dataset Trainer::predict(Reader& data) {

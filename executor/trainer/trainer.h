@@ -5,6 +5,7 @@
 #include <string>
 
 #include "executor/executor.h"
+#include "executor/trainer/batch_observer.h"
 #include "executor/trainer/checkpointing_options.h"
 #include "executor/trainer/fit_options.h"
 
@@ -42,7 +43,8 @@ class Trainer {
 
   /// Returns the scalar outputs over one epoch of `data`, in inference mode. Metrics are exact;
   /// other scalars are means over the batches, weighted by the number of samples in each batch.
-  NamedScalars evaluate(Reader& data);
+  /// Passes each batch of this rank and its outputs to `on_batch`, if set.
+  NamedScalars evaluate(Reader& data, const BatchObserver& on_batch = nullptr);
   /// Runs one epoch of `data` in inference mode. Returns one column per output, with the rows in
   /// the order of the samples. Omits outputs without a batch dimension, and outputs that need a
   /// feed that `data` lacks. Each rank returns the rows of its shards. Throws UserError when no

@@ -13,7 +13,7 @@ constexpr int kWeightBits = 22;
 struct Taps {
   std::vector<int64_t> first;    // index of the first input of an output
   std::vector<int32_t> count;    // number of inputs of an output
-  std::vector<int32_t> weights;  // `most` a output
+  std::vector<int32_t> weights;  // `most` weights for each output
   int64_t most = 0;
 };
 

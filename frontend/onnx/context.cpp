@@ -57,7 +57,7 @@ std::vector<double> Context::numbers(const char* name) const {
   return node_.attrs.get_or(name, std::vector<double>{});
 }
 
-std::vector<std::string> Context::texts(const char* name) const {
+std::vector<std::string> Context::strings(const char* name) const {
   return node_.attrs.get_or(name, std::vector<std::string>{});
 }
 

@@ -45,7 +45,7 @@ class Context {
   std::string text(const char* name, const std::string& fallback) const;
   std::vector<int64_t> list(const char* name, const std::vector<int64_t>& fallback = {}) const;
   std::vector<double> numbers(const char* name) const;
-  std::vector<std::string> texts(const char* name) const;
+  std::vector<std::string> strings(const char* name) const;
   const Tensor* tensor(const char* name) const;  ///< null if there is no such attribute
   Value named(const std::string& tensor) const;  ///< the model's value of this name
 

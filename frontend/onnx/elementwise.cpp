@@ -48,8 +48,9 @@ const std::map<std::string, const char*> kBinary = {
     {"Or", "logical_or"},  {"Sub", "sub"},
     {"Xor", "logical_xor"}};
 
-/// The second operand of a binary operator. Before operator set 7, `broadcast` aligns it with
-/// dimension `axis` of the first one; without an axis, with its last dimensions.
+/// The second operand of a binary operator. Before operator set 7, `broadcast` aligns the second
+/// operand's first dimension with dimension `axis` of the first operand. Without `axis`, the last
+/// dimensions are aligned.
 Value second_operand(const Context& c) {
   const Value b = c.in(1);
   if (!c.flag("broadcast", false) || !c.has_attr("axis")) return b;

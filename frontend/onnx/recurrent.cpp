@@ -44,7 +44,7 @@ Activation activation(const Context& c, const std::string& name, std::optional<d
 /// The activations of all directions, `each` per direction.
 std::vector<Activation> activations(const Context& c, size_t directions,
                                     const std::vector<std::string>& fallback) {
-  std::vector<std::string> names = c.texts("activations");
+  std::vector<std::string> names = c.strings("activations");
   while (names.size() < directions * fallback.size()) {
     names.insert(names.end(), fallback.begin(), fallback.end());
   }

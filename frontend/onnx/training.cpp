@@ -73,7 +73,7 @@ Operands momentum(const Context& c) {
 /// does not differentiate by.
 Operands gradients_of(const Context& c) {
   Values xs;
-  for (size_t i = 0; i < c.texts("xs").size(); ++i) xs.push_back(c.in(i));
+  for (size_t i = 0; i < c.strings("xs").size(); ++i) xs.push_back(c.in(i));
   const Values dxs = gradients(c.named(c.text("y", "")), xs, c.loc());
   return {dxs.begin(), dxs.end()};
 }

@@ -85,6 +85,7 @@ DataKind cifar10_kind() {
           .doc =
               "the binary version of CIFAR-10, gzipped or not: columns image u8[3, 32, 32] and "
               "label i64",
+          .splits_rows = true,
           .options = {"split"},
           .open = in_memory([](const DataArgs& args) {
             return read_cifar10(args.path(), args.get_choice("split", "train", {"train", "test"}));

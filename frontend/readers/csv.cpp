@@ -206,7 +206,7 @@ class TableReader {
     for (size_t i = 0; i < categories_.size(); ++i) categories_[i].push_back(row.categories[i]);
   }
 
-  /// Returns a number of x; NaN for a missing one that apply_table() fills in.
+  /// Returns the number in `column`; NaN for a missing number, which apply_table() replaces.
   float feature(size_t column) const {
     const bool fills =
         missing_.kind == MissingRule::kMean || missing_.kind == MissingRule::kConstant;

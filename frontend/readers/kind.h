@@ -22,6 +22,8 @@ class DataArgs {
         default_split_(std::move(default_split)),
         bad_records_(bad_records) {}
 
+  /// With another value of option split.
+  DataArgs with_split(const std::string& split) const;
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
   /// The split that is opened: the value of option split, or the default of the subcommand.
   std::string split() const { return get_string("split", default_split_); }
@@ -53,8 +55,8 @@ struct DataKind {
   std::string doc;    ///< help text, which names the columns of the dataset
   bool needs_path = true;
   bool full_batch = false;  ///< the default batch is the whole dataset
-  /// The data has no predefined splits. Option `val` sets how many rows are held out, and option
-  /// `seed` selects these rows.
+  /// Option `val` sets how many rows are held out for validation, and option `seed` selects them.
+  /// If the format has splits (option `split`), the rows are held out of its training split.
   bool splits_rows = false;
   std::vector<std::string> options = {};  ///< options besides those common to all kinds
   std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data

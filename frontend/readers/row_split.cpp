@@ -52,10 +52,10 @@ std::vector<bool> held_out_rows(int64_t rows, const DataArgs& args) {
   return held_out_mask(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
 }
 
-SampleSourcePtr split_rows(SampleSourcePtr data, const DataArgs& args) {
+SampleSourcePtr split_rows(SampleSourcePtr data, const DataArgs& args, bool has_splits) {
   if (args.find("val") == nullptr) {
     for (const char* option : {"split", "seed"}) {
-      if (args.find(option) == nullptr) continue;
+      if (args.find(option) == nullptr || (has_splits && option == std::string("split"))) continue;
       args.fail(std::string("option ") + option + " needs val=0.2, the share of rows held out");
     }
     return data;

@@ -115,6 +115,12 @@ const std::string* DataArgs::find(const std::string& name) const {
   return entry == options_.end() ? nullptr : &entry->second;
 }
 
+DataArgs DataArgs::with_split(const std::string& split) const {
+  DataArgs args = *this;
+  args.options_["split"] = split;
+  return args;
+}
+
 std::string DataArgs::get_string(const std::string& name, const std::string& fallback) const {
   const std::string* value = find(name);
   return value != nullptr ? *value : fallback;
@@ -189,13 +195,15 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
   if (args.find("shuffle") != nullptr) data.shuffle = args.get_flag("shuffle", false);
   if (args.find("drop_last") != nullptr) data.drop_last = args.get_flag("drop_last", false);
   const int64_t limit = args.get_integer("limit", -1, 1);
-  SampleSourcePtr source = kind.open(args);
+  const bool has_splits = contains(kind.options, "split");
+  const bool holds_out = has_splits && args.find("val") != nullptr;
+  SampleSourcePtr source = kind.open(holds_out ? args.with_split("train") : args);
   if (source->name().empty()) {
     source = name_source(std::move(source),
                          split_by_default ? with_split(unstaged, split) : std::string(unstaged));
   }
   source = rename_columns(std::move(source), std::move(renames), kind, args);
-  if (kind.splits_rows) source = split_rows(std::move(source), args);
+  if (kind.splits_rows) source = split_rows(std::move(source), args, has_splits);
   if (limit > 0) source = first_samples(std::move(source), limit);
   if (unstaged.size() < all.size()) {
     source = apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);

@@ -158,7 +158,8 @@ class AttentionTiles {
   bool causal_;
   double scale_, dropout_;
   int64_t blocks_;  ///< maximum number of blocks; scratch memory is indexed by block
-  /// lanes() is columns_ * half_. A product computes lanes l, l + half_, ... in one iteration.
+  /// lanes() is columns_ * half_. An iteration of a matrix product computes columns_ lanes:
+  /// l, l + half_, l + 2 * half_, ...
   int64_t half_, columns_;
   /// Rows and columns of a product whose sums are in registers at once.
   int64_t register_rows_, register_columns_;

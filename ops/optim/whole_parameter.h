@@ -1,6 +1,6 @@
 #pragma once
 
-// What an optimizer that depends on whole parameters records beside its op: OptimizerTensor.
+// The tensors that an optimizer computes from whole parameters: OptimizerTensor.
 
 #include "ir/graph.h"
 

@@ -43,8 +43,7 @@ def write_images(data, folder, count):
         Image.fromarray((pixels + noise).clip(0, 255).astype(numpy.uint8)).save(path, quality=90)
 
 
-def fluid_rate(args, folder):
-    spec = f"folder:{folder}|resized_crop=224|flip"
+def fluid_rate(args, spec):
     command = [args.fluidrun, "data", spec, "--rate", "--batch", str(BATCH), "--workers", str(args.workers)]
     return float(re.search(r"([\d.]+) samples/s", subprocess.check_output(command, text=True)).group(1))
 
@@ -83,7 +82,7 @@ def main():
     torch_rate(loader)
     rates = []
     for _ in range(args.rounds):
-        rates.append((fluid_rate(args, args.scratch), torch_rate(loader)))
+        rates.append((fluid_rate(args, f"folder:{args.scratch}|resized_crop=224|flip"), torch_rate(loader)))
         print(f"Fluid {rates[-1][0]:.0f} images/s, PyTorch {rates[-1][1]:.0f} images/s", flush=True)
     fluid, peer = (statistics.median(side) for side in zip(*rates))
     ratio = statistics.median(a / b for a, b in rates)

@@ -9,14 +9,13 @@
 #include "frontend/fluid.h"
 #include "passes/rewrite.h"
 #include "tests/support/errors.h"
-#include "tests/support/golden.h"
+#include "tests/support/golden_training.h"
 #include "tests/support/parallel_training.h"
 
 namespace fluid::averages_test {
 namespace {
 
 using Json = nlohmann::json;
-using testing::golden_tensor;
 
 const Json& golden() {
   static const Json json = testing::golden_json("averages.json");
@@ -44,34 +43,17 @@ Program regression(const std::string& optimizer, const MinimizeOptions& options)
   return net;
 }
 
-Batch feeds_of(uint64_t step) {
-  return {
-      6, {{"x", golden_tensor(100 + step, {6, 3})}, {"y", golden_tensor(200 + step, {6, 2})}}, 0};
+Executor started(const Program& net, const ExecutorOptions& options = {}) {
+  Executor exe(net, cpu(), options);
+  testing::set_golden_start(exe, {"fc0.w", "fc0.b"});
+  return exe;
 }
 
-void set_start(Executor& exe) {
-  exe.set_parameter("fc0.w", golden_tensor(0, {3, 2}));
-  exe.set_parameter("fc0.b", golden_tensor(1, {2}));
-}
-
-void expect_golden(const Json& c, const ExecutorOptions& executor_options) {
+void expect_golden(const Json& c, const ExecutorOptions& options) {
   SCOPED_TRACE(c.at("around").get<std::string>() + " " + c.at("settings").dump());
-  Executor exe(regression(c.at("optimizer"), options_of(c)), cpu(), executor_options);
-  set_start(exe);
+  Executor exe = started(regression(c.at("optimizer"), options_of(c)), options);
   const std::string suffix = c.at("around") == "swa" ? ".swa" : "";
-  int compared = 0;
-  for (uint64_t step = 0; step < 30; ++step) {
-    exe.run(feeds_of(step));
-    const std::string number = std::to_string(step + 1);
-    if (!c.at("params").contains(number)) continue;
-    const auto expected = c.at("params").at(number).get<std::vector<double>>();
-    const Tensor w = exe.parameter("fc0.w" + suffix), b = exe.parameter("fc0.b" + suffix);
-    for (int64_t i = 0; i < 8; ++i, ++compared) {
-      ASSERT_NEAR(i < 6 ? w.at(i) : b.at(i - 6), expected.at(static_cast<size_t>(i)), 1e-9)
-          << "step " << number << ", " << i;
-    }
-  }
-  EXPECT_EQ(compared, 48);
+  testing::expect_golden_steps(exe, {"fc0.w" + suffix, "fc0.b" + suffix}, c.at("params"));
 }
 
 TEST(Averages, AreThoseOfPyTorchAndOfThePaper) {
@@ -85,15 +67,14 @@ TEST(Averages, AreTheSameInMicroBatches) {
 TEST(Averages, GoOnFromASnapshot) {
   const MinimizeOptions options = {.swa = {.start = 2, .every = 3}, .lookahead = {.every = 4}};
   const Program net = regression("adam", options);
-  Executor one(net, cpu());
-  set_start(one);
-  for (uint64_t step = 0; step < 5; ++step) one.run(feeds_of(step));
+  Executor one = started(net);
+  for (uint64_t step = 0; step < 5; ++step) one.run(testing::golden_batch(step, 6, 3, 2));
   Executor two(net, cpu());
   two.prepare({.train = {6}});
   EXPECT_EQ(two.restore(one.snapshot()), "");
   for (uint64_t step = 5; step < 12; ++step) {
-    one.run(feeds_of(step));
-    two.run(feeds_of(step));
+    one.run(testing::golden_batch(step, 6, 3, 2));
+    two.run(testing::golden_batch(step, 6, 3, 2));
   }
   for (const char* name : {"fc0.w", "fc0.w.swa", "fc0.w.slow"}) {
     const Tensor a = one.parameter(name), b = two.parameter(name);
@@ -102,9 +83,8 @@ TEST(Averages, GoOnFromASnapshot) {
 }
 
 TEST(Averages, SwaIsUsedForEvaluation) {
-  Executor exe(regression("adam", {.swa = {.start = 3}}), cpu());
-  set_start(exe);
-  for (uint64_t step = 0; step < 6; ++step) exe.run(feeds_of(step));
+  Executor exe = started(regression("adam", {.swa = {.start = 3}}));
+  for (uint64_t step = 0; step < 6; ++step) exe.run(testing::golden_batch(step, 6, 3, 2));
   const double average = exe.parameter("fc0.w.swa").at(0), own = exe.parameter("fc0.w").at(0);
   EXPECT_NE(average, own);
   exe.use_averages(true);

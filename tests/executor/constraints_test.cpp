@@ -8,14 +8,13 @@
 
 #include "frontend/fluid.h"
 #include "tests/support/errors.h"
-#include "tests/support/golden.h"
+#include "tests/support/golden_training.h"
 #include "tests/support/parallel_training.h"
 
 namespace fluid::constraints_test {
 namespace {
 
 using Json = nlohmann::json;
-using testing::golden_tensor;
 
 const Json& golden() {
   static const Json json = testing::golden_json("constraints.json");
@@ -33,11 +32,6 @@ Program regression(const ParameterOptions& options) {
   return net;
 }
 
-Batch feeds_of(uint64_t step) {
-  return {
-      6, {{"x", golden_tensor(100 + step, {6, 3})}, {"y", golden_tensor(200 + step, {6, 2})}}, 0};
-}
-
 void expect_golden(const Json& c, const ExecutorOptions& options) {
   const Json& given = c.at("options");
   SCOPED_TRACE(given.dump());
@@ -46,21 +40,8 @@ void expect_golden(const Json& c, const ExecutorOptions& options) {
                            .l2 = given.value("l2", 0.0),
                            .max_norm = given.value("max_norm", 0.0)}),
                cpu(), options);
-  exe.set_parameter("w", golden_tensor(0, {3, 2}));
-  exe.set_parameter("b", golden_tensor(1, {2}));
-  int compared = 0;
-  for (uint64_t step = 0; step < 30; ++step) {
-    exe.run(feeds_of(step));
-    const std::string number = std::to_string(step + 1);
-    if (!c.at("params").contains(number)) continue;
-    const auto expected = c.at("params").at(number).get<std::vector<double>>();
-    const Tensor w = exe.parameter("w"), b = exe.parameter("b");
-    for (int64_t i = 0; i < 8; ++i, ++compared) {
-      ASSERT_NEAR(i < 6 ? w.at(i) : b.at(i - 6), expected.at(static_cast<size_t>(i)), 1e-9)
-          << "step " << number << ", " << i;
-    }
-  }
-  EXPECT_EQ(compared, 32);
+  testing::set_golden_start(exe, {"w", "b"});
+  testing::expect_golden_steps(exe, {"w", "b"}, c.at("params"));
 }
 
 TEST(Constraints, AreThoseOfPyTorch) {

@@ -17,7 +17,7 @@
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
 #include "tests/support/errors.h"
-#include "tests/support/golden.h"
+#include "tests/support/golden_training.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid::lora_test {
@@ -42,10 +42,7 @@ Program network(int64_t rank) {
 }
 
 void set_start_values(Executor& exe) {
-  exe.set_parameter("fc0.w", golden_tensor(0, {kFeatures, kHidden}));
-  exe.set_parameter("fc0.b", golden_tensor(1, {kHidden}));
-  exe.set_parameter("fc1.w", golden_tensor(2, {kHidden, kUnits}));
-  exe.set_parameter("fc1.b", golden_tensor(3, {kUnits}));
+  testing::set_golden_start(exe, {"fc0.w", "fc0.b", "fc1.w", "fc1.b"});
 }
 
 void set_adapters(Executor& exe) {
@@ -55,8 +52,7 @@ void set_adapters(Executor& exe) {
 
 void run_steps(Executor& exe) {
   for (uint64_t step = 0; step < kSteps; ++step) {
-    exe.run({{"x", golden_tensor(100 + step, {kSamples, kFeatures})},
-             {"y", golden_tensor(200 + step, {kSamples, kUnits})}});
+    exe.run(testing::golden_batch(step, kSamples, kFeatures, kUnits));
   }
 }
 

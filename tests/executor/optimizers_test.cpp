@@ -13,17 +13,13 @@
 #include "passes/rewrite.h"
 #include "tests/support/errors.h"
 #include "tests/support/full_run.h"
-#include "tests/support/golden.h"
+#include "tests/support/golden_training.h"
 #include "tests/support/parallel_training.h"
 
 namespace fluid::optimizers_test {
 namespace {
 
 using Json = nlohmann::json;
-using testing::golden_tensor;
-
-constexpr int64_t kSamples = 6;
-constexpr int kSteps = 30;
 
 const Json& golden() {
   static const Json json = testing::golden_json("optimizers.json");
@@ -65,21 +61,8 @@ Program regression(const Attrs& recipe) {
 void expect_golden(const Json& c, const ExecutorOptions& options) {
   SCOPED_TRACE(c.at("optimizer").get<std::string>() + " " + c.at("settings").dump());
   Executor exe(regression(recipe_of_case(c)), cpu(), options);
-  exe.set_parameter("fc0.w", golden_tensor(0, {3, 2}));
-  exe.set_parameter("fc0.b", golden_tensor(1, {2}));
-  for (uint64_t step = 0; step < kSteps; ++step) {
-    exe.run(Feeds{{"x", golden_tensor(100 + step, {kSamples, 3})},
-                  {"y", golden_tensor(200 + step, {kSamples, 2})}});
-    const std::string number = std::to_string(step + 1);
-    if (!c.at("params").contains(number)) continue;
-    const auto expected = c.at("params").at(number).get<std::vector<double>>();
-    const Tensor w = exe.parameter("fc0.w"), b = exe.parameter("fc0.b");
-    for (int64_t i = 0; i < w.numel() + b.numel(); ++i) {
-      const double found = i < w.numel() ? w.at(i) : b.at(i - w.numel());
-      const double e = expected.at(static_cast<size_t>(i));
-      ASSERT_NEAR(found, e, 1e-9 * std::max(1.0, std::abs(e))) << "step " << number << ", " << i;
-    }
-  }
+  testing::set_golden_start(exe, {"fc0.w", "fc0.b"});
+  testing::expect_golden_steps(exe, {"fc0.w", "fc0.b"}, c.at("params"));
 }
 
 TEST(Optimizers, AreThoseOfPyTorchAndOfPapers) {

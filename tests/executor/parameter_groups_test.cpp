@@ -3,24 +3,21 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "executor/executor.h"
 #include "frontend/examples/resnet.h"
 #include "tests/support/count_of.h"
-#include "tests/support/golden.h"
+#include "tests/support/golden_training.h"
 
 namespace fluid::parameter_groups_test {
 namespace {
 
-using testing::golden_tensor;
-
 constexpr int64_t kSamples = 6, kFeatures = 3, kHidden = 4, kUnits = 2, kSteps = 6;
 
-nlohmann::json golden() {
-  std::ifstream file(FLUID_SOURCE_DIR "/tests/golden/finetune.json");
-  return nlohmann::json::parse(file);
+const nlohmann::json& golden() {
+  static const nlohmann::json json = testing::golden_json("finetune.json");
+  return json;
 }
 
 /// The network and the groups of tests/golden/finetune.py.
@@ -41,42 +38,21 @@ Program small_network(std::optional<bool> freeze_statistics) {
   return net;
 }
 
-void set_start_values(Executor& exe) {
-  exe.set_parameter("fc0.w", golden_tensor(0, {kFeatures, kHidden}));
-  exe.set_parameter("fc0.b", golden_tensor(1, {kHidden}));
-  exe.set_parameter("fc1.w", golden_tensor(2, {kHidden, kUnits}));
-  exe.set_parameter("fc1.b", golden_tensor(3, {kUnits}));
-}
-
-void run_steps(Executor& exe) {
+void expect_golden(std::optional<bool> freeze_statistics, const std::string& name) {
+  Executor exe(small_network(freeze_statistics), cpu(), {.batch = kSamples});
+  testing::set_golden_start(exe, {"fc0.w", "fc0.b", "fc1.w", "fc1.b"});
   for (uint64_t step = 0; step < kSteps; ++step) {
-    exe.run(Feeds{{"x", golden_tensor(100 + step, {kSamples, kFeatures})},
-                  {"y", golden_tensor(200 + step, {kSamples, kUnits})}});
+    exe.run(testing::golden_batch(step, kSamples, kFeatures, kUnits));
   }
-}
-
-void expect_golden(Executor& exe, const std::string& name) {
   for (const auto& [parameter, values] : golden().at(name).items()) {
-    const Tensor ours = exe.parameter(parameter);
-    for (int64_t i = 0; i < ours.numel(); ++i) {
-      const double expected = values.at(static_cast<size_t>(i)).get<double>();
-      EXPECT_NEAR(ours.at(i), expected, 1e-9) << parameter << " " << i;
-    }
+    testing::expect_golden_parameters(exe, {parameter}, values);
   }
 }
 
-TEST(ParameterGroups, FollowPyTorchsParameterGroups) {
-  Executor exe(small_network({}), cpu(), {.batch = kSamples});
-  set_start_values(exe);
-  run_steps(exe);
-  expect_golden(exe, "batch_statistics");
-}
+TEST(ParameterGroups, FollowPyTorchsParameterGroups) { expect_golden({}, "batch_statistics"); }
 
 TEST(ParameterGroups, FreezeTheRunningStatisticsAsEvalModeInPyTorch) {
-  Executor exe(small_network(true), cpu(), {.batch = kSamples});
-  set_start_values(exe);
-  run_steps(exe);
-  expect_golden(exe, "frozen_statistics");
+  expect_golden(true, "frozen_statistics");
 }
 
 TEST(ParameterGroups, SurviveAFileAndCanBeUndone) {

@@ -160,6 +160,19 @@ TEST(Store, RejectsAnotherWorldSize) {
   }
 }
 
+TEST(Store, IsMadeAgainByTheSameRanks) {
+  Ranks ranks(3, [](const World& world) {
+    std::string all;
+    for (int round = 0; round < 10; ++round) {
+      Store store(world, kLong);
+      if (world.rank == round % 3) store.set("round", std::to_string(round));
+      all += store.get("round");
+    }
+    return all;
+  });
+  for (const std::string& result : ranks.results()) EXPECT_EQ(result, "0123456789");
+}
+
 TEST(Store, RejectsARankTwice) {
   Ranks ranks(3, [](World world) {
     world.rank = std::min(world.rank, 1);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "frontend/readers/spec.h"
@@ -32,6 +33,23 @@ TEST(Cifar10, ReadsPlainAndGzippedFilesInTheOrderOfTheirNames) {
   for (int64_t i = 0; i < image.numel(); ++i) ASSERT_EQ(image.at(i), 1.0 + i / 1024 % 3) << i;
   EXPECT_EQ(labels(open_data("cifar10:" + dir.path(), "test").dataset()), std::vector<int64_t>{5});
   EXPECT_EQ(open_data("cifar10:" + dir.path() + "?limit=2").dataset().samples(), 2);
+}
+
+TEST(Cifar10, HoldsOutRowsOfTheTrainingFiles) {
+  TempDir dir;
+  std::string records;
+  for (int i = 0; i < 10; ++i) records += cifar10_record(static_cast<uint8_t>(i));
+  write_plain(dir.file("data_batch_1.bin"), records);
+  const std::string spec = "cifar10:" + dir.path() + "?val=0.3&seed=1";
+  std::vector<int64_t> all = labels(open_data(spec).dataset());
+  const std::vector<int64_t> held = labels(open_data(spec, "test").dataset());
+  EXPECT_EQ(all.size(), 7u);
+  EXPECT_EQ(labels(open_data(spec + "&split=val").dataset()), held);
+  all.insert(all.end(), held.begin(), held.end());
+  std::ranges::sort(all);
+  EXPECT_EQ(all, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  expect_user_error([&] { open_data("cifar10:" + dir.path() + "?seed=1"); },
+                    "option seed needs val=0.2, the share of rows held out");
 }
 
 TEST(Cifar10, ReadsAFileOnceThatIsThereGzippedToo) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "frontend/layers.h"
 #include "ops/operators.h"
@@ -30,6 +31,12 @@ void append_parameters(Executor& exe, std::vector<double>& to) {
     const Tensor t = exe.parameter(name);
     for (int64_t i = 0; i < t.numel(); ++i) to.push_back(t.at(i));
   }
+}
+
+/// A snapshot that outlives its executor.
+Snapshot with_copies(Snapshot snapshot) {
+  for (SnapshotVariable& v : snapshot.variables) v.value = v.value.copy();
+  return snapshot;
 }
 
 }  // namespace
@@ -87,18 +94,28 @@ Seen seen_in(const std::string& text) {
 }
 
 Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples,
-             Place place) {
+             Place place, std::optional<int64_t> resume_at) {
   const World& world = options.distributed.world;
   Reader reader(
       parallel_samples(samples),
       {.batch = kWhole / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
   options.threads = 1;
   options.seed = 7 + static_cast<uint64_t>(world.rank);  // rank 0's counts
-  Executor exe(net, place, options);
-  exe.prepare({.train = reader.batch_sizes()});
+  std::optional<Executor> running;
+  const auto start = [&] {
+    running.emplace(net, place, options);
+    running->prepare({.train = reader.batch_sizes()});
+  };
+  start();
   Seen seen;
   for (int64_t step = 0; step < steps;) {
     for (const Batch& batch : reader) {
+      if (step == resume_at) {
+        Snapshot snapshot = with_copies(running->snapshot());
+        start();
+        EXPECT_EQ(running->restore(world.rank == 0 ? std::move(snapshot) : Snapshot()), "");
+      }
+      Executor& exe = *running;
       const OutputViews outputs = exe.run(batch);
       seen.figures.push_back(outputs["loss"].item());
       const std::span<const double> counts = outputs.find("accuracy").statistics.as<double>();
@@ -107,6 +124,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
       if (++step == steps) break;
     }
   }
+  Executor& exe = *running;
   append_parameters(exe, seen.parameters);
   if (keeps_averages(*find_directive(net.ir().main()))) {
     exe.use_averages(true);
@@ -120,12 +138,12 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
 }
 
 Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
-                int64_t samples, PlaceOf place_of) {
+                int64_t samples, PlaceOf place_of, std::optional<int64_t> resume_at) {
   const auto body = [&](const World& world) {
     ExecutorOptions mine = options;
     mine.distributed.world = world;
     const Place place = place_of == nullptr ? cpu() : place_of(world.rank);
-    return text_of(trained(net, mine, steps, samples, place));
+    return text_of(trained(net, mine, steps, samples, place, resume_at));
   };
   const std::vector<std::string> results = Ranks(size, body).results();
   for (const std::string& result : results) EXPECT_TRUE(result == results[0]) << result;

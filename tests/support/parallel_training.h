@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "executor/executor.h"
@@ -38,14 +39,16 @@ struct Seen {
 std::string text_of(const Seen& seen);
 Seen seen_in(const std::string& text);
 
-/// `steps` steps of `net` on this rank's share of each; an epoch has `samples`.
+/// `steps` steps of `net` on this rank's share of each; an epoch has `samples`. After step
+/// `resume_at`, a new executor goes on from a snapshot.
 Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples = kSamples,
-             Place place = cpu());
+             Place place = cpu(), std::optional<int64_t> resume_at = {});
 
 /// What `size` ranks see, which must be the same; on the places that `place_of` gives them.
 using PlaceOf = Place (*)(int rank);
 Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
-                int64_t samples = kSamples, PlaceOf place_of = nullptr);
+                int64_t samples = kSamples, PlaceOf place_of = nullptr,
+                std::optional<int64_t> resume_at = {});
 
 /// Each number of `a` is within `relative` times the number of `b`.
 void expect_near(const std::vector<double>& a, const std::vector<double>& b, double relative);

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "executor/trainer/evaluation_report.h"
+#include "frontend/program.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fluid {
+
+/// Values of --report and --worst.
+struct ReportFlags {
+  std::string file = "false";  ///< path of the JSON file; "true": no file, "false": no report
+  int64_t worst = 0;           ///< --worst; 0: not given
+  bool enabled() const { return file != "false"; }
+  bool writes_file() const { return enabled() && file != "true"; }
+};
+void add_report_flags(CLI::App& command, ReportFlags& flags);
+
+/// Records the report's outputs in `program`, if the flags ask for a report.
+std::optional<EvaluationReport> start_report(Program& program, const ReportFlags& flags);
+
+/// Prints a report: the confusion matrix, or for more than kMatrixClasses classes the pairs of
+/// classes that are confused most, the scores of the classes, and the worst samples. Writes it to
+/// the file of --report, if given.
+void print_report(const EvaluationReport& report, const ReportFlags& flags);
+
+}  // namespace fluid

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// The classes that a classifier compares.
+struct ClassValues {
+  Value label, prediction;  ///< [N, ...] of equal shapes; class indices
+  int64_t classes = 0;
+  std::string label_feed;  ///< name of the feed that holds the labels; empty: computed from feeds
+};
+
+/// Records the classes of the labels and of the predictions of the first loss op for classes among
+/// `ops`. Returns nullopt if there is none.
+std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops);
+
+}  // namespace fluid

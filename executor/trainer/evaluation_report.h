@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/trainer/batch_observer.h"
+#include "frontend/program.h"
+#include "frontend/readers/reader.h"
+
+namespace fluid {
+
+/// A sample and its loss.
+struct SampleLoss {
+  int64_t row = 0;       ///< SampleSource::row()
+  std::string location;  ///< SampleSource::location(), such as "'cats/1.jpg'"
+  double loss = 0;
+  /// Class of the label, and predicted class; absent if the samples have not one class each.
+  std::optional<int64_t> label = {}, prediction = {};
+};
+
+/// The scores of one class, as in sklearn.metrics.classification_report.
+struct ClassScores {
+  int64_t samples = 0;  ///< labels of this class
+  double precision = 0, recall = 0, f1 = 0;
+};
+
+/// Options of EvaluationReport.
+struct ReportOptions {
+  int64_t worst = 10;          ///< number of samples with the largest losses to keep
+  int64_t max_classes = 1000;  ///< no confusion matrix for more classes
+};
+
+/// What an evaluation shows besides the means of outputs: the samples with the largest losses and,
+/// for a classifier, the confusion matrix.
+///
+///   fl::EvaluationReport report(net, {.worst = 10});  // before the Trainer is made
+///   fl::Trainer trainer(net);
+///   trainer.evaluate(test, report.observer(test));
+///
+/// The loss of a sample is the sample's term of the minimized loss, or of the output `loss` if the
+/// program minimizes none: of its first mean or sum over samples. A classifier is a program whose
+/// loss is softmax_cross_entropy, nll_loss, binary_cross_entropy or
+/// binary_cross_entropy_with_logits. A prediction is the class with the largest score; with binary
+/// losses it is 1 if the probability is above 0.5. With soft labels, the label is the class with
+/// the largest probability.
+class EvaluationReport {
+ public:
+  /// Records outputs with a row for each sample in `program`, named "report.loss",
+  /// "report.label" and "report.prediction". Throws UserError if the loss is not a mean or sum over
+  /// samples.
+  explicit EvaluationReport(Program& program, const ReportOptions& options = {});
+
+  /// Adds the samples of a batch, which are the next ones of `data`.
+  void add(const SampleSource& data, const Batch& batch, const OutputViews& outputs);
+  /// A callback for Trainer::evaluate(). This object and `data` must outlive it.
+  BatchObserver observer(const Reader& data);
+
+  /// The samples with the largest losses, largest first. Equal losses are in the order of the
+  /// samples; NaN is the largest loss.
+  const std::vector<SampleLoss>& worst() const { return worst_; }
+  bool has_classes() const { return classes_ > 0; }
+  /// Confusion matrix [C, C] of counts, row-major: rows are labels, columns are predictions. Empty
+  /// without classes. Ignored labels are not counted.
+  const std::vector<int64_t>& confusion() const { return confusion_; }
+  int64_t classes() const { return classes_; }
+  /// Names of the classes; "0", "1", ... if the data has none.
+  std::vector<std::string> class_names() const;
+  std::vector<ClassScores> scores() const;
+  /// Whether `output` is one of the recorded outputs.
+  static bool is_report_output(const std::string& output);
+
+ private:
+  void add_classes(const OutputViews& outputs);
+
+  ReportOptions options_;
+  int64_t classes_ = 0;
+  std::string label_column_;  ///< feed of the labels; empty: computed from feeds
+  std::vector<std::string> class_names_;
+  std::vector<int64_t> confusion_;
+  std::vector<SampleLoss> worst_;
+  int64_t samples_ = 0;  ///< samples added
+};
+
+}  // namespace fluid
