@@ -105,7 +105,6 @@ Options pass_options(const OptFlags& flags) {
   options.length = flags.length.value_or(1);
   options.verify_each = true;
   if (!flags.mode.empty()) options.mode = parse_mode(flags.mode);
-  options.recipe = flags.recipe;
   if (options.mode != Mode::train && flags.micro_batches > 1) {
     throw UserError("--micro-batches: only the train pipeline has micro-batches");
   }
@@ -171,7 +170,10 @@ int run(const OptFlags& flags) {
     return 0;
   }
   check_length_flag(program, flags.length);
-  const Options options = pass_options(flags);
+  Options options = pass_options(flags);
+  if (flags.mode == "train" || flags.mode == "init") {
+    options.recipe = select_recipe(program, flags.recipe);
+  }
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::string sets_length = set_length_pass().name;

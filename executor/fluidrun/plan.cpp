@@ -219,7 +219,10 @@ int run(const PlanFlags& flags) {
   Program program = open_program(flags.program);
   set_parameters(program, flags.parameters);
   apply_length_flag(program, flags.length);
-  if (parse_step_mode(flags.mode) == Mode::train) select_recipe(program, flags.recipe);
+  const bool needs_one_recipe = !flags.recipe.empty() || flags.world.world;
+  if (needs_one_recipe && parse_step_mode(flags.mode) == Mode::train) {
+    select_recipe(program, flags.recipe);
+  }
   ExecutorOptions train_options = run_options(flags);
   const auto [place, target, name, memory, libraries_known] =
       plan_target(flags, {train_options.gpu.workspace, train_options.gpu.tf32});

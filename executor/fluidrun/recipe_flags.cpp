@@ -45,7 +45,7 @@ void add_recipes_flag(CLI::App& command, std::string& recipes) {
 void add_recipe_flag(CLI::App& command, std::string& recipe) {
   command
       .add_option("--recipe", recipe,
-                  "recipe of the training step, for a program of several recipes: its name, or the "
+                  "recipe of the training step, of a program with several: its name, or the "
                   "beginning of its name")
       ->type_name("NAME");
 }
@@ -78,7 +78,7 @@ std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string
   return cycle;
 }
 
-void select_recipe(Program& program, const std::string& recipe) {
+std::string select_recipe(Program& program, const std::string& recipe) {
   const std::vector<std::string> names = recipe_names(program.ir().main());
   if (recipe.empty() && names.size() > 1) {
     throw UserError(fmt::format("program '{}' has the recipes {}: give --recipe {}",
@@ -87,6 +87,7 @@ void select_recipe(Program& program, const std::string& recipe) {
   const Options options{
       .recipe = recipe.empty() ? "" : recipe_called(program, recipe, "--recipe " + recipe)};
   select_recipe_pass().run(program.ir(), options, CpuTarget(TargetDescription{}));
+  return names.empty() ? "" : recipe_names(program.ir().main()).front();
 }
 
 ir::Op* recipe_to_change(Program& program, const std::string& given) {

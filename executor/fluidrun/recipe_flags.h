@@ -23,9 +23,10 @@ void add_recipe_flag(CLI::App& command, std::string& recipe);
 /// is missing for a program of several recipes.
 std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string& text);
 
-/// Reduces `program` to the recipe that --recipe names, with its outputs. Throws UserError if the
-/// program has no such recipe, and if `recipe` is empty and there are several.
-void select_recipe(Program& program, const std::string& recipe);
+/// Reduces `program` to the recipe that --recipe names, with its outputs, and returns the name of
+/// the recipe. Throws UserError if the program has no such recipe, and if `recipe` is empty and
+/// there are several.
+std::string select_recipe(Program& program, const std::string& recipe);
 
 /// The recipe that flags such as --lr change; null if the program minimizes nothing, or if it has
 /// several recipes and `given` is empty. `given`: the flags as they were given. Throws UserError
