@@ -25,6 +25,7 @@
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/recipe_flags.h"
 #include "executor/fluidrun/schedule_flags.h"
 #include "executor/fluidrun/step_log.h"
 #include "executor/launcher/print_to.h"
@@ -39,7 +40,6 @@
 #include "ir/error.h"
 #include "ir/number.h"
 #include "passes/recipe.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -50,7 +50,7 @@ std::string must_be_decay(const std::string& text) {
 }
 
 struct TrainFlags {
-  std::string program, data, val, save, log_json, history, tensorboard;
+  std::string program, data, val, recipes, save, log_json, history, tensorboard;
   std::string find_lr = "false";  ///< picture; "true": none, "false": no learning rate range test
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0, log_every = 0;
@@ -162,15 +162,22 @@ void set_averages(Attrs& recipe, const TrainFlags& flags) {
   if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
 }
 
+/// The flags of averages and lookahead as they were given.
+std::string averages_text(const TrainFlags& flags) {
+  if (flags.ema > 0) return fmt::format("--ema {}", flags.ema);
+  if (flags.swa > 0) return fmt::format("--swa {}", flags.swa);
+  return flags.lookahead > 0 ? fmt::format("--lookahead {}", flags.lookahead) : "";
+}
+
 /// Opens the program. Sets the optimizer, the averages, the lookahead and the settings of
 /// parameters that the flags give.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
   set_parameters(program, flags.parameters);
-  ir::Op* train = find_directive(program.ir().main());
+  ir::Op* train = recipe_to_change(program, averages_text(flags));
   if (train != nullptr) set_averages(train->attrs, flags);
-  check_fit_options(program, {});
+  check_fit_options(program, {.recipes = parse_recipes(program, flags.recipes)});
   return program;
 }
 
@@ -280,10 +287,11 @@ class Training {
 
   FitOptions fit_options() {
     FitOptions options{
+        .recipes = parse_recipes(program_, flags_.recipes),
         .epochs = flags_.epochs,
         .max_steps = flags_.max_steps,
         .validation = validation_ ? &*validation_ : nullptr,
-        .averages = keeps_averages(*find_directive(program_.ir().main())),
+        .averages = keeps_averages(program_.ir().main()),
         .save = flags_.save,
         .handle_signals = true,
         .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};
@@ -396,6 +404,7 @@ void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
 
 void add_training_flags(CLI::App& command, TrainFlags& flags) {
   begin_group(command, kTrainingGroup);
+  add_recipes_flag(command, flags.recipes);
   command.add_option("--epochs", flags.epochs, "passes over the training data")
       ->check(must_be_positive_integer)
       ->type_name("N")

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "executor/comm/process_group.h"
-#include "executor/trainer/loss_output.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "ir/error.h"
 #include "ir/text.h"
-#include "passes/rewrite.h"
+#include "ops/optim/recipes.h"
 
 namespace fluid {
 namespace {
@@ -28,14 +28,15 @@ void check_settings(const LearningRateRange& s) {
 
 /// The name of the output that holds the minimized loss.
 std::string required_loss_output(const Program& program) {
-  const ir::Op* train = find_directive(program.ir().main());
-  if (train == nullptr) throw UserError("find_learning_rate: the program minimizes no loss");
-  if (train->attrs.get_or("schedule", std::string()) != "manual") {
+  const RecipeCycle cycle(program, {});
+  const ir::Op& train = recipe_named(program.ir().main(), cycle.recipes().front().name);
+  if (train.attrs.get_or("schedule", std::string()) != "manual") {
     throw UserError("find_learning_rate: the program needs the schedule 'manual'");
   }
-  const std::string name = loss_output(program);
-  if (name.empty()) throw UserError("find_learning_rate: the minimized loss is not an output");
-  return name;
+  if (cycle.loss().empty()) {
+    throw UserError("find_learning_rate: the minimized loss is not an output");
+  }
+  return cycle.loss();
 }
 
 /// A copy that stays valid while the executor runs.

@@ -84,8 +84,9 @@ void TensorBoard::begin(const BeginEvent& begin) {
 void TensorBoard::add(const StepEvent& step) {
   NamedScalars values;
   append_with_prefix(values, "step/", scalar_outputs(step.outputs));
-  values.emplace_back("optimizer/learning_rate", step.learning_rate);
-  if (step.loss_scaling) values.emplace_back("optimizer/loss_scale", step.loss_scaling->scale);
+  const std::string optimizer = "optimizer/" + (step.recipe.empty() ? "" : step.recipe + "/");
+  values.emplace_back(optimizer + "learning_rate", step.learning_rate);
+  if (step.loss_scaling) values.emplace_back(optimizer + "loss_scale", step.loss_scaling->scale);
   append(tensorboard_summary_event(unix_seconds(), step.step, values));
 }
 
