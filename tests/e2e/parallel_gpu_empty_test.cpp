@@ -157,7 +157,7 @@ TEST_F(EmptyGpuRankOfLaunch, TrainsAndEvaluates) {
     const std::string output = train_two(place, flags + "--log-json " + log + more).output;
     const size_t at = output.find("best: val_loss ");
     EXPECT_NE(at, std::string::npos) << output;
-    return output.substr(std::min(at, output.size()));
+    return output.substr(std::min(at, output.size()), output.find('\n', at) - at);
   };
   for (const std::string more : {"", " --zero 1 --micro-batches 2"}) {
     SCOPED_TRACE(more);
