@@ -135,6 +135,7 @@ class Executor::Impl {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
     check_options(options_);
+    check_recipes(program.ir().main());
     for (const ir::Op* train : recipes_of(program.ir().main())) {
       plateau_.push_back(plateau_rule(train->attrs));
     }

@@ -51,6 +51,7 @@ void add_recipe_flag(CLI::App& command, std::string& recipe) {
 }
 
 std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string& text) {
+  check_recipes(program.ir().main());
   const std::vector<std::string> names = recipe_names(program.ir().main());
   if (text.empty()) {
     if (names.size() <= 1) return {};
@@ -79,6 +80,7 @@ std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string
 }
 
 std::string select_recipe(Program& program, const std::string& recipe) {
+  check_recipes(program.ir().main());
   const std::vector<std::string> names = recipe_names(program.ir().main());
   if (recipe.empty() && names.size() > 1) {
     throw UserError(fmt::format("program '{}' has the recipes {}: give --recipe {}",
