@@ -281,7 +281,7 @@ std::string data_help() {
   return text +
          "  options of every kind, as ?option=value&...: split=train|test, shuffle=0|1, "
          "drop_last=0|1, limit=N, COLUMN=FEED\n"
-         "  options of csv, npy, npz, safetensors, jsonl, folder, tar, mnist and cifar10: "
+         "  options of csv, npy, npz, safetensors, jsonl, pipe, folder, tar, mnist and cifar10: "
          "val=0.2&seed=1 holds "
          "out "
          "a fifth of the training rows for split=test, which --val, eval and predict read\n"

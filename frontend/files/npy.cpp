@@ -172,7 +172,7 @@ void copy_fortran(const char* source, Tensor& target) {
 
 int64_t NpyHeader::data_bytes() const { return Tensor::view(dtype, shape, nullptr).bytes(); }
 
-NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name) {
+NpyHeader parse_npy_header(std::string_view start, const std::string& source_name) {
   const auto fail = [&](const std::string& text) { throw UserError(source_name + ": " + text); };
   if (!start.starts_with(kMagic)) fail("not a .npy file");
   if (start.size() < kMagic.size() + 4) fail("cut off in the header");
@@ -185,15 +185,19 @@ NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::stri
   if (major > 1) length |= static_cast<size_t>(byte(4)) << 16 | static_cast<size_t>(byte(5)) << 24;
   if (length > start.size() - begin) fail("cut off in the header");
   const HeaderFields fields = HeaderParser(start.substr(begin, length), source_name).parse();
-  NpyHeader header{.dtype = *fields.dtype,
-                   .shape = *fields.shape,
-                   .fortran_order = *fields.fortran,
-                   .data_offset = static_cast<int64_t>(begin + length)};
+  return {.dtype = *fields.dtype,
+          .shape = *fields.shape,
+          .fortran_order = *fields.fortran,
+          .data_offset = static_cast<int64_t>(begin + length)};
+}
+
+NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name) {
+  NpyHeader header = parse_npy_header(start, source_name);
   const int64_t bytes = size - header.data_offset;
   if (header.data_bytes() != bytes) {
-    fail("holds " + std::to_string(bytes) + " bytes of data, but " +
-         Tensor::view(header.dtype, header.shape, nullptr).str() + " takes " +
-         std::to_string(header.data_bytes()));
+    throw UserError(source_name + ": holds " + std::to_string(bytes) + " bytes of data, but " +
+                    Tensor::view(header.dtype, header.shape, nullptr).str() + " takes " +
+                    std::to_string(header.data_bytes()));
   }
   return header;
 }

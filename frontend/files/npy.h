@@ -21,6 +21,8 @@ struct NpyHeader {
 /// most kMaxNpyHeader are needed. Throws UserError, like read_npy(), for an invalid header, and if
 /// `size` is not that of the header and the elements.
 NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name);
+/// Like the above, for an array whose end is not known.
+NpyHeader parse_npy_header(std::string_view start, const std::string& source_name);
 inline constexpr int64_t kMaxNpyHeader = int64_t{1} << 20;
 
 /// Reads a NumPy array file (numpy.lib.format, versions 1.0 to 3.0), in C or Fortran order. The

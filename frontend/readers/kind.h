@@ -81,5 +81,6 @@ DataKind npz_kind();
 DataKind tar_kind();
 DataKind jsonl_kind();
 DataKind safetensors_kind();
+DataKind pipe_kind();
 
 }  // namespace fluid
