@@ -15,6 +15,7 @@
 #include "executor/comm/process_group.h"
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/dry_run.h"
 #include "executor/fluidrun/dump.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
@@ -58,7 +59,7 @@ struct TrainFlags {
   OptimizerFlags optimizer;
   ScheduleFlags schedule;
   ParameterFlags parameters;
-  bool drop_last = false, verify_plan = false, check_finite = false;
+  bool drop_last = false, verify_plan = false, check_finite = false, dry_run = false;
   BestEpochFlags best;
   CheckpointFlags checkpoint;
   WorldFlags world;
@@ -197,6 +198,10 @@ class Training {
       print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
     }
     FitOptions options = fit_options();
+    if (flags_.dry_run) {
+      check_fit_options(program_, options);
+      return dry_run(trainer_, options, train_, world_);
+    }
     TensorBoard board(flags_.tensorboard);
     if (!flags_.tensorboard.empty()) board.attach(options, trainer_.executor());
     HistoryCsv history(flags_.history);
@@ -332,6 +337,18 @@ class Training {
   Trainer trainer_;
 };
 
+/// The flags of a dry run, without those that read or write files of a training run.
+TrainFlags dry_run_flags(TrainFlags flags) {
+  for (std::string* path :
+       {&flags.save, &flags.best.save, &flags.log_json, &flags.history, &flags.tensorboard}) {
+    path->clear();
+  }
+  flags.checkpoint = {};
+  flags.profile = {};
+  flags.dump = {};
+  return flags;
+}
+
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save}) {
@@ -396,6 +413,9 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
       ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
+  command.add_flag("--dry-run", flags.dry_run,
+                   "instead of training, run a few steps of each size, and print their times, the "
+                   "memory and the time of an epoch; writes no file");
   add_best_epoch_flags(command, flags.best);
 }
 
@@ -465,7 +485,9 @@ void add_train(CLI::App& app, Action& action) {
       "second signal terminates the process.\n"
       "  SIGUSR1 saves, and training continues.\n\n" +
       data_help() + "\n" + pattern_help());
-  command->callback([&action, flags] { action = [flags] { return train(*flags); }; });
+  command->callback([&action, flags] {
+    action = [flags] { return train(flags->dry_run ? dry_run_flags(*flags) : *flags); };
+  });
 }
 
 }  // namespace fluid
