@@ -22,6 +22,7 @@
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/optimizer_flags.h"
+#include "executor/fluidrun/overfit.h"
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
@@ -55,6 +56,7 @@ struct TrainFlags {
   uint64_t seed = 0;
   double ema = 0, lookahead_alpha = 0;
   int64_t swa = 0, swa_every = 0, lookahead = 0;
+  int64_t overfit = 0;  ///< number of samples of --overfit; 0: not given
   ReadingFlags reading;
   OptimizerFlags optimizer;
   ScheduleFlags schedule;
@@ -154,6 +156,13 @@ Program open_with_recipe(const TrainFlags& flags) {
   return program;
 }
 
+Reader open_training_data(const Program& program, const TrainFlags& flags, const World& world) {
+  Reader data = open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
+                            flags.reading, world);
+  if (flags.overfit == 0) return data;
+  return read_first_samples(data, flags.overfit, flags.seed, world);
+}
+
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
                                       const World& world) {
   if (flags.val.empty()) return std::nullopt;
@@ -183,8 +192,7 @@ class Training {
         dump_(program_, flags.dump),
         opening_validation_(in_background([&] { return open_validation(program_, flags, world_); },
                                           flags.val.find("table=") != std::string::npos)),
-        train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
-                           flags.reading, world_)),
+        train_(open_training_data(program_, flags, world_)),
         progress_({flags.epochs, train_.batches(), flags.log_every, !is_rank_0()}),
         table_(flags.epochs),
         trainer_(scheduled_program(), place_of(flags.place, flags.verify_plan, world_.local_rank),
@@ -206,7 +214,9 @@ class Training {
     if (!flags_.tensorboard.empty()) board.attach(options, trainer_.executor());
     HistoryCsv history(flags_.history);
     if (!flags_.history.empty()) history.attach(options, trainer_.executor());
-    const History trained = trainer_.fit(train_, options);
+    const History trained = flags_.overfit > 0
+                                ? OverfitTest(program_, trainer_, train_).run(options)
+                                : trainer_.fit(train_, options);
     if (is_rank_0() && trained.samples > 0) print_totals(trained);
     if (is_rank_0()) log_.throw_if_failed();
   }
@@ -270,7 +280,7 @@ class Training {
     };
     options.on_epoch = [this](const EpochEvent& epoch) {
       progress_.clear();
-      if (is_rank_0()) table_.print(epoch);
+      if (is_rank_0() && flags_.overfit == 0) table_.print(epoch);
       log_.append(epoch);
     };
     options.on_end = [this] {
@@ -349,6 +359,16 @@ TrainFlags dry_run_flags(TrainFlags flags) {
   return flags;
 }
 
+constexpr int64_t kOverfitSteps = 1000;
+
+/// The flags of --overfit, which trains for 1000 steps or --max-steps, unless there is --epochs.
+TrainFlags overfit_flags(TrainFlags flags, bool has_epochs) {
+  if (has_epochs) return flags;
+  if (flags.max_steps == 0) flags.max_steps = kOverfitSteps;
+  flags.epochs = flags.max_steps;
+  return flags;
+}
+
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save}) {
@@ -419,6 +439,20 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
   add_best_epoch_flags(command, flags.best);
 }
 
+void add_overfit_flag(CLI::App& command, TrainFlags& flags) {
+  begin_group(command, kTrainingGroup);
+  CLI::Option* overfit =
+      command
+          .add_option("--overfit", flags.overfit,
+                      "train on the first N samples alone, until the loss is small; the exit code "
+                      "tells whether the program can learn them")
+          ->check(must_be_positive_integer)
+          ->type_name("N");
+  for (const char* other : {"--val", "--best", "--patience", "--save-best", "--checkpoint-dir"}) {
+    overfit->excludes(command.get_option(other));
+  }
+}
+
 void add_file_flags(CLI::App& command, TrainFlags& flags) {
   add_params_flags(command, flags.params);
   command
@@ -462,6 +496,7 @@ void add_train(CLI::App& app, Action& action) {
   add_schedule_flags(*command, flags->schedule);
   add_parameter_flags(*command, flags->parameters);
   add_file_flags(*command, *flags);
+  add_overfit_flag(*command, *flags);
   add_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
@@ -485,8 +520,10 @@ void add_train(CLI::App& app, Action& action) {
       "second signal terminates the process.\n"
       "  SIGUSR1 saves, and training continues.\n\n" +
       data_help() + "\n" + pattern_help());
-  command->callback([&action, flags] {
-    action = [flags] { return train(flags->dry_run ? dry_run_flags(*flags) : *flags); };
+  command->callback([&action, flags, command] {
+    if (flags->overfit > 0) *flags = overfit_flags(*flags, command->count("--epochs") > 0);
+    if (flags->dry_run) *flags = dry_run_flags(*flags);
+    action = [flags] { return train(*flags); };
   });
 }
 

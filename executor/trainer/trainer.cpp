@@ -12,6 +12,7 @@
 #include "executor/trainer/checkpointing.h"
 #include "executor/trainer/fit_loop.h"
 #include "executor/trainer/inference.h"
+#include "executor/trainer/loss_output.h"
 #include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "passes/check_recorded.h"
@@ -20,16 +21,6 @@
 
 namespace fluid {
 namespace {
-
-/// Returns the name of the output that is the training loss; empty if the loss is not an output.
-std::string loss_output(const Program& program) {
-  const ir::Graph& graph = program.ir().main();
-  const ir::Op* train = find_directive(graph);
-  for (const ir::Output& o : graph.outputs) {
-    if (train != nullptr && o.value == train->operands.at(0)) return o.name;
-  }
-  return "";
-}
 
 const ir::Op& training_directive(const Program& program) {
   const ir::Op* train = find_directive(program.ir().main());
