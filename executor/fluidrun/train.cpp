@@ -68,6 +68,7 @@ struct TrainFlags {
   PlaceFlags place;
   ProfileFlags profile;
   DumpFlags dump;
+  TensorBoardOptions tensorboard_options;
 };
 
 /// A training run before its first step: the arguments of print_training_start().
@@ -156,6 +157,12 @@ Program open_with_recipe(const TrainFlags& flags) {
   return program;
 }
 
+TensorBoard open_board(Program& program, const TrainFlags& flags) {
+  TensorBoard board(flags.tensorboard, flags.tensorboard_options);
+  board.keep_gradients(program);
+  return board;
+}
+
 Reader open_training_data(const Program& program, const TrainFlags& flags, const World& world) {
   Reader data = open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                             flags.reading, world);
@@ -190,6 +197,7 @@ class Training {
         checkpoints_(checkpointing_options(flags.checkpoint)),
         program_(open_with_recipe(flags)),
         dump_(program_, flags.dump),
+        board_(open_board(program_, flags)),
         opening_validation_(in_background([&] { return open_validation(program_, flags, world_); },
                                           flags.val.find("table=") != std::string::npos)),
         train_(open_training_data(program_, flags, world_)),
@@ -210,8 +218,10 @@ class Training {
       check_fit_options(program_, options);
       return dry_run(trainer_, options, train_, world_);
     }
-    TensorBoard board(flags_.tensorboard);
-    if (!flags_.tensorboard.empty()) board.attach(options, trainer_.executor());
+    if (!flags_.tensorboard.empty()) {
+      board_.add_text("program", "```\n" + program_.text() + "```");
+      board_.attach(options, trainer_.executor());
+    }
     HistoryCsv history(flags_.history);
     if (!flags_.history.empty()) history.attach(options, trainer_.executor());
     const History trained = flags_.overfit > 0
@@ -336,6 +346,7 @@ class Training {
   ResidentMemory before_ = resident_memory();
   Program program_;
   StepDump dump_;
+  TensorBoard board_;
   // Opens the validation data while the constructor opens the training data; afterwards if the
   // training data writes a table that it reads.
   std::future<std::optional<Reader>> opening_validation_;
@@ -469,11 +480,31 @@ void add_file_flags(CLI::App& command, TrainFlags& flags) {
                   "write a line for each epoch to this CSV file: outputs on the training and "
                   "validation data, times")
       ->type_name("FILE");
+  CLI::Option* tensorboard =
+      command
+          .add_option("--tensorboard", flags.tensorboard,
+                      "write a TensorBoard event file to this directory: outputs of steps and "
+                      "epochs, learning rate, loss scale, the program")
+          ->type_name("DIR");
+  CLI::Option* histograms =
+      command
+          .add_option("--tensorboard-histograms", flags.tensorboard_options.histograms_every,
+                      "add histograms of parameters and gradients after each N steps")
+          ->check(must_be_positive_integer)
+          ->type_name("N")
+          ->needs(tensorboard);
   command
-      .add_option("--tensorboard", flags.tensorboard,
-                  "write a TensorBoard event file to this directory: outputs of steps and epochs, "
-                  "learning rate, loss scale")
-      ->type_name("DIR");
+      .add_option("--tensorboard-parameters", flags.tensorboard_options.histograms_of,
+                  "parameters or layers of which histograms are added (default: all)")
+      ->type_name("PATTERN")
+      ->needs(histograms);
+  command
+      .add_option("--tensorboard-images", flags.tensorboard_options.images,
+                  "add the first N samples of each epoch that are images, as they are fed, and the "
+                  "outputs for them that are images")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->needs(tensorboard);
   add_checkpoint_flags(command, flags.checkpoint);
 }
 
