@@ -273,7 +273,7 @@ endfunction()
 function(fluid_thread_tests)
   file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/options/changes.cpp executor/options/world.cpp
                                       frontend/files/*.cpp frontend/images/*.cpp
-                                      frontend/readers/*.cpp)
+                                      frontend/readers/*.cpp frontend/tokenizers/*.cpp)
   set(tests executor/collective_queue executor/communicator executor/store frontend/reader
             frontend/reader_workers)
   if(FLUID_GLOO)

@@ -25,6 +25,7 @@
 #include "frontend/parameter_groups.h"
 #include "ir/print.h"
 #include "ops/optim/plateau.h"
+#include "ops/optim/recipes.h"
 #include "ops/source_kind.h"
 #include "passes/inference.h"
 #include "passes/loss_scale.h"
@@ -75,13 +76,14 @@ ExecutorOptions with_chosen_amp(ExecutorOptions options, const std::optional<Amp
   return options;
 }
 
-/// Returns `program`. If ExecutorOptions::settable_lr is on and the program trains without a
-/// learning rate schedule, adds the schedule Manual.
+/// Returns `program`. If ExecutorOptions::settable_lr is on, adds the schedule Manual to the
+/// recipes without a learning rate schedule.
 std::unique_ptr<ir::Program> with_settable_lr(std::unique_ptr<ir::Program> program,
                                               const ExecutorOptions& options) {
-  ir::Op* train = find_directive(program->main());
-  if (options.settable_lr && train != nullptr && !train->attrs.has("schedule")) {
-    train->attrs.set("schedule", std::string(kManualSchedule));
+  for (ir::Op* train : recipes_of(program->main())) {
+    if (options.settable_lr && !train->attrs.has("schedule")) {
+      train->attrs.set("schedule", std::string(kManualSchedule));
+    }
   }
   return program;
 }
@@ -123,8 +125,7 @@ class Executor::Impl {
         group_(place, options),
         amp_choice_(chosen_amp(program, place, options, group_)),
         options_(with_chosen_amp(std::move(options), amp_choice_)),
-        trains_(find_directive(program.ir().main()) != nullptr),
-        plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
+        recipes_(recipe_names(program.ir().main())),
         known_feeds_(feed_names(program.ir())),
         batch_length_(program.ir()),
         session_(with_settable_lr(program.ir().clone(), options_),
@@ -134,8 +135,11 @@ class Executor::Impl {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
     check_options(options_);
+    for (const ir::Op* train : recipes_of(program.ir().main())) {
+      plateau_.push_back(plateau_rule(train->attrs));
+    }
     if (options_.batch > 0) {
-      prepare(Mode::train, options_.batch, batch_length_.checked(options_.length), {});
+      prepare_step(Mode::train, options_.batch, batch_length_.checked(options_.length), {});
     }
   }
 
@@ -145,7 +149,8 @@ class Executor::Impl {
                          const std::set<std::string>& feeds) {
       for (const int64_t batch : batches) {
         for (const int64_t length : checked_lengths(sizes.lengths))
-          steps.push_back(checked_pass_options(mode, batch, length, feeds));
+          std::ranges::move(checked_pass_options(mode, batch, length, feeds),
+                            std::back_inserter(steps));
       }
     };
     add(Mode::train, sizes.train, {});
@@ -157,7 +162,8 @@ class Executor::Impl {
     tuning_sync_.propose_choices(group_, session_);
   }
 
-  OutputViews run(Mode mode, const Batch& batch) {
+  OutputViews run(Mode mode, const Batch& batch, std::string_view recipe = {}) {
+    const std::string& recipe_to_run = mode == Mode::train ? checked_recipe(recipe) : no_recipe();
     if (mode == Mode::train) averages_.require_not_in_use("run()");
     const bool collective = mode == Mode::train && !group_.is_single_process();
     if (collective && options_.distributed.world.size > 1 &&
@@ -168,11 +174,12 @@ class Executor::Impl {
                       batch.size));
     }
     const int64_t length = batch_length_.of(batch);
-    PreparedStep* step = find(mode, batch, length);
+    PreparedStep* step = find(mode, recipe_to_run, batch, length);
     if (step == nullptr) {
       if (options_.strict_shapes) throw UserError(unprepared_message(mode, batch, length));
-      step =
-          &prepare(mode, batch.size, length, mode == Mode::predict ? feeds_in(batch) : no_feeds());
+      const auto feeds = mode == Mode::predict ? feeds_in(batch) : no_feeds();
+      prepare_step(mode, batch.size, length, feeds);
+      step = session_.find(effective_mode(mode), recipe_to_run, batch.size, length, feeds);
     }
     check_feeds(batch, step->feeds(), known_feeds_);
     session_.initialise();  // retries if initialise() failed in prepare()
@@ -180,9 +187,13 @@ class Executor::Impl {
     if (collective && batch_length_.is_used()) {
       group_.check_equal("length of the step", std::to_string(length));
     }
+    if (collective && recipes_.size() > 1) {
+      group_.check_equal("recipe of the step", recipe_to_run);
+    }
     if (collective) session_.in_flight().wait_for_inference();
     if (options_.debug.check_finite && step->options().mode == Mode::train)
       search_.save_control_variables();
+    if (mode == Mode::train) last_recipe_ = recipe_to_run;
     return session_.run(*step, batch);
   }
 
@@ -206,7 +217,7 @@ class Executor::Impl {
       throw UserError("first_nonfinite() needs the option check_finite");
     }
     const int64_t length = batch_length_.of(batch);
-    PreparedStep* step = find(Mode::train, batch, length);
+    PreparedStep* step = find(Mode::train, last_recipe_, batch, length);
     if (step == nullptr) {
       throw UserError(
           fmt::format("first_nonfinite() got a batch of {} samples{}, but no step of this size was "
@@ -249,7 +260,7 @@ class Executor::Impl {
 
   std::string restore(Snapshot from, const std::string& where) {
     averages_.require_not_in_use("restore()");
-    if (trains_ && !session().steps().has_step_for(Mode::train)) {
+    if (trains() && !session().steps().has_step_for(Mode::train)) {
       throw UserError(where + ": prepare() a training step before restore()");
     }
     if (group_.is_single_process()) return restore_local(from, where);
@@ -276,7 +287,7 @@ class Executor::Impl {
 
   bool checks_finite() const { return options_.debug.check_finite; }
   bool scales_loss() const {
-    return trains_ && options_.precision.amp && options_.precision.amp->scales_loss();
+    return trains() && options_.precision.amp && options_.precision.amp->scales_loss();
   }
   std::vector<Variable> recorded_variables() const { return session_.steps().recorded_variables(); }
   const ir::Program& recorded_program() const { return session_.recorded_program(); }
@@ -284,15 +295,25 @@ class Executor::Impl {
     session_.values().set_value(name, value);
   }
 
-  bool has_schedule() const {
-    const ir::Op* train = find_directive(session_.recorded_program().main());
+  bool trains() const { return !recipes_.empty(); }
+  /// Returns the recipe called `name`, or the only recipe if `name` is empty. Returns null if the
+  /// program minimizes nothing.
+  const ir::Op* recipe(std::string_view name) const {
+    return trains() || !name.empty() ? &recipe_named(recorded_program().main(), name) : nullptr;
+  }
+  const Variable& recipe_variable(std::string_view recipe_name, std::string_view state) {
+    const std::string& checked = checked_recipe(recipe_name);
+    return session().variables().named(recipe_state(checked, state));
+  }
+  bool has_schedule(std::string_view recipe_name) const {
+    const ir::Op* train = recipe(recipe_name);
     return train != nullptr && train->attrs.has("schedule");
   }
   /// Returns the learning rate that the program records for the optimizer. set_learning_rate()
   /// stores the new rate as a multiple of this rate. Throws UserError unless the schedule is Manual
   /// and a training step is prepared.
-  double manual_base_lr() {
-    const ir::Op* train = find_directive(session_.recorded_program().main());
+  double manual_base_lr(std::string_view recipe_name) {
+    const ir::Op* train = recipe(recipe_name);
     if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManualSchedule) {
       throw UserError(
           "set_learning_rate() needs ExecutorOptions::settable_lr, or schedule Manual in the "
@@ -303,7 +324,12 @@ class Executor::Impl {
     }
     return train->attrs.get<double>("lr");
   }
-  const std::optional<PlateauRule>& plateau() const { return plateau_; }
+  const std::optional<PlateauRule>& plateau(std::string_view recipe_name) const {
+    static const std::optional<PlateauRule> none;
+    if (!trains() && recipe_name.empty()) return none;
+    const std::string& checked = checked_recipe(recipe_name);
+    return plateau_[static_cast<size_t>(std::ranges::find(recipes_, checked) - recipes_.begin())];
+  }
 
   Session& session() {
     session_.initialise();
@@ -312,8 +338,11 @@ class Executor::Impl {
 
   ParameterAverages& averages() { return averages_; }
 
-  const PreparedStep& prepared(Mode mode, int64_t batch, int64_t length) {
-    return prepare(mode, batch, batch_length_.checked(length), {});
+  const PreparedStep& prepared(Mode mode, std::string_view recipe, int64_t batch, int64_t length) {
+    prepare_step(mode, batch, batch_length_.checked(length), {});
+    return *session_.find(effective_mode(mode),
+                          mode == Mode::train ? checked_recipe(recipe) : no_recipe(), batch,
+                          batch_length_.checked(length), {});
   }
 
   std::vector<int64_t> lengths_of(const Batch& batch) const {
@@ -323,6 +352,21 @@ class Executor::Impl {
 
  private:
   static std::set<std::string> no_feeds() { return {}; }
+  static const std::string& no_recipe() {
+    static const std::string none;
+    return none;
+  }
+
+  /// Returns the name of the recipe called `name`, or of the only recipe if `name` is empty.
+  /// Returns
+  /// "" for a program that minimizes nothing. Throws UserError if there is no such recipe.
+  const std::string& checked_recipe(std::string_view name) const {
+    if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
+    const auto found = std::ranges::find(recipes_, name);
+    if (found != recipes_.end() && !name.empty()) return *found;
+    recipe_named(recorded_program().main(), name);  // throws
+    return no_recipe();
+  }
 
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
@@ -336,15 +380,18 @@ class Executor::Impl {
   void clamp_loss_scale() {
     if (!scales_loss()) return;
     const LossScale& s = options_.precision.amp->loss_scale;
-    const Variables& variables = session_.variables();
-    Tensor scale = session_.values().value(variables.named(kLossScale)).copy();
-    Tensor good = session_.values().value(variables.named(kGoodSteps)).copy();
-    const double bound =
-        s.dynamic ? std::clamp<double>(scale.item(), s.floor, s.ceiling) : s.initial;
-    scale.as<float>()[0] = static_cast<float>(bound);
-    good.as<int64_t>()[0] = std::min(good.as<int64_t>()[0], s.interval - 1);
-    session_.values().assign(variables.named(kLossScale), scale);
-    session_.values().assign(variables.named(kGoodSteps), good);
+    for (const std::string& name : recipes_) {
+      const Variable& scale_variable = recipe_variable(name, kLossScale);
+      const Variable& good_variable = recipe_variable(name, kGoodSteps);
+      Tensor scale = session_.values().value(scale_variable).copy();
+      Tensor good = session_.values().value(good_variable).copy();
+      const double bound =
+          s.dynamic ? std::clamp<double>(scale.item(), s.floor, s.ceiling) : s.initial;
+      scale.as<float>()[0] = static_cast<float>(bound);
+      good.as<int64_t>()[0] = std::min(good.as<int64_t>()[0], s.interval - 1);
+      session_.values().assign(scale_variable, scale);
+      session_.values().assign(good_variable, good);
+    }
   }
 
   std::vector<Variable> buffers() const {
@@ -393,29 +440,32 @@ class Executor::Impl {
     return lengths;
   }
 
-  /// Returns the pass options of a step in `mode` that is fed `feeds`: `batch` samples of length
-  /// `length`. Throws UserError if the batch size is invalid.
-  Options checked_pass_options(Mode mode, int64_t batch, int64_t length,
-                               const std::set<std::string>& feeds) const {
+  /// Returns the pass options of the steps in `mode` that are fed `feeds`: `batch` samples of
+  /// length `length`. In Mode::train, one step of each recipe, so that all their variables exist
+  /// before the first checkpoint. Throws UserError if the batch size is invalid.
+  std::vector<Options> checked_pass_options(Mode mode, int64_t batch, int64_t length,
+                                            const std::set<std::string>& feeds) const {
     const bool none_is_fine = !group_.is_single_process() && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
-    return pass_options(effective_mode(mode), batch, length, feeds);
+    std::vector<Options> steps = {pass_options(effective_mode(mode), batch, length, feeds)};
+    if (steps.front().mode != Mode::train) return steps;
+    steps.resize(recipes_.size(), steps.front());
+    for (size_t i = 0; i < steps.size(); ++i) steps[i].recipe = recipes_[i];
+    return steps;
   }
 
-  PreparedStep& prepare(Mode mode, int64_t batch, int64_t length,
-                        const std::set<std::string>& feeds) {
-    PreparedStep& prepared = session_.prepare(checked_pass_options(mode, batch, length, feeds));
+  void prepare_step(Mode mode, int64_t batch, int64_t length, const std::set<std::string>& feeds) {
+    session_.prepare(checked_pass_options(mode, batch, length, feeds));
     session_.initialise();
     tuning_sync_.propose_choices(group_, session_);
-    return prepared;
   }
 
   /// Returns Mode::eval for Mode::train if the program has no minimize(), because run() then equals
   /// eval(). Returns other modes unchanged.
   Mode effective_mode(Mode mode) const {
-    return mode == Mode::train && !trains_ ? Mode::eval : mode;
+    return mode == Mode::train && !trains() ? Mode::eval : mode;
   }
 
   Options pass_options(Mode mode, int64_t batch, int64_t length,
@@ -449,10 +499,10 @@ class Executor::Impl {
   /// Returns the prepared step for `batch` with sequences of `length` elements, or null. Does not
   /// allocate. Without strict_shapes, a predict step computes all outputs that the feeds in `batch`
   /// allow. With strict_shapes, the step may compute fewer outputs.
-  PreparedStep* find(Mode mode, const Batch& batch, int64_t length) {
+  PreparedStep* find(Mode mode, const std::string& recipe, const Batch& batch, int64_t length) {
     static const std::set<std::string> kAll;
     mode = effective_mode(mode);
-    if (mode != Mode::predict) return session_.find(mode, batch.size, length, kAll);
+    if (mode != Mode::predict) return session_.find(mode, recipe, batch.size, length, kAll);
     return options_.strict_shapes ? session_.steps().find_predict(batch, length)
                                   : session_.steps().find_predict(batch, length, known_feeds_);
   }
@@ -475,8 +525,9 @@ class Executor::Impl {
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
-  bool trains_;
-  std::optional<PlateauRule> plateau_;
+  std::vector<std::string> recipes_;                 ///< names of the recipes, in recorded order
+  std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
+  std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
   BatchLength batch_length_;
   TuningSync tuning_sync_;
@@ -501,9 +552,15 @@ std::vector<int64_t> Executor::lengths_of(const Batch& batch) const {
 void Executor::broadcast(VariableSet variables) { impl_->broadcast(variables); }
 ProcessGroup& Executor::process_group() { return impl_->group(); }
 OutputViews Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
+OutputViews Executor::run(std::string_view recipe, const Batch& batch) {
+  return impl_->run(Mode::train, batch, recipe);
+}
 OutputViews Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
 OutputViews Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
 OutputViews Executor::run(Feeds feeds) { return run(impl_->batch_of(feeds)); }
+OutputViews Executor::run(std::string_view recipe, Feeds feeds) {
+  return run(recipe, impl_->batch_of(feeds));
+}
 OutputViews Executor::eval(Feeds feeds) { return eval(impl_->batch_of(feeds)); }
 OutputViews Executor::predict(Feeds feeds) { return predict(impl_->batch_of(feeds)); }
 
@@ -604,47 +661,48 @@ Place Executor::place() const { return impl_->place(); }
 const std::optional<AmpOptions>& Executor::amp() const { return impl_->amp(); }
 const std::optional<AmpChoice>& Executor::amp_choice() const { return impl_->amp_choice(); }
 
-std::optional<LossScaling> Executor::loss_scaling() const {
+std::optional<LossScaling> Executor::loss_scaling(std::string_view recipe) const {
   const auto use = impl_.lock();
   if (!impl_->scales_loss()) return std::nullopt;
-  Session& session = impl_->session();
-  const Variables& variables = session.variables();
-  const Tensor skipped = session.values().value(variables.named(kSkippedSteps));
-  return LossScaling{.scale = session.values().value(variables.named(kLossScale)).item(),
+  VariableValues& values = impl_->session().values();
+  const Tensor skipped = values.value(impl_->recipe_variable(recipe, kSkippedSteps));
+  return LossScaling{.scale = values.value(impl_->recipe_variable(recipe, kLossScale)).item(),
                      .skipped = static_cast<int64_t>(skipped.item())};
 }
 
-bool Executor::reduce_on_plateau(double loss) {
+bool Executor::reduce_on_plateau(double loss, std::string_view recipe) {
   const auto use = impl_.lock();
-  if (!impl_->plateau()) return false;
+  if (!impl_->plateau(recipe)) return false;
   Session& session = impl_->session();
-  const Variable& variable = session.variables().named(kPlateau);
+  const Variable& variable = impl_->recipe_variable(recipe, kPlateau);
   Tensor state = session.values().value(variable).copy();
-  const bool reduced = impl_->plateau()->update(loss, state.as<double>());
+  const bool reduced = impl_->plateau(recipe)->update(loss, state.as<double>());
   session.values().assign(variable, state);
   return reduced;
 }
 
-void Executor::set_learning_rate(double lr) {
+void Executor::set_learning_rate(double lr, std::string_view recipe) {
   const auto use = impl_.lock();
-  const double recorded = impl_->manual_base_lr();
+  const double recorded = impl_->manual_base_lr(recipe);
   if (!(lr > 0) || !std::isfinite(lr)) {
     throw UserError(fmt::format("set_learning_rate({}): the rate must be positive and finite", lr));
   }
   Session& session = impl_->session();
-  const Variable& variable = session.variables().named(kPlateau);
+  const Variable& variable = impl_->recipe_variable(recipe, kPlateau);
   Tensor state = session.values().value(variable).copy();
   state.as<double>()[kFactor] = lr / recorded;
   session.values().assign(variable, state);
 }
 
-bool Executor::uses_plateau_schedule() const { return impl_->plateau().has_value(); }
+bool Executor::uses_plateau_schedule(std::string_view recipe) const {
+  return impl_->plateau(recipe).has_value();
+}
 
-std::optional<double> Executor::learning_rate() const {
+std::optional<double> Executor::learning_rate(std::string_view recipe) const {
   const auto use = impl_.lock();
-  if (!impl_->has_schedule()) return std::nullopt;
+  if (!impl_->has_schedule(recipe)) return std::nullopt;
   Session& session = impl_->session();
-  return session.values().value(session.variables().named(kLearningRate)).item();
+  return session.values().value(impl_->recipe_variable(recipe, kLearningRate)).item();
 }
 
 Profile Executor::profile() const { return impl_->session().profile(); }
@@ -671,11 +729,12 @@ CompileReport Executor::compile_report() const {
   return report;
 }
 
-std::string Executor::text(Mode mode, int64_t batch, int64_t length) const {
+std::string Executor::text(Mode mode, int64_t batch, int64_t length,
+                           std::string_view recipe) const {
   const auto use = impl_.lock();
   std::string text;
   std::set<const CompiledProgram*> printed;
-  for (const PreparedStep::Run& run : impl_->prepared(mode, batch, length).runs()) {
+  for (const PreparedStep::Run& run : impl_->prepared(mode, recipe, batch, length).runs()) {
     if (printed.insert(run.compiled).second) text += ir::print(*run.compiled->program);
   }
   return text;

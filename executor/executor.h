@@ -49,7 +49,7 @@ using Feeds = std::initializer_list<std::pair<std::string, Tensor>>;
 /// The batch sizes for which Executor::prepare() compiles steps, by mode. A size listed twice is
 /// compiled once.
 struct BatchSizes {
-  std::vector<int64_t> train = {};
+  std::vector<int64_t> train = {};  ///< compiles a step of each recipe
   std::vector<int64_t> eval = {};
   std::vector<int64_t> predict = {};
   std::vector<std::string> predict_feeds = {};  ///< names of the feeds of predict(); empty: all
@@ -125,6 +125,15 @@ class Executor {
   /// in flight after it changes no variable either. Steps with micro-batches, check_finite or
   /// profiling are synchronous. When one rank rejects its data, the other ranks throw DeviceError.
   OutputViews run(const Batch& batch);
+  /// Runs one training step of the recipe called `recipe` (MinimizeOptions::name), as run(batch)
+  /// does for a program with one recipe:
+  ///   exe.run("discriminator", batch)
+  /// The step needs the feeds that the recipe's loss reads; `batch` may have more columns. It
+  /// computes that loss, and the outputs that read no other feed, parameter or state. It updates
+  /// the states of layers that the loss reads, such as running statistics, as PyTorch does in
+  /// training mode. All ranks run the same recipe. Throws UserError for a program of several
+  /// recipes without `recipe`, and if there is no such recipe.
+  OutputViews run(std::string_view recipe, const Batch& batch);
   /// Computes all outputs in inference mode: no dropout, running statistics in batch_norm. Changes
   /// no variable.
   OutputViews eval(const Batch& batch);
@@ -136,6 +145,7 @@ class Executor {
   /// dimension.
   ///   exe.predict({{"image", tensor}})
   OutputViews run(Feeds feeds);
+  OutputViews run(std::string_view recipe, Feeds feeds);
   OutputViews eval(Feeds feeds);
   OutputViews predict(Feeds feeds);
   /// Returns the names of the outputs that predict() omits because they need a feed that is not in
@@ -206,21 +216,23 @@ class Executor {
   /// if choose_amp is off.
   const std::optional<AmpChoice>& amp_choice() const;
 
+  // `recipe`: name of the recipe; empty: the only recipe of the program.
+
   /// The loss scale and the number of skipped steps; absent when the loss is not scaled.
-  std::optional<LossScaling> loss_scaling() const;
+  std::optional<LossScaling> loss_scaling(std::string_view recipe = {}) const;
   /// Updates the learning rate schedule Plateau with the loss of an epoch, like PyTorch's
   /// ReduceLROnPlateau.step(). Use the validation loss if there is one, else the training loss.
   /// Returns whether the learning rate was reduced. Does nothing under another schedule.
-  bool reduce_on_plateau(double loss);
+  bool reduce_on_plateau(double loss, std::string_view recipe = {});
   /// Whether the learning rate schedule is Plateau.
-  bool uses_plateau_schedule() const;
+  bool uses_plateau_schedule(std::string_view recipe = {}) const;
 
   /// Sets the learning rate of the following steps. All ranks must set the same rate. Throws
   /// UserError unless the schedule is Manual or ExecutorOptions::settable_lr is on, and for a rate
   /// that is not positive and finite.
-  void set_learning_rate(double lr);
+  void set_learning_rate(double lr, std::string_view recipe = {});
   /// The learning rate of the last update; absent if there is no learning rate schedule.
-  std::optional<double> learning_rate() const;
+  std::optional<double> learning_rate(std::string_view recipe = {}) const;
 
   /// The profile of the steps recorded so far; see ExecutorOptions::profile.
   Profile profile() const;
@@ -233,8 +245,10 @@ class Executor {
   /// cache.
   CompileReport compile_report() const;
   /// Returns the IR of the step for `mode`, batch size `batch` and `length` after all passes, as
-  /// text for debugging. `length`: 0 for a program without kLength. Prepares the step if necessary.
-  std::string text(Mode mode, int64_t batch, int64_t length = 0) const;
+  /// text for debugging. `length`: 0 for a program without kLength. `recipe`: name of the recipe of
+  /// a training step; empty: the only one. Prepares the step if necessary.
+  std::string text(Mode mode, int64_t batch, int64_t length = 0,
+                   std::string_view recipe = {}) const;
 
  private:
   class Impl;

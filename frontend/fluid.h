@@ -6,6 +6,7 @@
 #include "executor/executor.h"
 #include "executor/trainer/evaluation_report.h"
 #include "executor/trainer/history_csv.h"
+#include "executor/trainer/learning_rate_finder.h"
 #include "executor/trainer/tensorboard.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/cache.h"

@@ -13,6 +13,7 @@
 #include "ir/text.h"
 #include "ops/lora_attributes.h"
 #include "ops/operators.h"
+#include "ops/optim/recipes.h"
 #include "ops/record.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
@@ -77,6 +78,20 @@ void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>&
   graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + 1);
 }
 
+/// A recipe that trains a weight trains its adapters.
+void add_to_recipes(ir::Graph& graph, const std::map<std::string, AdapterValues>& adapters) {
+  for (ir::Op* train : recipes_of(graph)) {
+    auto names = train->attrs.get_or("trains", std::vector<std::string>());
+    const std::set<std::string> weights(names.begin(), names.end());
+    for (const auto& [weight, ab] : adapters) {
+      if (!weights.contains(weight)) continue;
+      names.push_back(ab.a.op()->symbol);
+      names.push_back(ab.b.op()->symbol);
+    }
+    if (!weights.empty()) train->attrs.set("trains", names);
+  }
+}
+
 void freeze_base(ir::Graph& graph) {
   for (const auto& op : graph.ops) {
     if (source_kind(*op) == SourceKind::parameter && !is_lora_adapter(*op)) {
@@ -103,6 +118,7 @@ bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selec
   }
   std::map<std::string, AdapterValues> adapters;
   for (ir::Op* product : products) add_low_rank_product(*product, adapters, options);
+  add_to_recipes(graph, adapters);
   if (!products.empty()) freeze_base(graph);
   return !products.empty();
 }

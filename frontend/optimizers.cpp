@@ -1,6 +1,8 @@
 #include "frontend/optimizers.h"
 
 #include "frontend/penalties.h"
+#include "frontend/recipe_parameters.h"
+#include "ops/optim/recipes.h"
 #include "ops/record.h"
 
 namespace fluid {
@@ -13,6 +15,12 @@ void add_clip(Attrs& settings, const Clip& clip) {
   set("clip_value", clip.value);
   set("clip_norm", clip.norm);
   set("clip_global_norm", clip.global_norm);
+}
+
+std::vector<std::string> names_of(const std::vector<Value>& parameters) {
+  std::vector<std::string> names;
+  for (const Value p : parameters) names.push_back(p.op()->symbol);
+  return names;
 }
 
 }  // namespace
@@ -35,8 +43,12 @@ void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Lo
     recipe.set("lookahead_every", options.lookahead.every);
     recipe.set("lookahead_alpha", options.lookahead.alpha);
   }
-  loss = with_penalties(loss, loc);
+  const std::vector<Value> parameters = selected_parameters(loss, options.parameters, loc);
+  if (!options.name.empty()) recipe.set("recipe", options.name);
+  if (!options.parameters.empty()) recipe.set("trains", names_of(parameters));
+  loss = with_penalties(loss, parameters, loc);
   record(*loss.op()->graph(), "train", {loss}, std::move(recipe), loc);
+  check_recipes(*loss.op()->graph());
 }
 
 }  // namespace fluid

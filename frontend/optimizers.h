@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <string>
 #include <vector>
 
 #include "frontend/parameter_groups.h"
@@ -68,6 +69,11 @@ struct Lookahead {
 
 /// Options of minimize() besides the optimizer.
 struct MinimizeOptions {
+  /// Name of the recipe. A program of several recipes, such as a GAN, names each of them.
+  std::string name = {};
+  /// Patterns (name_pattern.h) of the parameters to train, such as {"discriminator"}. The other
+  /// parameters are constants of the recipe. Empty: all that the loss depends on.
+  std::vector<std::string> parameters = {};
   Clip clip = {};
   Schedule schedule = {};
   Ema ema = {};
@@ -83,11 +89,13 @@ concept Optimizer = requires(const T& optimizer) {
   { recipe_of(optimizer) } -> std::same_as<Attrs>;
 };
 
-/// Makes the program of `loss` a training program. A training step computes the gradients of the
-/// scalar `loss`, plus the penalties of ParameterOptions, and updates every trainable parameter on
-/// which `loss` depends. Program::save()
-/// includes this training recipe. `recipe`: the attributes of the op `train`: "optimizer", "lr" and
-/// the optimizer's settings.
+/// Adds a training recipe to the program of `loss`. A training step computes the gradients of the
+/// scalar `loss`, plus the penalties of ParameterOptions, and updates the recipe's trainable
+/// parameters on which `loss` depends. Each recipe has its own optimizer states, update counter,
+/// schedule and loss scale. Program::save() includes the recipes. `recipe`: the attributes of the
+/// op `train`: "optimizer", "lr" and the optimizer's settings. Throws UserError for a pattern of
+/// MinimizeOptions::parameters that matches no parameter of the loss, for a name that another
+/// recipe has, and for a recipe without a name beside another one.
 void minimize(Value loss, Attrs recipe, const MinimizeOptions& options = {},
               const Loc& loc = Loc::here());
 template <Optimizer T>

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <vector>
+
 #include "ir/graph.h"
 
 namespace fluid {
 
-/// Adds to `loss` the penalties of the parameters on which it depends: l1 sum(|p|) + l2 sum(p^2),
-/// where ParameterOptions sets l1 and l2.
-Value with_penalties(Value loss, const Loc& loc);
+/// Adds to `loss` the penalties of `parameters`: l1 sum(|p|) + l2 sum(p^2), where ParameterOptions
+/// sets l1 and l2.
+Value with_penalties(Value loss, const std::vector<Value>& parameters, const Loc& loc);
 
 }  // namespace fluid

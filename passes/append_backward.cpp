@@ -1,5 +1,6 @@
 #include "ir/error.h"
 #include "ops/internal_functions.h"
+#include "ops/optim/recipes.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/backward.h"
@@ -11,13 +12,15 @@
 namespace fluid {
 namespace {
 
-/// The parameters to train, in the order in which they were recorded.
-std::vector<ir::Op*> trainable_parameters(const ir::Graph& graph) {
+/// The parameters that the recipe trains, in the order in which they were recorded.
+std::vector<ir::Op*> trainable_parameters(const ir::Graph& graph, const ir::Op& train) {
+  const std::set<std::string> of_recipe = trained_parameters(train);
   std::vector<ir::Op*> parameters;
   for (const auto& op : graph.ops) {
     const bool trainable =
         source_kind(*op) == SourceKind::parameter && op->attrs.get_or<bool>("trainable", true);
-    if (trainable) parameters.push_back(op.get());
+    const bool in_recipe = of_recipe.empty() || of_recipe.contains(op->symbol);
+    if (trainable && in_recipe) parameters.push_back(op.get());
   }
   return parameters;
 }
@@ -51,7 +54,7 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
   ir::Op* train = find_directive(graph);
   if (train == nullptr) return false;
   const Value loss = train->operands.at(0);
-  const std::vector<ir::Op*> parameters = trainable_parameters(graph);
+  const std::vector<ir::Op*> parameters = trainable_parameters(graph, *train);
   Values xs;
   for (ir::Op* param : parameters) xs.push_back(param->result());
   Backward backward(graph, {loss}, xs, ir::Role::backward, "a parameter reaches the loss");

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ops/optim/recipes.h"
 #include "ops/random/initializer.h"
 #include "ops/scan.h"
 #include "ops/source_kind.h"
@@ -73,9 +74,10 @@ bool run_check_recorded(ir::Program& program, const Options& options, const Targ
     const OpDef& def = def_of(*op);
     if (std::holds_alternative<Store>(*def.lower)) check_store(variables, *op);
   }
-  if (const ir::Op* recipe = find_directive(graph)) {
+  for (const ir::Op* recipe : recipes_of(graph)) {
     require(recipe->operands.size() == 1, *recipe, "only the compiler gives it gradients");
   }
+  check_recipes(graph);
   return false;
 }
 

@@ -53,7 +53,7 @@ class Expansion {
       return expansion_.state_of(index_, name, param().type());
     }
     Value state(const std::string& name, const Type& type) override {
-      return expansion_.state(expansion_.recipe_.parameters()[index_] + "." + name, type);
+      return expansion_.state(expansion_.state_name(index_, name), type);
     }
     void set_state(Value state, Value updated) override {
       expansion_.stores_.emplace_back(state.op()->symbol, expansion_.if_applied(updated, state));
@@ -77,7 +77,7 @@ class Expansion {
   void run() {
     ir::ScopedRecording as(graph_, recipe_.recording());
     if (recipe_.step_predicate()) predicate_recorded_stores();
-    const Value counter = state(std::string(kUpdateCounter), Type{i64, {}, {}});
+    const Value counter = state(recipe_.state_name(kUpdateCounter), Type{i64, {}, {}});
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
     if (reads_whole_parameters(optimizer)) reject_sparse_parameters(*optimizer.name);
@@ -88,7 +88,7 @@ class Expansion {
     if (reads_norms(optimizer)) record_norms(optimizer, counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
     all_gather_parameters(counter);
-    stores_.emplace_back(kUpdateCounter, if_applied(counter + 1, counter));
+    stores_.emplace_back(counter.op()->symbol, if_applied(counter + 1, counter));
     if (ir::Op* rng = graph_.find("state", kRandomState)) {
       stores_.emplace_back(kRandomState, next_random_state(rng->result()));
     }
@@ -96,6 +96,11 @@ class Expansion {
   }
 
  private:
+  /// Name of the state `port` of the optimizer for a parameter.
+  std::string state_name(size_t index, const std::string& port) const {
+    return recipe_.state_name(recipe_.parameters()[index] + "." + port);
+  }
+
   Value state(const std::string& name, const Type& type) {
     return record_source(graph_, "state", name, type, {}, train_.loc);
   }
@@ -108,13 +113,13 @@ class Expansion {
     if (def.inputs->size() > 1) operands.push_back(plateau_factor());
     scheduled_ =
         record(graph_, *def.name, operands, schedule_settings(train_.attrs), train_.loc)[0];
-    const Value old = state(std::string(kLearningRate), scheduled_.type());
-    stores_.emplace_back(kLearningRate, if_applied(scheduled_, old));
+    const Value old = state(recipe_.state_name(kLearningRate), scheduled_.type());
+    stores_.emplace_back(old.op()->symbol, if_applied(scheduled_, old));
   }
 
   Value plateau_factor() {
     const Type type{f64, {kPlateauElements}, {}};
-    const Value plateau = record_source(graph_, "state", std::string(kPlateau), type,
+    const Value plateau = record_source(graph_, "state", recipe_.state_name(kPlateau), type,
                                         {{"init", std::string("ones")}}, train_.loc);
     const Value factor = slice(plateau, {.starts = {kFactor}, .stops = {kFactor + 1}}, train_.loc);
     return reshape(factor, Shape{}, train_.loc);
@@ -235,14 +240,14 @@ class Expansion {
     Value& known = sequences_[scalar.name];
     if (known) return known;
     ir::ScopedRecording as(graph_, recipe_.recording());
-    const Value old = record_source(graph_, "state", scalar.name, Type{f64, {}, {}},
-                                    {{"init", std::string("ones")}}, train_.loc);
+    const Value old = record_source(graph_, "state", recipe_.state_name(scalar.name),
+                                    Type{f64, {}, {}}, {{"init", std::string("ones")}}, train_.loc);
     Attrs settings;
     for (const AttrDef& a : *op_named(scalar.sequence, train_.loc).attrs) {
       if (const Attr* value = settings_.find(a.name)) settings.set(a.name, *value);
     }
     known = record(graph_, scalar.sequence, {old, counter}, settings, train_.loc)[0];
-    stores_.emplace_back(scalar.name, if_applied(known, old));
+    stores_.emplace_back(old.op()->symbol, if_applied(known, old));
     return known;
   }
 
@@ -364,7 +369,7 @@ class Expansion {
         whole.push_back(d.size);
       attrs = {{kFullShape, whole}, {kShardBounds, recipe_.shard_bounds(index)}};
     }
-    return record_source(graph_, "state", parameter + "." + port, type, attrs, train_.loc);
+    return record_source(graph_, "state", state_name(index, port), type, attrs, train_.loc);
   }
 
   /// All-gathers the new values of the parameters. Each process has updated only its shard.

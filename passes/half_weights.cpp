@@ -31,6 +31,23 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   return copies;
 }
 
+/// Adds a copy of each f32 parameter that the step updates and does not read in half precision: a
+/// step of another recipe may read the copy.
+void add_updated_copies(ir::Graph& graph, DType half, std::map<std::string, Value>& copies) {
+  std::vector<ir::Op*> updated;
+  for (const auto& op : graph.ops) {
+    ir::Op* parameter = is_store(*op) ? graph.find("param", op->symbol) : nullptr;
+    if (parameter != nullptr && parameter->result().dtype() == f32) updated.push_back(parameter);
+  }
+  for (ir::Op* parameter : updated) {
+    Value& copy = copies[parameter->symbol];
+    if (copy) continue;
+    const Type type{half, parameter->result().shape(), {}};
+    copy = record_source(graph, "state", half_weight_name(parameter->symbol), type,
+                         {{kScratchAttribute, true}}, parameter->loc);
+  }
+}
+
 /// Adds stores that write the new value of each parameter to its half-precision copy. A skipped
 /// step stores the old value again.
 void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) {
@@ -48,7 +65,8 @@ void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) 
 
 bool run_half_weights(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp || !options.amp->has_half_weights()) return false;
-  const auto copies = read_copies(program.main(), options.amp->dtype);
+  auto copies = read_copies(program.main(), options.amp->dtype);
+  if (!options.recipe.empty()) add_updated_copies(program.main(), options.amp->dtype, copies);
   write_copies(program.main(), copies);
   return !copies.empty();
 }

@@ -76,6 +76,7 @@ struct Buckets {
 /// and the Target.
 struct Options {
   Mode mode = Mode::train;
+  std::string recipe = {};        ///< name of the recipe to train; empty: the only one
   int64_t batch = 1;              ///< samples per step; > 0
   int64_t length = 1;             ///< extent of kLength; > 0; no effect on a program without it
   std::optional<DType> dtype;     ///< dtype of all floats (f64); nullopt: as recorded

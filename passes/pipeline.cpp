@@ -88,7 +88,8 @@ std::vector<Pass> pipeline(const Options& options) {
   std::vector<Pass> p;
   // Check the recorded program and infer its types.
   p.push_back(check_recorded_pass());
-  p.push_back(set_length_pass());  // before all passes that read extents
+  p.push_back(select_recipe_pass());  // before all passes that read the train op
+  p.push_back(set_length_pass());     // before all passes that read extents
   // Before infer_types, which derives types from the types of sources.
   p.push_back(set_dtype_pass());
   p.push_back(infer_types_pass());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/operators.h"
+#include "ops/optim/recipes.h"
 #include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "passes/collective_order.h"
@@ -28,8 +29,18 @@ Averages averages_of(const ir::Op& train) {
   return train.attrs.get_or("swa_start", int64_t{0}) != 0 ? Averages::swa : Averages::none;
 }
 
+bool keeps_averages(const ir::Graph& graph) {
+  return std::ranges::any_of(recipes_of(graph),
+                             [](const ir::Op* train) { return keeps_averages(*train); });
+}
+
 std::string average_name(const ir::Op& train, std::string_view parameter) {
-  return std::string(parameter) + (averages_of(train) == Averages::swa ? ".swa" : ".ema");
+  const char* kind = averages_of(train) == Averages::swa ? ".swa" : ".ema";
+  return recipe_state(recipe_name(train), std::string(parameter) + kind);
+}
+
+std::string Recipe::state_name(std::string_view state) const {
+  return recipe_state(recipe_name(directive_), state);
 }
 
 const std::vector<std::string>& Recipe::parameters() const {

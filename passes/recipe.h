@@ -10,6 +10,8 @@
 
 namespace fluid {
 
+// States of a recipe; recipe_state() gives the names that a program of several recipes has.
+
 /// Name of the state, f64[], that holds the learning rate of the last update. Exists only with a
 /// learning-rate schedule.
 inline constexpr std::string_view kLearningRate = "lr";
@@ -27,8 +29,11 @@ inline constexpr std::string_view kPartialLossWeight = "part.weight";
 enum class Averages { none, ema, swa };
 Averages averages_of(const ir::Op& train);
 inline bool keeps_averages(const ir::Op& train) { return averages_of(train) != Averages::none; }
+/// Whether a recipe of the program keeps averages.
+bool keeps_averages(const ir::Graph& graph);
 
-/// Name of the state that holds the average of a parameter; `train` keeps averages.
+/// Name of the state of the recipe `train` that holds the average of a parameter; the recipe keeps
+/// averages.
 std::string average_name(const ir::Op& train, std::string_view parameter);
 
 /// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
@@ -46,6 +51,8 @@ class Recipe {
   explicit Recipe(ir::Op& directive) : directive_(directive) {}
 
   ir::Op& directive() const { return directive_; }
+  /// Name of the recipe's state `state`, such as "update"; see recipe_state().
+  std::string state_name(std::string_view state) const;
   const std::vector<std::string>& parameters() const;
   /// The seed of backward: the gradient of the loss with respect to itself (1, or the loss scale).
   Value& backward_seed() const { return directive_.operands.at(1); }

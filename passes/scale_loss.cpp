@@ -19,9 +19,10 @@ bool run_scale_loss(ir::Program& program, const Options& options, const Target&)
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.amp || !options.amp->scales_loss()) return false;
-  Recipe(*directive).scale_backward_seed([&] {
-    return loss_scale_state(graph, kLossScale, f32, options.amp->loss_scale.initial,
-                            directive->loc);
+  const Recipe recipe(*directive);
+  recipe.scale_backward_seed([&] {
+    return loss_scale_state(graph, recipe.state_name(kLossScale), f32,
+                            options.amp->loss_scale.initial, directive->loc);
   });
   return true;
 }

@@ -26,20 +26,19 @@ Value all_finite(const Recipe& recipe) {
 void store_next_scale(ir::Graph& graph, const LossScale& s, Value scale, const Recipe& recipe) {
   const Value step_predicate = recipe.step_predicate();
   const Loc& loc = recipe.directive().loc;
-  const Value good = loss_scale_state(graph, kGoodSteps, i64, 0, loc);
-  const Value skipped = loss_scale_state(graph, kSkippedSteps, i64, 0, loc);
+  const Value good = loss_scale_state(graph, recipe.state_name(kGoodSteps), i64, 0, loc);
+  const Value skipped = loss_scale_state(graph, recipe.state_name(kSkippedSteps), i64, 0, loc);
   const Value run = good + 1;
   const Value grows = equal(run, scalar_like(run, static_cast<double>(s.interval)));
   const Value zero = scalar_like(run, 0);
   if (s.dynamic) {
     const Value grown = minimum(scale * s.growth, scalar_like(scale, s.ceiling));
     const Value backed_off = maximum(scale * s.backoff, scalar_like(scale, s.floor));
-    record_store(graph, std::string(kLossScale),
+    record_store(graph, scale.op()->symbol,
                  where(step_predicate, where(grows, grown, scale), backed_off), loc);
   }
-  record_store(graph, std::string(kGoodSteps), where(step_predicate, where(grows, zero, run), zero),
-               loc);
-  record_store(graph, std::string(kSkippedSteps), where(step_predicate, skipped, skipped + 1), loc);
+  record_store(graph, good.op()->symbol, where(step_predicate, where(grows, zero, run), zero), loc);
+  record_store(graph, skipped.op()->symbol, where(step_predicate, skipped, skipped + 1), loc);
 }
 
 bool run_unscale_gradients(ir::Program& program, const Options& options, const Target&) {
@@ -49,7 +48,8 @@ bool run_unscale_gradients(ir::Program& program, const Options& options, const T
   const LossScale& settings = options.amp->loss_scale;
   const Recipe recipe(*directive);
   ir::ScopedRecording as(graph, recipe.recording());
-  const Value scale = loss_scale_state(graph, kLossScale, f32, settings.initial, directive->loc);
+  const Value scale =
+      loss_scale_state(graph, recipe.state_name(kLossScale), f32, settings.initial, directive->loc);
   const Value unscale = 1.0 / scale;
   recipe.replace_gradients([&](Value g) { return g * cast(unscale, g.dtype()); });
   recipe.set_step_predicate(all_finite(recipe));

@@ -8,9 +8,9 @@
 #include "executor/options/precision.h"
 #include "frontend/parameter_groups.h"
 #include "ir/print.h"
+#include "ops/optim/recipes.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -65,9 +65,13 @@ Texts result_options(const ir::Program& recorded, const ExecutorOptions& options
   if (options.distributed.sync_bn) all["sync-bn"] = "on";
   if (options.gpu.tf32) all["tf32"] = "on";
   add_place_options(options, place, threads, all);
-  const ir::Op* train = find_directive(recorded.main());
-  if (train == nullptr) return all;
-  for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
+  const std::vector<ir::Op*> recipes = recipes_of(recorded.main());
+  if (recipes.empty()) return all;
+  for (const ir::Op* train : recipes) {
+    for (const auto& [name, value] : train->attrs) {
+      all[recipe_state(recipe_name(*train), name)] = ir::print(value);
+    }
+  }
   const std::string settings = training_settings_text(recorded);
   if (!settings.empty()) all["parameter settings"] = settings;
   return all;

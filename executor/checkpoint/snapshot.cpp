@@ -8,6 +8,7 @@
 
 #include "executor/session/session.h"
 #include "ir/print.h"
+#include "ops/optim/recipes.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
 #include "passes/rewrite.h"
@@ -21,16 +22,18 @@ constexpr size_t kRunCounter = 1;
 /// Throws UserError if another optimizer wrote the snapshot. Its states have another meaning, even
 /// if their names are equal.
 void check_optimizer(const Snapshot& from, const ir::Program& recorded, const std::string& where) {
-  const auto theirs = from.options.find("optimizer");
-  const ir::Op* train = find_directive(recorded.main());
-  if (theirs == from.options.end() || train == nullptr) return;
-  const std::string ours = ir::print(*train->attrs.find("optimizer"));
-  if (theirs->second == ours) return;
-  throw UserError(
-      fmt::format("{}: its optimizer is {}, the program's is {}: resume with the same optimizer, "
-                  "or start a new "
-                  "run from saved parameters",
-                  where, theirs->second, ours));
+  for (const ir::Op* train : recipes_of(recorded.main())) {
+    const std::string recipe = recipe_name(*train);
+    const auto theirs = from.options.find(recipe_state(recipe, "optimizer"));
+    if (theirs == from.options.end()) continue;
+    const std::string ours = ir::print(*train->attrs.find("optimizer"));
+    if (theirs->second == ours) continue;
+    throw UserError(fmt::format(
+        "{}: its optimizer{} is {}, the program's is {}: resume with the same optimizer, or start "
+        "a "
+        "new run from saved parameters",
+        where, recipe.empty() ? "" : " of recipe '" + recipe + "'", theirs->second, ours));
+  }
 }
 
 /// Explains why a snapshot and a program differ in the optimizer state `state`: the parameter is
@@ -38,20 +41,22 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
 /// has the state.
 std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
                         bool trains_now) {
-  for (const auto& op : recorded.main().ops) {
-    const std::string prefix = op->symbol + ".";
-    const bool is_parameter = source_kind(*op) == SourceKind::parameter;
-    if (!is_parameter || !state.starts_with(prefix)) continue;
-    if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // of an adapter
-    if (op->attrs.get_or("trainable", true) != trains_now) continue;
-    const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
-      return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);
-    });
-    if (trained == trains_now) continue;
-    return fmt::format(
-        ": parameter '{}' {} in the checkpoint and {} now; resume with the same groups, or start a "
-        "new run from saved parameters",
-        op->symbol, trained ? "trains" : "is frozen", trains_now ? "trains" : "is frozen");
+  for (const ir::Op* train : recipes_of(recorded.main())) {
+    for (const auto& op : recorded.main().ops) {
+      const std::string prefix = recipe_state(recipe_name(*train), op->symbol + ".");
+      const bool is_parameter = source_kind(*op) == SourceKind::parameter;
+      if (!is_parameter || !state.starts_with(prefix)) continue;
+      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // of an adapter
+      if (op->attrs.get_or("trainable", true) != trains_now) continue;
+      const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
+        return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);
+      });
+      if (trained == trains_now) continue;
+      return fmt::format(
+          ": parameter '{}' {} in the checkpoint and {} now; resume with the same groups, or start "
+          "a new run from saved parameters",
+          op->symbol, trained ? "trains" : "is frozen", trains_now ? "trains" : "is frozen");
+    }
   }
   return "";
 }
@@ -114,8 +119,9 @@ std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded) {
 
 uint64_t program_hash(const ir::Program& recorded) {
   const std::unique_ptr<ir::Program> copy = strip_locations(recorded);
-  const ir::Op* train = find_directive(copy->main());
-  copy->main().erase_if([&](const ir::Op& op) { return &op == train; });
+  const std::vector<ir::Op*> recipes = recipes_of(copy->main());
+  copy->main().erase_if(
+      [&](const ir::Op& op) { return std::ranges::find(recipes, &op) != recipes.end(); });
   for (const auto& op : copy->main().ops) {
     if (!is_variable(*op)) continue;
     for (const char* setting : kTrainingSettings) op->attrs.erase(setting);

@@ -51,6 +51,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              int threads, CollectiveQueue* queue)
     : plan_(plan),
       batch_(options.batch),
+      recipe_(options.recipe),
       threads_(threads),
       // Only training steps use collectives. The run of each micro-batch ends by waiting until the
       // queue is empty.
@@ -176,7 +177,7 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
 
 void CpuExecutable::bind(const MemoryAddresses& memory, const Variables& variables) {
   memory_ = memory;
-  reported_ = variables_to_report(variables);
+  reported_ = variables_to_report(variables, recipe_);
   const auto address = [&](CpuCall& call, const BufferRef& ref, Slots slots) -> void* {
     if (ref.constants) return call.constants.data();
     if (ref.error_word >= 0) return error_words_[static_cast<size_t>(ref.error_word)].data();

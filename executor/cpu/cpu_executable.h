@@ -70,6 +70,7 @@ class CpuExecutable : public Executable {
 
   const MemoryPlan& plan_;
   int64_t batch_;
+  std::string recipe_;  ///< Options::recipe
   int threads_;
   CollectiveQueue* collective_queue_;  ///< runs the program's collectives; null if there are none
   std::vector<CpuCall> calls_;

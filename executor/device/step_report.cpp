@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ir/tensor.h"
+#include "ops/optim/recipes.h"
 #include "passes/loss_scale.h"
 #include "passes/recipe.h"
 
@@ -23,10 +24,11 @@ std::optional<double> read_cell(std::byte* from, std::span<const ReportedVariabl
 
 }  // namespace
 
-std::vector<ReportedVariable> variables_to_report(const Variables& variables) {
+std::vector<ReportedVariable> variables_to_report(const Variables& variables,
+                                                  std::string_view recipe) {
   std::vector<ReportedVariable> found;
   for (size_t cell = 0; cell < kReportedNames.size(); ++cell) {
-    const Variable* v = variables.find(kReportedNames[cell]);
+    const Variable* v = variables.find(recipe_state(recipe, kReportedNames[cell]));
     if (v != nullptr) found.push_back({cell, v->type.dtype, v->offset});
   }
   return found;

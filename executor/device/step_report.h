@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "executor/device/variables.h"
@@ -33,8 +34,9 @@ struct ReportedVariable {
   int64_t bytes() const { return size_of(dtype); }
 };
 
-/// Selects from `variables` the variables that each step reports.
-std::vector<ReportedVariable> variables_to_report(const Variables& variables);
+/// Selects from `variables` the variables that each step of the recipe `recipe` reports.
+std::vector<ReportedVariable> variables_to_report(const Variables& variables,
+                                                  std::string_view recipe);
 
 /// Reads the loss scaling state from the step report `report`. Returns nullopt if the loss is not
 /// scaled.

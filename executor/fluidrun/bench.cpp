@@ -11,6 +11,7 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/parameter_flags.h"
+#include "executor/fluidrun/recipe_flags.h"
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/inference.h"
 #include "executor/trainer/trainer.h"
@@ -20,7 +21,7 @@ namespace fluid {
 namespace {
 
 struct BenchFlags {
-  std::string program, data;
+  std::string program, data, recipes;
   int64_t batch = 0, micro_batches = 1, steps = 50, warmup = 10, repeat = 5;
   ReadingFlags reading;
   ParameterFlags parameters;
@@ -49,7 +50,8 @@ int run(const BenchFlags& flags) {
     if (watch) times.push_back(watch->ms() / static_cast<double>(flags.steps));
     watch.emplace();
   };
-  trainer.fit(reader, {.epochs = std::numeric_limits<int64_t>::max(),
+  trainer.fit(reader, {.recipes = parse_recipes(program, flags.recipes),
+                       .epochs = std::numeric_limits<int64_t>::max(),
                        .max_steps = flags.warmup + flags.repeat * flags.steps,
                        .on_begin = [&](const BeginEvent&) { record_time(0); },
                        .on_step = [&](const StepEvent& event) { record_time(event.step); },
@@ -74,6 +76,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_data_batch_flag(*command, flags->batch);
   add_reading_flags(*command, flags->reading);
   begin_group(*command, kTrainingGroup);
+  add_recipes_flag(*command, flags->recipes);
   command->add_option("--steps", flags->steps, "steps per timing")
       ->check(must_be_positive_integer)
       ->type_name("N")

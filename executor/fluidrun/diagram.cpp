@@ -6,6 +6,7 @@
 #include <set>
 
 #include "executor/cpu/cpu_target.h"
+#include "ops/optim/recipes.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
@@ -17,13 +18,14 @@ namespace fluid {
 
 namespace {
 
-/// Compiles `program` to a training step without fusion, so that the diagram shows the user's ops.
-std::unique_ptr<ir::Program> training_step(const Program& program) {
+/// Compiles `program` to a training step of a recipe without fusion, so that the diagram shows the
+/// user's ops.
+std::unique_ptr<ir::Program> training_step(const Program& program, const std::string& recipe) {
   std::unique_ptr<ir::Program> step = program.ir().clone();
   const CpuTarget target(TargetDescription{});
-  for (const Pass& pass : {infer_types_pass(), append_backward_pass(), simplify_pass(), cse_pass(),
-                           dce_pass(), expand_optimizer_pass()}) {
-    pass.run(*step, {}, target);
+  for (const Pass& pass : {select_recipe_pass(), infer_types_pass(), append_backward_pass(),
+                           simplify_pass(), cse_pass(), dce_pass(), expand_optimizer_pass()}) {
+    pass.run(*step, {.recipe = recipe}, target);
   }
   return step;
 }
@@ -32,22 +34,23 @@ std::unique_ptr<ir::Program> training_step(const Program& program) {
 
 TrainingMemory training_memory(const Program& program) {
   TrainingMemory memory;
-  if (find_directive(program.ir().main()) == nullptr) return memory;
   std::set<std::string> recorded;
   for (const auto& op : program.ir().main().ops) recorded.insert(op->symbol);
-  const std::unique_ptr<ir::Program> step = training_step(program);
-  for (const auto& op : step->main().ops) {
-    if (is_store(*op)) memory.updated_variables.insert(op->symbol);
-    if (source_kind(*op) == SourceKind::state && !recorded.contains(op->symbol)) {
-      const Type& type = op->results.front().type;
-      const bool is_moment = is_float(type.dtype) && !type.shape.empty();
-      if (is_moment) memory.optimizer_bytes += type.bytes_at(1);
-    }
-    if (op->role != ir::Role::backward) continue;
-    for (const Value& v : op->operands) {
-      const ir::Op* root = root_of(v).op();
-      const bool computed = source_kind(*root) == SourceKind::none;
-      if (computed && root->role == ir::Role::forward) memory.saved_ops.insert(root->id);
+  for (const std::string& recipe : recipe_names(program.ir().main())) {
+    const std::unique_ptr<ir::Program> step = training_step(program, recipe);
+    for (const auto& op : step->main().ops) {
+      if (is_store(*op)) memory.updated_variables.insert(op->symbol);
+      if (source_kind(*op) == SourceKind::state && !recorded.contains(op->symbol)) {
+        const Type& type = op->results.front().type;
+        const bool is_moment = is_float(type.dtype) && !type.shape.empty();
+        if (is_moment) memory.optimizer_bytes += type.bytes_at(1);
+      }
+      if (op->role != ir::Role::backward) continue;
+      for (const Value& v : op->operands) {
+        const ir::Op* root = root_of(v).op();
+        const bool computed = source_kind(*root) == SourceKind::none;
+        if (computed && root->role == ir::Role::forward) memory.saved_ops.insert(root->id);
+      }
     }
   }
   return memory;

@@ -101,6 +101,7 @@ void StepDump::write(const StepEvent& step, Executor& executor) const {
   if (step.step > flags_.steps) return;
   for (const Item& item : items_) {
     if (item.is_gradient && step.skipped) continue;
+    if (item.is_output && !step.outputs.has(item.source)) continue;  // of another recipe
     const Tensor value =
         item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
     const bool is_half = value.dtype() == f16 || value.dtype() == bf16;

@@ -11,6 +11,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/recipe_flags.h"
 #include "executor/launcher/print_to.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
@@ -24,7 +25,7 @@ namespace fluid {
 namespace {
 
 struct OptFlags {
-  std::string program, passes, mode, output;
+  std::string program, passes, mode, recipe, output;
   int64_t batch = 1, micro_batches = 1;
   std::optional<int64_t> length;
   std::optional<int> world;
@@ -169,7 +170,10 @@ int run(const OptFlags& flags) {
     return 0;
   }
   check_length_flag(program, flags.length);
-  const Options options = pass_options(flags);
+  Options options = pass_options(flags);
+  if (flags.mode == "train" || flags.mode == "init") {
+    options.recipe = select_recipe(program, flags.recipe);
+  }
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::string sets_length = set_length_pass().name;
@@ -209,6 +213,7 @@ void add_opt(CLI::App& app, Action& action) {
                    "run all passes of a pipeline in order; init: the startup program")
       ->type_name("train|eval|predict|init");
   command->add_flag("--list", flags->list, "print every pass with its description");
+  add_recipe_flag(*command, flags->recipe);
   add_batch_flag(*command, flags->batch);
   add_length_flag(*command, flags->length);
   begin_group(*command, kDistributedGroup);

@@ -8,6 +8,7 @@
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
+#include "executor/fluidrun/recipe_flags.h"
 #include "frontend/optimizers.h"
 #include "ir/error.h"
 #include "ops/optim/optimizer.h"
@@ -70,6 +71,18 @@ void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
   }
 }
 
+/// The flags as they were given.
+std::string given_text(const OptimizerFlags& flags) {
+  std::vector<std::string> texts;
+  if (!flags.name.empty()) texts.push_back("--optimizer " + flags.name);
+  if (!flags.output.empty()) texts.push_back("--minimize " + flags.output);
+  if (flags.lr > 0) texts.push_back(fmt::format("--lr {}", flags.lr));
+  for (const auto& [name, flag] : flags.settings) {
+    if (flag.is_given()) texts.push_back(flag.given());
+  }
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
 }  // namespace
 
 void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
@@ -94,14 +107,14 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
 }
 
 void set_optimizer(Program& program, const OptimizerFlags& flags) {
-  ir::Op* train = find_directive(program.ir().main());
+  ir::Op* train = recipe_to_change(program, given_text(flags));
   if (train != nullptr && !flags.output.empty()) {
     throw UserError(fmt::format("--minimize {}: program '{}' has a loss that it minimizes",
                                 flags.output, program.ir().name));
   }
   if (flags.name.empty() && !flags.output.empty()) throw UserError("--minimize needs --optimizer");
   if (!flags.name.empty()) train = &replace_optimizer(program, optimizer_called(flags.name), flags);
-  if (train == nullptr) return;  // the trainer rejects the program
+  if (train == nullptr) return;  // the trainer rejects a program without a recipe
   if (flags.lr > 0) set_attribute(*train, "lr", flags.lr, fmt::format("--lr {}", flags.lr));
   for (const auto& [name, flag] : flags.settings) {
     if (flag.is_given()) set_attribute(*train, name, flag.value(), flag.given());

@@ -13,7 +13,7 @@
 #include "executor/comm/process_group.h"
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/callbacks.h"
-#include "executor/trainer/loss_output.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "ir/error.h"
 #include "passes/metrics.h"
 
@@ -77,11 +77,6 @@ Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, co
                                  .world = world.size});
 }
 
-OverfitTest::OverfitTest(const Program& program, Trainer& trainer, Reader& few)
-    : program_(program), trainer_(trainer), few_(few), loss_(loss_output(program)) {
-  if (loss_.empty()) throw UserError("--overfit needs the minimized loss as an output");
-}
-
 bool OverfitTest::loss_is_small(const NamedScalars& values) const {
   const std::optional<double> loss = value_of(values, loss_);
   return loss && first_loss_ >= 0 && *loss <= kSmallLoss * first_loss_;
@@ -98,6 +93,8 @@ std::string OverfitTest::best_metric(const NamedScalars& values) const {
 }
 
 History OverfitTest::run(FitOptions options) {
+  loss_ = RecipeCycle(program_, options.recipes).loss();
+  if (loss_.empty()) throw UserError("--overfit needs one recipe, whose loss is an output");
   const World& world = trainer_.executor().process_group().world();
   const NamedScalars before = trainer_.evaluate(few_);
   first_loss_ = value_of(before, loss_).value_or(0);

@@ -20,12 +20,14 @@ Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, co
 /// falls to 1% of its value before training, or a metric reaches its best value.
 class OverfitTest {
  public:
-  /// `few`: read_first_samples(). Throws UserError unless the minimized loss is an output.
-  OverfitTest(const Program& program, Trainer& trainer, Reader& few);
+  /// `few`: read_first_samples().
+  OverfitTest(const Program& program, Trainer& trainer, Reader& few)
+      : program_(program), trainer_(trainer), few_(few) {}
 
   /// Collective. Trains until the loss is small enough, for at most the epochs and steps of
   /// `options`. On rank 0, prints the scalar outputs on the samples before and after, in inference
-  /// mode. Throws UserError if the program has not learned the samples. Returns fit()'s result.
+  /// mode. Throws UserError if the program has not learned the samples, or if `options` trains
+  /// several recipes or one whose loss is not an output. Returns fit()'s result.
   History run(FitOptions options);
 
  private:

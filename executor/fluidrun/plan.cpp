@@ -14,6 +14,7 @@
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
+#include "executor/fluidrun/recipe_flags.h"
 #include "executor/gpu/gpu_target.h"
 #include "executor/gpu_driver/backend.h"
 #include "executor/gpu_driver/gpu_description.h"
@@ -34,7 +35,7 @@ namespace {
 constexpr int64_t kMaxBatch = int64_t{1} << 24;
 
 struct PlanFlags {
-  std::string program, target, memory, mode = "train";
+  std::string program, recipe, target, memory, mode = "train";
   int64_t batch = 1, micro_batches = 1;
   std::optional<int64_t> length;
   bool kernels = false, json = false;
@@ -218,6 +219,10 @@ int run(const PlanFlags& flags) {
   Program program = open_program(flags.program);
   set_parameters(program, flags.parameters);
   apply_length_flag(program, flags.length);
+  const bool needs_one_recipe = !flags.recipe.empty() || flags.world.world;
+  if (needs_one_recipe && parse_step_mode(flags.mode) == Mode::train) {
+    select_recipe(program, flags.recipe);
+  }
   ExecutorOptions train_options = run_options(flags);
   const auto [place, target, name, memory, libraries_known] =
       plan_target(flags, {train_options.gpu.workspace, train_options.gpu.tf32});
@@ -271,6 +276,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--pipeline", flags->mode, "pipeline of the step")
       ->type_name("train|eval|predict")
       ->capture_default_str();
+  add_recipe_flag(*command, flags->recipe);
   command
       ->add_option("--target", flags->target,
                    "plan for the machine described in this file, written by `devices --json`; "

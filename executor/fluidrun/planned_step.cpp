@@ -8,6 +8,7 @@
 
 #include "executor/device/bytes_text.h"
 #include "executor/session/prepared_step.h"
+#include "ops/optim/recipes.h"
 
 namespace fluid {
 
@@ -18,27 +19,43 @@ const PlannedProgram& PlannedStep::largest() const {
 
 PlannedStep StepPlanner::plan_step(int64_t batch) const {
   PlannedStep step;
+  step.regions.feed_slots = options_.feed_slots(target_);
   Options whole = options_.passes;
   whole.batch = batch;
+  const std::vector<std::string> recipes = recipe_names(program_.ir().main());
+  if (whole.mode != Mode::train || recipes.empty()) {
+    add_step(whole, step);
+  } else {
+    for (const std::string& recipe : recipes) {
+      whole.recipe = recipe;
+      add_step(whole, step);
+    }
+  }
+  add_startup_program(step);
+  step.regions.state = step.variables.bytes();
+  return step;
+}
+
+/// Adds to `step` the programs of a step with the pass options `whole`, and their memory.
+void StepPlanner::add_step(const Options& whole, PlannedStep& step) const {
   const int64_t count = whole.mode == Mode::train ? options_.micro_batches : 1;
   Regions& regions = step.regions;
-  regions.feed_slots = options_.feed_slots(target_);
+  int64_t outputs = 0;
+  const size_t first = step.micro_batches.size();
   std::set<std::pair<MicroBatchKind, int64_t>> planned;
-  for (const MicroBatch& micro_batch : split_into_micro_batches(batch, count)) {
+  for (const MicroBatch& micro_batch : split_into_micro_batches(whole.batch, count)) {
     if (!planned.insert({micro_batch.kind, micro_batch.samples}).second) continue;
     const Options options = micro_batch.options(whole);
     step.micro_batches.push_back(plan(program_.ir(), pipeline(options), options));
     const MemoryPlan& memory = step.micro_batches.back().memory;
     regions.feeds = std::max(regions.feeds, align_up(memory.feeds));
-    regions.outputs = std::max(regions.outputs, align_up(memory.outputs));
+    outputs = std::max(outputs, align_up(memory.outputs));
     regions.transient = std::max(regions.transient, align_up(memory.transient));
     add_variables(*step.micro_batches.back().program, program_.ir(), whole.rank, step.variables);
   }
-  add_startup_program(step);
-  regions.state = step.variables.bytes();
-  if (step.micro_batches.size() > 1)
-    regions.outputs += gathered_bytes(*step.micro_batches.front().program, batch);
-  return step;
+  if (planned.size() > 1)
+    outputs += gathered_bytes(*step.micro_batches[first].program, whole.batch);
+  regions.outputs = std::max(regions.outputs, outputs);
 }
 
 StepPlanner StepPlanner::without_amp() const {

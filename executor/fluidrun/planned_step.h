@@ -23,10 +23,11 @@ struct PlannedProgram {
   int64_t batch = 0;  ///< number of samples in the micro-batch; 1 for the startup program
 };
 
-/// The compiled programs of a step and their memory.
+/// The compiled programs of a step and their memory. A training step of each recipe of the program:
+/// a session holds them all.
 struct PlannedStep {
-  /// One program for each combination of micro-batch kind (first, middle, last) and micro-batch
-  /// size.
+  /// One program for each combination of recipe, micro-batch kind (first, middle, last) and
+  /// micro-batch size.
   std::vector<PlannedProgram> micro_batches;
   Variables variables;  ///< variables of the step and of the startup program
   Regions regions;      ///< arena regions of a session that runs only this step
@@ -46,6 +47,7 @@ class StepPlanner {
   StepPlanner without_amp() const;
 
  private:
+  void add_step(const Options& whole, PlannedStep& step) const;
   void add_startup_program(PlannedStep& step) const;
   PlannedProgram plan(const ir::Program& program, const std::vector<Pass>& passes,
                       const Options& options) const;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "executor/fluidrun/help.h"
+#include "executor/fluidrun/recipe_flags.h"
 #include "ir/error.h"
 #include "ops/optim/schedule.h"
 #include "ops/table.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -96,7 +96,7 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
 
 void set_schedule(Program& program, const ScheduleFlags& flags, int64_t updates) {
   const std::string given = given_text(flags);
-  ir::Op* train = find_directive(program.ir().main());
+  ir::Op* train = recipe_to_change(program, given);
   if (given.empty() || train == nullptr) return;  // the trainer rejects a program without recipe
   if (!flags.name.empty()) {
     replace_schedule(*train, schedule_called(flags.name));

@@ -45,6 +45,7 @@ int64_t kept_bytes(const std::string& path, int64_t last_step, int64_t last_epoc
 
 std::string line_of(const StepEvent& step) {
   nlohmann::ordered_json line = {{"epoch", step.epoch}, {"step", step.step}};
+  if (!step.recipe.empty()) line["recipe"] = step.recipe;
   for (const auto& [name, value] : scalar_outputs(step.outputs)) line[name] = value;
   line["lr"] = step.learning_rate;
   if (step.loss_scaling) line["loss_scale"] = step.loss_scaling->scale;

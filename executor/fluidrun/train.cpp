@@ -20,18 +20,21 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/learning_rate_plot.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/optimizer_flags.h"
 #include "executor/fluidrun/overfit.h"
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/recipe_flags.h"
 #include "executor/fluidrun/schedule_flags.h"
 #include "executor/fluidrun/step_log.h"
 #include "executor/launcher/print_to.h"
 #include "executor/places/place_machine.h"
 #include "executor/session/session_options.h"
 #include "executor/trainer/history_csv.h"
+#include "executor/trainer/learning_rate_finder.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/tensorboard.h"
 #include "executor/trainer/trainer.h"
@@ -39,7 +42,6 @@
 #include "ir/error.h"
 #include "ir/number.h"
 #include "passes/recipe.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -50,7 +52,8 @@ std::string must_be_decay(const std::string& text) {
 }
 
 struct TrainFlags {
-  std::string program, data, val, save, log_json, history, tensorboard;
+  std::string program, data, val, recipes, save, log_json, history, tensorboard;
+  std::string find_lr = "false";  ///< picture; "true": none, "false": no learning rate range test
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0, log_every = 0;
   uint64_t seed = 0;
@@ -126,6 +129,24 @@ void print_training_start(const PreparedTraining& t) {
   if (amp && amp->has_half_weights()) print_o2_memory(t);
 }
 
+/// Prints the suggested learning rate. Writes the curve to `file`, unless it is "true": as CSV if
+/// its name ends in .csv, else as SVG.
+void report_learning_rates(const LearningRateCurve& curve, const std::string& file) {
+  if (curve.points.empty()) throw UserError("--find-lr: the loss of the first step is not finite");
+  const LearningRatePoint& last = curve.points.back();
+  print_to(stdout, "{} steps, learning rate {:.2g} to {:.2g}\n", curve.points.size(),
+           curve.points.front().rate, last.rate);
+  if (curve.suggestion) {
+    print_to(stdout, "suggested learning rate: {:.2g}, where the loss falls most steeply\n",
+             *curve.suggestion);
+  } else {
+    print_to(stdout, "no suggestion: the loss does not fall\n");
+  }
+  if (file == "true") return;
+  write_file_atomically(
+      file, file.ends_with(".csv") ? learning_rate_csv(curve) : learning_rate_svg(curve));
+}
+
 void print_totals(const History& trained) {
   const double rate = static_cast<double>(trained.samples) / trained.training_seconds;
   print_to(stderr,
@@ -145,15 +166,22 @@ void set_averages(Attrs& recipe, const TrainFlags& flags) {
   if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
 }
 
+/// The flags of averages and lookahead as they were given.
+std::string averages_text(const TrainFlags& flags) {
+  if (flags.ema > 0) return fmt::format("--ema {}", flags.ema);
+  if (flags.swa > 0) return fmt::format("--swa {}", flags.swa);
+  return flags.lookahead > 0 ? fmt::format("--lookahead {}", flags.lookahead) : "";
+}
+
 /// Opens the program. Sets the optimizer, the averages, the lookahead and the settings of
 /// parameters that the flags give.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
   set_parameters(program, flags.parameters);
-  ir::Op* train = find_directive(program.ir().main());
+  ir::Op* train = recipe_to_change(program, averages_text(flags));
   if (train != nullptr) set_averages(train->attrs, flags);
-  check_fit_options(program, {});
+  check_fit_options(program, {.recipes = parse_recipes(program, flags.recipes)});
   return program;
 }
 
@@ -213,6 +241,7 @@ class Training {
     } else if (!flags_.params.path.empty() && is_rank_0()) {
       print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
     }
+    if (flags_.find_lr != "false") return find_learning_rate();
     FitOptions options = fit_options();
     if (flags_.dry_run) {
       check_fit_options(program_, options);
@@ -243,8 +272,22 @@ class Training {
 
   bool is_rank_0() const { return world_.rank == 0; }
 
+  /// Runs a learning rate range test instead of training.
+  void find_learning_rate() {
+    LearningRateRange range;
+    if (flags_.max_steps > 0) range.steps = flags_.max_steps;
+    print_start();
+    const LearningRateCurve curve =
+        fluid::find_learning_rate(trainer_.executor(), program_, train_, range);
+    if (is_rank_0()) report_learning_rates(curve, flags_.find_lr);
+  }
+
   /// Sets the schedule that the flags give, which may end with the training.
   const Program& scheduled_program() {
+    if (flags_.find_lr != "false") {
+      set_schedule(program_, {.name = "manual", .settings = {}}, 0);
+      return program_;
+    }
     const int64_t all = flags_.epochs * train_.batches();
     const int64_t updates = flags_.max_steps > 0 ? std::min(flags_.max_steps, all) : all;
     set_schedule(program_, flags_.schedule, updates);
@@ -269,10 +312,11 @@ class Training {
 
   FitOptions fit_options() {
     FitOptions options{
+        .recipes = parse_recipes(program_, flags_.recipes),
         .epochs = flags_.epochs,
         .max_steps = flags_.max_steps,
         .validation = validation_ ? &*validation_ : nullptr,
-        .averages = keeps_averages(*find_directive(program_.ir().main())),
+        .averages = keeps_averages(program_.ir().main()),
         .save = flags_.save,
         .handle_signals = true,
         .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};
@@ -382,7 +426,9 @@ TrainFlags overfit_flags(TrainFlags flags, bool has_epochs) {
 
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
-  for (const std::string& path : {flags.save, flags.best.save}) {
+  const std::string picture =
+      flags.find_lr == "true" || flags.find_lr == "false" ? "" : flags.find_lr;
+  for (const std::string& path : {flags.save, flags.best.save, picture}) {
     if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
   }
   if (!flags.tensorboard.empty()) check_tensorboard_directory(flags.tensorboard);
@@ -393,8 +439,21 @@ int train(const TrainFlags& flags) {
   return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;
 }
 
+void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
+  CLI::Option* find_lr = command.add_flag(
+      "--find-lr", flags.find_lr,
+      "instead of training, run a learning rate range test of 100 steps (or --max-steps), from "
+      "1e-7 to 10, and suggest a rate; --find-lr=FILE.svg draws the curve, FILE.csv lists it");
+  for (const char* other :
+       {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json", "--tensorboard",
+        "--val", "--schedule", "--dump", "--dry-run", "--overfit"}) {
+    find_lr->excludes(command.get_option(other));
+  }
+}
+
 void add_training_flags(CLI::App& command, TrainFlags& flags) {
   begin_group(command, kTrainingGroup);
+  add_recipes_flag(command, flags.recipes);
   command.add_option("--epochs", flags.epochs, "passes over the training data")
       ->check(must_be_positive_integer)
       ->type_name("N")
@@ -541,6 +600,7 @@ void add_train(CLI::App& app, Action& action) {
                     "on the CPU, fill dead memory with NaN to check the memory plan");
   add_profile_flags(*command, flags->profile);
   add_dump_flags(*command, flags->dump);
+  add_find_lr_flag(*command, *flags);
   command->footer(
       "Examples:\n"
       "  fluidrun train mnist_fluid --data digits --val digits --epochs 6 --batch 100 \\\n"

@@ -7,7 +7,7 @@
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
-#include "passes/rewrite.h"
+#include "ops/optim/recipes.h"
 
 namespace fluid {
 
@@ -20,7 +20,7 @@ void add_verify(CLI::App& app, Action& action) {
     action = [name] {
       // open_program() verifies everything except `train`
       const Program program = open_program(*name);
-      find_directive(program.ir().main());
+      check_recipes(program.ir().main());
       size_t ops = 0;
       for (const auto& graph : program.ir().graphs) ops += graph->ops.size();
       fmt::print("{}: good ({} ops in {} graphs)\n", *name, ops, program.ir().graphs.size());

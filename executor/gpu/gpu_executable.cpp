@@ -44,7 +44,8 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   if (collectives_ != nullptr)
     collectives_->reserve(step_list_.collective_count + (step_list_.error_sync ? 1 : 0));
   load_kernels(kernels);
-  results_.emplace(gpu_, plan, step_list_.error_operands, step_list_.error_sync.has_value());
+  results_.emplace(gpu_, plan, options.recipe, step_list_.error_operands,
+                   step_list_.error_sync.has_value());
 }
 
 /// Queues the all-reduce of the rejection flag if its place is directly before call `call`. Queues

@@ -59,8 +59,10 @@ void GpuFeeds::record_slot_read(int slot) const {
 }
 
 GpuResults::GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
-                       std::vector<std::pair<const ir::Op*, int>> operands, bool has_error_sync)
+                       std::string recipe, std::vector<std::pair<const ir::Op*, int>> operands,
+                       bool has_error_sync)
     : gpu_(std::move(gpu)),
+      recipe_(std::move(recipe)),
       checked_operands_(std::move(operands)),
       outputs_(outputs_copied_by_step(plan)),
       has_error_sync_(has_error_sync),
@@ -71,7 +73,7 @@ GpuResults::GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& pla
 
 void GpuResults::bind(const MemoryAddresses& memory, const Variables& variables) {
   memory_ = memory;
-  reported_ = variables_to_report(variables);
+  reported_ = variables_to_report(variables, recipe_);
 }
 
 void GpuResults::clear_error_words() const {

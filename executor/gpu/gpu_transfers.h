@@ -56,7 +56,7 @@ class GpuResults {
  public:
   /// `operands`: the op and operand index of each pair of error words. `has_error_sync`: whether
   /// steps all-reduce the rejection flag.
-  GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
+  GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan, std::string recipe,
              std::vector<std::pair<const ir::Op*, int>> operands, bool has_error_sync);
   void bind(const MemoryAddresses& memory, const Variables& variables);
 
@@ -95,6 +95,7 @@ class GpuResults {
   static constexpr int64_t kRejectionFlagBytes = sizeof(int64_t);
 
   std::shared_ptr<const OpenGpu> gpu_;
+  std::string recipe_;
   std::vector<std::pair<const ir::Op*, int>> checked_operands_;
   std::vector<ByteRange> outputs_;
   bool has_error_sync_;

@@ -18,8 +18,7 @@ const OutputView& OutputViews::find(std::string_view name) const {
     steps_->fetch_output(slot_, step_number_, *found);
     return completed_outputs()[*found];
   }
-  throw UserError("no output '" + std::string(name) + "'" +
-                  did_you_mean(name, step_->output_names()));
+  throw step_->no_output_error(name);
 }
 
 const std::vector<OutputView>& OutputViews::completed_outputs() const {
@@ -32,11 +31,11 @@ const std::vector<OutputView>& OutputViews::fetched_outputs() const {
 }
 
 std::optional<LossScaling> OutputViews::loss_scaling() const {
-  return loss_scaling_in(steps_->step_report(slot_, step_number_), steps_->reported_variables());
+  return loss_scaling_in(steps_->step_report(slot_, step_number_), step_->reported_variables());
 }
 
 std::optional<double> OutputViews::learning_rate() const {
-  return learning_rate_in(steps_->step_report(slot_, step_number_), steps_->reported_variables());
+  return learning_rate_in(steps_->step_report(slot_, step_number_), step_->reported_variables());
 }
 
 }  // namespace fluid

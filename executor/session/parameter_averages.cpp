@@ -3,14 +3,17 @@
 #include <utility>
 
 #include "ir/error.h"
+#include "ops/optim/recipes.h"
 #include "passes/recipe.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 
 void ParameterAverages::use(bool use) {
-  const ir::Op* train = find_directive(session_.recorded_program().main());
-  if (train == nullptr || !keeps_averages(*train)) {
+  std::vector<const ir::Op*> recipes;
+  for (const ir::Op* train : recipes_of(session_.recorded_program().main())) {
+    if (keeps_averages(*train)) recipes.push_back(train);
+  }
+  if (recipes.empty()) {
     throw UserError(
         "use_averages(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
   }
@@ -27,12 +30,15 @@ void ParameterAverages::use(bool use) {
     }
     return;
   }
-  if (values.value(variables.named(kUpdateCounter)).item() == 0) return;
-  for (const Variable& parameter : variables.all()) {
-    const Variable* average = variables.find(average_name(*train, parameter.name));
-    if (average == nullptr) continue;
-    parameters_.emplace_back(parameter.name, values.value(parameter).copy());
-    values.assign(parameter, values.value(*average));
+  for (const ir::Op* train : recipes) {
+    const std::string counter = recipe_state(recipe_name(*train), kUpdateCounter);
+    if (values.value(variables.named(counter)).item() == 0) continue;
+    for (const Variable& parameter : variables.all()) {
+      const Variable* average = variables.find(average_name(*train, parameter.name));
+      if (average == nullptr) continue;
+      parameters_.emplace_back(parameter.name, values.value(parameter).copy());
+      values.assign(parameter, values.value(*average));
+    }
   }
 }
 

@@ -1,5 +1,8 @@
 #include "executor/session/prepared_step.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -154,6 +157,16 @@ std::vector<std::string> PreparedStep::output_names() const {
   std::vector<std::string> names;
   for (const OutputView& o : bound_[0]) names.push_back(o.name);
   return names;
+}
+
+UserError PreparedStep::no_output_error(std::string_view name) const {
+  const auto has_name = [&](const ir::Output& o) { return o.name == name; };
+  if (options_.mode == Mode::train && std::ranges::any_of(recorded_.main().outputs, has_name)) {
+    return UserError(
+        fmt::format("output '{}' is not computed by a step of recipe '{}', which computes {}", name,
+                    options_.recipe, fmt::join(output_names(), ", ")));
+  }
+  return UserError("no output '" + std::string(name) + "'" + did_you_mean(name, output_names()));
 }
 
 void PreparedStep::enable_profiling(const ProfileOptions& options) {

@@ -10,9 +10,11 @@
 
 #include "executor/device/device.h"
 #include "executor/device/place_memory.h"
+#include "executor/device/step_report.h"
 #include "executor/profile/step_recorder.h"
 #include "executor/session/feeds.h"
 #include "executor/session/outputs.h"
+#include "ir/error.h"
 #include "ir/graph.h"
 #include "passes/options.h"
 
@@ -64,6 +66,13 @@ class PreparedStep {
   size_t num_outputs() const { return bound_[0].size(); }
   std::optional<size_t> index_of_output(std::string_view output) const;
   std::vector<std::string> output_names() const;
+  /// The error for a step without output `name`. Says so if a step of another recipe computes it.
+  UserError no_output_error(std::string_view name) const;
+  /// Finds the variables that the step reports. Must be called when variables are added.
+  void find_reported_variables(const Variables& variables) {
+    reported_ = variables_to_report(variables, options_.recipe);
+  }
+  const std::vector<ReportedVariable>& reported_variables() const { return reported_; }
 
   /// Points the output views at both output slots of `memory`. Updates the views in place, because
   /// a user may still hold views of a completed step.
@@ -113,6 +122,7 @@ class PreparedStep {
   std::array<std::vector<OutputLocation>, 2> locations_;  ///< indexed by slot, then by output
   std::array<bool, 2> has_metric_values_ = {};  ///< indexed by slot: computed since the last run
   std::optional<StepRecorder> recorder_;
+  std::vector<ReportedVariable> reported_;
 };
 
 /// Returns the size in bytes of the gathered outputs of a batch of `batch` samples. Only outputs

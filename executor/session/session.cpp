@@ -64,9 +64,10 @@ void Session::try_prepare(std::span<const Options> wanted) {
       [&] { in_flight_.fetch_outputs(); }));
 }
 
-PreparedStep* Session::find(Mode mode, int64_t batch, int64_t length,
+PreparedStep* Session::find(Mode mode, const std::string& recipe, int64_t batch, int64_t length,
                             const std::set<std::string>& feeds) const {
-  return steps_.find({.mode = mode, .batch = batch, .length = length, .feeds = feeds});
+  return steps_.find(
+      {.mode = mode, .recipe = recipe, .batch = batch, .length = length, .feeds = feeds});
 }
 
 void Session::initialise() {

@@ -39,8 +39,8 @@ class Session {
   PreparedStep& prepare(const Options& options);
   /// Prepares all of `steps` or none. Grows the arena at most once.
   void prepare(std::span<const Options> steps);
-  /// Returns the prepared step for this mode, batch size, length and set of feeds, or null.
-  PreparedStep* find(Mode mode, int64_t batch, int64_t length,
+  /// Returns the prepared step for this mode, recipe, batch size, length and set of feeds, or null.
+  PreparedStep* find(Mode mode, const std::string& recipe, int64_t batch, int64_t length,
                      const std::set<std::string>& feeds) const;
   /// Initialises variables that have no value yet. Creates the recorded variables if no step is
   /// prepared. After a failure, this function and prepare() may be called again.

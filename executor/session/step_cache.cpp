@@ -56,8 +56,9 @@ PreparedStep* find_among(const std::vector<std::unique_ptr<PreparedStep>>& steps
                          const Options& wanted) {
   for (const auto& step : steps) {
     const Options& o = step->options();
-    if (o.mode == wanted.mode && o.batch == wanted.batch && o.length == wanted.length &&
-        o.feeds == wanted.feeds && o.init_variables == wanted.init_variables) {
+    if (o.mode == wanted.mode && o.recipe == wanted.recipe && o.batch == wanted.batch &&
+        o.length == wanted.length && o.feeds == wanted.feeds &&
+        o.init_variables == wanted.init_variables) {
       return step.get();
     }
   }
@@ -158,9 +159,9 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
   for (const auto* list : {&programs_, &compiled}) {
     for (const auto& entry : *list) {
       const Options& o = entry->options;
-      if (o.mode == options.mode && o.batch == options.batch && o.length == options.length &&
-          o.micro_batch == options.micro_batch && o.feeds == options.feeds &&
-          o.init_variables == options.init_variables) {
+      if (o.mode == options.mode && o.recipe == options.recipe && o.batch == options.batch &&
+          o.length == options.length && o.micro_batch == options.micro_batch &&
+          o.feeds == options.feeds && o.init_variables == options.init_variables) {
         return entry.get();
       }
     }
@@ -315,11 +316,11 @@ bool StepCache::try_rebind_steps() {
 
 void StepCache::bind(size_t first_program, size_t first_step) {
   ++num_bindings_;
-  reported_ = variables_to_report(variables_);
   for (size_t i = first_program; i < programs_.size(); ++i) {
     programs_[i]->executable->bind(memory_->addresses(), variables_);
   }
   for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory_);
+  for (const auto& step : steps_) step->find_reported_variables(variables_);
 }
 
 void StepCache::rebind_steps() {

@@ -76,7 +76,6 @@ class StepCache {
   std::byte* address_of(const Variable& variable) const;
   /// Returns the address of variable `name`; null if the programs have no such variable.
   std::byte* address_of(std::string_view name) const;
-  const std::vector<ReportedVariable>& reported_variables() const { return reported_; }
   Device& device() const { return *device_; }
   PlaceMemory& memory() const { return *memory_; }
   const SessionOptions& options() const { return options_; }
@@ -112,7 +111,6 @@ class StepCache {
   std::shared_ptr<PlaceMemory> memory_;  ///< shared with the output views that users hold
   Programs programs_;
   Steps steps_;
-  std::vector<ReportedVariable> reported_;
   uint64_t num_bindings_ = 0;
   std::exception_ptr failure_;  ///< error after which no step can run; null while steps can run
   double passes_ms_ = 0;

@@ -43,9 +43,6 @@ class StepsInFlight {
   void fetch_output(size_t slot, uint64_t step_number, size_t output);
   /// Waits for step `step_number` and returns the address of its StepReport.
   std::byte* step_report(size_t slot, uint64_t step_number);
-  const std::vector<ReportedVariable>& reported_variables() const {
-    return steps_.reported_variables();
-  }
 
   /// Makes the next step write its batch position to the device again.
   void invalidate_batch_position() { written_position_ = {}; }

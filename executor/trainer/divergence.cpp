@@ -15,13 +15,12 @@ constexpr int64_t kMaxSkippedInARow = 100;
 
 }  // namespace
 
-DivergenceCheck::DivergenceCheck(Executor& executor, const LossScale& rule, std::string loss,
-                                 double lr)
+DivergenceCheck::DivergenceCheck(Executor& executor, const LossScale& rule, const FitRecipe& recipe)
     : executor_(executor),
       rule_(rule),
-      loss_(std::move(loss)),
-      lr_(lr),
-      scaling_(executor.loss_scaling()) {}
+      loss_(recipe.loss),
+      lr_(recipe.lr),
+      scaling_(executor.loss_scaling(recipe.name)) {}
 
 bool DivergenceCheck::was_skipped(const OutputViews& outputs, int64_t step) {
   const std::optional<LossScaling> before = std::exchange(scaling_, outputs.loss_scaling());

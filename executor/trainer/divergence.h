@@ -5,6 +5,7 @@
 #include <string>
 
 #include "executor/executor.h"
+#include "executor/trainer/recipe_cycle.h"
 
 namespace fluid {
 
@@ -12,13 +13,12 @@ namespace fluid {
 /// diverged. Throws UserError when training has diverged.
 class DivergenceCheck {
  public:
-  /// `loss`: name of the output that training minimizes; empty if the loss is not an output. `lr`:
-  /// the learning rate, for messages.
-  DivergenceCheck(Executor& executor, const LossScale& rule, std::string loss, double lr);
+  /// Checks the steps of `recipe`.
+  DivergenceCheck(Executor& executor, const LossScale& rule, const FitRecipe& recipe);
 
   /// Whether the update of step `step` was skipped because its gradients overflowed. Must be called
-  /// for every step, in order. Throws when a dynamic loss scale has reached its lower limit, and
-  /// after 100 skipped steps in a row with a fixed loss scale.
+  /// for every step of the recipe, in order. Throws when a dynamic loss scale has reached its lower
+  /// limit, and after 100 skipped steps in a row with a fixed loss scale.
   bool was_skipped(const OutputViews& outputs, int64_t step);
   /// Throws when the loss is NaN, because the gradients of a NaN loss make the parameters NaN.
   void check_loss(const OutputViews& outputs, int64_t step) const;

@@ -23,7 +23,7 @@ ParameterSaver::Paths paths_on_rank_0(const FitOptions& options, const World& wo
 
 FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& checkpointing,
                  TrainingProgress& progress, Reader& train, const FitOptions& options,
-                 const std::string& loss, double lr)
+                 RecipeCycle cycle)
     : executor_(executor),
       group_(executor.process_group()),
       world_(group_.world()),
@@ -31,14 +31,15 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       progress_(progress),
       train_(train),
       options_(options),
-      loss_(loss),
-      lr_(lr),
+      cycle_(std::move(cycle)),
       program_(program),
-      best_(options, program, loss),
+      best_(options, program, cycle_.loss()),
       saves_(paths_on_rank_0(options, world_), options.averages,
              [this](const std::string& text) { send_notice(text); }) {
-  if (executor_.uses_plateau_schedule() && loss_.empty()) {
-    throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
+  for (const FitRecipe& recipe : cycle_.recipes()) {
+    if (executor_.uses_plateau_schedule(recipe.name) && recipe.loss.empty()) {
+      throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
+    }
   }
   const bool first = progress_.steps == 0 && progress_.epochs == 0;
   if (first) {
@@ -50,7 +51,9 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
   if (progress_.best_criterion == best_.criterion()) best_.set_best(progress_.best);
   last_read_step_ = progress_.steps;
   const auto& amp = executor_.amp();
-  divergence_.emplace(executor_, amp ? amp->loss_scale : LossScale(), loss_, lr_);
+  for (const FitRecipe& recipe : cycle_.recipes()) {
+    divergence_.emplace_back(executor_, amp ? amp->loss_scale : LossScale(), recipe);
+  }
   check_equal_options();
 }
 
@@ -98,6 +101,7 @@ void FitLoop::check_equal_options() {
   std::map<std::string, std::string> values = {
       {"epochs", std::to_string(options_.epochs)},
       {"max_steps", std::to_string(options_.max_steps)},
+      {"recipes", cycle_.text()},
       {"best", best_.criterion()},
       {"patience", std::to_string(options_.patience.value_or(0))},
       {"averages", options_.averages ? "on" : "off"},
@@ -181,11 +185,13 @@ void FitLoop::run_steps(int64_t epoch) {
   while (const Batch* batch = read_outputs_on_error([&] { return train_.next(); })) {
     if (options_.on_batch) options_.on_batch(progress_.steps + 1, *batch);
     if (!pending_step_) step_timer_ = Stopwatch();
-    const OutputViews outputs = read_outputs_on_error([&] { return executor_.run(*batch); });
+    const size_t recipe = cycle_.index_of_step(progress_.steps);
+    const OutputViews outputs =
+        read_outputs_on_error([&] { return executor_.run(cycle_.recipes()[recipe].name, *batch); });
     SignalHandlers::set_training_started();
     read_outputs();
     pending_step_ = PendingStep{
-        epoch, ++progress_.steps, ++step_in_epoch, batch->global_size(), outputs, batch};
+        recipe, epoch, ++progress_.steps, ++step_in_epoch, batch->global_size(), outputs, batch};
     if (!defers_output_reads()) read_outputs();
     const bool save = all_reduce_requests();
     // At the end of an epoch, finish_epoch() writes the checkpoint.
@@ -201,17 +207,20 @@ void FitLoop::run_steps(int64_t epoch) {
 void FitLoop::read_outputs() {
   if (!pending_step_) return;
   const PendingStep step = *std::exchange(pending_step_, std::nullopt);
-  const bool skipped = divergence_->was_skipped(step.outputs, step.number);
+  const FitRecipe& recipe = cycle_.recipes()[step.recipe];
+  DivergenceCheck& divergence = divergence_[step.recipe];
+  const bool skipped = divergence.was_skipped(step.outputs, step.number);
   last_read_step_ = step.number;
   history_.samples += step.samples;
   if (!skipped) progress_.means.add(step.outputs, step.samples);
   if (options_.on_step) {
-    options_.on_step({.epoch = step.epoch,
+    options_.on_step({.recipe = recipe.name,
+                      .epoch = step.epoch,
                       .step = step.number,
                       .step_in_epoch = step.step_in_epoch,
                       .samples = step.samples,
-                      .learning_rate = step.outputs.learning_rate().value_or(lr_),
-                      .loss_scaling = divergence_->scaling(),
+                      .learning_rate = step.outputs.learning_rate().value_or(recipe.lr),
+                      .loss_scaling = divergence.scaling(),
                       .skipped = skipped,
                       .ms = step_timer_.ms(),
                       .outputs = step.outputs,
@@ -219,13 +228,13 @@ void FitLoop::read_outputs() {
   }
   step_timer_ = Stopwatch();
   report_nonfinite_op(step, skipped);
-  if (!skipped) divergence_->check_loss(step.outputs, step.number);
+  if (!skipped) divergence.check_loss(step.outputs, step.number);
 }
 
 void FitLoop::report_nonfinite_op(const PendingStep& step, bool skipped) {
   if (!executor_.checks_finite()) return;
   const std::string where =
-      divergence_->find_nonfinite_op(*step.batch, step.outputs, step.number, skipped);
+      divergence_[step.recipe].find_nonfinite_op(*step.batch, step.outputs, step.number, skipped);
   if (skipped) send_notice(fmt::format("step {} skipped: {}", step.number, where));
 }
 
@@ -243,10 +252,13 @@ bool FitLoop::all_reduce_requests() {
 void FitLoop::reduce_on_plateau(const EpochEvent& epoch) {
   const bool validates = options_.validation != nullptr;
   const NamedScalars& values = validates ? epoch.validation : epoch.training;
-  const auto loss = std::ranges::find(values, loss_, &std::pair<std::string, double>::first);
-  if (loss == values.end() || !executor_.reduce_on_plateau(loss->second)) return;
-  send_notice(fmt::format("{}{} has reached a plateau: the learning rate falls after epoch {}",
-                          validates ? "val_" : "", loss_, epoch.epoch));
+  for (const FitRecipe& recipe : cycle_.recipes()) {
+    const auto loss =
+        std::ranges::find(values, recipe.loss, &std::pair<std::string, double>::first);
+    if (loss == values.end() || !executor_.reduce_on_plateau(loss->second, recipe.name)) continue;
+    send_notice(fmt::format("{}{} has reached a plateau: the learning rate falls after epoch {}",
+                            validates ? "val_" : "", recipe.loss, epoch.epoch));
+  }
 }
 
 void FitLoop::finish_epoch(const EpochEvent& epoch) {
@@ -277,15 +289,23 @@ void FitLoop::finish_training() {
   if (checkpointing_.enabled()) save_checkpoint();
   if (is_rank_0()) {
     if (stopping_) send_notice(fmt::format("stopped after step {}", progress_.steps));
-    if (const auto& scaling = divergence_->scaling()) {
-      send_notice(fmt::format("loss scale {:g}; {} of {} steps skipped", scaling->scale,
-                              scaling->skipped, progress_.steps));
-    }
+    report_loss_scales();
     saves_.save(executor_);
     report_best_epoch();
   }
   if (options_.on_end) options_.on_end();
   if (is_rank_0()) saves_.throw_if_failed(executor_);
+}
+
+void FitLoop::report_loss_scales() {
+  for (size_t i = 0; i < divergence_.size(); ++i) {
+    const auto& scaling = divergence_[i].scaling();
+    if (!scaling) continue;
+    const std::string& name = cycle_.recipes()[i].name;
+    send_notice(fmt::format("{}loss scale {:g}; {} of {} steps skipped",
+                            name.empty() ? "" : name + ": ", scaling->scale, scaling->skipped,
+                            cycle_.steps_of(i, progress_.steps)));
+  }
 }
 
 void FitLoop::report_best_epoch() {
@@ -320,6 +340,7 @@ std::map<std::string, std::string> FitLoop::result_options() const {
   std::map<std::string, std::string> options = options_.labels;
   options["batch"] = std::to_string(train_.batch_sizes().front());
   options["world"] = std::to_string(world_.size);
+  if (cycle_.recipes().size() > 1) options["recipes"] = cycle_.text();
   if (const std::string best = best_.criterion(); !best.empty()) options["best"] = best;
   return options;
 }

@@ -13,6 +13,7 @@
 #include "executor/trainer/divergence.h"
 #include "executor/trainer/fit_options.h"
 #include "executor/trainer/parameter_saves.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "executor/trainer/running_means.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
@@ -39,17 +40,16 @@ using FitRequests = std::array<double, 3>;
 class FitLoop {
  public:
   /// Prepares the steps. The first FitLoop of a Trainer also restores the resumed checkpoint, if
-  /// any. `loss`: name of the output that training minimizes; empty if the loss is not an output.
-  /// `lr`: the optimizer's option `lr`. Throws UserError for options that do not fit the program.
+  /// any. Throws UserError for options that do not fit the program.
   FitLoop(const Program& program, Executor& executor, Checkpointing& checkpointing,
-          TrainingProgress& progress, Reader& train, const FitOptions& options,
-          const std::string& loss, double lr);
+          TrainingProgress& progress, Reader& train, const FitOptions& options, RecipeCycle cycle);
 
   History run();
 
  private:
   /// A training step that has started but whose outputs have not been read yet.
   struct PendingStep {
+    size_t recipe = 0;  ///< index in RecipeCycle::recipes()
     int64_t epoch = 0, number = 0, step_in_epoch = 0, samples = 0;
     OutputViews outputs;
     const Batch* batch = nullptr;  ///< batch of the step; valid until the next Reader::next()
@@ -74,6 +74,7 @@ class FitLoop {
   void reduce_on_plateau(const EpochEvent& epoch);
   void save_checkpoint(bool is_best = false);
   void finish_training();
+  void report_loss_scales();
   void report_best_epoch();
   void send_notice(const std::string& text) const;
 
@@ -94,12 +95,11 @@ class FitLoop {
   TrainingProgress& progress_;
   Reader& train_;
   const FitOptions& options_;
-  std::string loss_;
-  double lr_;
+  RecipeCycle cycle_;
   const Program& program_;
   BestEpoch best_;
   ParameterSaver saves_;
-  std::optional<DivergenceCheck> divergence_;
+  std::vector<DivergenceCheck> divergence_;  ///< one for each recipe of the cycle
   std::optional<PendingStep> pending_step_;
   /// Restarted whenever the outputs of a step are read, and whenever a step starts while no step is
   /// pending.

@@ -22,6 +22,7 @@ struct BeginEvent {
 
 /// A training step whose outputs have been read.
 struct StepEvent {
+  std::string recipe = {};    ///< name of the recipe; empty for the only recipe, if it has no name
   int64_t epoch = 0;          ///< epoch number, counted from 1
   int64_t step = 0;           ///< step number, counted from 1 over all epochs
   int64_t step_in_epoch = 0;  ///< step number, counted from 1 in each epoch
@@ -55,8 +56,19 @@ void print_epoch(const EpochEvent& epoch);
 /// Writes `text` and a newline to stderr.
 void print_notice(const std::string& text);
 
+/// Consecutive steps of a recipe in the cycle of FitOptions::recipes.
+struct RecipeSteps {
+  std::string recipe;  ///< MinimizeOptions::name
+  int64_t steps = 1;
+};
+
 /// Options of Trainer::fit(). All ranks must pass equal options.
 struct FitOptions {
+  /// For a program of several recipes: the cycle of steps that training repeats, such as
+  /// {{"discriminator", 2}, {"generator", 1}}. Each step takes the next batch, so an epoch is one
+  /// pass over the data by the steps of all recipes together. A cycle may span two epochs. Empty:
+  /// the only recipe of the program.
+  std::vector<RecipeSteps> recipes = {};
   int64_t epochs = 1;  ///< total number of epochs, including those before a resume
   /// Maximum total number of training steps, including those before a resume; 0: no limit.
   int64_t max_steps = 0;

@@ -177,8 +177,9 @@ void TensorBoard::add_histogram(const std::string& tag, const Tensor& values, in
 void TensorBoard::add(const StepEvent& step) {
   NamedScalars values;
   append_with_prefix(values, "step/", scalar_outputs(step.outputs));
-  values.emplace_back("optimizer/learning_rate", step.learning_rate);
-  if (step.loss_scaling) values.emplace_back("optimizer/loss_scale", step.loss_scaling->scale);
+  const std::string optimizer = "optimizer/" + (step.recipe.empty() ? "" : step.recipe + "/");
+  values.emplace_back(optimizer + "learning_rate", step.learning_rate);
+  if (step.loss_scaling) values.emplace_back(optimizer + "loss_scale", step.loss_scaling->scale);
   append(tensorboard_summary_event(unix_seconds(), step.step, values));
 }
 

@@ -12,25 +12,16 @@
 #include "executor/trainer/checkpointing.h"
 #include "executor/trainer/fit_loop.h"
 #include "executor/trainer/inference.h"
-#include "executor/trainer/loss_output.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "executor/trainer/signals.h"
 #include "ir/error.h"
-#include "passes/check_recorded.h"
 #include "passes/recipe.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
 
-const ir::Op& training_directive(const Program& program) {
-  const ir::Op* train = find_directive(program.ir().main());
-  if (train != nullptr) return *train;
-  check_not_compiled(program.ir());
-  throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
-}
-
-void check_averages(const ir::Op& recipe, const FitOptions& options) {
-  if (options.averages && !keeps_averages(recipe)) {
+void check_averages(const Program& program, const FitOptions& options) {
+  if (options.averages && !keeps_averages(program.ir().main())) {
     throw UserError("fit(): the recipe keeps no averages: set MinimizeOptions::ema or swa");
   }
 }
@@ -49,16 +40,14 @@ class Trainer::Impl {
   }
 
   History fit(Reader& train, const FitOptions& options) {
-    const ir::Op& recipe = training_directive(program);
-    check_averages(recipe, options);
-    const double lr = recipe.attrs.get_or("lr", 0.0);
+    const RecipeCycle cycle(program, options.recipes);
+    check_averages(program, options);
     std::optional<SignalHandlers> signals;
     if (options.handle_signals) signals.emplace();
     if (at.steps > 0) SignalHandlers::set_training_started();
     at.stop_called = false;
     readers = {&train, options.validation};
-    return FitLoop(program, executor, checkpointing, at, train, options, loss_output(program), lr)
-        .run();
+    return FitLoop(program, executor, checkpointing, at, train, options, cycle).run();
   }
 
   Program program;
@@ -135,8 +124,9 @@ std::string Trainer::resumed_path() const { return impl_->checkpointing.resumed_
 Executor& Trainer::executor() { return impl_->executor; }
 
 void check_fit_options(const Program& program, const FitOptions& options) {
-  check_averages(training_directive(program), options);
-  BestEpoch(options, program, loss_output(program));
+  const RecipeCycle cycle(program, options.recipes);
+  check_averages(program, options);
+  BestEpoch(options, program, cycle.loss());
 }
 
 void print_epoch(const EpochEvent& epoch) {

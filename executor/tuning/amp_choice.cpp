@@ -22,7 +22,7 @@
 #include "executor/session/session_options.h"
 #include "executor/tuning/trial_steps.h"
 #include "ir/print.h"
-#include "passes/rewrite.h"
+#include "ops/optim/recipes.h"
 
 namespace fluid {
 namespace {
@@ -70,13 +70,20 @@ struct Elimination {
 StepCost cost_of(const Program& program, Place place, const ExecutorOptions& options) {
   const SessionOptions settings = session_options(options, place);
   Session session(program.ir().clone(), device_of(place, options, nullptr), settings);
-  Options train = settings.passes;
-  train.mode = find_directive(program.ir().main()) ? Mode::train : Mode::eval;
-  train.batch = options.batch;
-  PreparedStep& step = session.prepare(train);
+  Options step = settings.passes;
+  step.batch = options.batch;
+  std::vector<PreparedStep*> steps;
+  for (const std::string& recipe : recipe_names(program.ir().main())) {
+    step.recipe = recipe;
+    steps.push_back(&session.prepare(step));
+  }
+  step.mode = Mode::eval;
+  if (steps.empty()) steps.push_back(&session.prepare(step));
   session.initialise();
   const Batch batch = trial_batch(program, options.batch);
-  const auto run = [&] { session.run(step, batch).wait(); };
+  const auto run = [&] {
+    for (PreparedStep* each : steps) session.run(*each, batch).wait();
+  };
   return {median(time_steps(run, kTimingBudgetMs)), session.memory().regions().total_bytes()};
 }
 
@@ -98,7 +105,7 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
 /// The cache key: a hash of everything that affects the measurements.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
-  if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
+  for (ir::Op* train : recipes_of(recorded->main())) train->attrs.erase("lr");
   const AmpOptions amp = o.precision.amp.value_or(AmpOptions());
   return "k" + ObjectCache::hash_digits(fmt::format(
                    "amp {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,

@@ -87,7 +87,7 @@ const Tensor* TensorFile::find(std::string_view name) const {
   return nullptr;
 }
 
-TensorFile parse_safetensors(const ByteSource& bytes, const std::string& source_name) {
+TensorHeader parse_safetensors_header(const ByteSource& bytes, const std::string& source_name) {
   const auto room = static_cast<uint64_t>(bytes.size());
   uint64_t length = 0;
   if (room < kLengthBytes) throw UserError(source_name + ": too short for a safetensors file");
@@ -105,11 +105,21 @@ TensorFile parse_safetensors(const ByteSource& bytes, const std::string& source_
                      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
                    });
   check_contiguous(header.entries, bytes.size() - data, source_name);
+  for (TensorEntry& e : header.entries) {
+    e.begin += data;
+    e.end += data;
+  }
+  return header;
+}
+
+TensorFile parse_safetensors(const ByteSource& bytes, const std::string& source_name) {
+  TensorHeader header = parse_safetensors_header(bytes, source_name);
+  const int64_t data = header.entries.empty() ? bytes.size() : header.entries.front().begin;
   TensorFile file;
   file.written_by_fluid = verify_checksum(header.metadata, bytes, data, source_name);
   file.metadata = std::move(header.metadata);
   for (TensorEntry& e : header.entries) {
-    Tensor tensor = bytes.read_tensor(e.dtype, e.shape, data + e.begin);
+    Tensor tensor = bytes.read_tensor(e.dtype, e.shape, e.begin);
     if (e.dtype == DType::boolean) check_bools(tensor, e.name, source_name);
     file.tensors.emplace_back(std::move(e.name), std::move(tensor));
   }

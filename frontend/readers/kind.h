@@ -80,5 +80,6 @@ DataKind folder_kind();
 DataKind npz_kind();
 DataKind tar_kind();
 DataKind jsonl_kind();
+DataKind safetensors_kind();
 
 }  // namespace fluid

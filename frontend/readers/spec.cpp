@@ -156,9 +156,9 @@ void DataArgs::fail(const std::string& message) const {
 
 const std::vector<DataKind>& data_kinds() {
   static const std::vector<DataKind> kinds = {
-      mnist_kind(), mnist_json_kind(), cifar10_kind(), digits_kind(), synthetic_linear_kind(),
-      csv_kind(),   npy_kind(),        npz_kind(),     text_kind(),   folder_kind(),
-      tar_kind(),   jsonl_kind()};
+      mnist_kind(), mnist_json_kind(), cifar10_kind(),    digits_kind(), synthetic_linear_kind(),
+      csv_kind(),   npy_kind(),        npz_kind(),        text_kind(),   folder_kind(),
+      tar_kind(),   jsonl_kind(),      safetensors_kind()};
   return kinds;
 }
 

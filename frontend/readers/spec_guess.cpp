@@ -50,6 +50,7 @@ std::string guess_spec(const std::string& path) {
   if (name.ends_with(".csv")) return "csv:" + path + "?label=COLUMN";
   if (name.ends_with(".npz")) return "npz:" + path;
   if (name.ends_with(".tar")) return "tar:" + path;
+  if (name.ends_with(".safetensors")) return "safetensors:" + path;
   if (name.ends_with(".jsonl")) return "jsonl:" + path;
   if (name.ends_with(".npy")) return "npy:COLUMN=" + path;
   if (name.ends_with(".txt")) return "text:" + path;

@@ -1,8 +1,15 @@
-#include <cstring>
+// The kind of data "text": windows of a text.
 
-#include "frontend/files/gz.h"
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <type_traits>
+
+#include "frontend/readers/documents.h"
 #include "frontend/readers/kind.h"
+#include "frontend/tokenizers/bpe.h"
 #include "ir/error.h"
+#include "ir/number.h"
 
 namespace fluid {
 namespace {
@@ -10,47 +17,102 @@ namespace {
 constexpr int64_t kLength = 256;
 constexpr double kHeldOut = 0.1;  // fraction of the text that is held out, at its end
 
-/// Returns the held-out end of the text if `held_out`, else the rest of the text.
-std::string_view part_of(std::string_view text, bool held_out) {
-  const auto train = static_cast<size_t>(static_cast<double>(text.size()) * (1 - kHeldOut));
-  return held_out ? text.substr(train) : text.substr(0, train);
-}
-
-/// Splits `text` into `count` windows of `length` bytes whose starts are `stride` bytes apart. The
-/// target of a byte is the next byte.
-Dataset windows(std::string_view text, int64_t count, int64_t length, int64_t stride) {
-  Dataset data;
-  const auto column = [&](const char* name, int64_t offset) {
-    Tensor bytes(DType::u8, {count, length});
-    const std::span<uint8_t> to = bytes.as<uint8_t>();
-    for (int64_t i = 0; i < count; ++i) {
-      std::memcpy(to.data() + i * length, text.data() + i * stride + offset,
-                  static_cast<size_t>(length));
+/// Windows of `length` symbols whose starts are `stride` symbols apart. The target of a symbol is
+/// the next one. The windows are parts of one list, which is in memory once. `Symbol` is a byte,
+/// a column of u8, or the id of a token, a column of i64.
+template <class Symbol>
+class Windows : public SampleSource {
+ public:
+  Windows(std::vector<Symbol> symbols, std::string name, int64_t length, int64_t stride)
+      : symbols_(std::move(symbols)), name_(std::move(name)), length_(length), stride_(stride) {
+    const DType dtype = std::is_same_v<Symbol, char> ? DType::u8 : DType::i64;
+    columns_ = {{"text", dtype, {length}}, {"target", dtype, {length}}};
+  }
+  int64_t samples() const override {
+    return (static_cast<int64_t>(symbols_.size()) - 1 - length_) / stride_ + 1;
+  }
+  const std::vector<Column>& columns() const override { return columns_; }
+  void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
+    const auto window = symbols_.begin() + sample * stride_;
+    for (int64_t c = 0; c < 2; ++c) {
+      std::byte* column = to[static_cast<size_t>(c)];
+      if (column == nullptr) continue;
+      if constexpr (std::is_same_v<Symbol, char>) {
+        std::memcpy(column, &*window + c, static_cast<size_t>(length_));
+      } else {
+        std::copy_n(window + c, length_, reinterpret_cast<int64_t*>(column));
+      }
     }
-    data.columns.emplace_back(name, std::move(bytes));
-  };
-  column("text", 0);
-  column("target", 1);
-  return data;
-}
+  }
+  std::string name() const override { return name_; }
+  int64_t resident_bytes() const override {
+    return static_cast<int64_t>(symbols_.size() * sizeof(Symbol));
+  }
 
-Dataset load_text(const DataArgs& args) {
+ private:
+  std::vector<Symbol> symbols_;
+  std::string name_;
+  int64_t length_, stride_;
+  std::vector<Column> columns_;
+};
+
+/// Returns the windows of the split: the last tenth of the symbols, or those before it.
+template <class Symbol>
+SampleSourcePtr windows_of(std::vector<Symbol> symbols, const char* unit, const DataArgs& args) {
   const bool held_out = args.get_choice("split", "train", {"train", "val", "test"}) != "train";
   const int64_t length = args.get_integer("length", kLength, 1);
   const int64_t stride = args.get_integer("stride", length, 1);
-  const std::string text = read_maybe_gz(args.path());
-  const std::string_view part = part_of(text, held_out);
-  if (static_cast<int64_t>(part.size()) <= length) {
-    args.fail("'" + args.path() + "': the split has " + std::to_string(part.size()) +
-              " bytes, but a window of length=" + std::to_string(length) + " needs one more than " +
-              "its length");
+  const auto train =
+      static_cast<std::ptrdiff_t>(static_cast<double>(symbols.size()) * (1 - kHeldOut));
+  if (held_out) {
+    symbols.erase(symbols.begin(), symbols.begin() + train);
+  } else {
+    symbols.resize(static_cast<size_t>(train));
   }
-  const int64_t count = (static_cast<int64_t>(part.size()) - 1 - length) / stride + 1;
-  if (count > kMaxDataBytes / length) {
-    args.fail("'" + args.path() + "': " + std::to_string(count) + " windows of " +
-              std::to_string(length) + " bytes are too large; use a larger stride=");
+  if (static_cast<int64_t>(symbols.size()) <= length) {
+    args.fail("'" + args.path() + "': the split has " + std::to_string(symbols.size()) + " " +
+              unit + ", but a window of length=" + std::to_string(length) +
+              " needs one more than its length");
   }
-  return windows(part, count, length, stride);
+  const std::string name = "text:" + args.path() + (held_out ? "?split=val" : "?split=train");
+  return std::make_shared<Windows<Symbol>>(std::move(symbols), name, length, stride);
+}
+
+bool holds_documents(const DataArgs& args) {
+  return args.find("key") != nullptr || std::filesystem::is_directory(args.path());
+}
+
+char end_byte(const DataArgs& args) {
+  const std::string text = args.get_string("end", "0");
+  const std::optional<int> value = parse_number<int>(text);
+  if (!value || *value < 0 || *value > 255) {
+    args.fail("option end=" + text + " must be a byte, 0 to 255; with bpe=DIR, a token");
+  }
+  return static_cast<char>(*value);
+}
+
+SampleSourcePtr open_bytes(const DataArgs& args) {
+  std::vector<char> bytes;
+  for (const Document& document : read_documents(args.path(), args.get_string("key", ""))) {
+    bytes.insert(bytes.end(), document.text.begin(), document.text.end());
+    if (holds_documents(args)) bytes.push_back(end_byte(args));
+  }
+  return windows_of(std::move(bytes), "bytes", args);
+}
+
+SampleSourcePtr open_tokens(const DataArgs& args, const std::string& directory) {
+  const Bpe bpe(directory);
+  std::vector<int32_t> ids;
+  for (const Document& document : read_documents(args.path(), args.get_string("key", ""))) {
+    bpe.encode(document.text, document.name, ids);
+    if (holds_documents(args)) ids.push_back(bpe.id(args.get_string("end", "<|endoftext|>")));
+  }
+  return windows_of(std::move(ids), "tokens", args);
+}
+
+SampleSourcePtr open_text(const DataArgs& args) {
+  const std::string* directory = args.find("bpe");
+  return directory != nullptr ? open_tokens(args, *directory) : open_bytes(args);
 }
 
 }  // namespace
@@ -61,9 +123,12 @@ DataKind text_kind() {
           .doc =
               "windows of a text file, as bytes: columns text u8[length] and target u8[length], "
               "the bytes that follow those of text; split=val and split=test are the last tenth of "
-              "the file; length=N bytes (256), stride=N bytes from window to window (length)",
-          .options = {"length", "split", "stride"},
-          .open = in_memory(load_text)};
+              "the file; length=N bytes (256), stride=N bytes from window to window (length); "
+              "bpe=DIR: tokens i64 of GPT-2's vocab.json and merges.txt instead of bytes; the "
+              "files of a directory, or the strings at key=NAME of JSON lines, are documents, "
+              "each followed by end=TOKEN (<|endoftext|>, or the byte 0)",
+          .options = {"bpe", "end", "key", "length", "split", "stride"},
+          .open = open_text};
 }
 
 }  // namespace fluid

@@ -114,7 +114,11 @@ OpDef train_op() {
             "to itself), the gradient of each of `parameters`, the row numbers i64[n] of each "
             "of `sparse` and, if `predicated`, a bool that says whether to apply the step",
             true, true}},
-      .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
+      .attrs = {{"recipe", std::string(), "name of the recipe; empty: the only recipe"},
+                {"trains", std::vector<std::string>{},
+                 "names of the parameters to train; empty: all trainable parameters that the loss "
+                 "depends on"},
+                {"optimizer", std::string("sgd"), "name of the optimizer's op", true},
                 {"lr", 0.001, "learning rate", true},
                 {"parameters", std::vector<std::string>{},
                  "names of the parameters, in the order of their gradients"},

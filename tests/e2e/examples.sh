@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-for example in linear_regression california_housing mnist_fluid mnist_cnn multi_task vae dlrm resnet18 resnet50 \
+for example in linear_regression california_housing mnist_fluid mnist_cnn multi_task vae gan dlrm resnet18 resnet50 \
   alexnet_cifar10 mobilenet_v3_small unet vit_tiny char_gpt bert_tiny lstm_text ddp_mnist; do
   code=0
   "$examples/$example" > out 2> err || code=$?

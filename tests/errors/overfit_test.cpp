@@ -103,7 +103,7 @@ TEST_F(Overfit, RejectsWhatItDoesNotDo) {
   text.erase(text.find(output), output.size());
   write_plain(dir_.file("silent.fir"), text);
   expect_late_error("train silent.fir --data synthetic-linear?n=9 --overfit 2",
-                    "--overfit needs the minimized loss as an output");
+                    "--overfit needs one recipe, whose loss is an output");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
@@ -18,13 +20,15 @@ class Text : public ::testing::Test {
 
   /// The windows of a column, each as a string.
   std::vector<std::string> windows(const std::string& options, const std::string& column) const {
-    const Dataset data = open_data(spec(options)).dataset();
-    const Tensor& bytes = *data.find(column);
-    const auto length = static_cast<size_t>(bytes.shape()[1]);
+    const SampleSourcePtr data = open_data(spec(options)).source;
+    const auto length = static_cast<size_t>(data->columns()[0].numel());
     std::vector<std::string> list;
-    for (size_t i = 0; i < static_cast<size_t>(data.samples()); ++i) {
-      const auto row = bytes.as<uint8_t>().subspan(i * length, length);
-      list.emplace_back(row.begin(), row.end());
+    for (int64_t i = 0; i < data->samples(); ++i) {
+      std::string& window = list.emplace_back(length, ' ');
+      std::byte* const bytes = reinterpret_cast<std::byte*>(window.data());
+      std::byte* const to[] = {column == "text" ? bytes : nullptr,
+                               column == "target" ? bytes : nullptr};
+      data->read(i, {}, to);
     }
     return list;
   }
@@ -56,9 +60,30 @@ TEST_F(Text, RejectsWhatDoesNotFit) {
                         "': the split has 18 bytes, but a window of length=18 needs one more than "
                         "its length");
   expect_user_error([&] { open_data("text:" + dir_.file("none")); }, "none");
-  write_file_atomically(file_, std::string(200'000, 'a'));
-  expect_user_error([&] { open_data(spec("length=90000&stride=1")); },
-                    "90000 windows of 90000 bytes are too large; use a larger stride=");
+}
+
+TEST_F(Text, DocumentsAreFollowedByAnEnd) {
+  std::filesystem::create_directory(dir_.file("d"));
+  write_plain(dir_.file("d/b"), "cde");
+  write_plain(dir_.file("d/a"), "ab");
+  file_ = dir_.file("d");
+  EXPECT_EQ(windows("length=2&end=33", "text"), (Windows{"ab", "!c"}));
+  file_ = dir_.file("d.jsonl");
+  write_plain(file_, "{\"id\": 1, \"t\": \"ab\"}\n\n{\"t\": \"cde\"}\n");
+  EXPECT_EQ(windows("length=2&end=33&key=t", "text"), (Windows{"ab", "!c"}));
+  EXPECT_EQ(windows("length=2&key=t", "target"), (Windows{{'b', '\0'}, "cd"}));
+}
+
+TEST_F(Text, DocumentMistakesAreNamed) {
+  expect_user_error([&] { open_data(spec("key=t")); }, file_ + ":1: not a JSON object");
+  write_plain(file_, "{\"t\": \"ab\"}\n{\"t\": 3}\n");
+  expect_user_error([&] { open_data(spec("key=t")); }, file_ + ":2: no string at key 't'");
+  write_plain(file_, "{\"t\": \"ab\"}\n");
+  expect_user_error([&] { open_data(spec("key=t&end=256")); },
+                    "option end=256 must be a byte, 0 to 255; with bpe=DIR, a token");
+  std::filesystem::create_directory(dir_.file("none"));
+  expect_user_error([&] { open_data("text:" + dir_.file("none")); },
+                    "'" + dir_.file("none") + "' holds no file");
 }
 
 }  // namespace

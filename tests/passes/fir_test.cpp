@@ -79,6 +79,7 @@ Setting setting_of(const std::string& text) {
   for (const std::string& word : words(comment(text, "OPTIONS"))) {
     const std::string key = word.substr(0, word.find('=')), value = word.substr(key.size() + 1);
     if (key == "mode") s.options.mode = mode_named(value);
+    if (key == "recipe") s.options.recipe = value;
     if (key == "batch") s.options.batch = std::stoll(value);
     if (key == "length") s.options.length = std::stoll(value);
     if (key == "amp") s.options.amp = {.dtype = parse_dtype(value).value()};

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "executor/trainer/learning_rate_finder.h"
+
+namespace fluid {
+
+/// An SVG picture of a learning rate range test: the losses and the smoothed losses over the
+/// logarithm of the learning rate, and the suggested rate.
+std::string learning_rate_svg(const LearningRateCurve& curve);
+/// The points as CSV: learning_rate,loss,smoothed_loss.
+std::string learning_rate_csv(const LearningRateCurve& curve);
+
+}  // namespace fluid

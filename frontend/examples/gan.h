@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/fluid.h"
+
+/// Hyperparameters of a generative adversarial network.
+struct GanSize {
+  int64_t latent = 64;
+  int64_t width = 256;
+};
+
+/// A fully connected layer whose parameters several calls share.
+class SharedLinear {
+ public:
+  SharedLinear(fluid::Program& net, const std::string& name, int64_t in, int64_t out,
+               fluid::DType dtype)
+      : weight_(
+            net.parameter(name + ".w", {in, out}, fluid::Init::normal(0, 0.05), {.dtype = dtype})),
+        bias_(net.parameter(name + ".b", {out}, fluid::Init::zeros(), {.dtype = dtype})) {}
+  fluid::Value operator()(fluid::Value x) const { return fluid::matmul(x, weight_) + bias_; }
+
+ private:
+  fluid::Value weight_, bias_;
+};
+
+/// The losses of a generative adversarial network.
+struct GanLosses {
+  fluid::Value discriminator, generator;
+};
+
+/// Adds to `net` a generative adversarial network (Goodfellow et al., 2014) of images [N, 1, H, W]
+/// in [0, 1], with the non-saturating loss of the generator. `noise`: [N, size.latent]. The
+/// parameters of the networks are named "generator.*" and "discriminator.*". Outputs: both losses
+/// and the generated images.
+inline GanLosses record_gan(fluid::Program& net, fluid::Value image, fluid::Value noise,
+                            const GanSize& size = {}) {
+  const auto real = fluid::flatten(image);
+  const fluid::DType dtype = image.dtype();
+  const int64_t pixels = real.shape()[1].size;
+  const SharedLinear g0(net, "generator.fc0", size.latent, size.width, dtype);
+  const SharedLinear g1(net, "generator.fc1", size.width, pixels, dtype);
+  const SharedLinear d0(net, "discriminator.fc0", pixels, size.width, dtype);
+  const SharedLinear d1(net, "discriminator.fc1", size.width, 1, dtype);
+  const auto generated = fluid::sigmoid(g1(fluid::relu(g0(noise))));
+  const auto discriminate = [&](fluid::Value x) {
+    return d1(fluid::leaky_relu(d0(x), {.negative_slope = 0.2}));
+  };
+  const auto on_real = discriminate(real), on_generated = discriminate(generated);
+  const auto loss_against = [](fluid::Value logits, double target) {
+    const auto targets =
+        fluid::fill(*logits.op()->graph(), {.type = logits.type(), .value = target});
+    return fluid::mean(fluid::binary_cross_entropy_with_logits(logits, targets));
+  };
+  const GanLosses losses = {
+      .discriminator = loss_against(on_real, 1) + loss_against(on_generated, 0),
+      .generator = loss_against(on_generated, 1)};
+  net.output("discriminator_loss", losses.discriminator);
+  net.output("generator_loss", losses.generator);
+  net.output("image", generated);
+  return losses;
+}

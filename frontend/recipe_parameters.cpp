@@ -1,0 +1,55 @@
+#include "frontend/recipe_parameters.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/name_pattern.h"
+#include "ir/error.h"
+#include "ir/near.h"
+#include "ops/source_kind.h"
+
+namespace fluid {
+
+std::vector<Value> parameters_of(Value loss) {
+  std::set<const ir::Op*> needed = {loss.op()};
+  std::vector<Value> parameters;
+  const auto& ops = loss.op()->graph()->ops;
+  for (size_t i = ops.size(); i-- > 0;) {
+    if (!needed.contains(ops[i].get())) continue;
+    for (const Value operand : ops[i]->operands) needed.insert(operand.op());
+  }
+  for (const auto& op : ops) {
+    if (needed.contains(op.get()) && source_kind(*op) == SourceKind::parameter) {
+      parameters.push_back(op->result());
+    }
+  }
+  return parameters;
+}
+
+std::vector<Value> selected_parameters(Value loss, const std::vector<std::string>& patterns,
+                                       const Loc& loc) {
+  const std::vector<Value> all = parameters_of(loss);
+  if (patterns.empty()) return all;
+  std::vector<std::string> names;
+  for (const Value p : all) names.push_back(p.op()->symbol);
+  std::set<std::string> selected;
+  for (const std::string& text : patterns) {
+    const NamePattern pattern(text);
+    bool found = false;
+    for (const std::string& name : names) {
+      if (!pattern.selects(name)) continue;
+      selected.insert(name);
+      found = true;
+    }
+    if (found) continue;
+    throw UserError(loc, "minimize: pattern '" + text +
+                             "' matches no parameter that the loss depends on; there are " +
+                             nearest_names(text, names, kMaxSuggestions));
+  }
+  std::vector<Value> parameters;
+  std::ranges::copy_if(all, std::back_inserter(parameters),
+                       [&](Value p) { return selected.contains(p.op()->symbol); });
+  return parameters;
+}
+
+}  // namespace fluid

@@ -1,0 +1,141 @@
+#include "frontend/tokenizers/bpe.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <queue>
+#include <tuple>
+
+#include "frontend/tokenizers/pre_tokens.h"
+#include "frontend/tokenizers/unicode.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+/// Pre-tokens whose ids encode() remembers; a bound on its memory.
+constexpr size_t kMaxRemembered = 1 << 18;
+
+/// Returns GPT-2's characters for the 256 bytes: printable bytes stand for themselves.
+std::array<std::string, 256> byte_characters() {
+  std::array<std::string, 256> characters;
+  char32_t next = 256;
+  for (char32_t b = 0; b < 256; ++b) {
+    const bool printable = (b > 32 && b < 127) || (b > 160 && b != 173);
+    characters[b] = utf8_of(printable ? b : next++);
+  }
+  return characters;
+}
+
+}  // namespace
+
+Bpe::Bpe(const std::string& directory) : vocabulary_path_(directory + "/vocab.json") {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(read_file(vocabulary_path_));
+    for (const auto& [token, id] : json.items()) ids_[token] = id.get<int32_t>();
+  } catch (const nlohmann::json::exception&) {
+    throw UserError("'" + vocabulary_path_ + "' is not a JSON object of tokens and their ids");
+  }
+  const std::array<std::string, 256> characters = byte_characters();
+  for (size_t b = 0; b < characters.size(); ++b) byte_ids_[b] = id(characters[b]);
+  read_merges(directory + "/merges.txt");
+}
+
+int32_t Bpe::id(const std::string& token) const {
+  const auto found = ids_.find(token);
+  if (found != ids_.end()) return found->second;
+  throw UserError("'" + vocabulary_path_ + "' has no token '" + token + "'");
+}
+
+void Bpe::read_merges(const std::string& path) {
+  const std::string text = read_file(path);
+  std::string_view left = text;
+  for (int64_t line_number = 1; !left.empty(); ++line_number) {
+    std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(left.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || (line_number == 1 && line.starts_with("#version"))) continue;
+    const size_t space = line.find(' ');
+    if (space == 0 || space == std::string_view::npos || space + 1 == line.size() ||
+        line.find(' ', space + 1) != std::string_view::npos) {
+      throw UserError(path + ":" + std::to_string(line_number) + ": not two tokens and a space");
+    }
+    const std::string first(line.substr(0, space)), second(line.substr(space + 1));
+    const auto rank = static_cast<int32_t>(merges_.size());
+    merges_.emplace(pair_of(id(first), id(second)), Merge{rank, id(first + second)});
+  }
+}
+
+/// Merges the pair of the lowest rank, the leftmost first, until no pair has a merge.
+std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
+  constexpr size_t kNone = std::numeric_limits<size_t>::max();
+  struct Symbol {
+    int32_t id = 0;
+    size_t before = 0, after = 0;
+    bool merged = false;  // into the symbol before
+  };
+  struct Candidate {
+    int32_t rank = 0;
+    size_t left = 0, right = 0;
+    int32_t left_id = 0, right_id = 0, id = 0;
+    bool operator>(const Candidate& o) const {
+      return std::tie(rank, left) > std::tie(o.rank, o.left);
+    }
+  };
+  const size_t n = pre_token.size();
+  std::vector<Symbol> symbols(n);
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
+  const auto consider = [&](size_t left, size_t right) {
+    if (left == kNone || right == kNone) return;
+    const int32_t a = symbols[left].id, b = symbols[right].id;
+    const auto found = merges_.find(pair_of(a, b));
+    if (found != merges_.end()) {
+      queue.push({found->second.rank, left, right, a, b, found->second.id});
+    }
+  };
+  for (size_t i = 0; i < n; ++i) {
+    const int32_t id = byte_ids_[static_cast<unsigned char>(pre_token[i])];
+    symbols[i] = {id, i == 0 ? kNone : i - 1, i + 1 == n ? kNone : i + 1};
+  }
+  for (size_t i = 0; i + 1 < n; ++i) consider(i, i + 1);
+  while (!queue.empty()) {
+    const Candidate c = queue.top();
+    queue.pop();
+    Symbol& left = symbols[c.left];
+    Symbol& right = symbols[c.right];
+    const bool adjacent = !left.merged && !right.merged && left.after == c.right;
+    if (!adjacent || left.id != c.left_id || right.id != c.right_id) continue;
+    left.id = c.id;
+    left.after = right.after;
+    right.merged = true;
+    if (left.after != kNone) symbols[left.after].before = c.left;
+    consider(left.before, c.left);
+    consider(c.left, left.after);
+  }
+  std::vector<int32_t> ids;
+  for (const Symbol& symbol : symbols) {
+    if (!symbol.merged) ids.push_back(symbol.id);
+  }
+  return ids;
+}
+
+void Bpe::encode(std::string_view text, const std::string& source_name,
+                 std::vector<int32_t>& ids) const {
+  std::unordered_map<std::string_view, std::vector<int32_t>> remembered;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = pre_token_length(text, at);
+    if (length == 0) {
+      throw UserError(source_name + ": byte " + std::to_string(at) + " is not UTF-8");
+    }
+    const std::string_view pre_token = text.substr(at, length);
+    at += length;
+    if (remembered.size() == kMaxRemembered) remembered.clear();
+    const auto [found, is_new] = remembered.try_emplace(pre_token);
+    if (is_new) found->second = merge(pre_token);
+    ids.insert(ids.end(), found->second.begin(), found->second.end());
+  }
+}
+
+}  // namespace fluid

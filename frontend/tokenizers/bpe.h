@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace fluid {
+
+/// GPT-2's byte-level BPE (Sennrich et al. 2016, Radford et al. 2019), in the files of Hugging
+/// Face: `vocab.json`, the ids of the tokens, and `merges.txt`, the merges in the order of their
+/// ranks.
+class Bpe {
+ public:
+  /// Reads the files of a directory. Throws UserError, which names the file, if one is missing or
+  /// damaged, or if a byte or a merge has no token.
+  explicit Bpe(const std::string& directory);
+
+  int64_t size() const { return static_cast<int64_t>(ids_.size()); }  ///< number of tokens
+  /// Returns the id of a token as vocab.json spells it. Throws UserError if there is none.
+  int32_t id(const std::string& token) const;
+  /// Appends the ids of `text`, which must be UTF-8; special tokens have no meaning in it. Throws
+  /// UserError "<source_name>: ..." with the byte that is not UTF-8.
+  void encode(std::string_view text, const std::string& source_name,
+              std::vector<int32_t>& ids) const;
+
+ private:
+  struct Merge {
+    int32_t rank = 0, id = 0;
+  };
+  static uint64_t pair_of(int32_t left, int32_t right) {
+    return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
+  }
+  void read_merges(const std::string& path);
+  std::vector<int32_t> merge(std::string_view pre_token) const;
+
+  std::string vocabulary_path_;
+  std::unordered_map<std::string, int32_t> ids_;
+  std::array<int32_t, 256> byte_ids_ = {};
+  std::unordered_map<uint64_t, Merge> merges_;  // by the ids of the pair
+};
+
+}  // namespace fluid

@@ -1,0 +1,46 @@
+#include "frontend/tokenizers/pre_tokens.h"
+
+#include "frontend/tokenizers/unicode.h"
+
+namespace fluid {
+namespace {
+
+/// Returns the end of the code points of class `wanted` from byte `at` on. `last` is the start of
+/// the last one. Stops before bytes that are not UTF-8.
+size_t end_of_run(std::string_view text, size_t at, CharClass wanted, size_t& last) {
+  while (at < text.size()) {
+    size_t next = at;
+    char32_t c = 0;
+    if (!next_code_point(text, next, c) || class_of(c) != wanted) break;
+    last = at;
+    at = next;
+  }
+  return at;
+}
+
+}  // namespace
+
+size_t pre_token_length(std::string_view text, size_t at) {
+  for (const std::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
+    if (text.substr(at).starts_with(contraction)) return contraction.size();
+  }
+  size_t next = at, last = at;
+  char32_t c = 0;
+  if (!next_code_point(text, next, c)) return 0;
+  CharClass found = class_of(c);
+  size_t start = at;
+  if (c == U' ' && next < text.size()) {
+    size_t after = next;
+    if (!next_code_point(text, after, c)) return next - at;
+    if (class_of(c) != CharClass::space) {
+      found = class_of(c);
+      start = next;
+    }
+  }
+  const size_t end = end_of_run(text, start, found, last);
+  // Of several spaces before a word, the last one belongs to the word or stands alone.
+  const bool leaves_last = found == CharClass::space && end < text.size() && last > at;
+  return (leaves_last ? last : end) - at;
+}
+
+}  // namespace fluid

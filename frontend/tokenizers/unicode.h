@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fluid {
+
+/// Classes of code points: the Unicode categories L and N, the property White_Space, and the rest.
+enum class CharClass { letter, number, space, other };
+
+CharClass class_of(char32_t code_point);
+
+/// Decodes the code point that starts at byte `at` of `text`, and advances `at` behind it. Returns
+/// false, and leaves `at`, if the bytes are not UTF-8.
+bool next_code_point(std::string_view text, size_t& at, char32_t& code_point);
+
+/// Returns a code point below 0x800 as UTF-8.
+std::string utf8_of(char32_t code_point);
+
+}  // namespace fluid

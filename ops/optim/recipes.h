@@ -1,0 +1,37 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// The training recipes of a program: its `train` ops, in recorded order.
+std::vector<ir::Op*> recipes_of(const ir::Graph& graph);
+
+/// Name of a recipe; empty for the only recipe of a program, if it has no name.
+std::string recipe_name(const ir::Op& train);
+
+/// Name of each recipe, in recorded order.
+std::vector<std::string> recipe_names(const ir::Graph& graph);
+
+/// Names of the parameters that a recipe trains; empty: all trainable parameters that its loss
+/// depends on.
+std::set<std::string> trained_parameters(const ir::Op& train);
+
+/// Throws UserError if two recipes have the same name, if one of several recipes has no name, and
+/// for a parameter to train that the program lacks.
+void check_recipes(const ir::Graph& graph);
+
+/// The recipe called `name`. An empty name selects the only recipe. Throws UserError if there is no
+/// such recipe, or if the name is empty and there are several.
+ir::Op& recipe_named(const ir::Graph& graph, std::string_view name);
+
+/// Name of a state that the training step of a recipe adds to the program, such as "update". The
+/// recipe "generator" names it "generator:update", so that recipes do not share their states.
+std::string recipe_state(std::string_view recipe, std::string_view state);
+
+}  // namespace fluid

@@ -1,0 +1,113 @@
+// `fluidrun` with a program of several recipes: --recipes of train and bench, --recipe of plan and
+// opt.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/event_file.h"
+#include "tests/support/fluidrun_test.h"
+#include "tests/support/training_log.h"
+
+namespace fluid::recipes_test {
+namespace {
+
+class RecipesOfAProgram : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    FluidrunTest::SetUp();
+    std::ofstream(dir_.file("two.fir")) << kTwo;
+  }
+
+  static constexpr const char* kTwo = R"(program @two {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  %e = sub(%p, %y) : f32[?, 1]
+  %s = square(%e) : f32[?, 1]
+  %squares = mean(%s) : f32[]
+  %a = abs(%e) : f32[?, 1]
+  %distances = mean(%a) : f32[]
+  train(%squares) {recipe = "squares", optimizer = "adam", lr = 0.01}
+  train(%distances) {recipe = "distances", trains = ["w"], optimizer = "sgd", lr = 0.02}
+  output "squares" = %squares
+  output "distances" = %distances
+}
+)";
+};
+
+const std::string kTrain = "train two.fir --data synthetic-linear?n=50 --batch 10 ";
+
+TEST_F(RecipesOfAProgram, TrainInACycle) {
+  const Result result =
+      run(kTrain + "--recipes s:2,dist --log-json log.json --save two.safetensors");
+  ASSERT_EQ(result.code, 0) << result.output;
+  std::vector<std::string> recipes;
+  for (const auto& line : logged(dir_.file("log.json"))) {
+    const std::string recipe = line.at("recipe");
+    EXPECT_TRUE(line.contains(recipe));
+    EXPECT_FALSE(line.contains(recipe == "squares" ? "distances" : "squares"));
+    EXPECT_EQ(line.at("lr"), recipe == "squares" ? 0.01 : 0.02);
+    recipes.push_back(recipe);
+  }
+  const std::vector<std::string> expected = {"squares", "squares", "distances", "squares",
+                                             "squares"};
+  EXPECT_EQ(recipes, expected);
+}
+
+TEST_F(RecipesOfAProgram, HaveTheirOwnLearningRatesInTensorBoard) {
+  ASSERT_EQ(run(kTrain + "--recipes s,d --tensorboard board").code, 0);
+  const ReadEvents events = read_events(event_files(dir_.file("board")).at(0));
+  EXPECT_TRUE(events.scalars.contains("optimizer/squares/learning_rate"));
+  EXPECT_TRUE(events.scalars.contains("optimizer/distances/learning_rate"));
+}
+
+TEST_F(RecipesOfAProgram, AreRejectedWithoutACycle) {
+  const std::string cycle = "--recipes squares:1,distances:1";
+  expect_error(kTrain, "program 'two' has the recipes squares, distances");
+  expect_error(kTrain, cycle);
+  expect_error("bench two.fir --data synthetic-linear", cycle);
+  expect_error(kTrain + "--recipes s:2,g:1",
+               "--recipes s:2,g:1: program 'two' has no recipe 'g'; there are squares, distances");
+  expect_error(kTrain + "--recipes squares:0", "the steps of 'squares' must be a positive integer");
+  expect_error(kTrain + "--recipes s,squares", "recipe 'squares' is twice in the cycle");
+  expect_error("train line.fir --data synthetic-linear --recipes loss:1",
+               "program 'line' does not have several recipes");
+}
+
+TEST_F(RecipesOfAProgram, KeepTheSettingsOfTheProgram) {
+  for (const char* flag : {"--lr 0.5", "--optimizer sgd", "--schedule constant", "--ema 0.5"}) {
+    expect_error(kTrain + "--recipes s,d " + flag, std::string(flag) + ": changes the only recipe");
+  }
+}
+
+TEST_F(RecipesOfAProgram, ArePlannedTogetherOrOne) {
+  const auto state_bytes = [&](const std::string& flags) {
+    const Result result = run("plan two.fir --json " + flags);
+    EXPECT_EQ(result.code, 0) << result.output;
+    return nlohmann::json::parse(result.output).at("state_bytes").get<int64_t>();
+  };
+  EXPECT_GT(state_bytes(""), state_bytes("--recipe squares"));
+  EXPECT_GT(state_bytes("--recipe squares"), state_bytes("--recipe distances"));
+  expect_error("plan two.fir --recipe circles", "program 'two' has no recipe 'circles'");
+  expect_error("opt two.fir --pipeline train", "give --recipe squares");
+  const Result step = run("opt two.fir --pipeline train --recipe dist");
+  EXPECT_NE(step.output.find("\"distances:update\""), std::string::npos) << step.output;
+}
+
+TEST_F(RecipesOfAProgram, AreVerified) {
+  EXPECT_EQ(run("verify two.fir").code, 0);
+  std::string text = kTwo;
+  text.replace(text.find("\"distances\", trains"), 11, "\"squares\"");
+  std::ofstream(dir_.file("same.fir")) << text;
+  expect_error("verify same.fir", "already has a recipe 'squares'");
+  text = kTwo;
+  text.replace(text.find("[\"w\"]"), 5, "[\"v\"]");
+  std::ofstream(dir_.file("other.fir")) << text;
+  expect_error("verify other.fir",
+               "recipe 'distances' trains 'v', which is no parameter of the program");
+}
+
+}  // namespace
+}  // namespace fluid::recipes_test

@@ -1,0 +1,98 @@
+// Byte-level BPE, against Hugging Face tokenizers and tiktoken (tests/golden/bpe/bpe.py).
+
+#include "frontend/tokenizers/bpe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "frontend/readers/reader.h"
+#include "frontend/readers/spec.h"
+#include "ir/atomic_file.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid::bpe_test {
+namespace {
+
+const std::string kGoldens = FLUID_SOURCE_DIR "/tests/golden/bpe";
+
+std::vector<int32_t> ids_of(const Bpe& bpe, const std::string& text) {
+  std::vector<int32_t> ids;
+  bpe.encode(text, "text", ids);
+  return ids;
+}
+
+TEST(BpeTokens, AreThoseOfHuggingFaceAndTiktoken) {
+  const Bpe bpe(kGoldens);
+  const nlohmann::json goldens = nlohmann::json::parse(read_file(kGoldens + "/ids.json"));
+  ASSERT_EQ(goldens.size(), 48u);
+  for (const auto& golden : goldens) {
+    const auto text = golden["text"].get<std::string>();
+    EXPECT_EQ(ids_of(bpe, text), golden["ids"].get<std::vector<int32_t>>()) << text;
+  }
+}
+
+TEST(BpeTokens, OfALongWordTakeLittleTime) {
+  const Bpe bpe(kGoldens);
+  std::string word;
+  for (int i = 0; i < 500'000; ++i) word += "the";
+  const std::vector<int32_t> ids = ids_of(bpe, word);
+  ASSERT_EQ(ids.size(), 1'000'000u);  // "t", "he"
+  EXPECT_EQ(std::ranges::count(ids, bpe.id("he")), 500'000);
+}
+
+TEST(BpeTokens, ArePackedIntoWindows) {
+  TempDir dir;
+  const std::string path = dir.file("t.jsonl");
+  write_plain(path, "{\"text\": \"the compiler\"}\n{\"text\": \"It's\"}\n{\"text\": \"ab\"}\n");
+  const Bpe bpe(kGoldens);
+  std::vector<int32_t> all;
+  for (const char* text : {"the compiler", "It's", "ab"}) {
+    bpe.encode(text, text, all);
+    all.push_back(bpe.id("<|endoftext|>"));
+  }
+  const std::string spec = "text:" + path + "?key=text&length=3&stride=2&bpe=" + kGoldens;
+  Reader reader(open_data(spec).source, {.batch = 1});
+  EXPECT_EQ(reader.source().columns()[1].str(), "target i64[3]");
+  EXPECT_EQ(reader.source().location(1), "sample 1 of 'text:" + path + "?split=train'");
+  int64_t first = 0;
+  for (const Batch& batch : reader) {
+    for (int64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(batch.find("text")->integer(i), all[static_cast<size_t>(first + i)]);
+      EXPECT_EQ(batch.find("target")->integer(i), all[static_cast<size_t>(first + i + 1)]);
+    }
+    first += 2;
+  }
+  EXPECT_GE(first, 4);
+  expect_user_error([&] { open_data(spec + "&end=<eos>"); },
+                    "'" + kGoldens + "/vocab.json' has no token '<eos>'");
+  expect_user_error([&] { open_data(spec + "&split=val"); }, "the split has 2 tokens, but");
+}
+
+TEST(BpeTokens, MistakesAreNamed) {
+  TempDir dir;
+  const std::string vocabulary = dir.file("vocab.json"), merges = dir.file("merges.txt");
+  const auto open = [&] { Bpe{dir.path()}; };
+  expect_user_error(open, vocabulary);
+  write_plain(vocabulary, "[1]");
+  expect_user_error(open, "'" + vocabulary + "' has no token 'Ā'");
+  write_plain(vocabulary, "{\"a\": \"b\"}");
+  expect_user_error(open, "'" + vocabulary + "' is not a JSON object of tokens and their ids");
+  std::filesystem::copy_file(kGoldens + "/vocab.json", vocabulary,
+                             std::filesystem::copy_options::overwrite_existing);
+  expect_user_error(open, merges);
+  write_plain(merges, "#version: 0.2\nh e\nthe\n");
+  expect_user_error(open, merges + ":3: not two tokens and a space");
+  write_plain(merges, "x q\n");
+  expect_user_error(open, "'" + vocabulary + "' has no token 'xq'");
+  const Bpe bpe(kGoldens);
+  for (const char* bad : {"ab \xff", "ab \xc3", "ab \xed\xa0\x80", "ab \xc0\x80"}) {
+    expect_user_error([&] { ids_of(bpe, bad); }, "text: byte 3 is not UTF-8");
+  }
+}
+
+}  // namespace
+}  // namespace fluid::bpe_test
