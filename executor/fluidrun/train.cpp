@@ -15,6 +15,7 @@
 #include "executor/comm/process_group.h"
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/dry_run.h"
 #include "executor/fluidrun/dump.h"
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
@@ -22,6 +23,7 @@
 #include "executor/fluidrun/learning_rate_plot.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/optimizer_flags.h"
+#include "executor/fluidrun/overfit.h"
 #include "executor/fluidrun/parameter_flags.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
@@ -57,17 +59,19 @@ struct TrainFlags {
   uint64_t seed = 0;
   double ema = 0, lookahead_alpha = 0;
   int64_t swa = 0, swa_every = 0, lookahead = 0;
+  int64_t overfit = 0;  ///< number of samples of --overfit; 0: not given
   ReadingFlags reading;
   OptimizerFlags optimizer;
   ScheduleFlags schedule;
   ParameterFlags parameters;
-  bool drop_last = false, verify_plan = false, check_finite = false;
+  bool drop_last = false, verify_plan = false, check_finite = false, dry_run = false;
   BestEpochFlags best;
   CheckpointFlags checkpoint;
   WorldFlags world;
   PlaceFlags place;
   ProfileFlags profile;
   DumpFlags dump;
+  TensorBoardOptions tensorboard_options;
 };
 
 /// A training run before its first step: the arguments of print_training_start().
@@ -181,6 +185,19 @@ Program open_with_recipe(const TrainFlags& flags) {
   return program;
 }
 
+TensorBoard open_board(Program& program, const TrainFlags& flags) {
+  TensorBoard board(flags.tensorboard, flags.tensorboard_options);
+  board.keep_gradients(program);
+  return board;
+}
+
+Reader open_training_data(const Program& program, const TrainFlags& flags, const World& world) {
+  Reader data = open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
+                            flags.reading, world);
+  if (flags.overfit == 0) return data;
+  return read_first_samples(data, flags.overfit, flags.seed, world);
+}
+
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
                                       const World& world) {
   if (flags.val.empty()) return std::nullopt;
@@ -208,10 +225,10 @@ class Training {
         checkpoints_(checkpointing_options(flags.checkpoint)),
         program_(open_with_recipe(flags)),
         dump_(program_, flags.dump),
+        board_(open_board(program_, flags)),
         opening_validation_(in_background([&] { return open_validation(program_, flags, world_); },
                                           flags.val.find("table=") != std::string::npos)),
-        train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
-                           flags.reading, world_)),
+        train_(open_training_data(program_, flags, world_)),
         progress_({flags.epochs, train_.batches(), flags.log_every, !is_rank_0()}),
         table_(flags.epochs),
         trainer_(scheduled_program(), place_of(flags.place, flags.verify_plan, world_.local_rank),
@@ -226,11 +243,19 @@ class Training {
     }
     if (flags_.find_lr != "false") return find_learning_rate();
     FitOptions options = fit_options();
-    TensorBoard board(flags_.tensorboard);
-    if (!flags_.tensorboard.empty()) board.attach(options, trainer_.executor());
+    if (flags_.dry_run) {
+      check_fit_options(program_, options);
+      return dry_run(trainer_, options, train_, world_);
+    }
+    if (!flags_.tensorboard.empty()) {
+      board_.add_text("program", "```\n" + program_.text() + "```");
+      board_.attach(options, trainer_.executor());
+    }
     HistoryCsv history(flags_.history);
     if (!flags_.history.empty()) history.attach(options, trainer_.executor());
-    const History trained = trainer_.fit(train_, options);
+    const History trained = flags_.overfit > 0
+                                ? OverfitTest(program_, trainer_, train_).run(options)
+                                : trainer_.fit(train_, options);
     if (is_rank_0() && trained.samples > 0) print_totals(trained);
     if (is_rank_0()) log_.throw_if_failed();
   }
@@ -309,7 +334,7 @@ class Training {
     };
     options.on_epoch = [this](const EpochEvent& epoch) {
       progress_.clear();
-      if (is_rank_0()) table_.print(epoch);
+      if (is_rank_0() && flags_.overfit == 0) table_.print(epoch);
       log_.append(epoch);
     };
     options.on_end = [this] {
@@ -365,6 +390,7 @@ class Training {
   ResidentMemory before_ = resident_memory();
   Program program_;
   StepDump dump_;
+  TensorBoard board_;
   // Opens the validation data while the constructor opens the training data; afterwards if the
   // training data writes a table that it reads.
   std::future<std::optional<Reader>> opening_validation_;
@@ -375,6 +401,28 @@ class Training {
   EpochTable table_;
   Trainer trainer_;
 };
+
+/// The flags of a dry run, without those that read or write files of a training run.
+TrainFlags dry_run_flags(TrainFlags flags) {
+  for (std::string* path :
+       {&flags.save, &flags.best.save, &flags.log_json, &flags.history, &flags.tensorboard}) {
+    path->clear();
+  }
+  flags.checkpoint = {};
+  flags.profile = {};
+  flags.dump = {};
+  return flags;
+}
+
+constexpr int64_t kOverfitSteps = 1000;
+
+/// The flags of --overfit, which trains for 1000 steps or --max-steps, unless there is --epochs.
+TrainFlags overfit_flags(TrainFlags flags, bool has_epochs) {
+  if (has_epochs) return flags;
+  if (flags.max_steps == 0) flags.max_steps = kOverfitSteps;
+  flags.epochs = flags.max_steps;
+  return flags;
+}
 
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
@@ -396,8 +444,9 @@ void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
       "--find-lr", flags.find_lr,
       "instead of training, run a learning rate range test of 100 steps (or --max-steps), from "
       "1e-7 to 10, and suggest a rate; --find-lr=FILE.svg draws the curve, FILE.csv lists it");
-  for (const char* other : {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json",
-                            "--tensorboard", "--val", "--schedule", "--dump"}) {
+  for (const char* other :
+       {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json", "--tensorboard",
+        "--val", "--schedule", "--dump", "--dry-run", "--overfit"}) {
     find_lr->excludes(command.get_option(other));
   }
 }
@@ -454,7 +503,24 @@ void add_training_flags(CLI::App& command, TrainFlags& flags) {
       ->check(must_be_nonnegative_integer)
       ->type_name("N")
       ->capture_default_str();
+  command.add_flag("--dry-run", flags.dry_run,
+                   "instead of training, run a few steps of each size, and print their times, the "
+                   "memory and the time of an epoch; writes no file");
   add_best_epoch_flags(command, flags.best);
+}
+
+void add_overfit_flag(CLI::App& command, TrainFlags& flags) {
+  begin_group(command, kTrainingGroup);
+  CLI::Option* overfit =
+      command
+          .add_option("--overfit", flags.overfit,
+                      "train on the first N samples alone, until the loss is small; the exit code "
+                      "tells whether the program can learn them")
+          ->check(must_be_positive_integer)
+          ->type_name("N");
+  for (const char* other : {"--val", "--best", "--patience", "--save-best", "--checkpoint-dir"}) {
+    overfit->excludes(command.get_option(other));
+  }
 }
 
 void add_file_flags(CLI::App& command, TrainFlags& flags) {
@@ -473,11 +539,31 @@ void add_file_flags(CLI::App& command, TrainFlags& flags) {
                   "write a line for each epoch to this CSV file: outputs on the training and "
                   "validation data, times")
       ->type_name("FILE");
+  CLI::Option* tensorboard =
+      command
+          .add_option("--tensorboard", flags.tensorboard,
+                      "write a TensorBoard event file to this directory: outputs of steps and "
+                      "epochs, learning rate, loss scale, the program")
+          ->type_name("DIR");
+  CLI::Option* histograms =
+      command
+          .add_option("--tensorboard-histograms", flags.tensorboard_options.histograms_every,
+                      "add histograms of parameters and gradients after each N steps")
+          ->check(must_be_positive_integer)
+          ->type_name("N")
+          ->needs(tensorboard);
   command
-      .add_option("--tensorboard", flags.tensorboard,
-                  "write a TensorBoard event file to this directory: outputs of steps and epochs, "
-                  "learning rate, loss scale")
-      ->type_name("DIR");
+      .add_option("--tensorboard-parameters", flags.tensorboard_options.histograms_of,
+                  "parameters or layers of which histograms are added (default: all)")
+      ->type_name("PATTERN")
+      ->needs(histograms);
+  command
+      .add_option("--tensorboard-images", flags.tensorboard_options.images,
+                  "add the first N samples of each epoch that are images, as they are fed, and the "
+                  "outputs for them that are images")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->needs(tensorboard);
   add_checkpoint_flags(command, flags.checkpoint);
 }
 
@@ -500,6 +586,7 @@ void add_train(CLI::App& app, Action& action) {
   add_schedule_flags(*command, flags->schedule);
   add_parameter_flags(*command, flags->parameters);
   add_file_flags(*command, *flags);
+  add_overfit_flag(*command, *flags);
   add_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
@@ -524,7 +611,11 @@ void add_train(CLI::App& app, Action& action) {
       "second signal terminates the process.\n"
       "  SIGUSR1 saves, and training continues.\n\n" +
       data_help() + "\n" + pattern_help());
-  command->callback([&action, flags] { action = [flags] { return train(*flags); }; });
+  command->callback([&action, flags, command] {
+    if (flags->overfit > 0) *flags = overfit_flags(*flags, command->count("--epochs") > 0);
+    if (flags->dry_run) *flags = dry_run_flags(*flags);
+    action = [flags] { return train(*flags); };
+  });
 }
 
 }  // namespace fluid

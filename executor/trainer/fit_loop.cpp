@@ -183,6 +183,7 @@ void FitLoop::run_steps(int64_t epoch) {
   const int64_t before = train_.position() - progress_.epochs * train_.samples();
   int64_t step_in_epoch = before * train_.batches() / train_.samples();
   while (const Batch* batch = read_outputs_on_error([&] { return train_.next(); })) {
+    if (options_.on_batch) options_.on_batch(progress_.steps + 1, *batch);
     if (!pending_step_) step_timer_ = Stopwatch();
     const size_t recipe = cycle_.index_of_step(progress_.steps);
     const OutputViews outputs =

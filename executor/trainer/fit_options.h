@@ -100,6 +100,9 @@ struct FitOptions {
   /// Called once, after steps are compiled and a resumed checkpoint is restored.
   std::function<void(const BeginEvent&)> on_begin = {};
   std::function<void(int64_t epoch)> on_epoch_begin = {};  ///< `epoch` is counted from 1
+  /// Called before each step, with its number and the samples of this rank. The batch is valid
+  /// during the call.
+  std::function<void(int64_t step, const Batch&)> on_batch = {};
   std::function<void(const StepEvent&)> on_step = {};
   std::function<void(const EpochEvent&)> on_epoch = {};
   std::function<void()> on_end = {};  ///< called after the final parameters are saved

@@ -6,16 +6,24 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "executor/comm/process_group.h"
 #include "executor/executor.h"
 #include "executor/trainer/callbacks.h"
+#include "executor/trainer/tensor_image.h"
 #include "executor/trainer/tensorboard_record.h"
+#include "frontend/kept_values.h"
+#include "frontend/name_pattern.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ir/near.h"
 #include "ir/number.h"
+#include "ops/source/kept_gradient.h"
+#include "ops/source_kind.h"
 
 namespace fluid {
 namespace {
@@ -49,6 +57,17 @@ std::string new_file_path(const std::string& directory) {
   return fmt::format("{}/{}{:010}.{}.{}", directory, kFilePrefix, time, host_name(), getpid());
 }
 
+std::vector<std::string> selected_parameters(const Executor& executor, const std::string& text) {
+  const NamePattern pattern(text);
+  const std::vector<std::string> all = executor.parameters();
+  std::vector<std::string> selected;
+  std::ranges::copy_if(all, std::back_inserter(selected),
+                       [&](const std::string& name) { return pattern.selects(name); });
+  if (!selected.empty() || all.empty()) return selected;
+  throw UserError(fmt::format("TensorBoard histograms: '{}' selects no parameter; there are {}",
+                              text, nearest_names(text, all, kMaxSuggestions)));
+}
+
 void append_with_prefix(NamedScalars& to, const std::string& prefix, const NamedScalars& values) {
   for (const auto& [name, value] : values) to.emplace_back(prefix + name, value);
 }
@@ -62,8 +81,23 @@ void check_tensorboard_directory(const std::string& directory) {
   check_writable(directory + "/" + std::string(kFilePrefix));
 }
 
+void TensorBoard::keep_gradients(Program& program) {
+  if (board_.histograms_every == 0) return;
+  const NamePattern pattern(board_.histograms_of);
+  gradients_.clear();
+  for (const auto& op : program.ir().main().ops) {
+    const bool has_gradient = source_kind(*op) == SourceKind::parameter &&
+                              op->attrs.get_or("trainable", true) &&
+                              !op->attrs.get_or("sparse", false);
+    if (has_gradient && pattern.selects(op->symbol)) gradients_.push_back(op->symbol);
+  }
+  for (const std::string& name : gradients_) keep_gradient(program, name, Loc());
+}
+
 void TensorBoard::attach(FitOptions& options, Executor& executor) {
-  if (executor.process_group().world().rank != 0) return;
+  writes_ = executor.process_group().world().rank == 0;
+  pending_.resize(writes_ ? pending_.size() : 0);
+  if (!writes_) return;
   check_tensorboard_directory(directory_);
   notice_ = options.notice;
   append_callback(options.on_begin, [this](const BeginEvent& e) { begin(e); });
@@ -72,6 +106,22 @@ void TensorBoard::attach(FitOptions& options, Executor& executor) {
   append_callback(options.on_end, [this] {
     if (!failure_.empty()) throw UserError(failure_);
   });
+  if (board_.histograms_every > 0) {
+    parameters_ = selected_parameters(executor, board_.histograms_of);
+    append_callback(options.on_step, [this, &executor](const StepEvent& e) {
+      if (e.step % board_.histograms_every == 0 && !e.skipped) add_histograms(e.step, executor);
+    });
+  }
+  if (board_.images == 0) return;
+  append_callback(options.on_epoch_begin, [this](int64_t) { epoch_begins_ = true; });
+  append_callback(options.on_batch, [this](int64_t step, const Batch& batch) {
+    if (!std::exchange(epoch_begins_, false)) return;
+    for (const auto& [name, value] : batch.columns) add_samples("feed/" + name, value, step);
+  });
+  append_callback(options.on_step, [this](const StepEvent& e) {
+    if (e.step_in_epoch != 1) return;
+    for (const OutputView& o : e.outputs) add_samples("output/" + o.name, o.value, e.step);
+  });
 }
 
 void TensorBoard::begin(const BeginEvent& begin) {
@@ -79,6 +129,49 @@ void TensorBoard::begin(const BeginEvent& begin) {
   file_ = std::make_unique<AppendFile>(new_file_path(directory_));
   append(tensorboard_version_event(unix_seconds()));
   append(tensorboard_start_event(unix_seconds(), begin.steps + 1));
+  for (const std::string& event : std::exchange(pending_, {})) append(event);
+}
+
+void TensorBoard::add_text(const std::string& tag, const std::string& text, int64_t step) {
+  append(tensorboard_text_event(unix_seconds(), step, tag, text));
+}
+
+void TensorBoard::add_images(const std::string& tag, const Tensor& images, int64_t step) {
+  if (!holds_images(images.shape())) {
+    throw UserError(fmt::format(
+        "TensorBoard images '{}' must be [N, channels, height, width] with 1, 3 or 4 channels, got "
+        "{}",
+        tag, images.str()));
+  }
+  write_images(tag, images, images.shape()[0], step);
+}
+
+void TensorBoard::add_samples(const std::string& tag, const Tensor& value, int64_t step) {
+  if (!holds_images(value.shape())) return;
+  write_images(tag, value, std::min(value.shape()[0], board_.images), step);
+}
+
+void TensorBoard::write_images(const std::string& tag, const Tensor& images, int64_t count,
+                               int64_t step) {
+  for (int64_t i = 0; i < count; ++i) {
+    append(tensorboard_image_event(unix_seconds(), step, fmt::format("{}/{}", tag, i),
+                                   image_of(images, i)));
+  }
+}
+
+void TensorBoard::add_histograms(int64_t step, Executor& executor) {
+  for (const std::string& name : parameters_) {
+    add_histogram("parameter/" + name, executor.parameter(name), step);
+  }
+  for (const std::string& name : gradients_) {
+    add_histogram("gradient/" + name, executor.parameter(kept_gradient_name(name)), step);
+  }
+}
+
+void TensorBoard::add_histogram(const std::string& tag, const Tensor& values, int64_t step) {
+  if (const std::optional<Histogram> histogram = histogram_of(values)) {
+    append(tensorboard_histogram_event(unix_seconds(), step, tag, *histogram));
+  }
 }
 
 void TensorBoard::add(const StepEvent& step) {
@@ -98,7 +191,11 @@ void TensorBoard::add(const EpochEvent& epoch) {
 }
 
 void TensorBoard::append(const std::string& event) {
-  if (!failure_.empty()) return;
+  if (!writes_ || !failure_.empty()) return;
+  if (!file_) {
+    pending_.push_back(event);
+    return;
+  }
   try {
     file_->append(tensorboard_record(event));
   } catch (const UserError& e) {

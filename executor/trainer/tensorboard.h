@@ -3,16 +3,26 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "executor/trainer/append_file.h"
 #include "executor/trainer/fit_options.h"
 #include "executor/trainer/tensorboard_event.h"
+#include "frontend/program.h"
 
 namespace fluid {
 
 /// Creates `directory` if it does not exist. Throws UserError if it cannot be created or if no file
 /// can be written there.
 void check_tensorboard_directory(const std::string& directory);
+
+/// What a TensorBoard writes besides scalars.
+struct TensorBoardOptions {
+  int64_t histograms_every = 0;     ///< histograms after each N steps; 0: none
+  std::string histograms_of = "*";  ///< NamePattern that selects parameters, or their layers
+  int64_t images = 0;               ///< number of sample images of an epoch; 0: none
+};
 
 /// Writes a training run as a TensorBoard event file. Call attach() on every rank; only rank 0
 /// writes.
@@ -27,24 +37,53 @@ void check_tensorboard_directory(const std::string& directory);
 /// `optimizer/loss_scale` are those of a step. The step of each value is the number of training
 /// steps so far. A value is stored as f32.
 ///
+/// With TensorBoardOptions::histograms_every, `parameter/NAME` are histograms of the parameters and
+/// running statistics, and `gradient/NAME` those of the gradients that keep_gradients() records,
+/// before clipping. A step whose update was skipped has no histograms. On a GPU, they may be of the
+/// next step, which has started by then. With TensorBoardOptions::images, `feed/NAME/I` and
+/// `output/NAME/I` are sample I of the first batch of an epoch, for feeds and outputs of shape
+/// [N, channels, height, width]; see image_of().
+///
 /// Each fit() adds a file to the directory. If fit() resumes a checkpoint, TensorBoard drops the
 /// values of later steps that the directory contains. After the first failed write, training
 /// continues without the file, and fit() throws UserError at its end.
 class TensorBoard {
  public:
-  explicit TensorBoard(std::string directory) : directory_(std::move(directory)) {}
+  explicit TensorBoard(std::string directory, TensorBoardOptions options = {})
+      : directory_(std::move(directory)), board_(std::move(options)) {}
 
-  /// Extends the callbacks of `options`. The TensorBoard must outlive fit().
+  /// Makes training steps of `program` keep the gradients of which histograms are written; see
+  /// keep_gradient(). Leaves out frozen and sparse parameters. Call it on every rank, before the
+  /// Trainer is made.
+  void keep_gradients(Program& program);
+  /// Extends the callbacks of `options`. The TensorBoard must outlive fit(). Throws UserError if
+  /// TensorBoardOptions::histograms_of selects nothing.
   void attach(FitOptions& options, Executor& executor);
+
+  /// Adds a text, which TensorBoard shows as Markdown. Before fit(), the text is kept for it.
+  void add_text(const std::string& tag, const std::string& text, int64_t step = 0);
+  /// Adds the images of a tensor [N, channels, height, width] as TAG/0, TAG/1, ...; see image_of().
+  /// Throws UserError for another shape.
+  void add_images(const std::string& tag, const Tensor& images, int64_t step);
 
  private:
   void begin(const BeginEvent& begin);
   void add(const StepEvent& step);
   void add(const EpochEvent& epoch);
+  void add_histograms(int64_t step, Executor& executor);
+  void add_histogram(const std::string& tag, const Tensor& values, int64_t step);
+  /// Adds the first images of `value`, if it holds images.
+  void add_samples(const std::string& tag, const Tensor& value, int64_t step);
+  void write_images(const std::string& tag, const Tensor& images, int64_t count, int64_t step);
   void append(const std::string& event);
 
   std::string directory_;
+  TensorBoardOptions board_;
   std::unique_ptr<AppendFile> file_;
+  bool writes_ = true;                               ///< false on ranks other than 0
+  std::vector<std::string> parameters_, gradients_;  ///< of which histograms are written
+  std::vector<std::string> pending_;  ///< events that were added before the file was opened
+  bool epoch_begins_ = false;         ///< whether the next batch is the first one of an epoch
   std::function<void(const std::string&)> notice_;
   std::string failure_;
 };

@@ -2,6 +2,9 @@
 
 #include <bit>
 #include <string_view>
+#include <vector>
+
+#include "frontend/images/encode_png.h"
 
 namespace fluid {
 namespace {
@@ -21,6 +24,11 @@ class MessageEncoder {
     add_key(field, 2);
     add_varint(value.size());
     bytes_ += value;
+  }
+  void add_doubles(int field, const std::vector<double>& values) {
+    MessageEncoder packed;
+    for (const double value : values) packed.add_fixed(std::bit_cast<uint64_t>(value));
+    add_bytes(field, packed.bytes_);
   }
   void add_float(int field, float value) {
     add_key(field, 5);
@@ -48,14 +56,38 @@ class MessageEncoder {
 enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
 enum SessionLogField { kStatus = 1 };
 enum SummaryField { kValue = 1 };
-enum ValueField { kTag = 1, kSimpleValue = 2 };
+enum ValueField {
+  kTag = 1,
+  kSimpleValue = 2,
+  kImage = 4,
+  kHistogram = 5,
+  kTensor = 8,
+  kMetadata = 9
+};
+enum ImageField { kHeight = 1, kWidth = 2, kColorSpace = 3, kEncodedImage = 4 };
+enum HistogramField { kMin = 1, kMax, kNum, kSum, kSumSquares, kBucketLimits, kBuckets };
+enum TensorField { kDType = 1, kShape = 2, kStrings = 8 };
+enum ShapeField { kDimension = 2 };
+enum DimensionField { kSize = 1 };
+enum MetadataField { kPlugin = 1, kDataClass = 4 };
+enum PluginField { kPluginName = 1 };
 constexpr int kSessionStart = 1;  // SessionLog.START
+constexpr int kString = 7;        // DT_STRING
+constexpr int kTensorClass = 2;   // DATA_CLASS_TENSOR
 
 MessageEncoder new_event(double seconds, int64_t step) {
   MessageEncoder event;
   event.add_double(kWallTime, seconds);
   event.add_integer(kStep, step);
   return event;
+}
+
+/// An event of one value of a summary.
+std::string summary_event(double wall_time, int64_t step, const MessageEncoder& value) {
+  MessageEncoder summary, event = new_event(wall_time, step);
+  summary.add_bytes(kValue, value.bytes());
+  event.add_bytes(kSummary, summary.bytes());
+  return event.bytes();
 }
 
 }  // namespace
@@ -85,6 +117,52 @@ std::string tensorboard_summary_event(double seconds, int64_t step, const NamedS
   MessageEncoder event = new_event(seconds, step);
   event.add_bytes(kSummary, summary.bytes());
   return event.bytes();
+}
+
+std::string tensorboard_histogram_event(double wall_time, int64_t step, const std::string& tag,
+                                        const Histogram& histogram) {
+  MessageEncoder histo;
+  histo.add_double(kMin, histogram.min);
+  histo.add_double(kMax, histogram.max);
+  histo.add_double(kNum, histogram.num);
+  histo.add_double(kSum, histogram.sum);
+  histo.add_double(kSumSquares, histogram.sum_squares);
+  histo.add_doubles(kBucketLimits, histogram.right_edges);
+  histo.add_doubles(kBuckets, histogram.counts);
+  MessageEncoder value;
+  value.add_bytes(kTag, tag);
+  value.add_bytes(kHistogram, histo.bytes());
+  return summary_event(wall_time, step, value);
+}
+
+std::string tensorboard_image_event(double wall_time, int64_t step, const std::string& tag,
+                                    const Image& image) {
+  MessageEncoder picture;
+  picture.add_integer(kHeight, image.height);
+  picture.add_integer(kWidth, image.width);
+  picture.add_integer(kColorSpace, image.channels);
+  picture.add_bytes(kEncodedImage, encode_png(image));
+  MessageEncoder value;
+  value.add_bytes(kTag, tag);
+  value.add_bytes(kImage, picture.bytes());
+  return summary_event(wall_time, step, value);
+}
+
+std::string tensorboard_text_event(double wall_time, int64_t step, const std::string& tag,
+                                   const std::string& text) {
+  MessageEncoder dimension, shape, tensor, plugin, metadata, value;
+  dimension.add_integer(kSize, 1);
+  shape.add_bytes(kDimension, dimension.bytes());
+  tensor.add_integer(kDType, kString);
+  tensor.add_bytes(kShape, shape.bytes());
+  tensor.add_bytes(kStrings, text);
+  plugin.add_bytes(kPluginName, "text");
+  metadata.add_bytes(kPlugin, plugin.bytes());
+  metadata.add_integer(kDataClass, kTensorClass);
+  value.add_bytes(kTag, tag);
+  value.add_bytes(kTensor, tensor.bytes());
+  value.add_bytes(kMetadata, metadata.bytes());
+  return summary_event(wall_time, step, value);
 }
 
 }  // namespace fluid

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string>
 
+#include "executor/trainer/histogram.h"
 #include "executor/trainer/running_means.h"
+#include "frontend/images/image.h"
 
 namespace fluid {
 
@@ -17,5 +19,14 @@ std::string tensorboard_version_event(double wall_time);
 std::string tensorboard_start_event(double wall_time, int64_t first_step);
 /// The values of a step. Scalars are stored as f32, the type of Summary.Value.simple_value.
 std::string tensorboard_summary_event(double wall_time, int64_t step, const NamedScalars& scalars);
+/// A histogram of a step.
+std::string tensorboard_histogram_event(double wall_time, int64_t step, const std::string& tag,
+                                        const Histogram& histogram);
+/// An image of a step, stored as PNG.
+std::string tensorboard_image_event(double wall_time, int64_t step, const std::string& tag,
+                                    const Image& image);
+/// A text of a step, which TensorBoard shows as Markdown.
+std::string tensorboard_text_event(double wall_time, int64_t step, const std::string& tag,
+                                   const std::string& text);
 
 }  // namespace fluid

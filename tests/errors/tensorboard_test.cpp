@@ -103,6 +103,26 @@ TEST_F(TensorBoardFiles, NeedADirectoryThatCanBeWritten) {
                "cannot create 'line.fir'");
 }
 
+TEST_F(TensorBoardFiles, HoldHistogramsAndText) {
+  const std::string train = kTrain + "--tensorboard board --epochs 2 ";
+  const Result result = run(train + "--tensorboard-histograms 4 --tensorboard-images 2");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const ReadEvents events = read_events(event_files(dir_.file("board")).at(0));
+  EXPECT_EQ(events.other_tags, (std::map<std::string, std::set<int64_t>>{
+                                   {"gradient/w", {4}}, {"parameter/w", {4}}, {"program", {0}}}));
+  expect_error(kTrain + "--tensorboard-histograms 4",
+               "--tensorboard-histograms requires --tensorboard");
+  expect_error(kTrain + "--tensorboard-images 4", "--tensorboard-images requires --tensorboard");
+  expect_error(train + "--tensorboard-parameters w",
+               "--tensorboard-parameters requires --tensorboard-histograms");
+  expect_error(train + "--tensorboard-images 0",
+               "--tensorboard-images: must be a positive integer");
+  expect_error(train + "--tensorboard-histograms x",
+               "--tensorboard-histograms: must be a positive integer");
+  expect_error(train + "--tensorboard-histograms 1 --tensorboard-parameters v",
+               "TensorBoard histograms: 'v' selects no parameter; there are 'w'");
+}
+
 /// Training goes on without it, the file keeps whole records, and the exit code is 1.
 TEST_F(TensorBoardFiles, AreCutOffOnAFullDisk) {
   before_ = "ulimit -f 1; ";

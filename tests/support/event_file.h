@@ -93,6 +93,7 @@ struct ReadEvents {
   std::string version;
   std::vector<int64_t> starts;                              ///< steps of SessionLog.START
   std::map<std::string, std::map<int64_t, float>> scalars;  ///< tag -> step -> value
+  std::map<std::string, std::set<int64_t>> other_tags;      ///< tag -> steps; not of scalars
 };
 
 inline ReadEvents read_events(const std::string& path) {
@@ -113,6 +114,8 @@ inline ReadEvents read_events(const std::string& path) {
         if (value.contains(2)) {
           EXPECT_FALSE(events.scalars[tag].contains(step)) << tag << " of step " << step;
           events.scalars[tag][step] = read_fixed<float>(value[2].at(0), 0);
+        } else {
+          EXPECT_TRUE(events.other_tags[tag].insert(step).second) << tag << " of step " << step;
         }
       }
     }

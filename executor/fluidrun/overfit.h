@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "executor/options/world.h"
+#include "executor/trainer/fit_options.h"
+#include "executor/trainer/trainer.h"
+#include "frontend/program.h"
+#include "frontend/readers/reader.h"
+
+namespace fluid {
+
+/// Reads the first `samples` samples of `data`, or all if there are fewer, into memory. The random
+/// choices of an augmentation are made once; mixup and cutmix do not apply. `seed`: of the shuffle
+/// and of the augmentation. `world`: that of `data`.
+Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, const World& world);
+
+/// Trains on a few samples to find out whether a program can learn them: whether the minimized loss
+/// falls to 1% of its value before training, or a metric reaches its best value.
+class OverfitTest {
+ public:
+  /// `few`: read_first_samples().
+  OverfitTest(const Program& program, Trainer& trainer, Reader& few)
+      : program_(program), trainer_(trainer), few_(few) {}
+
+  /// Collective. Trains until the loss is small enough, for at most the epochs and steps of
+  /// `options`. On rank 0, prints the scalar outputs on the samples before and after, in inference
+  /// mode. Throws UserError if the program has not learned the samples, or if `options` trains
+  /// several recipes or one whose loss is not an output. Returns fit()'s result.
+  History run(FitOptions options);
+
+ private:
+  bool loss_is_small(const NamedScalars& values) const;
+  /// The metric that has its best value, such as "accuracy"; empty: none.
+  std::string best_metric(const NamedScalars& values) const;
+
+  const Program& program_;
+  Trainer& trainer_;
+  Reader& few_;
+  std::string loss_;
+  double first_loss_ = 0;
+};
+
+}  // namespace fluid
