@@ -125,7 +125,7 @@ TEST_F(TensorBoardFiles, HoldHistogramsAndText) {
 
 /// Training goes on without it, the file keeps whole records, and the exit code is 1.
 TEST_F(TensorBoardFiles, AreCutOffOnAFullDisk) {
-  before_ = "ulimit -f 1; ";
+  before_ = "ulimit -f 6; ";
   const Result result =
       run("train line.fir --data synthetic-linear?n=2000 --batch 10 --lr 0.001 "
           "--tensorboard board --save w.safetensors");
