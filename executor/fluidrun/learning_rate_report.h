@@ -12,4 +12,8 @@ std::string learning_rate_svg(const LearningRateCurve& curve);
 /// The points as CSV: learning_rate,loss,smoothed_loss.
 std::string learning_rate_csv(const LearningRateCurve& curve);
 
+/// Prints the suggested learning rate. Writes the curve to `file`, unless it is empty: as CSV if
+/// its name ends in .csv, else as SVG. Throws UserError for a curve without points.
+void report_learning_rates(const LearningRateCurve& curve, const std::string& file);
+
 }  // namespace fluid

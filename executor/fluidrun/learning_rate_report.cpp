@@ -1,9 +1,13 @@
-#include "executor/fluidrun/learning_rate_plot.h"
+#include "executor/fluidrun/learning_rate_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "executor/launcher/print_to.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
 
 namespace fluid {
 namespace {
@@ -108,6 +112,22 @@ std::string learning_rate_csv(const LearningRateCurve& curve) {
     csv += fmt::format("{:.9g},{:.9g},{:.9g}\n", p.rate, p.loss, p.smoothed);
   }
   return csv;
+}
+
+void report_learning_rates(const LearningRateCurve& curve, const std::string& file) {
+  if (curve.points.empty()) throw UserError("--find-lr: the loss of the first step is not finite");
+  const LearningRatePoint& last = curve.points.back();
+  print_to(stdout, "{} steps, learning rate {:.2g} to {:.2g}\n", curve.points.size(),
+           curve.points.front().rate, last.rate);
+  if (curve.suggestion) {
+    print_to(stdout, "suggested learning rate: {:.2g}, where the loss falls most steeply\n",
+             *curve.suggestion);
+  } else {
+    print_to(stdout, "no suggestion: the loss does not fall\n");
+  }
+  if (file.empty()) return;
+  write_file_atomically(
+      file, file.ends_with(".csv") ? learning_rate_csv(curve) : learning_rate_svg(curve));
 }
 
 }  // namespace fluid

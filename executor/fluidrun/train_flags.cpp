@@ -1,0 +1,197 @@
+#include "executor/fluidrun/train_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/recipe_flags.h"
+#include "ir/number.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kOverfitSteps = 1000;
+
+std::string must_be_decay(const std::string& text) {
+  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) < 1;
+  return good ? "" : "must be above 0 and below 1, not " + text;
+}
+
+void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
+  CLI::Option* find_lr = command.add_flag(
+      "--find-lr", flags.find_lr,
+      "instead of training, run a learning rate range test of 100 steps (or --max-steps), from "
+      "1e-7 to 10, and suggest a rate; --find-lr=FILE.svg draws the curve, FILE.csv lists it");
+  for (const char* other :
+       {"--checkpoint-dir", "--save", "--save-best", "--history", "--log-json", "--tensorboard",
+        "--val", "--schedule", "--dump", "--dry-run", "--overfit"}) {
+    find_lr->excludes(command.get_option(other));
+  }
+}
+
+void add_training_flags(CLI::App& command, TrainFlags& flags) {
+  begin_group(command, kTrainingGroup);
+  add_recipes_flag(command, flags.recipes);
+  command.add_option("--epochs", flags.epochs, "passes over the training data")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--max-steps", flags.max_steps, "stop after this many steps")
+      ->check(must_be_positive_integer)
+      ->type_name("N");
+  command
+      .add_option("--log-every", flags.log_every,
+                  "print the progress after each N steps, instead of a progress bar")
+      ->check(must_be_positive_integer)
+      ->type_name("N");
+  command
+      .add_option(
+          "--ema", flags.ema,
+          "keep exponential moving averages of the parameters; --val evaluates them, --save "
+          "and --save-best write them")
+      ->check(must_be_decay)
+      ->type_name("DECAY");
+  CLI::Option* swa =
+      command
+          .add_option("--swa", flags.swa,
+                      "keep equal-weight averages of the parameters from this update on, as --ema "
+                      "keeps moving averages")
+          ->check(must_be_positive_integer)
+          ->type_name("UPDATE");
+  command.get_option("--ema")->excludes(swa);
+  command.add_option("--swa-every", flags.swa_every, "average after each N updates (default: 1)")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->needs(swa);
+  CLI::Option* lookahead =
+      command
+          .add_option(
+              "--lookahead", flags.lookahead,
+              "move slow weights towards the parameters after each N updates, and reset the "
+              "parameters to them")
+          ->check(must_be_positive_integer)
+          ->type_name("N");
+  command
+      .add_option("--lookahead-alpha", flags.lookahead_alpha,
+                  "step size of the slow weights (default: 0.5)")
+      ->check(must_be_positive)
+      ->type_name("NUMBER")
+      ->needs(lookahead);
+  command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
+      ->check(must_be_nonnegative_integer)
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag("--dry-run", flags.dry_run,
+                   "instead of training, run a few steps of each size, and print their times, the "
+                   "memory and the time of an epoch; writes no file");
+  add_best_epoch_flags(command, flags.best);
+}
+
+void add_overfit_flag(CLI::App& command, TrainFlags& flags) {
+  begin_group(command, kTrainingGroup);
+  CLI::Option* overfit =
+      command
+          .add_option("--overfit", flags.overfit,
+                      "train on the first N samples alone, until the loss is small; the exit code "
+                      "tells whether the program can learn them")
+          ->check(must_be_positive_integer)
+          ->type_name("N");
+  for (const char* other : {"--val", "--best", "--patience", "--save-best", "--checkpoint-dir"}) {
+    overfit->excludes(command.get_option(other));
+  }
+}
+
+void add_file_flags(CLI::App& command, TrainFlags& flags) {
+  add_params_flags(command, flags.params);
+  command
+      .add_option("--save", flags.save,
+                  "write the parameters to this file at the end (safetensors)")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--log-json", flags.log_json,
+          "write one JSON object per line to this file: for each step, validation and epoch")
+      ->type_name("FILE");
+  command
+      .add_option("--history", flags.history,
+                  "write a line for each epoch to this CSV file: outputs on the training and "
+                  "validation data, times")
+      ->type_name("FILE");
+  CLI::Option* tensorboard =
+      command
+          .add_option("--tensorboard", flags.tensorboard,
+                      "write a TensorBoard event file to this directory: outputs of steps and "
+                      "epochs, learning rate, loss scale, the program")
+          ->type_name("DIR");
+  CLI::Option* histograms =
+      command
+          .add_option("--tensorboard-histograms", flags.tensorboard_options.histograms_every,
+                      "add histograms of parameters and gradients after each N steps")
+          ->check(must_be_positive_integer)
+          ->type_name("N")
+          ->needs(tensorboard);
+  command
+      .add_option("--tensorboard-parameters", flags.tensorboard_options.histograms_of,
+                  "parameters or layers of which histograms are added (default: all)")
+      ->type_name("PATTERN")
+      ->needs(histograms);
+  command
+      .add_option("--tensorboard-images", flags.tensorboard_options.images,
+                  "add the first N samples of each epoch that are images, as they are fed, and the "
+                  "outputs for them that are images")
+      ->check(must_be_positive_integer)
+      ->type_name("N")
+      ->needs(tensorboard);
+  add_checkpoint_flags(command, flags.checkpoint);
+}
+
+}  // namespace
+
+void add_train_flags(CLI::App& command, TrainFlags& flags) {
+  add_program_argument(command, flags.program);
+  begin_group(command, kDataGroup);
+  command.add_option("--data", flags.data, "training data")->type_name("SPEC")->required();
+  command.add_option("--val", flags.val, "validation data, evaluated after each epoch")
+      ->type_name("SPEC");
+  add_data_batch_flag(command, flags.batch);
+  add_reading_flags(command, flags.reading);
+  command.add_flag("--drop-last", flags.drop_last,
+                   "drop the last batch of an epoch if it is smaller");
+  add_training_flags(command, flags);
+  add_optimizer_flags(command, flags.optimizer);
+  add_schedule_flags(command, flags.schedule);
+  add_parameter_flags(command, flags.parameters);
+  add_file_flags(command, flags);
+  add_overfit_flag(command, flags);
+  add_world_flags(command, flags.world);
+  add_place_flags(command, flags.place);
+  add_loss_scale_flags(command, flags.place.amp.loss_scale);
+  add_memory_flag(command, flags.place);
+  add_micro_batches_flag(command, flags.micro_batches);
+  begin_group(command, kDebuggingGroup);
+  command.add_flag("--check-finite", flags.check_finite,
+                   "rerun a step with a non-finite loss or overflowed f16 gradients, and name the "
+                   "first op that produces a non-finite value");
+  command.add_flag("--verify-plan", flags.verify_plan,
+                   "on the CPU, fill dead memory with NaN to check the memory plan");
+  add_profile_flags(command, flags.profile);
+  add_dump_flags(command, flags.dump);
+  add_find_lr_flag(command, flags);
+}
+
+void drop_file_flags(TrainFlags& flags) {
+  for (std::string* path :
+       {&flags.save, &flags.best.save, &flags.log_json, &flags.history, &flags.tensorboard}) {
+    path->clear();
+  }
+  flags.checkpoint = {};
+  flags.profile = {};
+  flags.dump = {};
+}
+
+void set_overfit_steps(TrainFlags& flags, bool has_epochs) {
+  if (has_epochs) return;
+  if (flags.max_steps == 0) flags.max_steps = kOverfitSteps;
+  flags.epochs = flags.max_steps;
+}
+
+}  // namespace fluid

@@ -1,0 +1,60 @@
+#include "executor/fluidrun/training_start.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "executor/device/bytes_text.h"
+#include "executor/fluidrun/planned_step.h"
+#include "executor/launcher/print_to.h"
+#include "executor/places/place_machine.h"
+#include "executor/session/session_options.h"
+
+namespace fluid {
+namespace {
+
+/// Prints to stderr the arena size of a step with AMP level O2, and of the same step in f32.
+/// Half-precision weights may take more memory than half-precision activations save.
+void print_o2_memory(const PreparedTraining& t) {
+  const int64_t batch = t.readers.front()->batch_sizes().front();
+  ExecutorOptions options;
+  options.precision.amp = t.executor.amp();
+  options.gpu.prefetch = !t.flags.place.no_prefetch;
+  options.micro_batches = t.flags.micro_batches;
+  options.debug.check_finite = t.flags.check_finite;
+  set_world(options, t.flags.world, t.world);
+  const std::unique_ptr<Target> target = target_of(t.executor.place(), t.flags.place);
+  const StepPlanner planner(t.program, *target, session_options(options));
+  const int64_t arena_bytes = planner.plan_step(batch).arena_bytes();
+  print_to(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(arena_bytes)),
+           f32_comparison_text(planner, batch, arena_bytes));
+}
+
+}  // namespace
+
+void print_training_start(const PreparedTraining& t) {
+  const Reader& reader = *t.readers.front();
+  const CompileReport report = t.executor.compile_report();
+  const int64_t batch = reader.batch_sizes().front();
+  print_to(stderr,
+           "{}: {} samples, {} steps of {} an epoch; {} kernels compiled, {} from the cache, "
+           "{:.0f} ms\n",
+           t.program.ir().name, reader.samples(), reader.batches(),
+           t.world.size == 1 ? std::to_string(batch)
+                             : fmt::format("{} on each of {} ranks", batch, t.world.size),
+           report.kernels, report.cache_hits, report.passes_ms + report.compile_ms);
+  for (const std::string& line : report.library_rejections) print_to(stderr, "{}\n", line);
+  print_memory_report(t.executor, t.readers, t.before, t.opened);
+  const bool saves = !t.flags.save.empty() || !t.flags.best.save.empty();
+  if (saves || !t.flags.checkpoint.directory.empty()) print_saving_memory(t.executor, t.world);
+  if (t.flags.place.tf32 && t.executor.place() != cpu()) {
+    print_to(stderr, "products and convolutions of f32 round their operands to TF32\n");
+  }
+  if (const auto& choice = t.executor.amp_choice(); choice && choice->measured()) {
+    print_to(stderr, "--amp auto selects {}\n", choice->text());
+  }
+  const auto& amp = t.executor.amp();
+  if (amp && amp->has_half_weights()) print_o2_memory(t);
+}
+
+}  // namespace fluid

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "executor/fluidrun/memory_report.h"
+#include "executor/fluidrun/train_flags.h"
+#include "frontend/readers/reader.h"
+
+namespace fluid {
+
+/// A training run before its first step: the arguments of print_training_start().
+struct PreparedTraining {
+  const Program& program;
+  const Executor& executor;
+  const TrainFlags& flags;
+  const World& world;
+  /// Readers of the training data and of the validation data, if any, in this order.
+  std::vector<const Reader*> readers;
+  ResidentMemory before;  ///< measured before the program was loaded
+  ResidentMemory opened;  ///< measured after the training data was opened
+};
+
+/// Prints to stderr the number of samples, steps and kernels, the memory, and the AMP level.
+void print_training_start(const PreparedTraining& t);
+
+}  // namespace fluid
