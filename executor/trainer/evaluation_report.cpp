@@ -7,6 +7,7 @@
 #include "executor/trainer/class_values.h"
 #include "ir/error.h"
 #include "ops/functions.h"
+#include "ops/optim/recipes.h"
 #include "ops/record.h"
 #include "passes/rewrite.h"
 
@@ -18,9 +19,10 @@ constexpr const char *kLoss = "report.loss", *kLabel = "report.label",
 
 bool has_rows(Value v) { return !v.shape().empty() && v.shape()[0] == kBatch; }
 
-/// The minimized loss, or output `loss`; null if there is neither.
+/// The loss of the only recipe, or output `loss`; null if there is neither.
 Value loss_of(const ir::Graph& graph) {
-  if (const ir::Op* train = find_directive(graph)) return train->operands.at(0);
+  const std::vector<ir::Op*> recipes = recipes_of(graph);
+  if (recipes.size() == 1) return recipes.front()->operands.at(0);
   for (const ir::Output& o : graph.outputs) {
     if (o.name == "loss") return o.value;
   }
@@ -72,7 +74,8 @@ EvaluationReport::EvaluationReport(Program& program, const ReportOptions& option
     : options_(options) {
   ir::Graph& graph = program.ir().main();
   const Value loss = loss_of(graph);
-  if (!loss) throw UserError("a report needs a program that minimizes a loss, or an output 'loss'");
+  if (!loss)
+    throw UserError("a report needs a program that minimizes one loss, or an output 'loss'");
   const std::optional<ClassValues> classes = class_values(graph, ancestors({loss}));
   const Value terms = loss_terms(graph, loss);
   if (!terms) {

@@ -40,8 +40,8 @@ struct ReportOptions {
 ///   trainer.evaluate(test, report.observer(test));
 ///
 /// The loss of a sample is the sample's term of the minimized loss, or of the output `loss` if the
-/// program minimizes none: of its first mean or sum over samples. A classifier is a program whose
-/// loss is softmax_cross_entropy, nll_loss, binary_cross_entropy or
+/// program has no recipe or several: of its first mean or sum over samples. A classifier is a
+/// program whose loss is softmax_cross_entropy, nll_loss, binary_cross_entropy or
 /// binary_cross_entropy_with_logits. A prediction is the class with the largest score; with binary
 /// losses it is 1 if the probability is above 0.5. With soft labels, the label is the class with
 /// the largest probability.

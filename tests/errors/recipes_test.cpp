@@ -72,6 +72,12 @@ TEST_F(RecipesOfAProgram, AreRejectedWithoutACycle) {
                "--recipes s:2,g:1: program 'two' has no recipe 'g'; there are squares, distances");
   expect_error(kTrain + "--recipes squares:0", "the steps of 'squares' must be a positive integer");
   expect_error(kTrain + "--recipes s,squares", "recipe 'squares' is twice in the cycle");
+  std::string text = kTwo;
+  text.replace(text.find("\"distances\", trains"), 11, "\"squared\"");
+  std::ofstream(dir_.file("alike.fir")) << text;
+  expect_error(
+      "train alike.fir --data synthetic-linear --recipes sq:1,squared:1",
+      "program 'two' has several recipes that begin with 'sq'; there are squares, squared");
   expect_error("train line.fir --data synthetic-linear --recipes loss:1",
                "program 'line' does not have several recipes");
 }
@@ -92,6 +98,7 @@ TEST_F(RecipesOfAProgram, ArePlannedTogetherOrOne) {
   EXPECT_GT(state_bytes("--recipe squares"), state_bytes("--recipe distances"));
   expect_error("plan two.fir --recipe circles", "program 'two' has no recipe 'circles'");
   expect_error("opt two.fir --pipeline train", "give --recipe squares");
+  expect_error("opt two.fir --pass infer_types,append_backward", "the program has two train ops");
   const Result step = run("opt two.fir --pipeline train --recipe dist");
   EXPECT_NE(step.output.find("\"distances:update\""), std::string::npos) << step.output;
 }

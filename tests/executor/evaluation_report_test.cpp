@@ -155,7 +155,13 @@ TEST(EvaluationReport, SaysWhatItNeeds) {
   Program without_loss("without");
   without_loss.output("y", without_loss.data("x", {kBatch}, f32));
   expect_user_error([&] { EvaluationReport report(without_loss); },
-                    "a report needs a program that minimizes a loss, or an output 'loss'");
+                    "a report needs a program that minimizes one loss, or an output 'loss'");
+  Program of_two("two");
+  const Value x = of_two.data("x", {kBatch, 2}, f32), error = mean(square(linear(x, {.units = 1})));
+  of_two.output("error", error);
+  minimize(error, SGD{}, {.name = "a"});
+  minimize(error, SGD{}, {.name = "b"});
+  expect_user_error([&] { EvaluationReport report(of_two); }, "minimizes one loss");
   Program of_parameters("parameters");
   of_parameters.output("loss", sum(of_parameters.parameter("w", {2}, Init::zeros())));
   expect_user_error([&] { EvaluationReport report(of_parameters); },

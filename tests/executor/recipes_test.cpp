@@ -290,6 +290,16 @@ TEST(Recipes, RejectWhatNamesNone) {
         minimize(other, SGD{});
       },
       "has several recipes, and this one has no name");
+  Program unnamed("unnamed");
+  const Value u = mean(square(linear(unnamed.data("x", {kBatch, 2}, f32), {.units = 1})));
+  unnamed.output("loss", u);
+  minimize(u, SGD{});
+  Executor trains(unnamed, cpu());
+  expect_user_error(
+      [&] {
+        trains.run("a", {{"x", Tensor(f32, {2, 2})}});
+      },
+      "no recipe 'a'; its only recipe has no name");
   Program none("none");
   none.output("y", neg(none.data("x", {kBatch}, f32)));
   Executor evaluates(none, cpu());
