@@ -27,13 +27,14 @@ ClassValues of_scores(const ir::Op& op) {
 }  // namespace
 
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops) {
-  for (const auto& op : graph.ops) {
-    if (!ops.contains(op.get())) continue;
-    if (op->name == "softmax_cross_entropy" || op->name == "nll_loss") return of_scores(*op);
-    const bool has_logits = op->name == "binary_cross_entropy_with_logits";
-    if (has_logits || op->name == "binary_cross_entropy") {
-      return ClassValues{.label = binary_class(op->operands[1], 0.5),
-                         .prediction = binary_class(op->operands[0], has_logits ? 0 : 0.5),
+  for (const auto& owned : graph.ops) {
+    const ir::Op& op = *owned;  // stays where it is when ops are recorded
+    if (!ops.contains(&op)) continue;
+    if (op.name == "softmax_cross_entropy" || op.name == "nll_loss") return of_scores(op);
+    const bool has_logits = op.name == "binary_cross_entropy_with_logits";
+    if (has_logits || op.name == "binary_cross_entropy") {
+      return ClassValues{.label = binary_class(op.operands[1], 0.5),
+                         .prediction = binary_class(op.operands[0], has_logits ? 0 : 0.5),
                          .classes = 2,
                          .label_feed = ""};
     }
