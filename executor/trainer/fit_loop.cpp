@@ -134,12 +134,12 @@ void FitLoop::run_epochs() {
          !best_.patience_exhausted(progress_.epochs)) {
     EpochEvent epoch = run_epoch(progress_.epochs + 1);
     if (options_.on_epoch) options_.on_epoch(epoch);
+    handle_requests();  // those of a signal during validation, or of Trainer::stop() in on_epoch
     if (epoch.complete) {
       reduce_on_plateau(epoch);
       finish_epoch(epoch);
     }
     history_.epochs.push_back(std::move(epoch));
-    if (options_.on_epoch) all_reduce_requests();  // on_epoch may have called Trainer::stop()
   }
 }
 
@@ -193,11 +193,10 @@ void FitLoop::run_steps(int64_t epoch) {
     pending_step_ = PendingStep{
         recipe, epoch, ++progress_.steps, ++step_in_epoch, batch->global_size(), outputs, batch};
     if (!defers_output_reads()) read_outputs();
-    const bool save = all_reduce_requests();
+    handle_requests();
     // At the end of an epoch, finish_epoch() writes the checkpoint.
     const bool checkpoint_due = checkpointing_.due() && !epoch_ended(epoch);
-    if (save || checkpoint_due || should_stop()) read_outputs();
-    if (save) group_.run_on_rank_0([&] { saves_.save_or_warn(executor_); });
+    if (checkpoint_due || should_stop()) read_outputs();
     if (should_stop()) return;
     if (checkpoint_due) save_checkpoint();
   }
@@ -238,7 +237,7 @@ void FitLoop::report_nonfinite_op(const PendingStep& step, bool skipped) {
   if (skipped) send_notice(fmt::format("step {} skipped: {}", step.number, where));
 }
 
-bool FitLoop::all_reduce_requests() {
+void FitLoop::handle_requests() {
   const bool save = SignalHandlers::consume_save_request();
   const bool stop = SignalHandlers::stop_requested() || progress_.stop_called;
   FitRequests requests = {stop ? 1.0 : 0, save ? 1.0 : 0,
@@ -246,7 +245,9 @@ bool FitLoop::all_reduce_requests() {
   group_.all_reduce(requests);
   stopping_ = requests[0] > 0;
   if (requests[2] > 0) checkpointing_.set_due();
-  return requests[1] > 0;
+  if (requests[1] == 0) return;
+  read_outputs();
+  group_.run_on_rank_0([&] { saves_.save_or_warn(executor_); });
 }
 
 void FitLoop::reduce_on_plateau(const EpochEvent& epoch) {

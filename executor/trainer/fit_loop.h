@@ -68,8 +68,8 @@ class FitLoop {
   auto read_outputs_on_error(Next next);
   void report_nonfinite_op(const PendingStep& step, bool skipped);
   /// Collective. All-reduces the ranks' FitRequests, so that all ranks stop, save or write a
-  /// checkpoint after the same step. Returns whether to save the parameters.
-  bool all_reduce_requests();
+  /// checkpoint after the same step. Saves the parameters if a rank requests it.
+  void handle_requests();
   void finish_epoch(const EpochEvent& epoch);
   void reduce_on_plateau(const EpochEvent& epoch);
   void save_checkpoint(bool is_best = false);

@@ -84,9 +84,9 @@ void SignalHandlers::set_training_started() { g_training = 1; }
 int SignalHandlers::stop_signal() { return g_stop; }
 
 bool SignalHandlers::consume_save_request() {
-  const bool requested = g_save != 0;
-  g_save = 0;
-  return requested;
+  if (g_save == 0) return false;
+  g_save = 0;  // only here: a signal that arrives after the test above would be lost
+  return true;
 }
 
 }  // namespace fluid

@@ -210,6 +210,30 @@ TEST(Trainer, StopsAfterTheStepOfASignalAndGivesHandlersBack) {
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
+/// SIGUSR1 during validation or a callback must not be lost.
+TEST(Trainer, SavesForASignalBetweenEpochs) {
+  const TempDir dir;
+  const std::string file = dir.file("w.safetensors");
+  Trainer trainer = trainer_of({.directory = dir.file("run"), .every_steps = 1000});
+  Reader data = training_data();
+  bool saved_before_step = false;
+  trainer.fit(data, quietly({.epochs = 2,
+                             .save = file,
+                             .handle_signals = true,
+                             .on_batch =
+                                 [&](int64_t step, const Batch&) {
+                                   if (step == data.steps() + 1)
+                                     saved_before_step = std::filesystem::exists(file);
+                                 },
+                             .on_epoch =
+                                 [](const EpochEvent& epoch) {
+                                   if (epoch.epoch == 1) std::raise(SIGUSR1);
+                                 }}));
+  EXPECT_TRUE(saved_before_step);
+  EXPECT_TRUE(std::filesystem::exists(
+      dir.file(fmt::format("run/step-{:010}", data.steps()))));
+}
+
 TEST(Trainer, PredictsTheRowsInTheOrderOfTheData) {
   Trainer trainer = trainer_of();
   Reader data = training_data();
