@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/checkpoint/snapshot.h"
+#include "frontend/readers/reader_position.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -29,10 +30,9 @@ struct TrainingState {
     int64_t epoch = 0;
   };
 
-  int64_t steps = 0;     ///< number of training steps run so far
-  int64_t position = 0;  ///< number of samples read in all epochs; see Reader::position()
-  int64_t samples = 0;   ///< samples per epoch; see Reader::samples()
-  int64_t epochs = 0;    ///< number of completed epochs whose callbacks have run
+  int64_t steps = 0;             ///< number of training steps run so far
+  ReaderPosition position = {};  ///< Reader::position()
+  int64_t epochs = 0;            ///< number of completed epochs whose callbacks have run
   std::vector<OutputStatistics> output_statistics = {};
   std::optional<BestValue> best = {};
   /// The options of the training loop that affect results: option name ("batch", "data") -> value

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kParameters = "parameters.safetensors";
 constexpr const char* kTraining = "training.safetensors";
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
 
 std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
 
@@ -37,8 +37,12 @@ Json described(const std::string& directory, const char* file) {
 /// Converts a training state to JSON. Floats become strings, because JSON has no NaN and its
 /// numbers may lose precision.
 Json json_of(const TrainingState& state) {
-  Json json = {{"steps", state.steps},   {"position", state.position}, {"samples", state.samples},
-               {"epochs", state.epochs}, {"figures", Json::array()},   {"options", state.options}};
+  const Json position = {{"epoch", state.position.epoch}, {"sample", state.position.sample}};
+  Json json = {{"steps", state.steps},
+               {"position", position},
+               {"epochs", state.epochs},
+               {"figures", Json::array()},
+               {"options", state.options}};
   for (const TrainingState::OutputStatistics& s : state.output_statistics) {
     Json numbers = Json::array();
     for (const double x : s.statistics) numbers.push_back(ir::float_text(x));
@@ -59,8 +63,8 @@ double float_in(const Json& json) {
 TrainingState state_of(const Json& json) {
   TrainingState state;
   state.steps = json.at("steps");
-  state.position = json.at("position");
-  state.samples = json.at("samples");
+  const Json& position = json.at("position");
+  state.position = {position.at("epoch"), position.at("sample")};
   state.epochs = json.at("epochs");
   state.options = json.at("options");
   for (const Json& s : json.at("figures")) {

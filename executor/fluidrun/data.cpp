@@ -86,23 +86,16 @@ struct Survey {
 /// Reads samples of a source one by one into its buffers.
 class SampleBuffers {
  public:
-  explicit SampleBuffers(const SampleSource& source) : source_(source) {
-    for (const Column& column : source.columns()) {
-      std::vector<int64_t> shape = {1};
-      shape.insert(shape.end(), column.shape.begin(), column.shape.end());
-      tensors_.emplace_back(column.dtype, shape);
-      to_.push_back(static_cast<std::byte*>(tensors_.back().data()));
-    }
-  }
+  explicit SampleBuffers(const SampleSource& source)
+      : source_(source), tensors_(sample_buffers(source.columns(), 1)) {}
   const std::vector<Tensor>& read(int64_t sample) {
-    source_.read(sample, {}, to_);
+    source_.read(sample, {}, rows_at(tensors_, 0));
     return tensors_;
   }
 
  private:
   const SampleSource& source_;
   std::vector<Tensor> tensors_;
-  std::vector<std::byte*> to_;
 };
 
 /// Reads `samples` samples, evenly spread over the source, on several threads.
@@ -132,6 +125,36 @@ Survey survey(const SampleSource& source, int64_t samples, int workers) {
   return result;
 }
 
+/// Result of reading the first samples of a stream.
+struct StreamSurvey {
+  Survey survey;
+  bool ended = false;                      ///< whether the stream has no more samples
+  std::vector<std::vector<Tensor>> shown;  ///< values of the first samples
+};
+
+/// Reads at most `samples` samples of a stream; an error ends it. Keeps the first `shown` samples.
+StreamSurvey survey(SampleStream& stream, int64_t samples, int64_t shown) {
+  StreamSurvey result{.survey = {.columns = std::vector<ColumnSummary>(stream.columns().size())}};
+  int64_t& read = result.survey.read;
+  std::vector<Tensor> values = sample_buffers(stream.columns(), 1);
+  try {
+    stream.open({});
+    for (; read < samples && !result.ended; ++read) {
+      if (!stream.next(rows_at(values, 0))) {
+        result.ended = true;
+        break;
+      }
+      for (size_t c = 0; c < values.size(); ++c) result.survey.columns[c].add(values[c]);
+      if (read >= shown) continue;
+      result.shown.emplace_back();
+      for (const Tensor& value : values) result.shown.back().push_back(value.copy());
+    }
+  } catch (const UserError& error) {
+    result.survey.bad.push_back({read++, error.what()});
+  }
+  return result;
+}
+
 /// Columns print_column() prints.
 std::string summary_text(const ColumnSummary& summary) {
   const int64_t finite = summary.values - summary.not_finite;
@@ -145,7 +168,7 @@ std::string summary_text(const ColumnSummary& summary) {
   return text;
 }
 
-void print_columns(const SampleSource& source, const Survey& survey) {
+void print_columns(const SampleData& source, const Survey& survey) {
   size_t width = 0;
   for (const Column& column : source.columns()) width = std::max(width, column.str().size());
   for (size_t c = 0; c < survey.columns.size(); ++c) {
@@ -154,14 +177,14 @@ void print_columns(const SampleSource& source, const Survey& survey) {
 }
 
 /// Prints the counts of the values of an integer column.
-void print_counts(const SampleSource& source, size_t column,
+void print_counts(const SampleData& source, size_t column,
                   const std::map<int64_t, int64_t>& counts) {
   std::vector<std::string> texts;
   for (const auto& [value, count] : counts) texts.push_back(fmt::format("{} x {}", count, value));
   fmt::print("values of '{}': {}\n", source.columns()[column].name, fmt::join(texts, ", "));
 }
 
-void print_classes(const SampleSource& source, const Survey& survey) {
+void print_classes(const SampleData& source, const Survey& survey) {
   for (size_t c = 0; c < survey.columns.size(); ++c) {
     const std::vector<std::string> names = source.classes(source.columns()[c].name);
     const std::map<int64_t, int64_t>& counts = survey.columns[c].counts;
@@ -178,18 +201,23 @@ void print_classes(const SampleSource& source, const Survey& survey) {
   }
 }
 
+/// Prints the images of a sample, and a line with its single values.
+void print_sample(const SampleData& data, int64_t sample, const std::vector<Tensor>& values) {
+  std::string line = data.location(sample);
+  for (size_t c = 0; const Tensor& value : values) {
+    const std::string& name = data.columns()[c++].name;
+    if (is_image(value)) draw_image(value, 0);
+    if (value.numel() != 1) continue;
+    line += fmt::format("  [{} {:g}]", name, value.at(0));
+  }
+  fmt::print("{}\n", line);
+}
+
 void print_samples(const SampleSource& source, int64_t count) {
   SampleBuffers buffers(source);
   for (int64_t sample = 0; sample < std::min(count, source.samples()); ++sample) {
     try {
-      std::string line = source.location(sample);
-      for (size_t c = 0; const Tensor& value : buffers.read(sample)) {
-        const std::string& name = source.columns()[c++].name;
-        if (is_image(value)) draw_image(value, 0);
-        if (value.numel() != 1) continue;
-        line += fmt::format("  [{} {:g}]", name, value.at(0));
-      }
-      fmt::print("{}\n", line);
+      print_sample(source, sample, buffers.read(sample));
     } catch (const UserError& error) {
       fmt::print("{}\n", error.what());
     }
@@ -197,14 +225,17 @@ void print_samples(const SampleSource& source, int64_t count) {
 }
 
 /// Reads an epoch in batches, as training does, and prints how fast.
-void print_rate(SampleSourcePtr source, const DataFlags& flags) {
-  Reader reader(std::move(source),
-                {.batch = flags.batch, .shuffle_seed = 0, .workers = flags.workers});
+void print_rate(const DataSource& data, const DataFlags& flags) {
+  ReaderOptions options = {
+      .batch = flags.batch, .workers = flags.workers, .shuffle_buffer = data.shuffle_buffer};
+  if (data.source != nullptr || data.shuffle_buffer > 0) options.shuffle_seed = 0;
+  Reader reader = data.reader(options);
+  int64_t samples = 0;
   const Stopwatch watch;
-  while (reader.next() != nullptr) continue;
+  for (const Batch& batch : reader) samples += batch.size;
   const double seconds = watch.ms() / 1000;
-  fmt::print("{} samples in {:.3g} s: {:.0f} samples/s in batches of {}\n", reader.samples(),
-             seconds, static_cast<double>(reader.samples()) / seconds, flags.batch);
+  fmt::print("{} samples in {:.3g} s: {:.0f} samples/s in batches of {}\n", samples, seconds,
+             static_cast<double>(samples) / seconds, flags.batch);
 }
 
 /// Prints the bad records to stderr. Returns the exit code.
@@ -216,21 +247,38 @@ int report_bad_records(const Survey& survey) {
   return survey.bad.empty() ? 0 : 1;
 }
 
-int run(const DataFlags& flags) {
-  const SampleSourcePtr source = open_data(flags.spec, flags.split).source;
-  if (flags.rate) {
-    print_rate(source, flags);
-    return 0;
-  }
-  const int64_t samples = source->samples();
+int describe(const DataFlags& flags, const SampleSource& source) {
+  const int64_t samples = source.samples();
   const int64_t described = flags.check ? samples : std::min(samples, kDescribedSamples);
-  const Survey found = survey(*source, described, flags.workers);
+  const Survey found = survey(source, described, flags.workers);
   fmt::print("{}: {} samples{}\n", flags.spec, samples,
              described < samples ? fmt::format("; of {} of them:", described) : "");
-  print_columns(*source, found);
-  print_classes(*source, found);
-  print_samples(*source, flags.draw);
+  print_columns(source, found);
+  print_classes(source, found);
+  print_samples(source, flags.draw);
   return flags.check || !found.bad.empty() ? report_bad_records(found) : 0;
+}
+
+int describe(const DataFlags& flags, SampleStream& stream) {
+  const int64_t most = flags.check ? std::numeric_limits<int64_t>::max() : kDescribedSamples;
+  const StreamSurvey found = survey(stream, most, flags.draw);
+  const int64_t good = found.survey.read - std::ssize(found.survey.bad);
+  fmt::print("{}: a stream{} {} samples\n", flags.spec, found.ended ? " of" : "; its first", good);
+  print_columns(stream, found.survey);
+  print_classes(stream, found.survey);
+  for (size_t i = 0; i < found.shown.size(); ++i) {
+    print_sample(stream, static_cast<int64_t>(i), found.shown[i]);
+  }
+  return flags.check || !found.survey.bad.empty() ? report_bad_records(found.survey) : 0;
+}
+
+int run(const DataFlags& flags) {
+  const DataSource data = open_data(flags.spec, flags.split);
+  if (flags.rate) {
+    print_rate(data, flags);
+    return 0;
+  }
+  return data.stream != nullptr ? describe(flags, *data.stream) : describe(flags, *data.source);
 }
 
 }  // namespace

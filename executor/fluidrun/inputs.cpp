@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "executor/fluidrun/flags.h"
 #include "executor/fluidrun/help.h"
@@ -45,7 +46,7 @@ std::vector<std::string> example_names() {
 /// `must_feed_all`, also prints a note for each feed that no column matches.
 void drop_unused_columns(DataSource& source, const Program& program, const std::string& spec,
                          bool must_feed_all) {
-  const SampleSource& data = *source.source;
+  const SampleData& data = source.data();
   std::vector<std::string> feeds, missing_feeds, unused;
   for (const ir::Op* feed : feeds_of(program.ir())) {
     feeds.push_back(feed->symbol);
@@ -64,7 +65,10 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
     throw UserError(fmt::format("data '{}' has columns {}, but the program's feeds are {}", spec,
                                 fmt::join(unused, ", "), fmt::join(feeds, ", ")));
   }
-  if (!unused.empty()) source.source = select_columns(std::move(source.source), std::move(kept));
+  if (!unused.empty()) {
+    source.change(
+        [&](SampleSourcePtr all) { return select_columns(std::move(all), std::move(kept)); });
+  }
   if (unused.size() == 1 && missing_feeds.size() == 1) {
     print_to(stderr,
              "data '{0}': column '{1}' is not used, no feed has its name; add {1}={2} to the data "
@@ -80,6 +84,11 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
   for (const std::string& feed : missing_feeds) {
     print_to(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed, source.usage);
   }
+}
+
+/// Number of samples; the largest integer for a stream.
+int64_t samples_of(const DataSource& data) {
+  return data.stream != nullptr ? std::numeric_limits<int64_t>::max() : data.source->samples();
 }
 
 }  // namespace
@@ -178,34 +187,36 @@ Reader open_predict_reader(const Program& program, const std::string& spec, int6
                            const ReadingFlags& reading) {
   DataSource source = open_data(spec, "test", bad_records_of(reading));
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
-  if (batch == 0) batch = source.full_batch ? source.source->samples() : kDefaultBatch;
-  return Reader(
-      std::move(source.source),
+  const bool full = batch == 0 && source.full_batch && source.stream == nullptr;
+  if (batch == 0) batch = full ? source.source->samples() : kDefaultBatch;
+  return source.reader(
       {.batch = batch, .workers = reading.workers, .bad_records = bad_records_of(reading)});
 }
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world) {
-  DataSource source = open_data(spec, split, bad_records_of(reading));
+  DataSource source =
+      open_data(spec, split, bad_records_of(reading), {.rank = world.rank, .world = world.size});
   drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
-  const int64_t samples = source.source->samples();
-  if (batch == 0)
-    batch = source.full_batch ? (samples + world.size - 1) / world.size : kDefaultBatch;
-  const bool one_step = batch * world.size >= samples;
-  const bool shuffle = source.shuffle.value_or(shuffle_seed.has_value() && !one_step);
+  const int64_t samples = samples_of(source);
+  const int64_t all = samples / world.size + (samples % world.size > 0);
+  if (batch == 0) batch = source.full_batch && source.stream == nullptr ? all : kDefaultBatch;
+  const bool can_shuffle = source.stream != nullptr ? source.shuffle_buffer > 0 : batch < all;
+  const bool shuffle = source.shuffle.value_or(shuffle_seed.has_value() && can_shuffle);
   if (!shuffle) {
     shuffle_seed.reset();
   } else if (!shuffle_seed) {
     shuffle_seed = 0;
   }
-  return Reader(std::move(source.source), {.batch = batch,
-                                           .shuffle_seed = shuffle_seed,
-                                           .drop_last = source.drop_last.value_or(drop_last),
-                                           .rank = world.rank,
-                                           .world = world.size,
-                                           .workers = reading.workers,
-                                           .bad_records = bad_records_of(reading)});
+  return source.reader({.batch = batch,
+                        .shuffle_seed = shuffle_seed,
+                        .drop_last = source.drop_last.value_or(drop_last),
+                        .rank = world.rank,
+                        .world = world.size,
+                        .workers = reading.workers,
+                        .bad_records = bad_records_of(reading),
+                        .shuffle_buffer = shuffle ? source.shuffle_buffer : 0});
 }
 
 void add_data_batch_flag(CLI::App& command, int64_t& batch) {
@@ -252,7 +263,7 @@ void apply_length_flag(Program& program, std::optional<int64_t> length) {
   if (length) set_length(program.ir(), *length);
 }
 
-int64_t length_of(const Program& program, const SampleSource& data) {
+int64_t length_of(const Program& program, const SampleData& data) {
   const BatchLength length(program.ir());
   return length.is_used() ? length.of(data.types()) : 0;
 }

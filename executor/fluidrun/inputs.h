@@ -76,7 +76,7 @@ void check_length_flag(const Program& program, std::optional<int64_t> length);
 /// Checks the value of --length and substitutes it for the dimension kLength of `program`.
 void apply_length_flag(Program& program, std::optional<int64_t> length);
 /// The length of the sequences in `data`; 0 for a program without the dimension kLength.
-int64_t length_of(const Program& program, const SampleSource& data);
+int64_t length_of(const Program& program, const SampleData& data);
 /// Adds --micro-batches to the --help group "Memory" of a subcommand.
 void add_micro_batches_flag(CLI::App& command, int64_t& micro_batches);
 /// Adds --seed, the seed of the initial parameters, to a subcommand that does not train.

@@ -48,26 +48,9 @@ std::string text_of(const NamedScalars& before, const NamedScalars& after) {
 
 }  // namespace
 
-Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, const World& world) {
-  const SampleSource& source = data.source();
-  samples = std::min(samples, source.samples());
-  Dataset few{.source = source.name()};
-  for (const Column& column : source.columns()) {
-    std::vector<int64_t> shape = {samples};
-    shape.insert(shape.end(), column.shape.begin(), column.shape.end());
-    few.columns.emplace_back(column.name, Tensor(column.dtype, shape));
-    const std::vector<std::string> classes = source.classes(column.name);
-    if (!classes.empty()) few.classes[column.name] = classes;
-  }
-  for (int64_t i = 0; i < samples; ++i) {
-    std::vector<std::byte*> to;
-    for (size_t c = 0; c < few.columns.size(); ++c) {
-      auto* first = reinterpret_cast<std::byte*>(few.columns[c].second.data());
-      to.push_back(first + i * source.columns()[c].bytes());
-    }
-    source.read(i, {.seed = seed}, to);
-    few.rows.push_back(source.row(i));
-  }
+Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const World& world) {
+  Dataset few = data.read_first(samples, seed);
+  samples = few.samples();
   const int64_t batch = std::max<int64_t>(1, data.batch_sizes().front());
   const int64_t all = (samples + world.size - 1) / world.size;
   const bool shuffles = batch < all;
@@ -104,10 +87,10 @@ History OverfitTest::run(FitOptions options) {
     if (loss_is_small(training)) trainer_.stop();
   });
   const History history = trainer_.fit(few_, options);
-  few_.seek(0);
+  few_.seek({});
   const NamedScalars after = trainer_.evaluate(few_);
 
-  const std::string text = fmt::format("{} samples after {} steps: {}", few_.samples(),
+  const std::string text = fmt::format("{} samples after {} steps: {}", *few_.samples(),
                                        history.steps, text_of(before, after));
   const std::string metric = best_metric(after);
   const bool in_training = loss_is_small(training), in_inference = loss_is_small(after);

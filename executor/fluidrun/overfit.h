@@ -14,7 +14,7 @@ namespace fluid {
 /// Reads the first `samples` samples of `data`, or all if there are fewer, into memory. The random
 /// choices of an augmentation are made once; mixup and cutmix do not apply. `seed`: of the shuffle
 /// and of the augmentation. `world`: that of `data`.
-Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, const World& world);
+Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const World& world);
 
 /// Trains on a few samples to find out whether a program can learn them: whether the minimized loss
 /// falls to 1% of its value before training, or a metric reaches its best value.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -88,8 +89,9 @@ void print_sample(const Batch& batch, const OutputViews& outputs,
 /// The number of samples to print: the value of --draw if given, else 0 if --output is given, else
 /// all samples.
 int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
-  if (flags.draw > 0) return std::min(flags.draw, reader.samples());
-  return flags.outputs.empty() ? reader.samples() : 0;
+  const int64_t all = reader.samples().value_or(std::numeric_limits<int64_t>::max());
+  if (flags.draw > 0) return std::min(flags.draw, all);
+  return flags.outputs.empty() ? all : 0;
 }
 
 void predict_all(Executor& executor, Reader& reader, const std::vector<std::string>& rows,

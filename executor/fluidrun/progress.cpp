@@ -79,13 +79,21 @@ bool ProgressBar::redraw_due(int64_t step) {
   return due;
 }
 
+std::string ProgressBar::time_left(const StepEvent& step, double ms_per_step) const {
+  if (!options_.steps_per_epoch) return "";
+  const int64_t steps = *options_.steps_per_epoch;
+  const int64_t left = steps - step.step_in_epoch + (options_.epochs - epoch_) * steps;
+  return duration(static_cast<double>(left) * ms_per_step / 1e3);
+}
+
 void ProgressBar::draw(const StepEvent& step) {
   const std::string means = step.means.text();
   const double seconds = std::chrono::duration<double>(last_draw_ - epoch_start_).count();
   const double ms = 1e3 * seconds / static_cast<double>(steps_done_);
-  const auto left = static_cast<double>(options_.steps_per_epoch - step.step_in_epoch +
-                                        (options_.epochs - epoch_) * options_.steps_per_epoch);
-  const std::string eta = duration(left * ms / 1e3);
+  const std::optional<int64_t>& steps = options_.steps_per_epoch;
+  const std::string eta = time_left(step, ms);
+  const std::string at =
+      fmt::format("{}{}", step.step_in_epoch, steps ? fmt::format("/{}", *steps) : "");
   const double rate = static_cast<double>(samples_) / seconds;
   const std::string lr = fmt::format("lr {:g}", step.learning_rate);
   const std::string scale = step.loss_scaling
@@ -93,22 +101,24 @@ void ProgressBar::draw(const StepEvent& step) {
                                               step.loss_scaling->skipped)
                                 : "";
   const std::string text =
-      fmt::format("{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  {}  {}peak {:.0f} MiB",
-                  step.step_in_epoch, options_.steps_per_epoch, eta, means, ms, rate, lr,
+      fmt::format("{}  {}{}  {:.2f} ms/step  {:.0f} samples/s  {}  {}peak {:.0f} MiB", at,
+                  steps ? eta + " left  " : "", means, ms, rate, lr,
                   scale.empty() ? "" : scale + "  ", peak_mib());
   if (!draws_bar_) {
     print_to(stderr, "epoch {}/{}  step {}\n", epoch_, options_.epochs, text);
     return;
   }
   const size_t width = terminal_width() - 1;  // -1: a line of full width would wrap
-  const auto full = static_cast<size_t>(kBarWidth * step.step_in_epoch / options_.steps_per_epoch);
-  std::string line = fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, options_.epochs,
-                                 std::string(full, '='), kBarWidth, text);
+  std::string bar;
+  if (steps) {
+    const auto full = static_cast<size_t>(kBarWidth * step.step_in_epoch / *steps);
+    bar = fmt::format("[{:-<{}}] ", std::string(full, '='), kBarWidth);
+  }
+  std::string line = fmt::format("epoch {}/{} {}{}", epoch_, options_.epochs, bar, text);
   if (line.size() > width) {
-    std::vector<std::string> fields = {
-        fmt::format("{}/{} {}/{} {}", epoch_, options_.epochs, step.step_in_epoch,
-                    options_.steps_per_epoch, eta),
-        means, fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate), lr};
+    std::vector<std::string> fields = {fmt::format("{}/{} {} {}", epoch_, options_.epochs, at, eta),
+                                       means, fmt::format("{:.1f} ms", ms),
+                                       fmt::format("{:.0f}/s", rate), lr};
     if (!scale.empty()) fields.push_back(scale);
     fields.push_back(fmt::format("{:.0f} MiB", peak_mib()));
     line = join_fitting(fields, width);

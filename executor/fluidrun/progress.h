@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,15 +11,17 @@
 namespace fluid {
 
 /// Prints the progress of an epoch to stderr: a line after every `log_every` steps, if set; else a
-/// progress bar on a terminal, and a line every ten seconds without one. On a narrow terminal,
+/// progress bar on a terminal, and a line every ten seconds without one. If the number of steps of
+/// an epoch is unknown, prints neither a bar nor the time that is left. On a narrow terminal,
 /// prints abbreviated fields without the bar. If the abbreviated fields are still too long, omits
 /// fields in this order: memory, loss scale, learning rate, samples per second.
 class ProgressBar {
  public:
   struct Options {
-    int64_t epochs = 1, steps_per_epoch = 1;
-    int64_t log_every = 0;  ///< steps from line to line; 0: not set
-    bool quiet = false;     ///< prints nothing
+    int64_t epochs = 1;
+    std::optional<int64_t> steps_per_epoch = 1;  ///< nullopt: unknown
+    int64_t log_every = 0;                       ///< steps from line to line; 0: not set
+    bool quiet = false;                          ///< prints nothing
   };
   explicit ProgressBar(const Options& options);
   ~ProgressBar() { clear(); }
@@ -38,6 +41,8 @@ class ProgressBar {
   using Clock = std::chrono::steady_clock;
   bool redraw_due(int64_t step);
   void draw(const StepEvent& step);
+  /// Text of the time that is left; "" if it is unknown.
+  std::string time_left(const StepEvent& step, double ms_per_step) const;
 
   Options options_;
   int64_t epoch_ = 1;

@@ -94,7 +94,7 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
   add_setting_flags(command, owners, schedule_flag_of, flags.settings);
 }
 
-void set_schedule(Program& program, const ScheduleFlags& flags, int64_t updates) {
+void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates) {
   const std::string given = given_text(flags);
   ir::Op* train = recipe_to_change(program, given);
   if (given.empty() || train == nullptr) return;  // the trainer rejects a program without recipe
@@ -108,7 +108,13 @@ void set_schedule(Program& program, const ScheduleFlags& flags, int64_t updates)
   const bool has_steps =
       std::ranges::any_of(settings_of(schedule), [](const auto& a) { return a.name == kSteps; });
   if (has_steps && !train->attrs.has(attribute_of(kSteps))) {
-    train->attrs.set(attribute_of(kSteps), updates);
+    if (!updates) {
+      throw UserError(
+          fmt::format("{}: the data is a stream, whose number of steps is unknown: give "
+                      "--schedule-steps or --max-steps",
+                      given));
+    }
+    train->attrs.set(attribute_of(kSteps), *updates);
   }
   require_settings(*train, schedule);
   try {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "executor/fluidrun/setting_flags.h"
@@ -17,7 +18,8 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 
 /// Replaces the schedule of the program's recipe, or its settings, by those that the flags give.
 /// `updates`: the number of updates of the training run, which is setting `steps` of a schedule
-/// named without it. Throws UserError that names the flag if a flag does not fit.
-void set_schedule(Program& program, const ScheduleFlags& flags, int64_t updates);
+/// named without it; nullopt: unknown. Throws UserError that names the flag if a flag does not fit,
+/// and if the schedule needs the unknown number.
+void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates);
 
 }  // namespace fluid

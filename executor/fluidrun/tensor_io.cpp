@@ -196,8 +196,7 @@ void OutputFile::select_outputs(const Program& program,
                   ": write NAME=@" + path_ + ", or a .csv");
 }
 
-void OutputFile::append(const OutputViews& outputs, const SampleSource& data,
-                        int64_t first_sample) {
+void OutputFile::append(const OutputViews& outputs, const SampleData& data, int64_t first_sample) {
   if (format_ == FileFormat::csv) return append_csv(outputs, data, first_sample);
   const Tensor& value = outputs[names_.front()];
   const int64_t before = shape_.empty() ? 0 : shape_[0];
@@ -207,7 +206,7 @@ void OutputFile::append(const OutputViews& outputs, const SampleSource& data,
   bytes_.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
 }
 
-void OutputFile::append_csv(const OutputViews& outputs, const SampleSource& data,
+void OutputFile::append_csv(const OutputViews& outputs, const SampleData& data,
                             int64_t first_sample) {
   const int64_t samples = outputs[names_.front()].shape()[0];
   if (bytes_.empty()) {

@@ -55,12 +55,12 @@ class OutputFile {
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
   /// Appends the rows of a batch. `first_sample`: index in `data` of the first sample of the batch.
-  void append(const OutputViews& outputs, const SampleSource& data, int64_t first_sample);
+  void append(const OutputViews& outputs, const SampleData& data, int64_t first_sample);
   void write() const;
   const std::string& path() const { return path_; }
 
  private:
-  void append_csv(const OutputViews& outputs, const SampleSource& data, int64_t first_sample);
+  void append_csv(const OutputViews& outputs, const SampleData& data, int64_t first_sample);
 
   std::string path_;
   FileFormat format_ = FileFormat::npy;

@@ -103,6 +103,15 @@ auto in_background(F work, bool later) {
   }
 }
 
+/// Prints how many validation samples are trained on. A stream does not tell.
+void print_shared_samples(const Reader& validation, const Reader& train) {
+  if (validation.indexed() == nullptr || train.indexed() == nullptr) return;
+  const int64_t shared = common_rows(*validation.indexed(), *train.indexed());
+  if (shared == 0) return;
+  print_to(stderr, "--val: {} of {} samples are also trained on\n", shared,
+           validation.indexed()->samples());
+}
+
 /// A run of `fluidrun train`. The constructor opens the inputs; run() trains.
 class Training {
  public:
@@ -176,10 +185,19 @@ class Training {
       set_schedule(program_, {.name = "manual", .settings = {}}, 0);
       return program_;
     }
-    const int64_t all = flags_.epochs * train_.batches();
-    const int64_t updates = flags_.max_steps > 0 ? std::min(flags_.max_steps, all) : all;
-    set_schedule(program_, flags_.schedule, updates);
+    set_schedule(program_, flags_.schedule, updates());
     return program_;
+  }
+
+  /// Number of training steps; nullopt for a stream without --max-steps.
+  std::optional<int64_t> updates() const {
+    std::optional<int64_t> updates;
+    if (flags_.max_steps > 0) updates = flags_.max_steps;
+    if (const std::optional<int64_t> batches = train_.batches()) {
+      const int64_t all = flags_.epochs * *batches;
+      updates = std::min(updates.value_or(all), all);
+    }
+    return updates;
   }
 
   ExecutorOptions options() {
@@ -261,11 +279,7 @@ class Training {
     std::vector<const Reader*> readers = {&train_};
     if (validation_) {
       readers.push_back(&*validation_);
-      const int64_t shared = common_rows(validation_->source(), train_.source());
-      if (shared > 0) {
-        print_to(stderr, "--val: {} of {} samples are also trained on\n", shared,
-                 validation_->samples());
-      }
+      print_shared_samples(*validation_, train_);
     }
     print_training_start(
         {program_, trainer_.executor(), flags_, world_, readers, before_, opened_});

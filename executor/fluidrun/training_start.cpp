@@ -36,13 +36,16 @@ void print_training_start(const PreparedTraining& t) {
   const Reader& reader = *t.readers.front();
   const CompileReport report = t.executor.compile_report();
   const int64_t batch = reader.batch_sizes().front();
-  print_to(stderr,
-           "{}: {} samples, {} steps of {} an epoch; {} kernels compiled, {} from the cache, "
-           "{:.0f} ms\n",
-           t.program.ir().name, reader.samples(), reader.batches(),
-           t.world.size == 1 ? std::to_string(batch)
-                             : fmt::format("{} on each of {} ranks", batch, t.world.size),
-           report.kernels, report.cache_hits, report.passes_ms + report.compile_ms);
+  const std::string each = t.world.size == 1
+                               ? std::to_string(batch)
+                               : fmt::format("{} on each of {} ranks", batch, t.world.size);
+  const std::string data = reader.samples()
+                               ? fmt::format("{} samples, {} steps of {} an epoch",
+                                             *reader.samples(), *reader.batches(), each)
+                               : fmt::format("a stream, steps of {}", each);
+  print_to(stderr, "{}: {}; {} kernels compiled, {} from the cache, {:.0f} ms\n",
+           t.program.ir().name, data, report.kernels, report.cache_hits,
+           report.passes_ms + report.compile_ms);
   for (const std::string& line : report.library_rejections) print_to(stderr, "{}\n", line);
   print_memory_report(t.executor, t.readers, t.before, t.opened);
   const bool saves = !t.flags.save.empty() || !t.flags.best.save.empty();

@@ -100,8 +100,7 @@ BatchObserver EvaluationReport::observer(const Reader& data) {
   };
 }
 
-void EvaluationReport::add(const SampleSource& data, const Batch& batch,
-                           const OutputViews& outputs) {
+void EvaluationReport::add(const SampleData& data, const Batch& batch, const OutputViews& outputs) {
   if (samples_ == 0 && !label_column_.empty()) class_names_ = data.classes(label_column_);
   const Tensor& losses = outputs[kLoss];
   const bool one_class = has_classes() && outputs[kLabel].numel() == batch.size;

@@ -13,8 +13,8 @@ namespace fluid {
 
 /// A sample and its loss.
 struct SampleLoss {
-  int64_t row = 0;       ///< SampleSource::row()
-  std::string location;  ///< SampleSource::location(), such as "'cats/1.jpg'"
+  int64_t row = 0;       ///< SampleData::row()
+  std::string location;  ///< SampleData::location(), such as "'cats/1.jpg'"
   double loss = 0;
   /// Class of the label, and predicted class; absent if the samples have not one class each.
   std::optional<int64_t> label = {}, prediction = {};
@@ -53,7 +53,7 @@ class EvaluationReport {
   explicit EvaluationReport(Program& program, const ReportOptions& options = {});
 
   /// Adds the samples of a batch, which are the next ones of `data`.
-  void add(const SampleSource& data, const Batch& batch, const OutputViews& outputs);
+  void add(const SampleData& data, const Batch& batch, const OutputViews& outputs);
   /// A callback for Trainer::evaluate(). This object and `data` must outlive it.
   BatchObserver observer(const Reader& data);
 

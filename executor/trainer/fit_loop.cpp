@@ -62,7 +62,7 @@ void FitLoop::restore_progress() {
   if (from == nullptr) return;
   progress_.steps = from->steps;
   progress_.epochs = from->epochs;
-  progress_.samples_in_epoch = from->position - from->epochs * from->samples;
+  progress_.position = from->position;
   progress_.means.set_statistics(from->output_statistics);
   if (const auto best = from->options.find("best"); best != from->options.end()) {
     progress_.best = from->best;
@@ -71,12 +71,9 @@ void FitLoop::restore_progress() {
 }
 
 /// Compiles the steps for all batch sizes of the readers, so that nothing is compiled during
-/// training.
+/// training, except the step for the last batch of a stream.
 void FitLoop::prepare_steps() {
-  const int64_t samples = train_.samples();
-  const int64_t position =
-      progress_.epochs * samples + std::min(progress_.samples_in_epoch, samples);
-  if (train_.position() != position) train_.seek(position);
+  train_.seek(progress_.position);
   BatchSizes sizes{.train = train_.batch_sizes(),
                    .lengths = lengths_of(executor_, train_.source())};
   if (options_.validation == nullptr) return executor_.prepare(sizes);
@@ -85,6 +82,13 @@ void FitLoop::prepare_steps() {
   if (lengths == sizes.lengths) sizes.eval = eval;
   executor_.prepare(sizes);
   if (lengths != sizes.lengths) executor_.prepare({.eval = eval, .lengths = lengths});
+}
+
+/// Compiles the step for the last batch of a stream.
+void FitLoop::prepare_last_batch(const Batch& batch) {
+  if (!is_unprepared(train_, batch)) return;
+  read_outputs();  // before the buffers move
+  executor_.prepare({.train = {batch.size}, .lengths = executor_.lengths_of(batch)});
 }
 
 void FitLoop::restore_checkpoint() {
@@ -106,7 +110,7 @@ void FitLoop::check_equal_options() {
       {"patience", std::to_string(options_.patience.value_or(0))},
       {"averages", options_.averages ? "on" : "off"},
       {"checkpoints", checkpointing_.enabled() ? "on" : "off"}};
-  group_.check_equal("number of samples", std::to_string(train_.samples()));
+  group_.check_equal("number of samples", std::to_string(train_.samples().value_or(-1)));
   group_.check_equal("set of training options", values);
 }
 
@@ -117,7 +121,7 @@ History FitLoop::run() {
   } catch (const DeviceError& e) {
     throw DeviceError(fmt::format("after step {}: {}", last_read_step_, e.what()));
   }
-  progress_.samples_in_epoch = train_.position() - progress_.epochs * train_.samples();
+  progress_.position = train_.position();
   history_.steps = progress_.steps;
   history_.best = progress_.best;
   history_.reason = stop_reason();
@@ -180,9 +184,10 @@ auto FitLoop::read_outputs_on_error(Next next) {
 
 void FitLoop::run_steps(int64_t epoch) {
   if (epoch_ended(epoch)) return;
-  const int64_t before = train_.position() - progress_.epochs * train_.samples();
-  int64_t step_in_epoch = before * train_.batches() / train_.samples();
-  while (const Batch* batch = read_outputs_on_error([&] { return train_.next(); })) {
+  const int64_t global_batch = std::max<int64_t>(1, train_.batch_sizes().front()) * world_.size;
+  int64_t step_in_epoch = (train_.position().sample + global_batch - 1) / global_batch;
+  while (const Batch* batch = read_outputs_on_error([&] { return next_batch(train_, group_); })) {
+    prepare_last_batch(*batch);
     if (options_.on_batch) options_.on_batch(progress_.steps + 1, *batch);
     if (!pending_step_) step_timer_ = Stopwatch();
     const size_t recipe = cycle_.index_of_step(progress_.steps);
@@ -328,9 +333,7 @@ bool FitLoop::defers_output_reads() const {
   return executor_.place().kind == Place::Kind::cuda && !executor_.checks_finite();
 }
 
-bool FitLoop::epoch_ended(int64_t epoch) const {
-  return train_.position() >= epoch * train_.samples();
-}
+bool FitLoop::epoch_ended(int64_t epoch) const { return train_.position().epoch >= epoch; }
 
 bool FitLoop::should_stop() const {
   return stopping_ || (options_.max_steps > 0 && progress_.steps >= options_.max_steps);
@@ -349,7 +352,6 @@ std::map<std::string, std::string> FitLoop::result_options() const {
 TrainingState FitLoop::training_state() const {
   return {.steps = progress_.steps,
           .position = train_.position(),
-          .samples = train_.samples(),
           .epochs = progress_.epochs,
           .output_statistics = progress_.means.statistics(),
           .best = best_.best(),

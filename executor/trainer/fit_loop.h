@@ -23,10 +23,10 @@ namespace fluid {
 
 /// The progress of a training run. Advanced by Trainer::fit(), and stored in checkpoints.
 struct TrainingProgress {
-  int64_t steps = 0;             ///< training steps started
-  int64_t epochs = 0;            ///< epochs completed
-  int64_t samples_in_epoch = 0;  ///< samples of the current epoch that were trained on
-  RunningMeans means;            ///< running means of scalar outputs in the current epoch
+  int64_t steps = 0;        ///< training steps started
+  int64_t epochs = 0;       ///< epochs completed
+  ReaderPosition position;  ///< of the training data
+  RunningMeans means;       ///< running means of scalar outputs in the current epoch
   std::optional<TrainingState::BestValue> best = {};
   std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`
   bool stop_called = false;         ///< whether Trainer::stop() was called
@@ -57,6 +57,7 @@ class FitLoop {
 
   void restore_progress();
   void prepare_steps();
+  void prepare_last_batch(const Batch& batch);
   void restore_checkpoint();
   void check_equal_options();
   void run_epochs();

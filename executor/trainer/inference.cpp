@@ -14,7 +14,7 @@ std::vector<int64_t> inference_batch_sizes(const Reader& data) {
   return sizes;
 }
 
-std::vector<int64_t> lengths_of(const Executor& executor, const SampleSource& data) {
+std::vector<int64_t> lengths_of(const Executor& executor, const SampleData& data) {
   return executor.lengths_of(data.types());
 }
 
@@ -27,10 +27,22 @@ std::vector<std::string> per_sample_outputs(const Program& program) {
   return names;
 }
 
-std::vector<std::string> column_names(const SampleSource& data) {
+std::vector<std::string> column_names(const SampleData& data) {
   std::vector<std::string> names;
   for (const Column& column : data.columns()) names.push_back(column.name);
   return names;
+}
+
+const Batch* next_batch(Reader& data, ProcessGroup& group) {
+  const Batch* batch = data.next();
+  if (data.samples() || group.is_single_process()) return batch;
+  const int64_t samples = batch == nullptr ? 0 : batch->global_size();
+  group.check_equal("number of samples in the batch", std::to_string(samples));
+  return batch;
+}
+
+bool is_unprepared(const Reader& data, const Batch& batch) {
+  return !data.samples() && batch.size != data.batch_sizes().front();
 }
 
 SampleFinder make_sample_finder(std::vector<const Reader*> readers) {
@@ -47,11 +59,15 @@ NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
                       const BatchObserver& on_batch) {
   executor.broadcast(VariableSet::buffers);
   RunningMeans means(program.ir());
-  for (const Batch& batch : data) {
-    if (batch.size == 0) continue;
-    const OutputViews outputs = executor.eval(batch);
-    if (on_batch) on_batch(batch, outputs);
-    means.add_deferred(outputs, batch.size);
+  while (const Batch* batch = next_batch(data, executor.process_group())) {
+    if (batch->size == 0) continue;
+    if (is_unprepared(data, *batch)) {
+      means.flush();
+      executor.prepare({.eval = {batch->size}, .lengths = executor.lengths_of(*batch)});
+    }
+    const OutputViews outputs = executor.eval(*batch);
+    if (on_batch) on_batch(*batch, outputs);
+    means.add_deferred(outputs, batch->size);
   }
   means.flush();
   if (executor.process_group().world().size > 1) means.all_reduce(executor.process_group());
@@ -61,7 +77,13 @@ NamedScalars evaluate(Executor& executor, Reader& data, const Program& program,
 void predict(Executor& executor, Reader& data,
              const std::function<bool(const Batch&, const OutputViews&)>& on_batch) {
   for (const Batch& batch : data) {
-    if (batch.size > 0 && !on_batch(batch, executor.predict(batch))) return;
+    if (batch.size == 0) continue;
+    if (is_unprepared(data, batch)) {
+      executor.prepare({.predict = {batch.size},
+                        .predict_feeds = column_names(data.source()),
+                        .lengths = executor.lengths_of(batch)});
+    }
+    if (!on_batch(batch, executor.predict(batch))) return;
   }
 }
 

@@ -17,15 +17,24 @@ namespace fluid {
 std::vector<std::string> per_sample_outputs(const Program& program);
 
 /// Returns the column names of `data`, which are the feeds of predict().
-std::vector<std::string> column_names(const SampleSource& data);
+std::vector<std::string> column_names(const SampleData& data);
+
+/// Collective for a stream. Returns the next batch of `data`; null at the end of an epoch. Throws
+/// UserError if the ranks of a stream get different numbers of samples.
+const Batch* next_batch(Reader& data, ProcessGroup& group);
+
+/// Whether `batch` is the last batch of a stream and not full. No step was prepared for it, because
+/// its size was unknown. Preparing one invalidates the outputs of the step before.
+bool is_unprepared(const Reader& data, const Batch& batch);
 
 /// Returns the batch sizes of `data` for which to prepare eval and predict steps. Omits size 0,
-/// which occurs when this rank's shard of the last batch is empty.
+/// which occurs when this rank's shard of the last batch is empty. The step for the last batch of a
+/// stream is prepared when the batch is read.
 std::vector<int64_t> inference_batch_sizes(const Reader& data);
 
 /// Returns the length of the sequences in `data`, as BatchSizes::lengths: empty for a program
 /// without the dimension kLength.
-std::vector<int64_t> lengths_of(const Executor& executor, const SampleSource& data);
+std::vector<int64_t> lengths_of(const Executor& executor, const SampleData& data);
 
 /// Returns a SampleFinder that searches the data of `readers`, in order. The readers must outlive
 /// the SampleFinder; null readers are skipped.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/comm/process_group.h"
+#include "executor/trainer/inference.h"
 #include "executor/trainer/recipe_cycle.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -51,11 +52,14 @@ void run_steps(Executor& executor, Reader& data, const LearningRateRange& settin
                const std::string& loss, F add) {
   const double factor = std::log(settings.last / settings.first);
   for (int64_t step = 0; step < settings.steps;) {
-    for (const Batch& batch : data) {
+    while (const Batch* batch = next_batch(data, executor.process_group())) {
       const double part = static_cast<double>(step) / static_cast<double>(settings.steps - 1);
       const double rate = settings.first * std::exp(factor * part);
+      if (is_unprepared(data, *batch)) {
+        executor.prepare({.train = {batch->size}, .lengths = executor.lengths_of(*batch)});
+      }
       executor.set_learning_rate(rate);
-      if (!add(rate, executor.run(batch)[loss].item()) || ++step == settings.steps) return;
+      if (!add(rate, executor.run(*batch)[loss].item()) || ++step == settings.steps) return;
     }
   }
 }

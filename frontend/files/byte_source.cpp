@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -49,6 +50,12 @@ FileBytes::FileBytes(const std::string& path) : path_(path) {
   // O_NONBLOCK, so that opening a FIFO does not block.
   fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) fail(std::strerror(errno));
+  set_size();
+}
+
+FileBytes::FileBytes(int fd, std::string path) : path_(std::move(path)), fd_(fd) { set_size(); }
+
+void FileBytes::set_size() {
   struct stat info = {};
   if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd_);

@@ -46,6 +46,8 @@ class MemoryBytes : public ByteSource {
 class FileBytes : public ByteSource {
  public:
   explicit FileBytes(const std::string& path);
+  /// Takes over the open file `fd`. `path`: its name in messages; the file may have none.
+  FileBytes(int fd, std::string path);
   ~FileBytes() override;
   FileBytes(const FileBytes&) = delete;
   int64_t size() const override { return size_; }
@@ -53,6 +55,7 @@ class FileBytes : public ByteSource {
   Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const override;
 
  private:
+  void set_size();
   [[noreturn]] void fail(const std::string& why) const;
 
   std::string path_;

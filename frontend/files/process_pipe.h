@@ -5,17 +5,27 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace fluid {
 
 /// A shell command whose output is read. The command runs in a process group of its own, with
 /// /dev/null as its input and this process's stderr. The destructor ends the group: by SIGTERM, and
-/// by SIGKILL if it still runs after a second.
+/// by SIGKILL if a process of the group still runs after a second. If this process ends without the
+/// destructor, for example by SIGKILL, a watching shell ends the group by SIGKILL.
 class ProcessPipe {
  public:
-  /// Starts `command` with /bin/sh. Each wait for the command takes at most `timeout_seconds`.
-  /// Throws DeviceError if a system call fails.
-  ProcessPipe(const std::string& command, int timeout_seconds);
+  struct Options {
+    int timeout_seconds = 60;  ///< maximum duration of each wait for the command
+    std::vector<std::pair<std::string, std::string>> environment = {};  ///< added variables
+    /// A file descriptor that outlives this object. When it becomes readable, read() and wait()
+    /// throw UserError. -1: none.
+    int interrupt_fd = -1;
+  };
+
+  /// Starts `command` with /bin/sh. Throws DeviceError if a system call fails.
+  ProcessPipe(const std::string& command, Options options);
   ~ProcessPipe();
   ProcessPipe(const ProcessPipe&) = delete;
 
@@ -26,16 +36,24 @@ class ProcessPipe {
   void wait();
 
  private:
+  /// How the shell exited, as in siginfo_t.
+  struct Exit {
+    int code = 0, status = 0;
+  };
+
+  void end_group();
   [[noreturn]] void fail(const std::string& why) const;
   /// Waits up to `milliseconds` for the shell to exit. Returns whether it did.
   bool has_exited(int milliseconds);
+  void throw_if_interrupted() const;
 
   std::string command_;
-  int timeout_seconds_;
-  pid_t pid_ = -1;
-  int status_ = 0;
+  Options options_;
+  pid_t pid_ = -1;  ///< of the shell, and of the process group; not reaped before the group ends
+  pid_t watcher_ = -1;  ///< ends the group when `lifeline_` is closed
+  int fd_ = -1, lifeline_ = -1;
   bool exited_ = false;
-  int fd_ = -1;
+  Exit exit_;
 };
 
 }  // namespace fluid

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/readers/sample_source.h"
+#include "frontend/readers/sample_stream.h"
 
 namespace fluid {
 
@@ -15,12 +16,13 @@ namespace fluid {
 class DataArgs {
  public:
   DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options,
-           std::string default_split, BadRecords bad_records)
+           std::string default_split, BadRecords bad_records, const StreamPass& first_pass)
       : spec_(std::move(spec)),
         path_(std::move(path)),
         options_(std::move(options)),
         default_split_(std::move(default_split)),
-        bad_records_(bad_records) {}
+        bad_records_(bad_records),
+        first_pass_(first_pass) {}
 
   /// With another value of option split.
   DataArgs with_split(const std::string& split) const;
@@ -28,6 +30,7 @@ class DataArgs {
   /// The split that is opened: the value of option split, or the default of the subcommand.
   std::string split() const { return get_string("split", default_split_); }
   BadRecords bad_records() const { return bad_records_; }
+  const StreamPass& first_pass() const { return first_pass_; }  ///< the first pass over a stream
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;
@@ -45,6 +48,7 @@ class DataArgs {
   std::map<std::string, std::string> options_;
   std::string default_split_;
   BadRecords bad_records_;
+  StreamPass first_pass_;
 };
 
 /// A data format or source that a data SPEC can name, such as "mnist" or "csv". data_kinds() lists
@@ -60,6 +64,8 @@ struct DataKind {
   bool splits_rows = false;
   std::vector<std::string> options = {};  ///< options besides those common to all kinds
   std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data
+  /// Opens the data as a stream, if option `stream` is set; null: the kind has no such option.
+  std::function<SampleStreamPtr(const DataArgs&)> open_stream = nullptr;
 };
 
 /// Returns a DataKind::open that reads or generates a whole dataset.

@@ -1,12 +1,19 @@
 // The kind of data "pipe": a process that writes batches to its standard output.
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <optional>
 
 #include "frontend/files/npy.h"
 #include "frontend/files/process_pipe.h"
 #include "frontend/readers/kind.h"
-#include "frontend/readers/record_stream.h"
+#include "frontend/readers/spool.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -18,36 +25,143 @@ constexpr int64_t kMaxTimeoutSeconds = 86'400;
 constexpr size_t kMagicBytes = 10;  // of a .npy file of version 1, with the length of its header
 constexpr int64_t kMaxBatchBytes = int64_t{1} << 30;
 
-/// The batches of a process: for each batch an array in .npy format for each column.
-class PipeStream : public RecordStream {
+/// A flag as a file descriptor, which is readable while the flag is set.
+class EventFlag {
  public:
-  PipeStream(const DataArgs& args, std::vector<std::string> columns, int timeout_seconds)
-      : columns_(std::move(columns)), pipe_(args.path(), timeout_seconds), command_(args.path()) {}
-
-  Dataset next() override {
-    ++batch_;
-    Dataset batch;
-    for (const std::string& column : columns_) {
-      std::string bytes = read_array(column, batch.columns.empty());
-      if (bytes.empty()) return {};
-      batch.columns.emplace_back(column, parse_npy(bytes, where(column)));
-    }
-    for (const auto& [column, values] : batch.columns) {
-      if (values.shape().empty()) {
-        throw UserError(where(column) + ": a column needs a first dimension that counts samples");
-      }
-      if (values.shape()[0] == batch.columns[0].second.shape()[0]) continue;
-      throw UserError(where(column) + ": " + std::to_string(values.shape()[0]) +
-                      " samples, but the first column has " +
-                      std::to_string(batch.columns[0].second.shape()[0]));
-    }
-    return batch;
+  EventFlag() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (fd_ < 0) throw DeviceError(std::string("cannot make an eventfd: ") + std::strerror(errno));
   }
+  ~EventFlag() { close(fd_); }
+  EventFlag(const EventFlag&) = delete;
+  void set() { eventfd_write(fd_, 1); }
+  void clear() {
+    eventfd_t value = 0;
+    eventfd_read(fd_, &value);
+  }
+  int fd() const { return fd_; }
 
  private:
+  int fd_;
+};
+
+/// Samples that a command writes in batches: for each batch an array in .npy format for each
+/// column. Each pass runs the command, with FLUID_EPOCH, FLUID_RANK and FLUID_WORLD set.
+class PipeStream : public SampleStream {
+ public:
+  /// Runs the command for the pass `first`, and reads its first batch to learn the columns. Throws
+  /// UserError if it writes no sample.
+  PipeStream(std::string command, std::vector<std::string> columns, int timeout_seconds,
+             const StreamPass& first)
+      : command_(std::move(command)), names_(std::move(columns)), timeout_(timeout_seconds) {
+    start(first);
+    if (!read_batch()) throw UserError("data '" + name() + "' holds no sample");
+    for (const auto& [column, values] : batch_.columns) {
+      columns_.push_back(type_of(column, values));
+      batch_bytes_ += values.bytes();
+    }
+  }
+
+  const std::vector<Column>& columns() const override { return columns_; }
+  std::string name() const override { return "pipe:" + command_; }
+  int64_t resident_bytes() const override { return batch_bytes_; }
+
+  void open(const StreamPass& pass) override {
+    const bool holds_first_batch = pipe_ && batches_ == 1 && pass.epoch == pass_.epoch &&
+                                   pass.rank == pass_.rank && pass.world == pass_.world;
+    interrupt_.clear();
+    if (holds_first_batch) {
+      row_ = 0;
+    } else {
+      start(pass);
+    }
+  }
+
+  bool next(std::span<std::byte* const> to) override {
+    while (row_ == batch_.samples()) {
+      if (!read_batch()) return false;
+    }
+    for (size_t c = 0; c < to.size(); ++c) {
+      const auto bytes = static_cast<size_t>(columns_[c].bytes());
+      if (to[c] == nullptr || bytes == 0) continue;
+      const auto* from = static_cast<const std::byte*>(batch_.columns[c].second.data());
+      std::memcpy(to[c], from + static_cast<size_t>(row_) * bytes, bytes);
+    }
+    ++row_;
+    return true;
+  }
+
+  void interrupt() override { interrupt_.set(); }
+
+ private:
+  static Column type_of(const std::string& name, const Tensor& samples) {
+    return {name, samples.dtype(), {samples.shape().begin() + 1, samples.shape().end()}};
+  }
+
+  void start(const StreamPass& pass) {
+    pipe_.reset();
+    pass_ = pass;
+    batches_ = samples_ = row_ = 0;
+    batch_ = {};
+    pipe_ = std::make_unique<ProcessPipe>(
+        command_, ProcessPipe::Options{.timeout_seconds = timeout_,
+                                       .environment = {{"FLUID_EPOCH", std::to_string(pass.epoch)},
+                                                       {"FLUID_RANK", std::to_string(pass.rank)},
+                                                       {"FLUID_WORLD", std::to_string(pass.world)}},
+                                       .interrupt_fd = interrupt_.fd()});
+  }
+
+  std::string after() const { return "after " + std::to_string(samples_) + " samples"; }
+
   std::string where(const std::string& column) const {
-    return "command '" + command_ + "', batch " + std::to_string(batch_) + ", column '" + column +
-           "'";
+    return "command '" + command_ + "', " + after() + ", batch " + std::to_string(batches_) +
+           ", column '" + column + "'";
+  }
+
+  /// Returns f(), which waits for the command. Adds to its UserError how far the command came.
+  template <class F>
+  auto with_place(F f) const {
+    try {
+      return f();
+    } catch (const UserError& error) {
+      throw UserError(std::string(error.what()) + ", " + after());
+    }
+  }
+
+  /// Reads the next batch. Returns false at the end of the output.
+  bool read_batch() {
+    samples_ += batch_.samples();
+    batch_ = {};
+    row_ = 0;
+    if (!pipe_) return false;
+    ++batches_;
+    Dataset batch;
+    for (const std::string& column : names_) {
+      std::string bytes = read_array(column, batch.columns.empty());
+      if (bytes.empty()) {
+        pipe_.reset();
+        return false;
+      }
+      batch.columns.emplace_back(column, parse_npy(bytes, where(column)));
+      check_column(batch);
+    }
+    batch_ = std::move(batch);
+    return true;
+  }
+
+  /// Checks the last column of `batch`.
+  void check_column(const Dataset& batch) const {
+    const auto& [column, values] = batch.columns.back();
+    if (values.shape().empty()) {
+      throw UserError(where(column) + ": a column needs a first dimension that counts samples");
+    }
+    if (values.shape()[0] != batch.samples()) {
+      throw UserError(where(column) + ": " + std::to_string(values.shape()[0]) +
+                      " samples, but the first column has " + std::to_string(batch.samples()));
+    }
+    if (columns_.empty()) return;
+    const std::string type = type_of(column, values).str();
+    const std::string before = columns_[batch.columns.size() - 1].str();
+    if (type != before) throw UserError(where(column) + ": " + before + " becomes " + type);
   }
 
   /// Returns the bytes of the next array; none at the end of the output, if `may_end`.
@@ -55,7 +169,7 @@ class PipeStream : public RecordStream {
     std::string bytes;
     const size_t got = append(bytes, kMagicBytes);
     if (got == 0 && may_end) {
-      pipe_.wait();
+      with_place([&] { pipe_->wait(); });
       return "";
     }
     const bool is_npy = bytes.starts_with("\x93NUMPY");
@@ -76,7 +190,8 @@ class PipeStream : public RecordStream {
   size_t append(std::string& bytes, size_t count) {
     const size_t before = bytes.size();
     bytes.resize(before + count);
-    const size_t got = pipe_.read(std::as_writable_bytes(std::span(bytes)).subspan(before));
+    const size_t got = with_place(
+        [&] { return pipe_->read(std::as_writable_bytes(std::span(bytes)).subspan(before)); });
     bytes.resize(before + got);
     return got;
   }
@@ -84,17 +199,25 @@ class PipeStream : public RecordStream {
   /// Throws if the output ended before the array did; if the command failed, its exit is the cause.
   void require(bool complete, const std::string& column) {
     if (complete) return;
-    pipe_.wait();
+    with_place([&] { pipe_->wait(); });
     throw UserError(where(column) + ": the output ends before the array does");
   }
 
-  std::vector<std::string> columns_;
-  ProcessPipe pipe_;
   std::string command_;
-  int64_t batch_ = 0;
+  std::vector<std::string> names_;
+  int timeout_;
+  std::vector<Column> columns_;  // empty before the first batch was read
+  int64_t batch_bytes_ = 0;      // of the first batch
+  EventFlag interrupt_;
+
+  StreamPass pass_;
+  std::unique_ptr<ProcessPipe> pipe_;  // null after the end of the output
+  int64_t batches_ = 0, samples_ = 0;  // batches read; samples in those before the last one
+  Dataset batch_;                      // the last one
+  int64_t row_ = 0;                    // next sample of batch_
 };
 
-SampleSourcePtr open_pipe(const DataArgs& args) {
+std::unique_ptr<PipeStream> make_stream(const DataArgs& args) {
   const std::string* columns = args.find("columns");
   if (columns == nullptr) args.fail("name the columns: columns=x,y");
   const int64_t timeout = args.get_integer("timeout", kTimeoutSeconds, 1);
@@ -102,9 +225,23 @@ SampleSourcePtr open_pipe(const DataArgs& args) {
     args.fail("option timeout=" + std::to_string(timeout) + " must be at most " +
               std::to_string(kMaxTimeoutSeconds) + " s");
   }
-  const int64_t limit = args.get_integer("records", std::numeric_limits<int64_t>::max(), 1);
-  PipeStream stream(args, ir::split_at_commas(*columns), static_cast<int>(timeout));
-  return spool(stream, limit, args, "pipe:" + args.path());
+  return std::make_unique<PipeStream>(args.path(), ir::split_at_commas(*columns),
+                                      static_cast<int>(timeout), args.first_pass());
+}
+
+int64_t records_of(const DataArgs& args) {
+  return args.get_integer("records", std::numeric_limits<int64_t>::max(), 1);
+}
+
+SampleSourcePtr open_pipe(const DataArgs& args) {
+  const int64_t limit = records_of(args);
+  return spool(*make_stream(args), args.first_pass(), limit, args);
+}
+
+SampleStreamPtr open_pipe_stream(const DataArgs& args) {
+  if (args.find("memory") != nullptr) args.fail("option memory is of data without stream");
+  const int64_t limit = records_of(args);
+  return first_samples(SampleStreamPtr(make_stream(args)), limit);
 }
 
 }  // namespace
@@ -114,11 +251,14 @@ DataKind pipe_kind() {
           .usage = "pipe:COMMAND?columns=x,y",
           .doc =
               "the output of a shell command: for each batch an array in .npy format for each of "
-              "columns=x,y, kept in temporary files; records=N ends the command after N samples; "
-              "timeout=60 seconds for each read; memory=0|1 as for npy",
+              "columns=x,y, kept in temporary files, or with `stream` read while it is written and "
+              "shuffled by shuffle_buffer=N; "
+              "records=N ends the command after N samples; timeout=60 seconds for each read; "
+              "memory=0|1 as for npy",
           .splits_rows = true,
           .options = {"columns", "memory", "records", "timeout"},
-          .open = open_pipe};
+          .open = open_pipe,
+          .open_stream = open_pipe_stream};
 }
 
 }  // namespace fluid

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "frontend/readers/dataset.h"
+#include "frontend/readers/reader_position.h"
 #include "frontend/readers/sample_source.h"
+#include "frontend/readers/sample_stream.h"
 #include "ir/tensor.h"
 
 namespace fluid {
 
 /// Options of a Reader.
 struct ReaderOptions {
-  int64_t batch = 1;                          ///< batch size per rank; 0: the whole dataset
+  int64_t batch = 1;  ///< batch size per rank; 0: the whole dataset, which a stream does not have
   std::optional<uint64_t> shuffle_seed = {};  ///< seed of the shuffle; nullopt: no shuffle
   bool drop_last = false;                     ///< whether to drop a smaller last batch of an epoch
   int rank = 0;                               ///< rank of this process in the world
@@ -22,6 +24,8 @@ struct ReaderOptions {
   /// number of cores, at most 4. The batches are the same for any number.
   int workers = 0;
   BadRecords bad_records = BadRecords::stop;
+  /// Number of samples of the shuffle_samples() buffer; only for a stream that is shuffled.
+  int64_t shuffle_buffer = 0;
 };
 
 /// A rank's shard of a global batch: `size` samples from sample `first` on.
@@ -35,10 +39,18 @@ struct RankShard {
 /// one more sample.
 RankShard shard_of(int64_t samples, int rank, int world);
 
-/// A data loader: iterates over the batches of a SampleSource, epoch after epoch. Worker threads
-/// prefetch batches into reused buffers, so next() does not allocate. The order of the samples
-/// depends only on the seed and the epoch. If a batch is the whole dataset in memory, unshuffled,
-/// next() always returns the same memory with the same Batch::id.
+class BatchLoader;
+
+/// A data loader: iterates over the batches of a SampleSource or a SampleStream, epoch after epoch.
+/// Threads prefetch batches into reused buffers, so next() does not allocate. The order of the
+/// samples depends only on the seed and the epoch. If a batch is the whole dataset in memory,
+/// unshuffled, next() always returns the same memory with the same Batch::id.
+///
+/// An epoch of a stream is one pass over it. One thread reads it. Its buffers hold three batches,
+/// with several ranks also a global batch, and ReaderOptions::shuffle_buffer samples. next()
+/// returns a batch once the first sample of the following batch was read, or the stream has ended:
+/// so position() knows the end of the epoch. With `drop_last`, once the following batch was read.
+/// An error ends the epoch: next() throws it until seek() is called.
 ///
 /// The readers of several ranks return shards of the same global batches. Every sample appears once
 /// per epoch. All ranks get the same number of batches, but a rank's shard of the last batch may be
@@ -48,17 +60,22 @@ RankShard shard_of(int64_t samples, int rank, int world);
 class Reader {
  public:
   /// Throws UserError for an empty dataset, columns of different lengths or invalid options. Also
-  /// throws UserError if `drop_last` would leave no batch.
+  /// throws UserError if `drop_last` would leave no batch. A stream throws the last two, and that
+  /// it is empty, in next().
   Reader(Dataset data, ReaderOptions options);
   Reader(SampleSourcePtr source, ReaderOptions options);
+  Reader(SampleStreamPtr stream, ReaderOptions options);
   ~Reader();
   Reader(Reader&&) noexcept;
 
-  const SampleSource& source() const;
-  int64_t samples() const;  ///< number of samples per epoch, over all ranks
-  int64_t batches() const;  ///< number of batches per epoch
-  /// Returns the distinct sizes of this rank's batches: full batches, the last batch of an epoch,
-  /// and the last batch of the epoch to which seek() moved.
+  const SampleData& source() const;     ///< the columns of the data, and its name
+  const SampleSource* indexed() const;  ///< the data if it is read by index; null for a stream
+  /// Number of samples per epoch, over all ranks; nullopt for a stream, whose length is unknown.
+  std::optional<int64_t> samples() const;
+  std::optional<int64_t> batches() const;  ///< number of batches per epoch; nullopt for a stream
+  /// Returns the distinct sizes of this rank's batches, full batches first: full batches, the last
+  /// batch of an epoch, and the last batch of the epoch to which seek() moved. Of a stream, only
+  /// the size of full batches: the size of the last one is unknown before it is read.
   std::vector<int64_t> batch_sizes() const;
   /// Returns the size in bytes of the prefetch buffers. The first call of next() allocates them.
   int64_t buffer_bytes() const;
@@ -67,11 +84,15 @@ class Reader {
   /// epoch; the following call starts the next epoch. Throws the first error of the batch's
   /// samples; the following call returns the next batch.
   const Batch* next();
-  /// Returns the number of samples that all ranks have read, over all epochs.
-  int64_t position() const;
+  ReaderPosition position() const;
   /// Moves to `position`, a position() of this reader or of a reader with another batch or world
-  /// size. Throws UserError for a negative position.
-  void seek(int64_t position);
+  /// size. A stream is opened again, and read up to `position`, by the next call of next(). Throws
+  /// UserError for a negative position.
+  void seek(const ReaderPosition& position);
+  /// Returns the first `samples` samples of the data, or all if there are fewer, in memory. `seed`:
+  /// of the random choices of augmentations. Mixup and cutmix do not apply. Moves a stream to the
+  /// start of its first epoch.
+  Dataset read_first(int64_t samples, uint64_t seed);
   /// Returns the bad records that were skipped in the batches read so far, and when the data was
   /// opened.
   SkippedRecords skipped() const;
@@ -96,8 +117,7 @@ class Reader {
   Iterator end() { return {}; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<BatchLoader> loader_;
 };
 
 }  // namespace fluid

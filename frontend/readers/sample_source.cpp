@@ -147,17 +147,6 @@ class ColumnsSource : public WrappedSource, public BatchMix {
 
 }  // namespace
 
-int64_t Column::numel() const {
-  int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
-  return n;
-}
-
-std::string Column::str() const {
-  const std::string type = Tensor::view(dtype, shape, nullptr).str();
-  return name + " " + (shape.empty() ? type.substr(0, type.find('[')) : type);
-}
-
 Image SampleSource::image(int64_t sample, size_t column, const Draw& draw) const {
   const Column& type = columns().at(column);
   std::vector<uint8_t> planes(static_cast<size_t>(type.bytes()));
@@ -165,32 +154,6 @@ Image SampleSource::image(int64_t sample, size_t column, const Draw& draw) const
   to[column] = reinterpret_cast<std::byte*>(planes.data());
   read(sample, draw, to);
   return Image::from_planes(type.shape.at(1), type.shape.at(2), type.shape.at(0), planes);
-}
-
-std::string SampleSource::location(int64_t sample) const {
-  const std::string source = name();
-  return "sample " + std::to_string(row(sample)) + (source.empty() ? "" : " of '" + source + "'");
-}
-
-std::string SampleSource::find_location(const std::string&, int64_t) const { return ""; }
-
-std::vector<std::string> SampleSource::classes(const std::string&) const { return {}; }
-
-const Column* SampleSource::find(std::string_view column) const {
-  for (const Column& candidate : columns()) {
-    if (candidate.name == column) return &candidate;
-  }
-  return nullptr;
-}
-
-Batch SampleSource::types() const {
-  Batch batch{.size = samples()};
-  for (const Column& column : columns()) {
-    std::vector<int64_t> shape = {batch.size};
-    shape.insert(shape.end(), column.shape.begin(), column.shape.end());
-    batch.columns.emplace_back(column.name, Tensor::view(column.dtype, shape, nullptr));
-  }
-  return batch;
 }
 
 SampleSourcePtr make_source(Dataset data) {

@@ -12,6 +12,8 @@ namespace fluid {
 namespace {
 
 const std::vector<std::string> kCommonOptions = {"drop_last", "limit", "shuffle"};
+const std::vector<std::string> kStreamOptions = {"shuffle_buffer", "stream"};
+const std::vector<std::string> kFlags = {"drop_last", "shuffle", "stream"};
 
 bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -43,8 +45,11 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
 /// Returns the names of the options of `kind`, except the options common to all kinds.
 std::vector<std::string> options_of(const DataKind& kind) {
   std::vector<std::string> options = kind.options;
-  if (!kind.splits_rows) return options;
-  options.insert(options.end(), row_split_options().begin(), row_split_options().end());
+  const auto add = [&](bool has, const std::vector<std::string>& more) {
+    if (has) options.insert(options.end(), more.begin(), more.end());
+  };
+  add(kind.splits_rows, row_split_options());
+  add(kind.open_stream != nullptr, kStreamOptions);
   return options;
 }
 
@@ -52,12 +57,13 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
   std::map<std::string, std::string> options;
   while (!text.empty()) {
     const std::string_view item = text.substr(0, text.find('&'));
-    const size_t equals = item.find('=');
-    if (equals == std::string_view::npos || equals == 0) {
+    const std::string name(item.substr(0, item.find('=')));
+    const bool has_value = name.size() < item.size();
+    if (name.empty() || (!has_value && !contains(kFlags, name))) {
       throw UserError("data '" + spec + "': '" + std::string(item) + "' is not option=value");
     }
-    const std::string name(item.substr(0, equals));
-    if (!options.emplace(name, item.substr(equals + 1)).second) {
+    const std::string_view value = has_value ? item.substr(name.size() + 1) : "1";
+    if (!options.emplace(name, value).second) {
       throw UserError("data '" + spec + "': option '" + name + "' is given twice");
     }
     text.remove_prefix(std::min(text.size(), item.size() + 1));
@@ -67,13 +73,13 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
 
 /// Applies the options <column>=<feed>, which rename columns. Throws UserError for an option that
 /// names no column.
-SampleSourcePtr rename_columns(SampleSourcePtr source, std::map<std::string, std::string> renames,
-                               const DataKind& kind, const DataArgs& args) {
-  if (renames.empty()) return source;
+void rename_columns(DataSource& data, std::map<std::string, std::string> renames,
+                    const DataKind& kind, const DataArgs& args) {
+  if (renames.empty()) return;
   std::vector<std::string> known = options_of(kind);
   known.insert(known.end(), kCommonOptions.begin(), kCommonOptions.end());
   std::vector<KeptColumn> kept;
-  for (const Column& column : source->columns()) {
+  for (const Column& column : data.data().columns()) {
     known.push_back(column.name);
     kept.push_back({kept.size(), column.name});
     if (const auto rename = renames.find(column.name); rename != renames.end()) {
@@ -91,7 +97,22 @@ SampleSourcePtr rename_columns(SampleSourcePtr source, std::map<std::string, std
       args.fail("two columns are named '" + column.name + "'");
     }
   }
-  return select_columns(std::move(source), std::move(kept));
+  data.change(
+      [&](SampleSourcePtr source) { return select_columns(std::move(source), std::move(kept)); });
+}
+
+/// Throws UserError for an option that needs samples with an index, and for a shuffle without a
+/// buffer.
+void check_stream_options(const DataArgs& args) {
+  for (const std::string& option : row_split_options()) {
+    if (args.find(option) == nullptr) continue;
+    args.fail("option " + option +
+              " holds out rows by their index, which a stream does not have: drop `stream`, or "
+              "write the validation data by another command");
+  }
+  if (args.get_flag("shuffle", false) && args.find("shuffle_buffer") == nullptr) {
+    args.fail("a stream is shuffled through a buffer: add shuffle_buffer=N");
+  }
 }
 
 /// Names the data in memory after its SPEC.
@@ -106,6 +127,34 @@ SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
 std::string with_split(std::string_view spec, const std::string& split) {
   const bool has_options = spec.find('?') != std::string_view::npos;
   return std::string(spec) + (has_options ? "&split=" : "?split=") + split;
+}
+
+/// Opens the data as a stream, if the options ask for one. `limit`: the number of samples, or -1.
+SampleStreamPtr open_stream(const DataKind& kind, const DataArgs& args, int64_t limit) {
+  if (kind.open_stream == nullptr) return nullptr;
+  if (!args.get_flag("stream", false)) {
+    if (args.find("shuffle_buffer") == nullptr) return nullptr;
+    args.fail("option shuffle_buffer is of a stream: add `stream`");
+  }
+  check_stream_options(args);
+  SampleStreamPtr stream = kind.open_stream(args);
+  return limit > 0 ? first_samples(std::move(stream), limit) : stream;
+}
+
+/// Opens the samples of the split that the options name. `name`: that of data without a name.
+SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::string name) {
+  const bool has_splits = contains(kind.options, "split");
+  const bool holds_out = has_splits && args.find("val") != nullptr;
+  SampleSourcePtr source = kind.open(holds_out ? args.with_split("train") : args);
+  return source->name().empty() ? name_source(std::move(source), std::move(name)) : source;
+}
+
+/// Drops the held-out rows, or the others, and the samples after `limit`, unless it is -1.
+SampleSourcePtr select_rows(SampleSourcePtr source, const DataKind& kind, const DataArgs& args,
+                            int64_t limit) {
+  const bool has_splits = contains(kind.options, "split");
+  if (kind.splits_rows) source = split_rows(std::move(source), args, has_splits);
+  return limit > 0 ? first_samples(std::move(source), limit) : source;
 }
 
 }  // namespace
@@ -162,12 +211,33 @@ const std::vector<DataKind>& data_kinds() {
   return kinds;
 }
 
+const SampleData& DataSource::data() const {
+  if (stream != nullptr) return *stream;
+  return *source;
+}
+
+Reader DataSource::reader(const ReaderOptions& options) const {
+  return stream != nullptr ? Reader(stream, options) : Reader(source, options);
+}
+
+void DataSource::change(const SourceChange& change) {
+  if (stream != nullptr) {
+    stream = change_samples(std::move(stream), change, first_pass);
+  } else {
+    source = change(std::move(source));
+  }
+}
+
 Dataset DataSource::dataset() const {
+  if (stream != nullptr) {
+    throw UserError("data '" + stream->name() + "' is a stream, not in memory");
+  }
   if (const Dataset* data = source->in_memory()) return *data;
   throw UserError("data '" + source->name() + "' is not in memory: give its source to a Reader");
 }
 
-DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records) {
+DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records,
+                     const StreamPass& first_pass) {
   const std::string_view all = spec, unstaged = all.substr(0, all.find('|'));
   const std::string_view head = unstaged.substr(0, unstaged.find('?'));
   const std::string name(head.substr(0, head.find(':')));
@@ -189,26 +259,27 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
   const bool split_by_default =
       contains(kind.options, "split") && given.emplace("split", split).second;
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given, split,
-                      bad_records);
+                      bad_records, first_pass);
 
-  DataSource data{.usage = kind.usage, .full_batch = kind.full_batch};
+  DataSource data{.usage = kind.usage, .full_batch = kind.full_batch, .first_pass = first_pass};
   if (args.find("shuffle") != nullptr) data.shuffle = args.get_flag("shuffle", false);
   if (args.find("drop_last") != nullptr) data.drop_last = args.get_flag("drop_last", false);
   const int64_t limit = args.get_integer("limit", -1, 1);
-  const bool has_splits = contains(kind.options, "split");
-  const bool holds_out = has_splits && args.find("val") != nullptr;
-  SampleSourcePtr source = kind.open(holds_out ? args.with_split("train") : args);
-  if (source->name().empty()) {
-    source = name_source(std::move(source),
-                         split_by_default ? with_split(unstaged, split) : std::string(unstaged));
+  data.shuffle_buffer = args.get_integer("shuffle_buffer", 0, 1);
+  data.stream = open_stream(kind, args, limit);
+  if (data.stream == nullptr) {
+    data.source = open_source(
+        kind, args, split_by_default ? with_split(unstaged, split) : std::string(unstaged));
   }
-  source = rename_columns(std::move(source), std::move(renames), kind, args);
-  if (kind.splits_rows) source = split_rows(std::move(source), args, has_splits);
-  if (limit > 0) source = first_samples(std::move(source), limit);
+  rename_columns(data, std::move(renames), kind, args);
+  if (data.source != nullptr) {
+    data.source = select_rows(std::move(data.source), kind, args, limit);
+  }
   if (unstaged.size() < all.size()) {
-    source = apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);
+    data.change([&](SampleSourcePtr source) {
+      return apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);
+    });
   }
-  data.source = std::move(source);
   return data;
 }
 

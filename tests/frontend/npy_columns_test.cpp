@@ -83,11 +83,11 @@ TEST(NpyColumns, ReadFilesLargerThanMemory) {
   const DataSource data = open_data("npy:x=" + path);
   Reader reader(data.source, {.batch = 1000, .shuffle_seed = 1, .workers = 2});
   for (int i = 0; i < 50; ++i) ASSERT_EQ(reader.next()->size, 1000);  // 200 MB
-  reader.seek(samples * 7 + samples / 2);
+  reader.seek({7, samples / 2});
   ASSERT_NE(reader.next(), nullptr);
   EXPECT_LT(status_bytes("VmHWM:") - before, int64_t{64} << 20);
   Reader last(first_samples(data.source, samples), {.batch = 4});
-  last.seek(samples - 1);
+  last.seek({0, samples - 1});
   EXPECT_EQ(last.next()->find("x")->at(0), marker);
 }
 

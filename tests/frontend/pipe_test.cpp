@@ -1,10 +1,14 @@
 // The kind of data "pipe": a process that writes batches.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "frontend/files/npy.h"
 #include "frontend/readers/reader.h"
@@ -33,8 +37,45 @@ class Pipe : public ::testing::Test {
     expect_user_error([&] { open_data(spec(command, options)); }, message);
   }
 
+  /// A number that the command wrote to a file.
+  pid_t pid_in(const std::string& file) const {
+    pid_t pid = 0;
+    std::ifstream(dir_.file(file)) >> pid;
+    return pid;
+  }
+  std::string text_of(const std::string& file) const {
+    std::ifstream in(dir_.file(file));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
   TempDir dir_;
 };
+
+/// Waits up to ten seconds.
+template <class F>
+bool until(F holds) {
+  const Stopwatch watch;
+  while (!holds() && watch.ms() < 10'000) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return holds();
+}
+
+/// Whether a process runs; a zombie does not.
+bool runs(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  return !text.empty() && text.substr(text.rfind(')') + 2, 1) != "Z";
+}
+
+std::vector<double> values_of(Reader& reader) {
+  std::vector<double> values;
+  for (const Batch& batch : reader) {
+    for (int64_t i = 0; i < batch.size; ++i) {
+      values.push_back(batch.find("x")->at(i));
+      EXPECT_EQ(batch.find("y")->at(i), 10 * values.back());
+    }
+  }
+  return values;
+}
 
 TEST_F(Pipe, SamplesAreReadByIndex) {
   for (const std::string memory : {"", "&memory=0"}) {
@@ -56,10 +97,120 @@ TEST_F(Pipe, SamplesAreReadByIndex) {
 TEST_F(Pipe, AnEndlessProcessIsEnded) {
   const std::string command = "echo $$ > pid; while true; do cat x0 y0; done";
   EXPECT_EQ(open_data(spec(command, "&records=7")).source->samples(), 7);
-  pid_t pid = 0;
-  std::ifstream(dir_.file("pid")) >> pid;
-  ASSERT_GT(pid, 0);
-  EXPECT_NE(kill(pid, 0), 0) << "the shell still runs";
+  ASSERT_GT(pid_in("pid"), 0);
+  EXPECT_NE(kill(pid_in("pid"), 0), 0) << "the shell still runs";
+}
+
+TEST_F(Pipe, AllProcessesOfTheCommandAreEnded) {
+  const std::string child =
+      "sh -c 'trap \"echo late > ended; exit\" TERM; echo $$ > child; "
+      "while true; do sleep 0.01; done' > /dev/null & ";
+  const Stopwatch watch;
+  EXPECT_EQ(open_data(spec(child + "while ! test -s child; do sleep 0.01; done; cat x0 y0"))
+                .source->samples(),
+            3);
+  EXPECT_LT(watch.ms(), 900 + 10'000);
+  EXPECT_FALSE(runs(pid_in("child")));
+  EXPECT_EQ(text_of("ended"), "late\n") << "SIGKILL came before the process could end";
+}
+
+TEST_F(Pipe, NothingRemainsOfAKilledProcess) {
+  const std::string temporary = dir_.file("temporary");
+  std::filesystem::create_directory(temporary);
+  for (const std::string options : {"", "&stream"}) {
+    std::filesystem::remove(dir_.file("child"));
+    const pid_t reader = fork();
+    if (reader == 0) {
+      setenv("TMPDIR", temporary.c_str(), 1);
+      try {
+        const DataSource data = open_data(
+            spec("echo $$ > shell; cat x0 y0; sh -c 'echo $$ > child; exec sleep 1000'", options));
+        Reader batches = data.reader({.batch = 2});
+        while (batches.next() != nullptr) continue;
+      } catch (...) {
+      }
+      _exit(1);
+    }
+    EXPECT_TRUE(until([&] { return pid_in("child") > 0; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(runs(pid_in("shell")) && runs(pid_in("child")));
+    kill(reader, SIGKILL);
+    waitpid(reader, nullptr, 0);
+    EXPECT_TRUE(until([&] { return !runs(pid_in("shell")) && !runs(pid_in("child")); })) << options;
+    EXPECT_TRUE(std::filesystem::is_empty(temporary)) << options;
+  }
+}
+
+TEST_F(Pipe, StreamsEachEpoch) {
+  const std::string command =
+      "echo $FLUID_EPOCH $FLUID_RANK $FLUID_WORLD >> passes; cat x$FLUID_EPOCH y$FLUID_EPOCH";
+  const DataSource data =
+      open_data(spec(command, "&stream"), "train", BadRecords::stop, {.rank = 1, .world = 2});
+  EXPECT_EQ(data.source, nullptr);
+  EXPECT_EQ(data.data().columns()[0].str(), "x f32[1]");
+  Reader reader = data.reader({.batch = 1, .rank = 1, .world = 2});
+  EXPECT_EQ(values_of(reader), (std::vector<double>{1}));
+  EXPECT_EQ(values_of(reader), (std::vector<double>{4}));
+  EXPECT_EQ(text_of("passes"), "0 1 2\n1 1 2\n") << "the run that shows the columns is epoch 0";
+  reader.seek({0, 2});
+  EXPECT_EQ(values_of(reader), std::vector<double>()) << "one sample, of rank 0";
+  EXPECT_EQ(text_of("passes"), "0 1 2\n1 1 2\n0 1 2\n");
+}
+
+TEST_F(Pipe, AStreamTakesTheOptionsOfData) {
+  const auto values = [&](const std::string& options) {
+    const DataSource data = open_data(spec("cat x0 y0 x1 y1", options));
+    Reader reader = data.reader({.batch = 4});
+    return values_of(reader);
+  };
+  EXPECT_EQ(values("&stream"), (std::vector<double>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(values("&stream&limit=4"), (std::vector<double>{0, 1, 2, 3}));
+  EXPECT_EQ(values("&stream&records=2"), (std::vector<double>{0, 1}));
+  EXPECT_EQ(values("&stream=0&records=2").size(), 2u);
+  const DataSource renamed =
+      open_data(spec("cat x0 y0", "&stream&x=image&shuffle_buffer=3&shuffle&drop_last"));
+  EXPECT_EQ(renamed.shuffle_buffer, 3);
+  EXPECT_EQ(renamed.shuffle, true);
+  EXPECT_EQ(renamed.drop_last, true);
+  Reader reader = renamed.reader({.batch = 2, .shuffle_seed = 1, .shuffle_buffer = 3});
+  EXPECT_EQ(reader.next()->find("image")->shape(), (std::vector<int64_t>{2, 1}));
+}
+
+TEST_F(Pipe, AnEndlessStreamIsEndedWithItsReader) {
+  const Stopwatch watch;
+  {
+    const std::string command = "echo $$ > pid; cat x0 y0; cat x0 y0; exec sleep 1000";
+    Reader reader = open_data(spec(command, "&stream")).reader({.batch = 2});
+    reader.next();
+  }
+  EXPECT_FALSE(runs(pid_in("pid")));
+  EXPECT_LT(watch.ms(), 10'000) << "waits for the command, which stalls";
+}
+
+TEST_F(Pipe, MistakesOfAStreamAreNamed) {
+  const auto expect_failure = [&](const std::string& command, const std::string& message) {
+    Reader reader = open_data(spec(command, "&stream&timeout=1")).reader({.batch = 2});
+    expect_user_error([&] { values_of(reader); }, message);
+  };
+  expect_failure("cat x0 y0; exit 3", "exited with code 3, after 3 samples");
+  expect_failure("cat x0 y0; kill -9 $$", "was ended by signal 9, after 3 samples");
+  expect_failure("cat x0 y0; sleep 50", "wrote nothing for 1 s, after 3 samples");
+  expect_failure("cat x0 y0; exec >&-; sleep 50",
+                 "closed its output, but runs on after 1 s, after 3 samples");
+  expect_failure("cat x0 y0 x1", "after 3 samples, batch 2, column 'y': the output ends");
+  expect_failure("cat x0 y0 y1 x1",
+                 "after 3 samples, batch 2, column 'x': x f32[1] becomes x i64[]");
+  expect_error("true", "&stream", "holds no sample");
+  expect_error("cat x0 y0", "&stream&val=0.5", "option val holds out rows by their index");
+  expect_error("cat x0 y0", "&stream&split=test", "option split holds out rows by their index");
+  expect_error("cat x0 y0", "&stream&memory=1", "option memory is of data without stream");
+  expect_error("cat x0 y0", "&stream&shuffle=1", "add shuffle_buffer=N");
+  expect_error("cat x0 y0", "&shuffle_buffer=4", "option shuffle_buffer is of a stream");
+  expect_error("cat x0 y0", "&stream&shuffle_buffer=0", "shuffle_buffer=0 must be an integer");
+  expect_error("cat x0 y0", "&streams", "'streams' is not option=value");
+  expect_user_error([&] { open_data(spec("cat x0 y0", "&stream")).dataset(); },
+                    "is a stream, not in memory");
+  expect_user_error([&] { open_data("digits?stream"); }, "no option or column 'stream'");
 }
 
 TEST_F(Pipe, AStalledProcessIsEnded) {
@@ -77,7 +228,8 @@ TEST_F(Pipe, MistakesAreNamed) {
   expect_error("cat x0 y0 x1", "", "batch 2, column 'y': the output ends before the array does");
   expect_error("echo hello", "", "batch 1, column 'x': not an array in .npy format");
   expect_error("cat x0 y1", "", "column 'y': 2 samples, but the first column has 3");
-  expect_error("cat x0 y0 y1 x1", "", "after 3 samples, column x f32[1] becomes x i64[]");
+  expect_error("cat x0 y0 y1 x1", "",
+               "after 3 samples, batch 2, column 'x': x f32[1] becomes x i64[]");
   expect_error("true", "", "holds no sample");
   expect_error("true", "&timeout=100000", "option timeout=100000 must be at most 86400 s");
   expect_user_error([] { open_data("pipe:true"); }, "name the columns: columns=x,y");

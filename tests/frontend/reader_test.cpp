@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -43,7 +44,7 @@ TEST(Reader, HandsOutEverySampleOnceInOrder) {
   std::vector<int64_t> all(10);
   std::iota(all.begin(), all.end(), 0);
   for (int epoch = 0; epoch < 3; ++epoch) EXPECT_EQ(epoch_of(reader), all);
-  EXPECT_EQ(reader.position(), 30);
+  EXPECT_EQ(reader.position(), (ReaderPosition{3, 0}));
 }
 
 TEST(Reader, DropsTheLastBatchOnRequest) {
@@ -72,15 +73,30 @@ TEST(Reader, GoesOnFromAPosition) {
   epoch_of(straight);
   straight.next();
   straight.next();
-  const int64_t position = straight.position();
-  EXPECT_EQ(position, 66);
+  const ReaderPosition position = straight.position();
+  EXPECT_EQ(position, (ReaderPosition{1, 16}));
   Reader resumed(counting(50), {.batch = 8, .shuffle_seed = 1});
   resumed.next();
   resumed.seek(position);
   EXPECT_EQ(resumed.position(), position);
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
-  expect_user_error([&] { resumed.seek(-8); }, "the data cannot resume at sample -8");
+  expect_user_error(
+      [&] {
+        resumed.seek({2, -8});
+      },
+      "the data cannot resume at sample -8 of epoch 2");
+}
+
+TEST(Reader, MovesOverTheEndOfAnEpoch) {
+  Reader reader(counting(10), {.batch = 5});
+  reader.next();
+  reader.next();
+  EXPECT_EQ(reader.position(), (ReaderPosition{1, 0}));
+  reader.seek(reader.position());
+  EXPECT_EQ(epoch_of(reader).size(), 10u) << "the end of the epoch before is still to come";
+  reader.seek({4, 99});
+  EXPECT_EQ(reader.position(), (ReaderPosition{5, 0}));
 }
 
 TEST(Reader, GoesOnWithAnotherBatchSize) {
@@ -97,7 +113,7 @@ TEST(Reader, GoesOnWithAnotherBatchSize) {
       const std::vector<int64_t> sizes = resumed.batch_sizes();
       EXPECT_NE(std::ranges::find(sizes, 50 % size), sizes.end());
       EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
-      EXPECT_EQ(resumed.position(), 120);
+      EXPECT_EQ(resumed.position(), (ReaderPosition{2, 0}));
       EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
     }
   }
@@ -105,12 +121,12 @@ TEST(Reader, GoesOnWithAnotherBatchSize) {
 
 TEST(Reader, DropsTheSmallerBatchAfterGoingOn) {
   Reader reader(counting(30), {.batch = 8, .drop_last = true});  // 24 an epoch
-  reader.seek(24 + 10);
+  reader.seek({1, 10});
   EXPECT_EQ(reader.batch_sizes(), (std::vector<int64_t>{8}));
   EXPECT_EQ(epoch_of(reader), (std::vector<int64_t>{10, 11, 12, 13, 14, 15, 16, 17}));
-  EXPECT_EQ(reader.position(), 48);
+  EXPECT_EQ(reader.position(), (ReaderPosition{2, 0}));
   EXPECT_EQ(epoch_of(reader).size(), 24u);
-  reader.seek(20);
+  reader.seek({0, 20});
   EXPECT_EQ(epoch_of(reader).size(), 0u);
   EXPECT_EQ(epoch_of(reader).size(), 24u);
 }

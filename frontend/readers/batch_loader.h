@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "frontend/readers/reader.h"
+
+namespace fluid {
+
+/// Number of batch buffers: the caller uses one, the threads fill the others.
+inline constexpr size_t kBatchSlots = 3;
+
+/// The implementation of a Reader, whose members the members of the same name call.
+class BatchLoader {
+ public:
+  virtual ~BatchLoader() = default;
+  virtual const SampleData& data() const = 0;
+  virtual const SampleSource* indexed() const { return nullptr; }
+  virtual std::optional<int64_t> samples() const { return std::nullopt; }
+  virtual std::optional<int64_t> batches() const { return std::nullopt; }
+  virtual std::vector<int64_t> batch_sizes() const = 0;
+  virtual int64_t buffer_bytes() const = 0;
+  virtual const Batch* next() = 0;
+  virtual ReaderPosition position() const = 0;
+  virtual void seek(const ReaderPosition& position) = 0;
+  virtual SkippedRecords skipped() const = 0;
+  virtual Dataset read_first(int64_t samples, uint64_t seed) = 0;
+};
+
+std::unique_ptr<BatchLoader> make_batch_loader(SampleSourcePtr source, ReaderOptions options);
+std::unique_ptr<BatchLoader> make_batch_loader(SampleStreamPtr stream, ReaderOptions options);
+
+/// Throws UserError for a rank outside the world, and for a negative batch size or number of
+/// workers.
+void check_reader_options(const ReaderOptions& options);
+/// Throws UserError for a negative position.
+void check_position(const ReaderPosition& position);
+/// Throws UserError that says that `samples` samples fill no batch.
+[[noreturn]] void fail_no_full_batch(const ReaderOptions& options, int64_t samples);
+/// Returns a batch with the rank's shard of a global batch of `whole` samples. Its columns are
+/// views of `buffers` that start at row `from`.
+Batch batch_view(const SampleData& data, std::vector<Tensor>& buffers, int64_t whole, int64_t from,
+                 const ReaderOptions& options);
+/// Returns samples of `data`, whose columns lie in `buffers`, as a dataset.
+Dataset dataset_of(const SampleData& data, std::vector<Tensor> buffers);
+
+}  // namespace fluid

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/readers/dataset.h"
+#include "ir/tensor.h"
+
+namespace fluid {
+
+class BatchMix;
+
+/// A column of samples. `shape` is the shape of one sample.
+struct Column {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape = {};
+
+  int64_t numel() const;                                      ///< number of elements of one sample
+  int64_t bytes() const { return numel() * size_of(dtype); }  ///< size in bytes of one sample
+  std::string str() const;                                    ///< "image u8[3, 32, 32]"
+};
+
+/// Selects the random choices of an augmentation. A sample's choices depend only on the Draw and
+/// on the index of the sample.
+struct Draw {
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+};
+
+/// The samples of a Reader: their columns, and where each comes from. A SampleSource reads them by
+/// index, a SampleStream in order. The members here are constant after construction, and may be
+/// called by several threads at once.
+class SampleData {
+ public:
+  virtual ~SampleData() = default;
+
+  virtual const std::vector<Column>& columns() const = 0;
+  virtual std::string name() const = 0;  ///< file or data SPEC of the samples
+  /// Index of `sample` in name(), which a split or a selection keeps.
+  virtual int64_t row(int64_t sample) const { return sample; }
+  /// Returns text that locates a sample: "line 7 of 't.csv'", "'cats/1.jpg'".
+  virtual std::string location(int64_t sample) const;
+  /// Returns location() of the first sample whose integer column `column` contains `value`. Returns
+  /// "" if no sample does, or if a search would have to read the data from disk.
+  virtual std::string find_location(const std::string& column, int64_t value) const;
+  /// Names of the classes that the integers of column `column` stand for; empty: unknown.
+  virtual std::vector<std::string> classes(const std::string& column) const;
+  virtual SkippedRecords skipped() const { return {}; }  ///< left out when the data was opened
+  virtual int64_t resident_bytes() const { return 0; }   ///< size in bytes of data in memory
+  /// The transform of whole batches; null: none. Reader applies it to the batches.
+  virtual const BatchMix* batch_mix() const { return nullptr; }
+
+  const Column* find(std::string_view column) const;  ///< null if there is no such column
+  /// Returns a Batch of one sample, whose tensors have types but no memory.
+  Batch types() const;
+};
+
+/// Buffers for `samples` samples: a tensor for each of `columns`, whose first dimension counts the
+/// samples.
+std::vector<Tensor> sample_buffers(const std::vector<Column>& columns, int64_t samples);
+/// Returns the addresses of sample `sample` in `buffers`, which sample_buffers() returned.
+std::vector<std::byte*> rows_at(std::vector<Tensor>& buffers, int64_t sample);
+
+/// A column to keep: its index in the data, and its new name.
+struct KeptColumn {
+  size_t index = 0;
+  std::string name;
+};
+
+}  // namespace fluid

@@ -1,0 +1,192 @@
+#include "frontend/readers/sample_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "frontend/readers/split_mix64.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+/// SplitMix64 stream of the shuffles of an epoch. It is added to the epoch.
+constexpr uint64_t kShuffleStream = 0x627566666572;
+
+/// A stream that forwards to another one.
+class WrappedStream : public SampleStream {
+ public:
+  explicit WrappedStream(SampleStreamPtr inner) : inner_(std::move(inner)) {}
+  const std::vector<Column>& columns() const override { return inner_->columns(); }
+  std::string name() const override { return inner_->name(); }
+  int64_t row(int64_t sample) const override { return inner_->row(sample); }
+  std::string location(int64_t sample) const override { return inner_->location(sample); }
+  std::vector<std::string> classes(const std::string& column) const override {
+    return inner_->classes(column);
+  }
+  SkippedRecords skipped() const override { return inner_->skipped(); }
+  int64_t resident_bytes() const override { return inner_->resident_bytes(); }
+  const BatchMix* batch_mix() const override { return inner_->batch_mix(); }
+  void open(const StreamPass& pass) override { inner_->open(pass); }
+  void interrupt() override { inner_->interrupt(); }
+
+ protected:
+  SampleStreamPtr inner_;
+};
+
+class FirstOfStream : public WrappedStream {
+ public:
+  FirstOfStream(SampleStreamPtr inner, int64_t n) : WrappedStream(std::move(inner)), n_(n) {}
+  void open(const StreamPass& pass) override {
+    WrappedStream::open(pass);
+    left_ = n_;
+  }
+  bool next(std::span<std::byte* const> to) override {
+    if (left_ == 0) return false;
+    --left_;
+    return inner_->next(to);
+  }
+
+ private:
+  int64_t n_, left_ = 0;
+};
+
+class ShuffledStream : public WrappedStream {
+ public:
+  ShuffledStream(SampleStreamPtr inner, int64_t capacity)
+      : WrappedStream(std::move(inner)), capacity_(capacity) {
+    if (capacity < 1) throw UserError("shuffle_buffer must be positive");
+  }
+
+  int64_t resident_bytes() const override {
+    int64_t sample = 0;
+    for (const Column& column : columns()) sample += column.bytes();
+    return inner_->resident_bytes() + capacity_ * sample;
+  }
+  /// A sample's place in the stream is not known after the shuffle.
+  std::string location(int64_t) const override { return "a sample of '" + name() + "'"; }
+
+  void open(const StreamPass& pass) override {
+    WrappedStream::open(pass);
+    random_ = SplitMix64(pass.seed, kShuffleStream + static_cast<uint64_t>(pass.epoch));
+    if (buffers_.empty()) buffers_ = sample_buffers(columns(), capacity_);
+    filled_ = 0;
+    ended_ = false;
+  }
+
+  bool next(std::span<std::byte* const> to) override {
+    while (!ended_ && filled_ < capacity_) {
+      ended_ = !inner_->next(rows_at(buffers_, filled_));
+      if (!ended_) ++filled_;
+    }
+    if (filled_ == 0) return false;
+    const auto drawn = static_cast<int64_t>(random_.below(static_cast<uint64_t>(filled_)));
+    const std::vector<std::byte*> row = rows_at(buffers_, drawn);
+    copy(row, to);
+    if (ended_ || !inner_->next(row)) {
+      ended_ = true;
+      copy(rows_at(buffers_, --filled_), row);
+    }
+    return true;
+  }
+
+ private:
+  void copy(std::span<std::byte* const> from, std::span<std::byte* const> to) const {
+    for (size_t c = 0; c < to.size(); ++c) {
+      if (to[c] == nullptr || to[c] == from[c]) continue;
+      std::memcpy(to[c], from[c], static_cast<size_t>(columns()[c].bytes()));
+    }
+  }
+
+  int64_t capacity_;
+  std::vector<Tensor> buffers_;
+  int64_t filled_ = 0;
+  bool ended_ = false;
+  SplitMix64 random_{0};
+};
+
+/// The newest sample of a stream, as a source. Its index is the position in the pass.
+class NewestSample : public SampleSource {
+ public:
+  NewestSample(SampleStreamPtr stream, const StreamPass& first)
+      : stream_(std::move(stream)), first_(first), buffers_(sample_buffers(columns(), 1)) {}
+
+  int64_t samples() const override { return 1; }
+  const std::vector<Column>& columns() const override { return stream_->columns(); }
+  std::string name() const override { return stream_->name(); }
+  std::string location(int64_t sample) const override { return stream_->location(sample); }
+  std::vector<std::string> classes(const std::string& column) const override {
+    return stream_->classes(column);
+  }
+  void read(int64_t, const Draw&, std::span<std::byte* const> to) const override {
+    if (!has_sample_) read_first();
+    for (size_t c = 0; c < to.size(); ++c) {
+      if (to[c] == nullptr) continue;
+      std::memcpy(to[c], buffers_[c].data(), static_cast<size_t>(buffers_[c].bytes()));
+    }
+  }
+  bool advance() const { return has_sample_ = stream_->next(rows_at(buffers_, 0)); }
+
+ private:
+  void read_first() const {
+    stream_->open(first_);
+    if (!advance()) throw UserError("data '" + name() + "' holds no sample");
+  }
+
+  SampleStreamPtr stream_;
+  StreamPass first_;
+  mutable std::vector<Tensor> buffers_;
+  mutable bool has_sample_ = false;
+};
+
+class ChangedStream : public WrappedStream {
+ public:
+  ChangedStream(SampleStreamPtr inner, const SourceChange& change, const StreamPass& first)
+      : WrappedStream(inner),
+        newest_(std::make_shared<NewestSample>(std::move(inner), first)),
+        changed_(change(newest_)) {}
+
+  const std::vector<Column>& columns() const override { return changed_->columns(); }
+  std::vector<std::string> classes(const std::string& column) const override {
+    return changed_->classes(column);
+  }
+  const BatchMix* batch_mix() const override { return changed_->batch_mix(); }
+
+  void open(const StreamPass& pass) override {
+    WrappedStream::open(pass);
+    draw_ = {pass.seed, pass.epoch};
+    read_ = 0;
+  }
+  bool next(std::span<std::byte* const> to) override {
+    const auto is_null = [](const std::byte* buffer) { return buffer == nullptr; };
+    const std::vector<std::byte*> none(inner_->columns().size(), nullptr);
+    const bool skips = std::ranges::all_of(to, is_null);
+    if (skips ? !inner_->next(none) : !newest_->advance()) return false;
+    const int64_t sample = read_++;
+    if (!skips) changed_->read(sample, draw_, to);
+    return true;
+  }
+
+ private:
+  std::shared_ptr<NewestSample> newest_;
+  SampleSourcePtr changed_;
+  Draw draw_;
+  int64_t read_ = 0;  // samples of the pass
+};
+
+}  // namespace
+
+SampleStreamPtr first_samples(SampleStreamPtr stream, int64_t n) {
+  return std::make_shared<FirstOfStream>(std::move(stream), n);
+}
+
+SampleStreamPtr shuffle_samples(SampleStreamPtr stream, int64_t buffer) {
+  return std::make_shared<ShuffledStream>(std::move(stream), buffer);
+}
+
+SampleStreamPtr change_samples(SampleStreamPtr stream, const SourceChange& change,
+                               const StreamPass& first) {
+  return std::make_shared<ChangedStream>(std::move(stream), change, first);
+}
+
+}  // namespace fluid
