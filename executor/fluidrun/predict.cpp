@@ -96,9 +96,10 @@ void predict_all(Executor& executor, Reader& reader, const std::vector<std::stri
                  std::vector<OutputFile>& files, int64_t printed, bool draw) {
   int64_t done = 0;
   predict(executor, reader, [&](const Batch& batch, const OutputViews& outputs) {
-    for (OutputFile& file : files) file.append(outputs, reader.source(), done);
+    for (OutputFile& file : files) file.append(outputs, reader);
     for (int64_t i = 0; i < batch.size && done + i < printed; ++i) {
-      print_sample(batch, outputs, rows, i, reader.source().row(done + i), draw);
+      const int64_t index = reader.sample_indices()[static_cast<size_t>(i)];
+      print_sample(batch, outputs, rows, i, reader.source().row(index), draw);
     }
     done += batch.size;
     return !files.empty() || done < printed;

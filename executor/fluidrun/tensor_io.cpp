@@ -196,9 +196,8 @@ void OutputFile::select_outputs(const Program& program,
                   ": write NAME=@" + path_ + ", or a .csv");
 }
 
-void OutputFile::append(const OutputViews& outputs, const SampleSource& data,
-                        int64_t first_sample) {
-  if (format_ == FileFormat::csv) return append_csv(outputs, data, first_sample);
+void OutputFile::append(const OutputViews& outputs, const Reader& data) {
+  if (format_ == FileFormat::csv) return append_csv(outputs, data);
   const Tensor& value = outputs[names_.front()];
   const int64_t before = shape_.empty() ? 0 : shape_[0];
   shape_ = value.shape();
@@ -207,18 +206,18 @@ void OutputFile::append(const OutputViews& outputs, const SampleSource& data,
   bytes_.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
 }
 
-void OutputFile::append_csv(const OutputViews& outputs, const SampleSource& data,
-                            int64_t first_sample) {
-  const int64_t samples = outputs[names_.front()].shape()[0];
+void OutputFile::append_csv(const OutputViews& outputs, const Reader& data) {
   if (bytes_.empty()) {
     bytes_ = "index";
     for (const std::string& name : names_) append_names(bytes_, name, row_elements(outputs[name]));
     bytes_ += '\n';
   }
-  for (int64_t i = 0; i < samples; ++i) {
-    bytes_ += std::to_string(data.row(first_sample + i));
-    for (const std::string& name : names_) append_row(bytes_, outputs[name], i);
+  int64_t row = 0;
+  for (const int64_t sample : data.sample_indices()) {
+    bytes_ += std::to_string(data.source().row(sample));
+    for (const std::string& name : names_) append_row(bytes_, outputs[name], row);
     bytes_ += '\n';
+    ++row;
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include "executor/session/outputs.h"
 #include "frontend/program.h"
-#include "frontend/readers/sample_source.h"
+#include "frontend/readers/reader.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -54,13 +54,13 @@ class OutputFile {
   /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
-  /// Appends the rows of a batch. `first_sample`: index in `data` of the first sample of the batch.
-  void append(const OutputViews& outputs, const SampleSource& data, int64_t first_sample);
+  /// Appends the rows of the batch that `data` returned last.
+  void append(const OutputViews& outputs, const Reader& data);
   void write() const;
   const std::string& path() const { return path_; }
 
  private:
-  void append_csv(const OutputViews& outputs, const SampleSource& data, int64_t first_sample);
+  void append_csv(const OutputViews& outputs, const Reader& data);
 
   std::string path_;
   FileFormat format_ = FileFormat::npy;

@@ -1,5 +1,7 @@
 #include "executor/trainer/class_values.h"
 
+#include <vector>
+
 #include "ops/functions.h"
 #include "ops/operators.h"
 
@@ -7,6 +9,12 @@ namespace fluid {
 namespace {
 
 bool has_index_labels(const ir::Op& op) { return !is_float(op.operands[1].dtype()); }
+
+/// The class whose labels have no loss.
+std::optional<int64_t> ignored_class(const ir::Op& op) {
+  const auto ignored = op.attrs.get_or("ignore_index", std::vector<int64_t>());
+  return ignored.empty() ? std::nullopt : std::optional(ignored.front());
+}
 
 /// The class of each element: 1 where `x` is above `threshold`.
 Value binary_class(Value x, double threshold) {
@@ -21,6 +29,7 @@ ClassValues of_scores(const ir::Op& op) {
       .label = has_index_labels(op) ? target : argmax(target, {.axis = axis}),
       .prediction = argmax(scores, {.axis = axis}),
       .classes = scores.shape()[static_cast<size_t>(axis < 0 ? axis + rank : axis)].size,
+      .ignored_class = has_index_labels(op) ? ignored_class(op) : std::nullopt,
       .label_feed = has_index_labels(op) && target.op()->name == "data" ? target.op()->symbol : ""};
 }
 
@@ -35,8 +44,7 @@ std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const i
     if (has_logits || op.name == "binary_cross_entropy") {
       return ClassValues{.label = binary_class(op.operands[1], 0.5),
                          .prediction = binary_class(op.operands[0], has_logits ? 0 : 0.5),
-                         .classes = 2,
-                         .label_feed = ""};
+                         .classes = 2};
     }
   }
   return std::nullopt;

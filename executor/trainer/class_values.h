@@ -12,7 +12,9 @@ namespace fluid {
 struct ClassValues {
   Value label, prediction;  ///< [N, ...] of equal shapes; class indices
   int64_t classes = 0;
-  std::string label_feed;  ///< name of the feed that holds the labels; empty: computed from feeds
+  std::optional<int64_t> ignored_class = {};  ///< labels of this class have no loss
+  std::string label_feed =
+      {};  ///< name of the feed that holds the labels; empty: computed from feeds
 };
 
 /// Records the classes of the labels and of the predictions of the first loss op for classes among

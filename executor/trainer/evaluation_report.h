@@ -32,8 +32,8 @@ struct ReportOptions {
   int64_t max_classes = 1000;  ///< no confusion matrix for more classes
 };
 
-/// What an evaluation shows besides the means of outputs: the samples with the largest losses and,
-/// for a classifier, the confusion matrix.
+/// Collects, during an evaluation, the samples with the largest losses and, for a classifier, the
+/// confusion matrix.
 ///
 ///   fl::EvaluationReport report(net, {.worst = 10});  // before the Trainer is made
 ///   fl::Trainer trainer(net);
@@ -52,9 +52,10 @@ class EvaluationReport {
   /// samples.
   explicit EvaluationReport(Program& program, const ReportOptions& options = {});
 
-  /// Adds the samples of a batch, which are the next ones of `data`.
-  void add(const SampleSource& data, const Batch& batch, const OutputViews& outputs);
-  /// A callback for Trainer::evaluate(). This object and `data` must outlive it.
+  /// Adds the samples of the batch that `data` returned last.
+  void add(const Reader& data, const Batch& batch, const OutputViews& outputs);
+  /// Returns a callback for Trainer::evaluate(). This object and `data` must outlive it. On several
+  /// ranks, the report covers the samples of this rank.
   BatchObserver observer(const Reader& data);
 
   /// The samples with the largest losses, largest first. Equal losses are in the order of the
@@ -80,7 +81,7 @@ class EvaluationReport {
   std::vector<std::string> class_names_;
   std::vector<int64_t> confusion_;
   std::vector<SampleLoss> worst_;
-  int64_t samples_ = 0;  ///< samples added
+  std::optional<int64_t> ignored_class_;
 };
 
 }  // namespace fluid

@@ -6,6 +6,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -65,12 +66,15 @@ class Reader::Impl {
       for (const auto& [name, tensor] : data->columns) slots_[0].columns.push_back(tensor);
       slots_[0].full = batch_view(0, batch_, shard_of(batch_).first);
       slots_[0].full.id = fresh_batch_id();
+      slots_[0].samples.resize(static_cast<size_t>(all));
+      std::iota(slots_[0].samples.begin(), slots_[0].samples.end(), 0);
     }
   }
 
   ~Impl() { stop(); }
 
   const Batch* next() {
+    sample_indices_ = {};
     if (position_in_epoch_ == end_of(epoch_)) {
       position_in_epoch_ = 0;
       ++epoch_;
@@ -78,7 +82,13 @@ class Reader::Impl {
     }
     const int64_t begin = position_in_epoch_, size = size_at(epoch_, position_in_epoch_);
     position_in_epoch_ += size;
-    if (single_batch_) return size == batch_ ? &slots_[0].full : &slots_[0].seek_last;
+    if (single_batch_) {
+      const RankShard shard = shard_of(size);
+      sample_indices_ =
+          std::span(slots_[0].samples)
+              .subspan(static_cast<size_t>(begin + shard.first), static_cast<size_t>(shard.size));
+      return size == batch_ ? &slots_[0].full : &slots_[0].seek_last;
+    }
     if (threads_.empty()) start(begin);
     std::unique_lock lock(mutex_);
     if (in_use_) {
@@ -89,6 +99,9 @@ class Reader::Impl {
     ready_.wait(lock, [&] { return opened_ > released_ && slot.is_filled(); });
     in_use_ = true;
     if (slot.error) std::rethrow_exception(slot.error);
+    sample_indices_ = std::span(slot.samples)
+                          .subspan(static_cast<size_t>(slot.rows - slot.shard.size),
+                                   static_cast<size_t>(slot.shard.size));
     if (size == batch_) return &slot.full;
     return epoch_ == seek_epoch_ ? &slot.seek_last : &slot.last;
   }
@@ -141,7 +154,10 @@ class Reader::Impl {
     return all;
   }
 
+  std::span<const int64_t> sample_indices() const { return sample_indices_; }
+
   SampleSourcePtr source_;
+  ReaderOptions options_;
   int64_t samples_ = 0;
 
  private:
@@ -149,6 +165,7 @@ class Reader::Impl {
   /// than samples: row 0 is the sample before the first one.
   struct Slot {
     std::vector<Tensor> columns;
+    std::vector<int64_t> samples;  // index in the source of each row
     Batch full, last, seek_last;
     int64_t epoch = 0, at = 0;      // of the global batch's first sample
     int64_t whole = 0;              // size of the global batch
@@ -207,6 +224,7 @@ class Reader::Impl {
         shape.insert(shape.end(), column.shape.begin(), column.shape.end());
         slots_[slot].columns.emplace_back(column.dtype, shape);
       }
+      slots_[slot].samples.resize(static_cast<size_t>(shard_of(batch_).size + lead_));
       slots_[slot].full = batch_view(slot, batch_, lead_);
       if (last_batch_ > 0) slots_[slot].last = batch_view(slot, last_batch_, lead_);
     }
@@ -317,7 +335,8 @@ class Reader::Impl {
       for (size_t c = 0; c < to.size(); ++c) {
         to[c] = static_cast<std::byte*>(slot.columns[c].data()) + row * sample_bytes_[c];
       }
-      read_sample(orders_[order_index(slot.epoch)][position_of(slot, row)], draw_of(slot), to);
+      slot.samples[static_cast<size_t>(row)] =
+          read_sample(orders_[order_index(slot.epoch)][position_of(slot, row)], draw_of(slot), to);
     } catch (...) {
       const std::scoped_lock lock(mutex_);
       if (row >= slot.error_row) return;
@@ -326,15 +345,18 @@ class Reader::Impl {
     }
   }
 
-  /// Reads a sample. If bad records are skipped, reads the next good sample instead of a bad one.
-  void read_sample(int64_t sample, const Draw& draw, std::span<std::byte* const> to) {
-    if (options_.bad_records == BadRecords::stop) return source_->read(sample, draw, to);
+  /// Reads sample `first`. If bad records are skipped, reads the next good sample instead of a bad
+  /// one. Returns the index of the sample read.
+  int64_t read_sample(int64_t first, const Draw& draw, std::span<std::byte* const> to) {
     const int64_t all = source_->samples();
     for (int64_t tried = 0; tried < all; ++tried) {
+      const int64_t sample = (first + tried) % all;
       try {
-        return source_->read((sample + tried) % all, draw, to);
+        source_->read(sample, draw, to);
+        return sample;
       } catch (const UserError& error) {
-        note_bad_sample((sample + tried) % all, error.what());
+        if (options_.bad_records == BadRecords::stop) throw;
+        note_bad_sample(sample, error.what());
       }
     }
     throw UserError("no sample of the data can be read: " + first_error_);
@@ -346,7 +368,6 @@ class Reader::Impl {
     first_error_ = error;
   }
 
-  ReaderOptions options_;
   std::vector<int64_t> sample_bytes_;  // of each column
   int64_t lead_ = 0;                   // rows before the samples of a batch; see Slot
   int64_t batch_ = 0;                  // number of samples in a full global batch
@@ -354,8 +375,9 @@ class Reader::Impl {
   int64_t seek_epoch_ = 0;             // epoch to which seek() moved
   int64_t seek_remainder_ = 0;         // size of the last batch of seek_epoch_; 0: full
   int64_t epoch_ = 0;
-  int64_t position_in_epoch_ = 0;  // position in epoch_ of the next batch's first sample
-  bool single_batch_ = false;      // whether every batch is a view of the whole dataset
+  int64_t position_in_epoch_ = 0;            // position in epoch_ of the next batch's first sample
+  std::span<const int64_t> sample_indices_;  // of the batch that next() returned last
+  bool single_batch_ = false;                // whether every batch is a view of the whole dataset
 
   Slot slots_[kSlots];
   SampleOrder orders_[kSlots];  // of the epochs of the open batches, by order_index()
@@ -379,12 +401,14 @@ Reader::~Reader() = default;
 Reader::Reader(Reader&&) noexcept = default;
 
 const SampleSource& Reader::source() const { return *impl_->source_; }
+const ReaderOptions& Reader::options() const { return impl_->options_; }
 int64_t Reader::samples() const { return impl_->samples_; }
 int64_t Reader::buffer_bytes() const { return impl_->buffer_bytes(); }
 int64_t Reader::batches() const { return impl_->batches(); }
 const Batch* Reader::next() { return impl_->next(); }
 int64_t Reader::position() const { return impl_->position(); }
 void Reader::seek(int64_t position) { impl_->seek(position); }
+std::span<const int64_t> Reader::sample_indices() const { return impl_->sample_indices(); }
 SkippedRecords Reader::skipped() const { return impl_->skipped(); }
 
 std::vector<int64_t> Reader::batch_sizes() const { return impl_->batch_sizes(); }

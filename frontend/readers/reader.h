@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "frontend/readers/dataset.h"
@@ -55,8 +56,9 @@ class Reader {
   Reader(Reader&&) noexcept;
 
   const SampleSource& source() const;
-  int64_t samples() const;  ///< number of samples per epoch, over all ranks
-  int64_t batches() const;  ///< number of batches per epoch
+  const ReaderOptions& options() const;  ///< with the number of workers that read
+  int64_t samples() const;               ///< number of samples per epoch, over all ranks
+  int64_t batches() const;               ///< number of batches per epoch
   /// Returns the distinct sizes of this rank's batches: full batches, the last batch of an epoch,
   /// and the last batch of the epoch to which seek() moved.
   std::vector<int64_t> batch_sizes() const;
@@ -67,6 +69,9 @@ class Reader {
   /// epoch; the following call starts the next epoch. Throws the first error of the batch's
   /// samples; the following call returns the next batch.
   const Batch* next();
+  /// Returns the indices in source() of the samples of the batch that next() returned last, until
+  /// the next call of next(). A sample that replaces a bad record has its own index.
+  std::span<const int64_t> sample_indices() const;
   /// Returns the number of samples that all ranks have read, over all epochs.
   int64_t position() const;
   /// Moves to `position`, a position() of this reader or of a reader with another batch or world
