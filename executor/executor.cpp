@@ -359,8 +359,7 @@ class Executor::Impl {
   }
 
   /// Returns the name of the recipe called `name`, or of the only recipe if `name` is empty.
-  /// Returns
-  /// "" for a program that minimizes nothing. Throws UserError if there is no such recipe.
+  /// Returns "" for a program that minimizes nothing. Throws UserError if there is no such recipe.
   const std::string& checked_recipe(std::string_view name) const {
     if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
     const auto found = std::ranges::find(recipes_, name);

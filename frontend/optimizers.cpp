@@ -46,8 +46,9 @@ void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Lo
   const std::vector<Value> parameters = selected_parameters(loss, options.parameters, loc);
   if (!options.name.empty()) recipe.set("recipe", options.name);
   if (!options.parameters.empty()) recipe.set("trains", names_of(parameters));
-  loss = with_penalties(loss, parameters, loc);
-  record(*loss.op()->graph(), "train", {loss}, std::move(recipe), loc);
+  const PenalizedLoss penalized = with_penalties(loss, parameters, loc);
+  if (penalized.penalties > 0) recipe.set("penalties", penalized.penalties);
+  record(*loss.op()->graph(), "train", {penalized.loss}, std::move(recipe), loc);
   check_recipes(*loss.op()->graph());
 }
 

@@ -1,11 +1,11 @@
 #include "frontend/recipe_parameters.h"
 
 #include <algorithm>
-#include <set>
 
 #include "frontend/name_pattern.h"
 #include "ir/error.h"
 #include "ir/near.h"
+#include "ops/optim/recipes.h"
 #include "ops/source_kind.h"
 
 namespace fluid {
@@ -50,6 +50,19 @@ std::vector<Value> selected_parameters(Value loss, const std::vector<std::string
   std::ranges::copy_if(all, std::back_inserter(parameters),
                        [&](Value p) { return selected.contains(p.op()->symbol); });
   return parameters;
+}
+
+std::set<std::string> recipes_that_train(const ir::Graph& graph, const std::string& name) {
+  std::set<std::string> recipes;
+  for (const ir::Op* train : recipes_of(graph)) {
+    const std::set<std::string> trained = trained_parameters(*train);
+    const bool trains = trained.empty()
+                            ? std::ranges::any_of(parameters_of(train->operands.at(0)),
+                                                  [&](Value p) { return p.op()->symbol == name; })
+                            : trained.contains(name);
+    if (trains) recipes.insert(recipe_name(*train));
+  }
+  return recipes;
 }
 
 }  // namespace fluid

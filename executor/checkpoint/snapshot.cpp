@@ -30,8 +30,7 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
     if (theirs->second == ours) continue;
     throw UserError(fmt::format(
         "{}: its optimizer{} is {}, the program's is {}: resume with the same optimizer, or start "
-        "a "
-        "new run from saved parameters",
+        "a new run from saved parameters",
         where, recipe.empty() ? "" : " of recipe '" + recipe + "'", theirs->second, ours));
   }
 }

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/device/bytes_text.h"
 #include "executor/trainer/inference.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "ir/stopwatch.h"
 
 namespace fluid {
@@ -39,29 +43,34 @@ EpochSizes sizes_of(const Reader& data, int ranks) {
   return {batch, {{full, steps - 1}, {last, 1}}};
 }
 
-/// A reader of the first samples of `data`: a few full batches, and a last batch of the size that
-/// it has in an epoch of `data`. `data` must outlive it.
-Reader reader_of_few(const Reader& data, const EpochSizes& epoch, const World& world) {
+/// A reader of the first samples of `data`: `full_batches` full batches, and a last batch of the
+/// size that it has in an epoch of `data`. `data` must outlive it.
+Reader reader_of_few(const Reader& data, const EpochSizes& epoch, int64_t full_batches) {
   int64_t samples = 0;
   for (const StepSize& size : epoch.sizes) {
-    samples += size.samples * std::min(size.steps, kFullBatches);
+    samples += size.samples * std::min(size.steps, full_batches);
   }
   const SampleSourcePtr source(std::shared_ptr<void>(), &data.source());
-  return Reader(first_samples(source, samples),
-                {.batch = epoch.batch, .rank = world.rank, .world = world.size});
+  ReaderOptions options = data.options();
+  options.batch = epoch.batch;
+  options.shuffle_seed.reset();
+  return Reader(first_samples(source, samples), options);
 }
 
-/// Mean milliseconds of steps, by their samples.
+/// Mean milliseconds of steps, by their recipe and samples.
 class MeanTimes {
  public:
-  void add(int64_t samples, double ms) {
-    Sum& sum = sums_[samples];
+  void add(const std::string& recipe, int64_t samples, double ms) {
+    Sum& sum = sums_[{recipe, samples}];
     sum.ms += ms;
     ++sum.steps;
   }
-  double mean_ms(int64_t samples) const {
-    const auto sum = sums_.find(samples);
-    return sum == sums_.end() ? 0 : sum->second.ms / sum->second.steps;
+  /// The mean of the steps of `recipe` with the given samples. If none of them was timed, that of
+  /// its largest steps.
+  double mean_ms(const std::string& recipe, int64_t samples) const {
+    auto sum = sums_.find({recipe, samples});
+    if (sum == sums_.end()) sum = std::prev(sums_.upper_bound({recipe, INT64_MAX}));
+    return sum->second.ms / sum->second.steps;
   }
 
  private:
@@ -69,24 +78,64 @@ class MeanTimes {
     double ms = 0;
     int steps = 0;
   };
-  std::map<int64_t, Sum> sums_;
+  std::map<std::pair<std::string, int64_t>, Sum> sums_;
 };
 
-/// Prints a line for each size. Returns the milliseconds of an epoch.
-double print_times(const char* name, const EpochSizes& epoch, const MeanTimes& times) {
-  double all = 0;
+/// The steps of one kind in an epoch: a line of the table.
+struct TimedSteps {
+  std::string name;
+  int64_t samples = 0, steps = 0;
+  double ms = 0;
+};
+
+/// The steps of each recipe in the first epoch, the full ones before the last one.
+std::vector<TimedSteps> training_steps(const EpochSizes& epoch, const RecipeCycle& cycle,
+                                       const MeanTimes& times) {
+  std::vector<TimedSteps> all;
+  int64_t end = 0;
   for (const StepSize& size : epoch.sizes) {
-    const double ms = times.mean_ms(size.samples);
-    all += ms * static_cast<double>(size.steps);
-    fmt::print("{:<10}  {:>7}  {:>14}  {:>7.3f}\n", name, size.samples, size.steps, ms);
+    const int64_t begin = std::exchange(end, end + size.steps);
+    for (size_t i = 0; i < cycle.recipes().size(); ++i) {
+      const std::string& name = cycle.recipes()[i].name;
+      const int64_t steps = cycle.steps_of(i, end) - cycle.steps_of(i, begin);
+      if (steps == 0) continue;
+      all.push_back({name.empty() ? "training" : name, size.samples, steps,
+                     times.mean_ms(name, size.samples)});
+    }
   }
   return all;
 }
 
+std::vector<TimedSteps> validation_steps(const EpochSizes& epoch, const MeanTimes& times) {
+  std::vector<TimedSteps> all;
+  for (const StepSize& size : epoch.sizes) {
+    all.push_back({"validation", size.samples, size.steps, times.mean_ms("", size.samples)});
+  }
+  return all;
+}
+
+void print_table(const std::vector<TimedSteps>& lines) {
+  size_t width = 10;
+  for (const TimedSteps& line : lines) width = std::max(width, line.name.size());
+  fmt::print("{:<{}}  {:>7}  {:>14}  {:>7}\n", "step", width, "samples", "steps an epoch", "ms");
+  for (const TimedSteps& line : lines) {
+    fmt::print("{:<{}}  {:>7}  {:>14}  {:>7.3f}\n", line.name, width, line.samples, line.steps,
+               line.ms);
+  }
+}
+
+double epoch_ms(const std::vector<TimedSteps>& lines) {
+  double ms = 0;
+  for (const TimedSteps& line : lines) ms += line.ms * static_cast<double>(line.steps);
+  return ms;
+}
+
 MeanTimes time_training(Trainer& trainer, FitOptions options, const Reader& train,
-                        const EpochSizes& epoch, const World& world) {
+                        const EpochSizes& epoch, const RecipeCycle& cycle) {
   MeanTimes times;
-  options.epochs = 2;  // the steps of the first epoch warm up
+  Reader few = reader_of_few(train, epoch, std::max(kFullBatches, cycle.length()));
+  // The steps of the first epoch warm up; those after it contain a cycle.
+  options.epochs = 1 + (cycle.length() + few.batches() - 1) / few.batches();
   options.max_steps = 0;
   options.validation = nullptr;
   options.best.clear();
@@ -94,24 +143,22 @@ MeanTimes time_training(Trainer& trainer, FitOptions options, const Reader& trai
   options.save.clear();
   options.save_best.clear();
   options.on_step = [&](const StepEvent& step) {
-    if (step.epoch == 2) times.add(step.samples, step.ms);
+    if (step.epoch > 1) times.add(step.recipe, step.samples, step.ms);
   };
   options.on_epoch_begin = nullptr;
   options.on_epoch = nullptr;
   options.on_end = nullptr;
-  Reader few = reader_of_few(train, epoch, world);
   trainer.fit(few, options);
   return times;
 }
 
-MeanTimes time_validation(Trainer& trainer, const FitOptions& options, const EpochSizes& epoch,
-                          const World& world) {
-  Reader few = reader_of_few(*options.validation, epoch, world);
+MeanTimes time_validation(Trainer& trainer, const Reader& validation, const EpochSizes& epoch) {
+  Reader few = reader_of_few(validation, epoch, kFullBatches);
   trainer.evaluate(few);  // warms up
   MeanTimes times;
   Stopwatch watch;
   trainer.evaluate(few, [&](const Batch& batch, const OutputViews&) {
-    times.add(batch.global_size(), watch.ms());
+    times.add("", batch.global_size(), watch.ms());
     watch = Stopwatch();
   });
   return times;
@@ -120,10 +167,11 @@ MeanTimes time_validation(Trainer& trainer, const FitOptions& options, const Epo
 /// Milliseconds in which the workers read a batch.
 double time_reading(Reader& data) {
   data.next();
-  int64_t batches = 0;
   const Stopwatch watch;
-  while (batches < kReadBatches && data.next() != nullptr) ++batches;
-  return batches == 0 ? 0 : watch.ms() / static_cast<double>(batches);
+  for (int64_t batches = 0; batches < kReadBatches;) {
+    if (data.next() != nullptr) ++batches;  // null between two epochs
+  }
+  return watch.ms() / static_cast<double>(kReadBatches);
 }
 
 /// Epochs that training runs, which --max-steps may cut off.
@@ -136,8 +184,10 @@ double epochs_of(const FitOptions& options, const Reader& train) {
 
 }  // namespace
 
-void dry_run(Trainer& trainer, FitOptions options, Reader& train, const World& world) {
+void dry_run(const Program& program, Trainer& trainer, FitOptions options, Reader& train,
+             const World& world) {
   Executor& executor = trainer.executor();
+  const RecipeCycle cycle(program, options.recipes);
   const EpochSizes training = sizes_of(train, world.size);
   std::optional<EpochSizes> validation;
   if (options.validation != nullptr) {
@@ -145,16 +195,19 @@ void dry_run(Trainer& trainer, FitOptions options, Reader& train, const World& w
     executor.prepare({.eval = inference_batch_sizes(*options.validation),
                       .lengths = lengths_of(executor, options.validation->source())});
   }
-  const MeanTimes training_times = time_training(trainer, options, train, training, world);
-  MeanTimes validation_times;
-  if (validation) validation_times = time_validation(trainer, options, *validation, world);
+  std::vector<TimedSteps> steps =
+      training_steps(training, cycle, time_training(trainer, options, train, training, cycle));
+  const double training_ms = epoch_ms(steps);
+  if (validation) {
+    std::ranges::copy(
+        validation_steps(*validation, time_validation(trainer, *options.validation, *validation)),
+        std::back_inserter(steps));
+  }
+  const double validation_ms = epoch_ms(steps) - training_ms;
   const double reading_ms = time_reading(train);
   if (world.rank != 0) return;
 
-  fmt::print("{:<10}  {:>7}  {:>14}  {:>7}\n", "step", "samples", "steps an epoch", "ms");
-  const double training_ms = print_times("training", training, training_times);
-  const double validation_ms =
-      validation ? print_times("validation", *validation, validation_times) : 0;
+  print_table(steps);
   const MemoryUse memory = executor.memory();
   fmt::print("reading a batch takes {:.3f} ms\n", reading_ms);
   fmt::print("the arena takes {}, {} of it for variables\n",

@@ -11,6 +11,7 @@ namespace fluid {
 /// Prints to stdout their milliseconds, the memory, and the predicted time of an epoch and of the
 /// training. `options`: those of the training; of the callbacks, calls on_begin. Changes the
 /// variables of the trainer. Writes no file.
-void dry_run(Trainer& trainer, FitOptions options, Reader& train, const World& world);
+void dry_run(const Program& program, Trainer& trainer, FitOptions options, Reader& train,
+             const World& world);
 
 }  // namespace fluid

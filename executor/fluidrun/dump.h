@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ class StepDump {
   StepDump(Program& program, const DumpFlags& flags);
 
   /// Writes DIRECTORY/step-<n>.<name>.npy for each name; half-precision values as f32. Writes no
-  /// gradient for a step whose update was skipped.
+  /// gradient for a step whose update was skipped, or of a recipe that does not train the
+  /// parameter.
   void write(const StepEvent& step, Executor& executor) const;
 
  private:
@@ -40,7 +42,7 @@ class StepDump {
     std::string name;
     std::string source;  ///< name of the output or variable
     bool is_output = false;
-    bool is_gradient = false;
+    std::set<std::string> recipes = {};  ///< recipes with this gradient; empty: not a gradient
   };
   Item item_of(Program& program, const std::string& name) const;
 

@@ -282,9 +282,8 @@ std::string data_help() {
          "  options of every kind, as ?option=value&...: split=train|test, shuffle=0|1, "
          "drop_last=0|1, limit=N, COLUMN=FEED\n"
          "  options of csv, npy, npz, safetensors, jsonl, pipe, folder, tar, mnist and cifar10: "
-         "val=0.2&seed=1 holds "
-         "out "
-         "a fifth of the training rows for split=test, which --val, eval and predict read\n"
+         "val=0.2&seed=1 holds out a fifth of the training rows for split=test, which --val, eval "
+         "and predict read\n"
          "Stages change the images, one after the other: SPEC|STAGE|STAGE\n" +
          stages_help();
 }

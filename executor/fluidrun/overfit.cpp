@@ -14,6 +14,7 @@
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/callbacks.h"
 #include "executor/trainer/recipe_cycle.h"
+#include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "passes/metrics.h"
 
@@ -50,6 +51,7 @@ std::string text_of(const NamedScalars& before, const NamedScalars& after) {
 
 Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, const World& world) {
   const SampleSource& source = data.source();
+  const bool skips = data.options().bad_records == BadRecords::skip;
   samples = std::min(samples, source.samples());
   Dataset few{.source = source.name()};
   for (const Column& column : source.columns()) {
@@ -59,22 +61,30 @@ Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, co
     const std::vector<std::string> classes = source.classes(column.name);
     if (!classes.empty()) few.classes[column.name] = classes;
   }
-  for (int64_t i = 0; i < samples; ++i) {
+  for (int64_t i = 0; i < source.samples() && std::ssize(few.rows) < samples; ++i) {
     std::vector<std::byte*> to;
     for (size_t c = 0; c < few.columns.size(); ++c) {
       auto* first = reinterpret_cast<std::byte*>(few.columns[c].second.data());
-      to.push_back(first + i * source.columns()[c].bytes());
+      to.push_back(first + std::ssize(few.rows) * source.columns()[c].bytes());
     }
-    source.read(i, {.seed = seed}, to);
-    few.rows.push_back(source.row(i));
+    try {
+      source.read(i, {.seed = seed}, to);
+      few.rows.push_back(source.row(i));
+    } catch (const UserError& error) {
+      if (!skips) throw;
+      if (few.skipped.count++ == 0) few.skipped.first_error = error.what();
+    }
   }
+  if (std::ssize(few.rows) < samples) few = few.first(std::ssize(few.rows));
+  samples = few.samples();
   const int64_t batch = std::max<int64_t>(1, data.batch_sizes().front());
   const int64_t all = (samples + world.size - 1) / world.size;
   const bool shuffles = batch < all;
   return Reader(std::move(few), {.batch = std::min(batch, all),
                                  .shuffle_seed = shuffles ? std::optional(seed) : std::nullopt,
                                  .rank = world.rank,
-                                 .world = world.size});
+                                 .world = world.size,
+                                 .workers = data.options().workers});
 }
 
 bool OverfitTest::loss_is_small(const NamedScalars& values) const {
@@ -104,6 +114,7 @@ History OverfitTest::run(FitOptions options) {
     if (loss_is_small(training)) trainer_.stop();
   });
   const History history = trainer_.fit(few_, options);
+  if (SignalHandlers::stop_requested()) return history;
   few_.seek(0);
   const NamedScalars after = trainer_.evaluate(few_);
 

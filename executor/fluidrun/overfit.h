@@ -11,7 +11,8 @@
 
 namespace fluid {
 
-/// Reads the first `samples` samples of `data`, or all if there are fewer, into memory. The random
+/// Reads the first `samples` samples of `data`, or all if there are fewer, into memory. If `data`
+/// skips bad records, they are left out. The random
 /// choices of an augmentation are made once; mixup and cutmix do not apply. `seed`: of the shuffle
 /// and of the augmentation. `world`: that of `data`.
 Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, const World& world);

@@ -30,6 +30,8 @@
 #include "executor/trainer/trainer.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ops/optim/plateau.h"
+#include "ops/optim/recipes.h"
 #include "passes/recipe.h"
 
 namespace fluid {
@@ -133,7 +135,7 @@ class Training {
     FitOptions options = fit_options();
     if (flags_.dry_run) {
       check_fit_options(program_, options);
-      return dry_run(trainer_, options, train_, world_);
+      return dry_run(program_, trainer_, options, train_, world_);
     }
     if (!flags_.tensorboard.empty()) {
       board_.add_text("program", "```\n" + program_.text() + "```");
@@ -173,7 +175,10 @@ class Training {
   /// Sets the schedule that the flags give, which may end with the training.
   const Program& scheduled_program() {
     if (flags_.finds_lr()) {
-      set_schedule(program_, {.name = "manual", .settings = {}}, 0);
+      if (recipes_of(program_.ir().main()).size() ==
+          1) {  // for others, find_learning_rate() throws
+        set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0);
+      }
       return program_;
     }
     const int64_t all = flags_.epochs * train_.batches();

@@ -12,8 +12,9 @@ class Executor;
 
 /// Writes the epochs of a training run as a CSV file: a header, then a line for each epoch. The
 /// columns are epoch, steps, complete, best, ms_per_step and seconds (EpochEvent), then the scalar
-/// outputs over the training samples, and val_NAME for those over the validation samples. A value
-/// that an epoch lacks is empty. Call attach() on every rank; only rank 0 writes.
+/// outputs over the training samples (train_NAME, if the output is called as another column), and
+/// val_NAME for those over the validation samples. A value that an epoch lacks is empty. Call
+/// attach() on every rank; only rank 0 writes.
 ///
 ///   fl::HistoryCsv csv("history.csv");
 ///   fl::FitOptions options{.epochs = 5};

@@ -27,6 +27,7 @@ class RecipeCycle {
   RecipeCycle(const Program& program, const std::vector<RecipeSteps>& steps);
 
   const std::vector<FitRecipe>& recipes() const { return recipes_; }
+  int64_t length() const { return length_; }  ///< number of steps of a cycle
   /// Index in recipes() of the recipe of a step. `step`: number of the step, from 0, over all
   /// epochs.
   size_t index_of_step(int64_t step) const;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace fluid {
 /// can be written there.
 void check_tensorboard_directory(const std::string& directory);
 
-/// What a TensorBoard writes besides scalars.
+/// Options of TensorBoard.
 struct TensorBoardOptions {
   int64_t histograms_every = 0;     ///< histograms after each N steps; 0: none
   std::string histograms_of = "*";  ///< NamePattern that selects parameters, or their layers
@@ -39,7 +40,8 @@ struct TensorBoardOptions {
 ///
 /// With TensorBoardOptions::histograms_every, `parameter/NAME` are histograms of the parameters and
 /// running statistics, and `gradient/NAME` those of the gradients that keep_gradients() records,
-/// before clipping. A step whose update was skipped has no histograms. On a GPU, they may be of the
+/// before clipping. A step whose update was skipped has no histograms, and a step of a recipe
+/// has none of gradients that belong to other recipes. On a GPU, they may be of the
 /// next step, which has started by then. With TensorBoardOptions::images, `feed/NAME/I` and
 /// `output/NAME/I` are sample I of the first batch of an epoch, for feeds and outputs of shape
 /// [N, channels, height, width]; see image_of().
@@ -70,7 +72,7 @@ class TensorBoard {
   void begin(const BeginEvent& begin);
   void add(const StepEvent& step);
   void add(const EpochEvent& epoch);
-  void add_histograms(int64_t step, Executor& executor);
+  void add_histograms(const StepEvent& step, Executor& executor);
   void add_histogram(const std::string& tag, const Tensor& values, int64_t step);
   /// Adds the first images of `value`, if it holds images.
   void add_samples(const std::string& tag, const Tensor& value, int64_t step);
@@ -80,8 +82,11 @@ class TensorBoard {
   std::string directory_;
   TensorBoardOptions board_;
   std::unique_ptr<AppendFile> file_;
-  bool writes_ = true;                               ///< false on ranks other than 0
-  std::vector<std::string> parameters_, gradients_;  ///< of which histograms are written
+  bool writes_ = true;                   ///< false on ranks other than 0
+  std::vector<std::string> parameters_;  ///< histograms are written of these
+  /// Histograms are written of the gradients of these parameters, after the steps of the recipes
+  /// that train them.
+  std::vector<std::pair<std::string, std::set<std::string>>> gradients_;
   std::vector<std::string> pending_;  ///< events that were added before the file was opened
   bool epoch_begins_ = false;         ///< whether the next batch is the first one of an epoch
   std::function<void(const std::string&)> notice_;

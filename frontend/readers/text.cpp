@@ -79,7 +79,12 @@ SampleSourcePtr windows_of(std::vector<Symbol> symbols, const char* unit, const 
 }
 
 bool holds_documents(const DataArgs& args) {
-  return args.find("key") != nullptr || std::filesystem::is_directory(args.path());
+  const bool holds = args.find("key") != nullptr || std::filesystem::is_directory(args.path());
+  if (!holds && args.find("end") != nullptr) {
+    args.fail("option end= ends documents, and '" + args.path() +
+              "' is one text: give a directory, or key=NAME for JSON lines");
+  }
+  return holds;
 }
 
 char end_byte(const DataArgs& args) {
@@ -93,19 +98,21 @@ char end_byte(const DataArgs& args) {
 
 SampleSourcePtr open_bytes(const DataArgs& args) {
   std::vector<char> bytes;
+  const bool documents = holds_documents(args);
   for (const Document& document : read_documents(args.path(), args.get_string("key", ""))) {
     bytes.insert(bytes.end(), document.text.begin(), document.text.end());
-    if (holds_documents(args)) bytes.push_back(end_byte(args));
+    if (documents) bytes.push_back(end_byte(args));
   }
   return windows_of(std::move(bytes), "bytes", args);
 }
 
 SampleSourcePtr open_tokens(const DataArgs& args, const std::string& directory) {
+  const bool documents = holds_documents(args);
   const Bpe bpe(directory);
   std::vector<int32_t> ids;
   for (const Document& document : read_documents(args.path(), args.get_string("key", ""))) {
     bpe.encode(document.text, document.name, ids);
-    if (holds_documents(args)) ids.push_back(bpe.id(args.get_string("end", "<|endoftext|>")));
+    if (documents) ids.push_back(bpe.id(args.get_string("end", "<|endoftext|>")));
   }
   return windows_of(std::move(ids), "tokens", args);
 }

@@ -222,7 +222,7 @@ TEST(Trainer, SavesForASignalBetweenEpochs) {
                              .handle_signals = true,
                              .on_batch =
                                  [&](int64_t step, const Batch&) {
-                                   if (step == data.steps() + 1)
+                                   if (step == data.batches() + 1)
                                      saved_before_step = std::filesystem::exists(file);
                                  },
                              .on_epoch =
@@ -230,8 +230,7 @@ TEST(Trainer, SavesForASignalBetweenEpochs) {
                                    if (epoch.epoch == 1) std::raise(SIGUSR1);
                                  }}));
   EXPECT_TRUE(saved_before_step);
-  EXPECT_TRUE(std::filesystem::exists(
-      dir.file(fmt::format("run/step-{:010}", data.steps()))));
+  EXPECT_TRUE(std::filesystem::exists(dir.file("run/step-0000000003")));
 }
 
 TEST(Trainer, PredictsTheRowsInTheOrderOfTheData) {

@@ -81,6 +81,8 @@ TEST_F(Text, DocumentMistakesAreNamed) {
   write_plain(file_, "{\"t\": \"ab\"}\n");
   expect_user_error([&] { open_data(spec("key=t&end=256")); },
                     "option end=256 must be a byte, 0 to 255; with bpe=DIR, a token");
+  expect_user_error([&] { open_data(spec("end=33")); },
+                    "option end= ends documents, and '" + file_ + "' is one text");
   std::filesystem::create_directory(dir_.file("none"));
   expect_user_error([&] { open_data("text:" + dir_.file("none")); },
                     "'" + dir_.file("none") + "' holds no file");
