@@ -188,6 +188,28 @@ TEST(Emission, LoadsAndStoresPartsOfAVector) {
   }
 }
 
+/// Pads rows of 5 elements to 12, as two vectors of 8 lanes: no lane of the second one reads.
+TEST(Emission, PadsTheTailOfAVectorLoop) {
+  constexpr int64_t kRows = 2, kRead = 5, kColumns = 12, kBefore = 3;
+  const Expr i = Expr::var(0), v = Expr::var(1), from = v - Expr::index(kBefore);
+  const Expr inside = scalar::logical_and(
+      scalar::compare(ScalarOp::lt, i, batch()),
+      scalar::logical_and(scalar::compare(ScalarOp::ge, from, Expr::index(0)),
+                          scalar::compare(ScalarOp::lt, from, Expr::index(kRead))));
+  for (const std::string cpu : {"", "x86-64-v3", "x86-64-v2"}) {
+    if (!runs_here(cpu)) continue;
+    for (DType dtype : kAll) {
+      const kir::Kernel kernel = one_block(
+          {input("x", dtype, kRows * kRead), output("y", dtype, kRows * kColumns)},
+          {loop(Kind::serial, 0, Expr::index(0), Expr::index(kRows),
+                {loop(Kind::vector, 1, Expr::index(0), Expr::index(kColumns),
+                      {store(1, i * Expr::index(kColumns) + v,
+                             load(0, dtype, i * Expr::index(kRead) + from, inside, 1))})})});
+      expect_as_interpreted(kernel, memory_for(kernel, 1), 1, 0, cpu);
+    }
+  }
+}
+
 TEST(Emission, RejectsWhatIsNotKernelIr) {
   const Expr i = Expr::var(0);
   auto expect_error = [](kir::Block body) {

@@ -95,8 +95,8 @@ TEST_F(Overfit, AugmentsOnce) {
 
 /// A stop says nothing about whether the program can learn the samples.
 TEST_F(Overfit, StopsForASignalWithoutAVerdict) {
-  const Result result = run_command("timeout --signal=INT --preserve-status 2 " + kFluidrun + " " +
-                                    kTrain + "--overfit 20 --epochs 1000000000");
+  const Result result = run_command("timeout --foreground --signal=INT --preserve-status 2 " +
+                                    kFluidrun + " " + kTrain + "--overfit 20 --epochs 1000000000");
   EXPECT_EQ(result.code, 128 + SIGINT) << result.output;
   EXPECT_TRUE(states(result.output, "stopped after step")) << result.output;
   EXPECT_EQ(result.output.find("learned"), std::string::npos) << result.output;
