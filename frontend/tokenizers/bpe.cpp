@@ -121,13 +121,14 @@ std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
   return ids;
 }
 
-void Bpe::encode(std::string_view text, const std::string& source_name,
-                 std::vector<int32_t>& ids) const {
+void Bpe::encode(std::string_view text, const std::string& source_name, std::vector<int32_t>& ids,
+                 int64_t first_byte) const {
   std::unordered_map<std::string_view, std::vector<int32_t>> remembered;
   for (size_t at = 0; at < text.size();) {
     const size_t length = pre_token_length(text, at);
     if (length == 0) {
-      throw UserError(source_name + ": byte " + std::to_string(at) + " is not UTF-8");
+      const int64_t position = first_byte + static_cast<int64_t>(at);
+      throw UserError(source_name + ": byte " + std::to_string(position) + " is not UTF-8");
     }
     const std::string_view pre_token = text.substr(at, length);
     at += length;

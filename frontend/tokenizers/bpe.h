@@ -23,9 +23,10 @@ class Bpe {
   /// Returns the id of a token as vocab.json spells it. Throws UserError if there is none.
   int32_t id(const std::string& token) const;
   /// Appends the ids of `text`, which must be UTF-8; special tokens have no meaning in it. Throws
-  /// UserError "<source_name>: ..." with the byte that is not UTF-8.
-  void encode(std::string_view text, const std::string& source_name,
-              std::vector<int32_t>& ids) const;
+  /// UserError "<source_name>: ..." with the byte that is not UTF-8. `first_byte`: position of
+  /// `text` in its source.
+  void encode(std::string_view text, const std::string& source_name, std::vector<int32_t>& ids,
+              int64_t first_byte = 0) const;
 
  private:
   struct Merge {
