@@ -56,7 +56,7 @@ class FirstStores {
     }
   }
 
-  /// Of `a < b` and `a >= b`.
+  /// Evaluates a guard `a < b` or `a >= b`.
   bool holds(const Expr& e) const {
     const bool less = kir::evaluate(value(e.args()[0]), 1) < kir::evaluate(value(e.args()[1]), 1);
     return less == (e.op() == ScalarOp::lt);

@@ -1,4 +1,4 @@
-// What a GPU needs to apply a step or leave it, by its PTX.
+// Tests, in PTX, the guard with which a GPU skips the update of a rejected step.
 
 #include "codegen/gpu_guard.h"
 

@@ -1,4 +1,4 @@
-// What the schedules for GPUs promise, as seen in PTX and by running the threads.
+// Tests the guarantees of the GPU schedules, in PTX and by interpreting the threads.
 
 #include "codegen/gpu.h"
 
@@ -175,7 +175,8 @@ TEST(Gpu, ThreadsWaitForWhatOthersWrite) {
   }
 }
 
-/// What lies behind the end of x is read along with its last elements, and is anything.
+/// A vector load of the last elements also reads memory beyond the end of x, with arbitrary
+/// contents.
 TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
   for (const int64_t elements : {1, 2, 3, 5, 50, 63}) {
     Tensor x(f32, {elements}), y(f32, {1});

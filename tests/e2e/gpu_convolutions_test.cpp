@@ -118,7 +118,7 @@ TEST_F(GpuConvolutions, TakeBiasAndReluAlongWhereNothingIsTrained) {
   EXPECT_EQ(count_of(text, "kernel = \"cudnn.conv2d\""), 3) << text;
 }
 
-/// What is chosen is kept with what was chosen of products, on disk and in checkpoints.
+/// Convolution choices are stored with the matmul choices, on disk and in checkpoints.
 TEST_F(GpuConvolutions, AreChosenOnce) {
   const TempDir dir;
   Executor first(residual_network(), stand_in(dir.path()), {.batch = kBatch8});

@@ -28,7 +28,7 @@ Batch bad_batch() {
   return bad;
 }
 
-/// What the call throws; "" where nothing.
+/// Returns the message that the call throws; "" if it throws nothing.
 template <class F>
 std::string thrown(F call) {
   try {

@@ -49,7 +49,7 @@ class GpuLateSteps : public GpuProgramsTest {
     EXPECT_NE(third.find("step-0000000016: step 16 in epoch 3"), std::string::npos) << third;
   }
 
-  /// What a step of the log says but for its loss and times.
+  /// The fields of a logged step, without its loss and times.
   using Step = std::tuple<int, int, double, double, bool>;
   std::vector<Step> steps(const std::string& log) const {
     std::vector<Step> all;
@@ -94,7 +94,7 @@ TEST_F(GpuLateSteps, TheLossScaleAndSkippedStepsAreThoseOfTheStepTheyAreSaidOf) 
     const size_t at = said.rfind("loss scale ");
     return at == std::string::npos ? said : said.substr(at, said.find('\n', at) - at);
   };
-  constexpr int kSteps = 103;  // of one sample each: an epoch lasts longer than the bar stays
+  constexpr int kSteps = 103;  // one sample per step: the bar is redrawn within an epoch
   const std::string expected = report(succeed(train_dropping(flags + "cpu.json --place cpu", 1)));
   EXPECT_EQ(report(succeed(train_dropping(flags + "cuda.json --place cuda", 1))), expected);
   const std::vector<Step> all = steps("cpu.json");

@@ -171,7 +171,7 @@ TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
   EXPECT_EQ(later.snapshot().tuning_record, decided);
 }
 
-/// What cannot be kept would be another choice the next time.
+/// Tuning runs only if its choices can be stored. Otherwise a later run might choose differently.
 TEST_F(GpuLibrary, TimesOnlyWhatItCanKeep) {
   const TempDir dir;
   const auto times = [](const std::string& cache_dir, bool tune) {
@@ -206,7 +206,7 @@ TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
     EXPECT_EQ(gpu.memory().transient, planned(kWorkspace).transient);
     EXPECT_EQ(gpu.memory().slots, 2 * (planned(kWorkspace).feeds + planned(kWorkspace).outputs));
   }
-  const int64_t small = int64_t{4} << 20;  // what products of this size have of kGpuWorkspace
+  const int64_t small = int64_t{4} << 20;  // share of kGpuWorkspace that products of this size get
   const int64_t part = small / (kGpuWorkspace / kWorkspace);
   EXPECT_EQ(planned(kWorkspace).at_peak.at(RangeCategory::workspace), planned_workspace(part));
   EXPECT_EQ(planned(0).at_peak.at(RangeCategory::workspace), planned_workspace(small));
@@ -328,7 +328,7 @@ TEST_F(GpuLibrary, TriesItsWaysBesideTheVariables) {
   EXPECT_EQ(parameter_bytes(gpu), parameter_bytes(untuned));
 }
 
-/// What the library finds only as it computes it: the program is compiled again without it.
+/// If the library fails only when it runs a kernel, the program is recompiled without that kernel.
 TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
   for (const FluidGpuResult result : {fluid_gpu_invalid_usage, fluid_gpu_failed}) {
     const TempDir dir;

@@ -164,7 +164,8 @@ TEST_F(GpuPreparations, ThatFailAtAnyCopyAreMadeUpFor) {
   EXPECT_GT(calls, 3);
 }
 
-/// What a step has told the host goes along, of one that is under way, too.
+/// Growing the arena keeps the values that steps have copied to the host, even those of a step in
+/// flight.
 TEST_F(GpuPreparations, ThatLetTheArenaGrowKeepWhatStepsTold) {
   Executor exe(dropped(), stand_in(), {.batch = kBatch});
   exe.run(samples(0));
@@ -178,7 +179,7 @@ TEST_F(GpuPreparations, ThatLetTheArenaGrowKeepWhatStepsTold) {
   EXPECT_GT(last.learning_rate().value(), rate) << "it warms up";
 }
 
-/// Those that nobody has read yet are read after it.
+/// Outputs that were not read before a failed preparation can still be read.
 TEST_F(GpuPreparations, ThatFailsLeavesOutputs) {
   Executor undisturbed(small_network(), stand_in(), {.batch = kBatch});
   undisturbed.run(batch_of(kBatch));

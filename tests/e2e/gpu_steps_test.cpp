@@ -63,7 +63,7 @@ Batch bad_samples(int64_t number, int64_t sample) {
   return batch;
 }
 
-/// What a step tells.
+/// The results of a step.
 struct StepResults {
   double loss = 0, right = 0, rate = 0, scale = 0;
   int64_t skipped = 0;
@@ -433,7 +433,7 @@ TEST_F(GpuOverlap, PrefetchTakesTheMemoryOfASecondSlot) {
   EXPECT_EQ(on_cpu.slots, without.slots) << "where a step is done when the next begins";
 }
 
-/// Who reads what the step before told does not hold up the next one.
+/// Reading the outputs of the previous step does not delay the next step.
 TEST_F(GpuOverlap, ReadingOneStepLateDoesNotWait) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
   std::optional<OutputViews> before = exe.run(samples(0));
@@ -463,7 +463,7 @@ TEST_F(GpuOverlap, OutputsAreGoneWithTheSecondStepAfterTheirs) {
   }
 }
 
-constexpr int64_t kRows = 512;  // of 513 f32: more than 1 MiB
+constexpr int64_t kRows = 512;  // rows of 513 f32: more than 1 MiB in total
 
 Program large() {
   Program net("large");

@@ -58,7 +58,7 @@ std::string told(const World& world, ExecutorOptions options, bool late) {
     batch.columns[0].second.as<float>()[0] += static_cast<float>(step);
     const OutputViews outputs = step % 4 == 2 ? exe.eval(batch) : exe.run(batch);
     if (!late) outputs.wait();
-    if (step % 4 != 3) read();  // what it read is of this rank's samples
+    if (step % 4 != 3) read();  // outputs of eval cover only this rank's samples
     before = outputs;
     if (step == 5) {
       for (const auto& variable : exe.snapshot().variables) {
@@ -132,7 +132,8 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRejects) {
   }
 }
 
-/// Of a slice that exchanges nothing with the others, too: they hear of it in the last one.
+/// Also tests a rejected micro-batch without collectives: the other ranks learn of it in the last
+/// micro-batch.
 TEST_P(GpuRankSteps, NoneIsAppliedWhereAMicroBatchIsRejected) {
   Ranks ranks(2, [](const World& world) {
     Executor exe(parallel_program(), cuda(world.rank), of_rank(world, {.micro_batches = 3}));

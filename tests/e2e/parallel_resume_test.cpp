@@ -37,7 +37,7 @@ constexpr std::string_view kMoving = R"(program @moving {
 
 class ParallelResume : public ParallelTest {
  protected:
-  /// What a run came to.
+  /// The results of a run.
   struct Outcome {
     std::string parameters;                         ///< the file's bytes
     std::string log;                                ///< without times

@@ -1,5 +1,5 @@
-// What networks trained in mixed precision reach beside those trained in f32. The runs take hours;
-// the table of all of them is tests/golden/accuracy.json.
+// Compares networks trained in mixed precision with networks trained in f32. The runs take hours;
+// tests/golden/accuracy.json has all results.
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ struct Network {
   const char* name;
   const char* data;  ///< below the data folder
   Task (*task)();
-  double points;  ///< of accuracy that half precision may cost
+  double points;  ///< percentage points of accuracy that half precision may cost
 };
 
 const Network kNetworks[] = {{"mnist_cnn", "mnist", mnist_cnn_task, 0.01},

@@ -77,7 +77,7 @@ TEST(SharedValues, GoodLabelsAreNotLookedUpAsBadOnes) {
   std::ranges::fill(x.as<float>(), 1.0f);
   const Batch batch{.size = 3, .columns = {{"x", x}, {"l", Tensor(i64, {3, 13, 1})}}};
   Executor exe(program, cpu(), {.batch = 3});
-  EXPECT_EQ(exe.run(batch)["loss"].item(), 0);  // of a single class
+  EXPECT_EQ(exe.run(batch)["loss"].item(), 0);  // there is only one class
 }
 
 }  // namespace

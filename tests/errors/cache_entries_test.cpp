@@ -1,5 +1,5 @@
-// What stands in the directory of compiled kernels where an entry should: nothing is waited for,
-// nothing foreign is run, and it is said once.
+// Tests foreign files in the kernel cache directory: nothing waits for them, nothing runs them, and
+// one message reports them.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -30,7 +30,7 @@ class Launch : public FluidrunTest {
     std::ofstream(dir_.file("script")) << script;
     return run("launch " + flags + " -- sh script");
   }
-  /// The same in the background; what it prints goes to the file "out".
+  /// Like launch(), but in the background. The output goes to the file "out".
   void start(const std::string& flags, const std::string& script) {
     std::ofstream(dir_.file("script")) << script;
     launcher_ = fork();

@@ -1,4 +1,4 @@
-// What a signal does to a training run: nothing is lost, and nothing is left half done.
+// Tests signals during training: nothing is lost, and no file is incomplete.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -135,7 +135,7 @@ TEST(Amp, LeavesAScopeAndItsGradientsInF32) {
   const int products = products_in(f16, all);
   EXPECT_GE(products, 4);
   EXPECT_EQ(products_in(f32, all), 0) << all;
-  EXPECT_EQ(products_in(f16, scoped), 2) << scoped;  // of the first layer: y and the gradient of w
+  EXPECT_EQ(products_in(f16, scoped), 2) << scoped;  // y and the weight gradient of the first layer
   EXPECT_EQ(products_in(f32, scoped), products - 2) << scoped;
 }
 
@@ -216,7 +216,7 @@ TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
   other.gpu.prefetch = false;  // on a GPU it takes less memory
   EXPECT_FALSE(cached_amp_choice(net, cpu(), other));
   other = asked;
-  other.threads = thread_count(0);  // what 0 means
+  other.threads = thread_count(0);  // the value that 0 selects
   EXPECT_TRUE(cached_amp_choice(net, cpu(), other));
   ++other.threads;
   EXPECT_FALSE(cached_amp_choice(net, cpu(), other));

@@ -386,7 +386,7 @@ TEST_F(CheckpointTest, OneProcessWritesADirectory) {
   expect_user_error([&] { newest_checkpoint(path()); }, "cannot read '" + path() + "': ");
 }
 
-/// What only another version of Fluid writes, with the right hash.
+/// A checkpoint of another version of Fluid, with a correct hash.
 TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   TrainingRun run(net_);
   run.state.output_statistics = {{"loss", {1, 2}}};

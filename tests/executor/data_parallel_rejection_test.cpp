@@ -1,4 +1,5 @@
-// What one process of several refuses: an evaluation is its own affair, a training step is not.
+// Tests data that one of several ranks rejects. In an evaluation, the other ranks continue; in a
+// training step, all ranks stop.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 namespace fluid::data_parallel_rejection_test {
 namespace {
 
-constexpr int64_t kSamples = 4;  // of a rank
+constexpr int64_t kSamples = 4;  // samples per rank
 
 Program classifier() {
   Program net("classifier");
@@ -22,7 +23,7 @@ Program classifier() {
   return net;
 }
 
-/// Of this rank; the label of its first sample is `first`.
+/// The batch of this rank. `first`: label of its first sample.
 Batch shard_of(const World& world, int64_t first) {
   Tensor x(f32, {kSamples, 2}), label(i64, {kSamples});
   for (float& v : x.as<float>()) v = 1;

@@ -65,7 +65,8 @@ TEST(GpuPlaceMemory, SaysThatTheHostHasNoRoomForWhatIsKept) {
   EXPECT_FALSE(memory.is_lost());
 }
 
-/// What the step sees of both slots for feeds while the next step's feeds go to one of them.
+/// The contents of both feed slots during a step, while the next step's feeds are copied to one of
+/// them.
 struct Seen {
   static inline std::array<std::byte*, 2> slots = {};
   static inline std::vector<int> of[2];

@@ -180,8 +180,9 @@ TEST(NonFinite, IsLookedForInTheLastStepAlone) {
   expect_user_error([&] { exe.first_nonfinite(without); }, "feed 'x' is missing");
 }
 
-/// What each rank is told of a step on `values`, of each rank's samples: it is not
-/// applied on any, and training goes on alike. A rank whose value is 0 has no samples.
+/// Returns the message of each rank for a step with the sample values `values`, one per rank.
+/// Expects that no rank applies the step, and that training continues. A rank with value 0 has no
+/// samples.
 std::vector<std::string> told(const Program& net, ExecutorOptions options,
                               const std::vector<float>& values) {
   const auto share = [](const std::vector<float>& of, const World& world) {

@@ -106,8 +106,9 @@ TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
   for (const std::string& result : results) EXPECT_EQ(result, "0 93 96 147 ");
 }
 
-/// Of what `body` begins the other rank stays away: rank 0, to whom it returns what was said, names
-/// it, with what both have entered. It gives back all that it took, although no exchange ended.
+/// Runs `body` on rank 0 while rank 1 does not take part in its collectives. Expects that the error
+/// that `body` returns names rank 1 and the operations that both ranks have entered, and that rank
+/// 0 frees all objects.
 void expect_reported_once(const std::function<std::string(Rank&)>& body) {
   Ranks ranks(2, [&body](const World& world) {
     std::string said;
@@ -166,7 +167,7 @@ TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
   });
 }
 
-/// Of functions that do nothing.
+/// The collective functions do nothing.
 TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
   fluid::testing::reset_host_gpu({.devices = 2});
   FluidGpuTable idle = host_gpu_table();

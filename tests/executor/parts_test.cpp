@@ -20,10 +20,10 @@ using testing::Ranks;
 
 constexpr int64_t kSamples = 11;
 
-/// What a loss may be made of.
+/// Values that a loss may depend on.
 struct Parts {
   Value x, y;    ///< [?, 4] of data, [?, 3] of them and w
-  Value errors;  ///< [?]: of each sample
+  Value errors;  ///< [?]: error of each sample
   Value w;       ///< [4, 3]
 };
 using Loss = std::function<Value(const Parts&)>;

@@ -205,7 +205,7 @@ TEST(RejectionReason, ACheckInTheKernelOfAnUpdateComesInTime) {
   }
 }
 
-/// What looks at the labels may wait for a mean over the batch, as the update does.
+/// The index check may run after a mean over the batch, as the update does.
 Program check_behind_a_mean(bool added) {
   Program net("behind");
   const Value x = net.data("x", {kBatch, 4}, f32), z = net.data("z", {kBatch, 2}, f32);

@@ -32,7 +32,8 @@ std::unique_ptr<ir::Program> whole_net(Random& random) {
   return program;
 }
 
-/// What a file may hold: mostly a whole net, else one after some passes, with bodies and stores.
+/// A program for a file: usually a whole network, sometimes one after some passes, with bodies and
+/// stores.
 std::unique_ptr<ir::Program> saved_net(Random& random) {
   auto program = whole_net(random);
   if (below(random, 4) != 0) return program;

@@ -138,7 +138,8 @@ Value random_product(Random& random, ir::Graph& graph, const Values& values) {
   return below(random, 2) == 0 ? y : y + add_param(graph, {x.dtype(), {units}, {}});
 }
 
-/// What libraries have kernels for, with a bias and a relu or without; its operands fit together.
+/// Adds an op that libraries have kernels for, with or without a relu. Its operands have matching
+/// types.
 void add_library_op(Random& random, ir::Graph& graph, Values& values) {
   try {
     const Value y = below(random, 2) == 0 ? random_conv(random, graph, values)

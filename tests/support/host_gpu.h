@@ -12,21 +12,21 @@ namespace fluid::testing {
 
 struct HostGpuOptions {
   HostPace pace = HostPace::late;
-  uint64_t seed = 0;  ///< of the order in which work runs that may run in any
+  uint64_t seed = 0;  ///< seed of the order of unordered work
   int64_t memory = int64_t{1} << 30;
   int devices = 1;
-  int first = 0;              ///< of those of the machine, which others may see as well
-  int64_t object_bytes = 0;   ///< of its memory, that each object takes which is open
-  float work_ms = 1.0F / 64;  ///< of its clock, that each piece of work takes
+  int first = 0;  ///< index of the first device on the machine, which other processes may see too
+  int64_t object_bytes = 0;   ///< GPU memory that each open object takes
+  float work_ms = 1.0F / 64;  ///< time that each piece of work takes on the GPU's clock
   int64_t assembler = 1;      ///< version; its code is PTX, and no GPU's is kept as such
   std::string name = "a host that stands in for a GPU";
-  /// Of products, and of convolutions, that its libraries have a way to compute.
+  /// Largest products and convolutions that the libraries support.
   int64_t most_rows = std::numeric_limits<int64_t>::max();
   int64_t most_filters = std::numeric_limits<int64_t>::max();
-  /// Of products that it computes: of larger ones its library finds that only the first time.
+  /// Largest products that the library can run. For larger ones, it fails only when it runs them.
   int64_t most_rows_computed = std::numeric_limits<int64_t>::max();
-  FluidGpuResult rejection_result = fluid_gpu_invalid_usage;  ///< what computing such a one returns
-  bool split_k_is_fast = false;  ///< a product in parts takes less time than one as a whole
+  FluidGpuResult rejection_result = fluid_gpu_invalid_usage;  ///< result for larger products
+  bool split_k_is_fast = false;                               ///< whether split-K is faster
 };
 
 /// The functions of a GPU, run by the host. It stands in for one in tests: PTX is read and its
@@ -52,7 +52,8 @@ struct HostKernel {
   std::function<void(const FluidGpuLaunch& launch)> run;
 };
 
-/// What `assemble` takes for these kernels: it also takes PTX, which is then run (ptx_machine.h).
+/// Returns text that `assemble` accepts for these kernels. `assemble` also accepts PTX and
+/// interprets it (ptx_machine.h).
 std::string host_gpu_text(std::vector<HostKernel> kernels);
 
 /// Objects that are open, and memory that came back too early for a graph: none should be left at

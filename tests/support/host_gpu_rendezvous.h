@@ -46,7 +46,7 @@ class HostRendezvous {
   std::string folder_;
   int rank_, ranks_;
   const void* owner_ = nullptr;
-  int64_t number_ = 0;  ///< of exchanges that have begun
+  int64_t number_ = 0;  ///< number of collectives that have started
   bool aborted_ = false, torn_ = false;
 };
 

@@ -19,18 +19,18 @@ struct HostWork {
   /// Addresses that it is given, of memory among others.
   std::vector<const void*> given = {};
   std::vector<std::shared_ptr<HostWork>> after = {};
-  /// Of work that also waits for other processes: whether they have come. Asked again and again
-  /// once all that the work comes after is done, with its own address.
+  /// For work that waits for other processes: returns whether they have arrived. Called repeatedly,
+  /// with the work's own address, once all work in `after` is done.
   std::function<bool(const HostWork* self)> others = {};
   HostEvent* noted = nullptr;  ///< when it is done, if it was recorded
   bool done = false;
-  int64_t done_at = 0;  ///< by a clock that counts work
+  int64_t done_at = 0;  ///< completion time, on a clock that counts work
 };
 
 /// Work that a stream or an event stands for: what comes next waits for all of it.
 using HostFrontier = std::vector<std::shared_ptr<HostWork>>;
 
-/// What is recorded of the streams that were joined to `origin`.
+/// The work recorded from the streams that joined the capture of `origin`.
 struct HostCapture {
   const void* origin = nullptr;
   HostFrontier recorded;
@@ -45,7 +45,7 @@ struct HostStream {
 
 struct HostEvent {
   HostFrontier stands_for;
-  std::shared_ptr<HostCapture> capture;  ///< that it was noted in
+  std::shared_ptr<HostCapture> capture;  ///< capture in which the event was recorded
   bool noted = false;
   bool times = false;  ///< tells the time
 };

@@ -1,4 +1,4 @@
-// What PTX's instructions do with bits: moving, comparing, choosing, converting them.
+// Bit instructions of PTX: moves, comparisons, selections, conversions.
 
 #include <bit>
 #include <cmath>
@@ -153,7 +153,7 @@ bool holds(V a, V b) {
   return false;
 }
 
-/// Of each of the two halves that registers hold, into a predicate for each.
+/// Compares two packed half-precision values, and writes one predicate for each.
 template <Order kOrder, bool kUnordered, class H>
 void compare_pairs(PtxThread& t, const PtxInstruction& i) {
   for (const size_t at : {0, 1}) {

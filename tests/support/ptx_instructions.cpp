@@ -1,4 +1,4 @@
-// What PTX's instructions do to memory and to the order of things.
+// PTX instructions for memory, control flow and synchronization.
 
 #include <algorithm>
 
@@ -81,7 +81,7 @@ void load(PtxThread& t, const PtxInstruction& i) {
   }
 }
 
-/// Of what is atomic any order will do.
+/// Stores elements. Atomic stores may run in any order.
 template <class T, auto kWritten, bool kAtomic = false>
 void store(PtxThread& t, const PtxInstruction& i) {
   std::byte* to = kWritten(t, i, sizeof(T) * i.count);

@@ -19,18 +19,18 @@ class PtxRaces {
  public:
   /// Throws InternalError where another thread may write at the same time.
   void read(const PtxThread& t, const std::byte* at, size_t bytes);
-  /// Of what lies there now, written. Throws InternalError where another thread may read at the
-  /// same time, or write something else.
+  /// Must be called after a write. Throws InternalError if another thread may read the byte at the
+  /// same time, or write another value.
   void written(const PtxThread& t, const std::byte* at, size_t bytes);
-  /// Memory that others, who never see what lies there, have from now on.
+  /// Forgets the accesses to memory that gets a new owner, which does not see the old contents.
   void forget(std::span<const std::byte> memory);
 
  private:
-  /// That a thread was there.
+  /// An access by a thread.
   struct Touch {
     bool made = false;
     uint32_t group = 0, number = 0;
-    uint32_t group_waits = 0, warp_waits = 0;  ///< that it had come through
+    uint32_t group_waits = 0, warp_waits = 0;  ///< barriers that the thread had passed
   };
   struct Byte {
     Touch writer, readers[2];

@@ -9,7 +9,7 @@
 namespace fluid::testing {
 namespace {
 
-constexpr int64_t kMaxElements = 20000;  // of a value, per sample
+constexpr int64_t kMaxElements = 20000;  // maximum elements of a value, per sample
 
 class Recorder {
  public:
@@ -65,7 +65,7 @@ class Recorder {
         return;
       }
       pool_.push_back(is_tensor ? of_tensor(x) : of_element(x));
-    } catch (const UserError&) {  // what does not fit is left out
+    } catch (const UserError&) {  // skips ops that do not fit
     }
   }
 

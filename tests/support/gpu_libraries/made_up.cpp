@@ -35,7 +35,7 @@ FluidGpuResult architecture(int32_t device, int32_t* architecture) {
   return fluid_gpu_ok;
 }
 
-/// Of cuda:0 and cuda:1 one is as good as one can be; cuda:2 is in use.
+/// cuda:0 and cuda:1 can be described; OLD may be one of them. cuda:2 is in use.
 FluidGpuResult describe(int32_t device, FluidGpuDescription* gpu) {
   if (device > 1) return fluid_gpu_unusable;
   *gpu = {.major = device == OLD ? 7 : 9,

@@ -48,7 +48,7 @@ extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
        .most_rows = std::stoll(named("FLUID_STAND_IN_ROWS", "65536")),
        .most_rows_computed = std::stoll(named("FLUID_STAND_IN_ROWS_COMPUTED", "65536")),
        .split_k_is_fast = std::getenv("FLUID_STAND_IN_PARTS") != nullptr});
-  static const TellsOverlaps at_the_end;  // what it reads is there by now, so it goes first
+  static const TellsOverlaps at_the_end;  // constructed last, so destroyed before its state
   std::istringstream fails(named("FLUID_STAND_IN_FAILS", ""));
   std::string name;
   int calls = 0;
