@@ -100,7 +100,8 @@ TEST_P(GpuNetworks, AssembleBesideLibraries) {
   expect_assembles(assembler, kernels, gpu_architectures());
 }
 
-/// A step in slices, and what processes share: statistics, gradients in halves, losses that decide.
+/// Micro-batches, and the kernels of data-parallel steps: synchronized statistics, half-precision
+/// gradients, loss scaling.
 TEST_P(GpuNetworks, AssembleInPartsAndBetweenProcesses) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";

@@ -1,4 +1,5 @@
-// Groups that keep few rows, as where channels lie innermost, still give a GPU's threads work.
+// Tests that groups with few result rows, such as statistics of channels-last images, still use
+// many GPU threads.
 
 #include <gtest/gtest.h>
 

@@ -126,7 +126,7 @@ TEST(Gpu, BatchesThatIndicesDoNotCountAreKnown) {
   EXPECT_LT(p.max_batch * 1000, int64_t{1} << 31);
 }
 
-/// Masks that are known let single lanes write, which lie at no multiple of what all lanes are.
+/// Constant masks let single lanes write, at addresses that are not aligned to the vector.
 TEST(Gpu, LanesThatAreMaskedOneByOneAreWrittenWhereTheyLie) {
   const Expr i = Expr::var(0);
   const auto store_lane = [&](int64_t lane) {

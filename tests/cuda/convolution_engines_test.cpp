@@ -356,7 +356,7 @@ TEST_F(ConvolutionEnginesTest, RejectWhatIsNoneOfTheirs) {
   };
   EXPECT_EQ(category(no_engine), CUDNN_STATUS_NOT_SUPPORTED);
   FluidGpuAlgorithm damaged = found_for(c, machine(90), kWorkspace, 1).at(0);
-  damaged.opaque[1] = 0x7fff7fff7fff7fff;  // knobs that there are not
+  damaged.opaque[1] = 0x7fff7fff7fff7fff;  // knobs that do not exist
   EXPECT_EQ(category(damaged), CUDNN_STATUS_BAD_PARAM);
 }
 

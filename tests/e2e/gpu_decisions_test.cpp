@@ -116,7 +116,7 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
   }
 }
 
-/// Nothing runs then, and who asks is told so; variables are there.
+/// Later calls report the error and run nothing; variables can still be read.
 TEST_F(GpuDecisions, ThatCannotBeBoundAtAllAreToldFromThenOn) {
   const Decisions others = choices_of_other_rank();
   Training training;

@@ -103,7 +103,7 @@ TEST_F(GpuLibrary, TrainsInHalvesAsTheCpuDoes) {
   EXPECT_LT(worst_after_training({.batch = kBatch64, .precision = {.amp = o2}}), 2e-3);
 }
 
-/// The gradient of a slice is added to those before where they lie.
+/// The gradient of a micro-batch is added to earlier gradients in place.
 TEST_F(GpuLibrary, AddsUpTheGradientsOfMicroBatches) {
   const ExecutorOptions options{.batch = kBatch64, .micro_batches = 2};
   EXPECT_LT(worst_after_training(options), 2e-5);
@@ -160,7 +160,7 @@ TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->snapshot.tuning_record, decided);
   fluid::testing::reset_host_gpu({});
-  fluid::testing::fail_host_gpu("matmul_algorithms", fluid_gpu_failed);  // nobody asks again
+  fluid::testing::fail_host_gpu("matmul_algorithms", fluid_gpu_failed);  // no further call
   Executor later(wide_network(),
                  gpu_device(host_gpu_table(), {.libraries = {kWorkspace},
                                                .tune = false,
@@ -248,7 +248,7 @@ TEST_F(GpuLibrary, AProductNeverWritesAVariable) {
   EXPECT_NE(kept(), before);
 }
 
-/// Preparing a step computes its products once, on whatever lies there.
+/// Preparing a step runs its products once, on arbitrary memory contents.
 TEST_F(GpuLibrary, FeedsThatASlotHoldsAreNotLostToPreparing) {
   Executor gpu(wide_network(), stand_in(), {.batch = kBatch64});
   gpu.prepare({.predict = {kBatch64}});
@@ -283,7 +283,7 @@ struct Seen {
 };
 Seen seen;
 
-/// The stand-in's, told of in `seen`.
+/// The functions of the stand-in, which also record their calls in `seen`.
 FluidGpuTable seeing_table() {
   FluidGpuTable table = host_gpu_table();
   table.allocate = [](FluidGpu* gpu, int64_t bytes, void** address) {
@@ -310,7 +310,7 @@ FluidGpuTable seeing_table() {
   return table;
 }
 
-/// Noise lies where the step has memory for it, as variables keep what they hold.
+/// Tuning writes noise to the step's memory only; variables keep their values.
 TEST_F(GpuLibrary, TriesItsWaysBesideTheVariables) {
   seen = {};
   const FluidGpuTable table = seeing_table();
@@ -349,7 +349,7 @@ TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
   }
 }
 
-/// Steps that are there go on as they are.
+/// Steps that are already prepared do not change.
 TEST_F(GpuLibrary, LeavesStepsAloneWhereAnotherFailsAsItIsComputed) {
   Executor gpu(wide_network(), stand_in(), {.batch = kBatch64});
   Executor same(wide_network(), stand_in(), {.batch = kBatch64});

@@ -1,5 +1,5 @@
-// A step on the host that stands in for a GPU is run again to find where its numbers stopped being
-// finite: where that fails training goes on as before, and it takes none of the GPU's memory.
+// Repeats a step on a host that stands in for a GPU, to find its first non-finite value. If the
+// search fails, training continues unchanged. The search uses no GPU memory.
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST_F(GpuNonFinite, ASearchThatFailsLeavesTrainingAsItWas) {
   }
 }
 
-/// Whoever went on would train on what the search left.
+/// Continuing would train on the state that the search left.
 TEST_F(GpuNonFinite, NothingRunsWhereTheStateCannotBeAsItWas) {
   Executor exe = overflowed();
   constexpr int kFillsBefore = 1;  // the error words, as the step is run again

@@ -147,7 +147,7 @@ TEST_F(GpuPrograms, TrainANetworkOfTheExamples) {
   for (const std::string layer : {"conv0", "conv1", "fc0"}) EXPECT_TRUE(layers.contains(layer));
 }
 
-/// By layers, calls of libraries and exchanges, too.
+/// The profile shows layers, library calls and collectives.
 TEST_F(GpuPrograms, ShowTheTimesOfLibrariesAndCollectives) {
   write_wide_program();
   const std::string said =

@@ -1,4 +1,4 @@
-// Steps that cannot be prepared, on the host that stands in for a GPU: what was there goes on.
+// Failed preparations on a host that stands in for a GPU: prepared steps still run.
 
 #include <gtest/gtest.h>
 
@@ -139,8 +139,8 @@ TEST_F(GpuPreparations, WithoutMemoryForMoreLeavesTheStepsThereWere) {
   EXPECT_NE(state_of(exe), before);
 }
 
-/// The seed, and halves of parameters, are written after the steps are there: a call that fails
-/// among these writes leaves them to the next.
+/// The seed and half-precision weights are written after the steps are prepared. If a write fails,
+/// the next call repeats it.
 TEST_F(GpuPreparations, ThatFailAtAnyCopyAreMadeUpFor) {
   const ExecutorOptions options{.seed = 7, .precision = {.amp = AmpOptions{.level = AmpLevel::o2}}};
   const auto loss = [](Executor& exe) { return exe.run(samples(0))["loss"].item(); };

@@ -72,8 +72,8 @@ TEST_F(GpuParallel, ARankWithoutSamplesJoinsTheOthers) {
   }
 }
 
-/// Two heads, of which one may refuse its labels: in which order they are computed follows from the
-/// batch, here of 102 samples and of 101, and their gradients are exchanged all the same.
+/// Two heads, one of which may reject labels. Batches of 102 and of 101 samples compute the heads
+/// in different orders, but the ranks all-reduce the gradients in the same order.
 TEST_F(GpuParallel, RanksWithOtherOrdersExchangeInOne) {
   write_plain(dir_.file("heads.fir"), R"(program @heads {
   %x = data "x" : f32[?, 16]
@@ -392,7 +392,7 @@ TEST_F(GpuRanks, ShareStatistics) {
   expect_as_on_the_cpu(testing::normalising_program(3), {.distributed = {.sync_bn = true}}, 2e-3);
 }
 
-/// A label that is none, on one rank: no rank applies the step, and none waits for another.
+/// One rank has an invalid label: no rank applies the step, and none waits for another.
 TEST_F(GpuRanks, DataThatOneRankRejectsChangesNoVariableOnAny) {
   testing::Ranks ranks(2, [](const World& world) {
     const ExecutorOptions options{.batch = 6, .threads = 1, .distributed = {.world = world}};
@@ -487,7 +487,7 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
   EXPECT_EQ(in_parts, (std::set<bool>{false, true})) << results[0];
 }
 
-/// Whoever writes the checkpoint, and whether it has prepared such a step or not.
+/// Holds whichever rank writes the checkpoint, and whether or not it has prepared the step.
 TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
   for (const int decides : {0, 1}) {
     const std::vector<std::string> results =

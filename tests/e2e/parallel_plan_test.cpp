@@ -115,7 +115,7 @@ TEST_F(ParallelPlan, SaysWhatTwoProcessesSend) {
         << text;
   }
 
-  // Each is sent in two halves, one after the other, and little is computed.
+  // An all-reduce of two ranks sends two halves, one after the other. The compute time is small.
   const Said said(text);
   EXPECT_NEAR(said.communicating, 4 * 2 * 3 + bytes / 1e4, 1e-3);
   EXPECT_GE(said.step, said.communicating);

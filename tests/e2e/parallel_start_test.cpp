@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLeastPort = 20000;  // lowest port that a Slurm job gets by its id
 
-/// Whether somebody could listen there just now.
+/// Whether `port` is free at the moment.
 bool free_now(int port) {
   try {
     comm::listen_at("127.0.0.1", port);

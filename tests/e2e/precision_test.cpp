@@ -65,7 +65,7 @@ Task mnist_cnn_task() {
           128, 3};
 }
 
-/// On the CIFAR-10 images that there are: the last quarter is to judge by.
+/// Uses the available CIFAR-10 images: the last quarter for validation.
 Task resnet18_task() {
   Program net("resnet18");
   const Value loss = record_classifier(net, resnet18(cifar10_images(net)));

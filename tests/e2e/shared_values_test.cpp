@@ -44,7 +44,7 @@ TEST(SharedValues, AMaximumIsEqualToTheElementThatItIs) {
     for (const char* dtype : {"f32", "f64", "bf16", "f16"}) {
       for (const bool stored : {false, true}) {
         const int64_t hits = columns_hit(extremum, dtype, stored);
-        const bool ties = dtype[0] == 'b' || dtype[1] == '1';  // halves have few values
+        const bool ties = dtype[0] == 'b' || dtype[1] == '1';  // half precision has few values
         EXPECT_TRUE(ties ? hits >= 40 && hits < 50 : hits == 40)
             << extremum << " " << dtype << (stored ? ", product stored: " : ": ") << hits;
       }

@@ -73,7 +73,7 @@ TEST_F(CacheEntries, MayBeLinksToADevice) {
   expect_one_warning(train_with([](const fs::path& at) { fs::create_symlink("/dev/zero", at); }));
 }
 
-/// Whole, so that nothing but the key tells.
+/// The entry is undamaged; only its key differs.
 TEST_F(CacheEntries, MayHoldAnotherKernel) {
   size_t next = 0;
   expect_one_warning(train_with([&](const fs::path& at) {

@@ -1,4 +1,4 @@
-// Checkpoints from the command line: what is interrupted goes on as if it had not been.
+// Checkpoints on the command line: an interrupted run resumes with the same results.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Files of every format that were cut off, changed or made to harm, as fluidrun meets them.
+// Truncated, changed and malicious files of every format, read by fluidrun.
 
 #include <gtest/gtest.h>
 

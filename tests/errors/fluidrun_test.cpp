@@ -1,4 +1,4 @@
-// The command line as users meet it: exit codes, messages of one line, no partial files.
+// Tests the command line: exit codes, messages of one line, no partial files.
 
 #include "tests/support/fluidrun_test.h"
 

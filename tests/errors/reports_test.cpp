@@ -143,7 +143,7 @@ TEST_F(Reports, O2IsComparedWithF32ByTheTrainingStep) {
   EXPECT_NE(training.output.find(expected), std::string::npos) << expected << training.output;
 }
 
-/// `opt` shows what ranks and slices run.
+/// `opt` shows the programs of ranks and micro-batches.
 TEST_F(Reports, TheStepsOfRanksAndSlicesCanBeLookedAt) {
   const auto text = [&](const std::string& flags) {
     const std::string batch = flags.find("--batch") == std::string::npos ? " --batch 8" : "";

@@ -1,4 +1,4 @@
-// One Executor and several threads: what is refused, and how several threads serve.
+// One Executor used by several threads: invalid uses are rejected, and valid ones work.
 
 #include <gtest/gtest.h>
 

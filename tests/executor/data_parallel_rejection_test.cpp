@@ -54,7 +54,8 @@ TEST(DataParallelRejection, OfAnEvaluationLeavesTheOthersAlone) {
             (std::vector<std::string>{"goes on", "refused, goes on"}));
 }
 
-/// The others are in its last slice: what this process sent next would be taken for a part of that.
+/// A rank that rejects any micro-batch of a training step must stop. The other ranks are in the
+/// last micro-batch, and would take its next message for a part of it.
 TEST(DataParallelRejection, OfAnySliceOfATrainingStepIsTheEnd) {
   const auto body = [](const World& world) {
     Executor exe(

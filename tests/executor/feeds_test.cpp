@@ -76,7 +76,7 @@ double normalised(const Feed& feed, double x, size_t c) {
 }
 
 TEST(Feeds, NormalisesEveryChannel) {
-  const int64_t n = 30, inner = 1201;  // enough for several threads, which meet within a channel
+  const int64_t n = 30, inner = 1201;  // several threads, whose ranges meet within a channel
   Tensor column(u8, {n, 3, inner});
   for (int64_t i = 0; i < column.numel(); ++i) {
     column.as<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 7 % 256);

@@ -441,7 +441,7 @@ TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
             begins + "rank 1 is late: it has entered 3 collective operations, rank 0 4");
 }
 
-/// Rank 0 has begun one thing more, and cannot go on with what both have begun.
+/// Rank 0 has started one more collective, and fails in a collective that both ranks have started.
 TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kShort);

@@ -41,7 +41,7 @@ class Peer {
 
   FluidGpuCommunicator* communicator() const { return communicator_.get(); }
   const Gpu& gpu() const { return *gpu_; }
-  /// Kernels run on a, exchanges on b.
+  /// Kernels run on stream a, collectives on stream b.
   const GpuStream& a() const { return a_; }
   const GpuStream& b() const { return b_; }
 

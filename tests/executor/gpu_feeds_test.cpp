@@ -31,7 +31,7 @@ TEST(Stretches, JoinAcrossPaddingAlone) {
   EXPECT_EQ(text({{192, 8}, {0, 64}, {64, 65}}), "0+200 ");
 }
 
-/// More than there are cells for on their way, of which none is copied before somebody waits.
+/// More pending writes than staging cells; none is copied before the host waits.
 TEST(GpuPlaceMemory, KeepsSmallWritesUntilTheyAreCopied) {
   constexpr int64_t kWrites = 20'000;
   fluid::testing::reset_host_gpu({.pace = HostPace::late});

@@ -1,4 +1,4 @@
-// Kernels run while processes exchange what they do not read.
+// Tests that kernels run during collectives whose results they do not read.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class Progress {
     }
     changed_.notify_all();
   }
-  /// Waits for the end of a kernel that comes after exchange number `exchange` was handed over.
+  /// Waits for the end of a kernel that runs after collective number `exchange` was issued.
   bool goes_on_after(size_t exchange) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience, [&] {

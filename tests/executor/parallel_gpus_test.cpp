@@ -40,7 +40,7 @@ struct Rank {
 
   double* values() const { return reinterpret_cast<double*>(host.data()); }
   void exchange(CollectiveKind kind) { all->start(0, {kCount, kind}, x.data(), f64); }
-  /// Waits for the exchange; what x is then.
+  /// Waits for the collective. Returns some elements of x.
   std::string finish() {
     all->stream_wait(1);
     open->gpu.copy(open->stream, host.data(), x.data(), x.bytes());
@@ -58,7 +58,7 @@ struct Rank {
   GpuMemory x, host;
 };
 
-/// The first rank's stream goes on before the second has come.
+/// The stream of rank 0 continues before rank 1 has joined the collective.
 TEST(ParallelGpus, CollectivesRunBesideWhatDoesNotWaitForThem) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
@@ -141,7 +141,7 @@ TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
   });
 }
 
-/// The first of two exchanges that were begun is named, and the second is not waited for again.
+/// With two collectives in flight, the error names the first, and the second is not waited for.
 TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
   expect_reported_once([](Rank& rank) {
     std::vector<PendingCollective> begun;

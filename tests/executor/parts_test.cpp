@@ -1,4 +1,5 @@
-// Losses and outputs of every kind in slices and on several ranks: what counts is the whole batch.
+// Losses and outputs of every kind, in micro-batches and on several ranks, give the results of the
+// whole batch.
 
 #include <gtest/gtest.h>
 
@@ -132,7 +133,7 @@ TEST(Parts, RanksMakeTheStepOfTheWholeBatch) {
   }
 }
 
-/// The message for a loss, or an output beside the mean, in slices.
+/// Expects the error for a loss, or for another output beside the mean, in micro-batches.
 void expect_rejection(const Loss& value, const std::string& op, bool is_output = false) {
   Program net("refused");
   const Parts parts = recorded(net);

@@ -1,4 +1,4 @@
-// A step on data that a kernel refuses changes nothing, whatever the optimizer and the order of the
+// A step whose data a kernel rejects changes no variable, with any optimizer and any order of the
 // kernels.
 
 #include <gtest/gtest.h>

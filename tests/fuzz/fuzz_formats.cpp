@@ -33,12 +33,12 @@ constexpr unsigned kSecondsWaited = 60;  ///< wall-clock time; more means a dead
 constexpr long kKiBAllowed = 256 << 10;
 constexpr int kFullCount = 1000;
 
-char g_running[160];  ///< the attempt under way, for the signal handler
+char g_running[160];  ///< the current attempt, for the signal handler
 
 /// Says which attempt it was; write() is all that a signal handler may call.
 void report(const char* what) {
   for (const char* text : {what, static_cast<const char*>(g_running)}) {
-    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(2);  // there is nobody to tell
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(2);  // cannot report it
   }
 }
 

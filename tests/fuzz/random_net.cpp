@@ -86,7 +86,7 @@ void try_op(Random& random, ir::Graph& graph, Values& values) {
     const Values results = record(graph, *def.name, operands, attrs, {"net.cpp", 1});
     values.insert(values.end(), results.begin(), results.end());
   } catch (const UserError&) {
-    // Most random operands do not fit; that they are refused in this way is the point.
+    // Most random operands do not fit. They must be rejected with a UserError.
   }
 }
 

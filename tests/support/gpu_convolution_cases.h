@@ -44,7 +44,7 @@ struct ConvolutionProgram {
   Values images;
   bool channels_last = false;
 
-  /// Lets the images lie as they are to be, or plain.
+  /// Sets the layout of the images: the layout of the case, or the plain one.
   void lay_out() const;
   void lay_plain() const;
 };

@@ -57,7 +57,7 @@ Numbers numbers_at(const FluidGpuConvolution& c, const void* data, int64_t count
   return numbers;
 }
 
-/// One computation: all pairs of a filter's tap and a pixel that meet in a map.
+/// Computes one convolution: sums the products of filter taps and pixels for each output element.
 class Computation {
  public:
   Computation(const FluidGpuConvolution& c, const FluidGpuOperands& f)

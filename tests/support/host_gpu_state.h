@@ -20,7 +20,7 @@ struct FluidGpu {
   fluid::testing::HostScheduler scheduler;
   int device = 0;
   std::vector<fluid::testing::HostStream*> streams;
-  std::vector<const fluid::testing::HostFrontier*> graphs;  ///< all that there are
+  std::vector<const fluid::testing::HostFrontier*> graphs;  ///< all existing graphs
   fluid::testing::HostFrontier graph;                       ///< the work of the one launched last
   std::string failure;                                      ///< once it failed
 };
@@ -52,7 +52,7 @@ HostGpuState& host_gpu_state();
 /// Runs a function of the table. On a GPU that failed every one fails.
 FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call);
 
-/// A refusal of a call that misuses the GPU, and a capture does not survive it.
+/// Returns the error of a call that misuses the GPU, and invalidates the capture.
 HostError misused_by(FluidGpuStream* stream, const std::string& why);
 /// Throws if a stream is capturing, because the call `what` invalidates the capture.
 void check_not_capturing(FluidGpu* gpu, const char* what);

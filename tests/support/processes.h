@@ -10,7 +10,7 @@
 
 namespace fluid::testing {
 
-/// A port of the loopback interface that nobody listens on now.
+/// A port of the loopback interface that is free at the moment.
 int free_port();
 
 /// A world of `size` on the loopback interface, as rank 0 sees it.

@@ -20,7 +20,7 @@ struct PtxOperand {
   uint64_t bits = 0;
 };
 
-/// Registers that every thread has: where results go that nobody reads, and its place.
+/// Registers that every thread has: a sink for unused results, and the thread and block indices.
 enum PtxRegister : uint32_t {
   kPtxNowhere,
   kPtxThread,

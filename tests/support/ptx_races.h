@@ -10,14 +10,13 @@ namespace fluid::testing {
 
 struct PtxThread;
 
-/// Finds threads of one launch that touch the same byte with nothing between them that orders them,
-/// where one of them changes it: a GPU would run them in any order, or at once. Threads of a group
-/// are ordered by its barriers, those of a warp also by the warp's; exchanges of registers order no
-/// memory. Atomic accesses, which any order is right for, are not told. A byte's last two readers
-/// are known, not all.
+/// Finds races between the threads of a launch: accesses to the same byte, at least one of which
+/// changes it, that no barrier orders. Block barriers order the threads of a block, warp barriers
+/// the threads of a warp; shuffles order no memory accesses. Ignores atomic accesses, for which any
+/// order is right. Remembers only the last two readers of a byte.
 class PtxRaces {
  public:
-  /// Throws InternalError where another thread may write at the same time.
+  /// Must be called for a read. Throws InternalError if another thread may write at the same time.
   void read(const PtxThread& t, const std::byte* at, size_t bytes);
   /// Must be called after a write. Throws InternalError if another thread may read the byte at the
   /// same time, or write another value.

@@ -1,8 +1,9 @@
-// Libraries that drive no GPU and answer as one would: each build of this file is another machine.
-//   DRIVER          the version of CUDA that its driver runs, 0 without one
-//   DEVICES         how many GPUs it has; -1: the driver refuses to say
-//   OLD             the number of one that is too old
-//   TABLE_VERSION   that it has
+// Libraries that answer like a GPU library, but drive no GPU. Each build of this file is another
+// machine:
+//   DRIVER          the CUDA version of its driver; 0: no driver
+//   DEVICES         number of GPUs; -1: the driver fails to report it
+//   OLD             index of a GPU that is too old
+//   TABLE_VERSION   version of its function table
 
 #include <cstdio>
 
