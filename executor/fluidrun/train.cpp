@@ -283,9 +283,8 @@ class Training {
   Program program_;
   StepDump dump_;
   TensorBoard board_;
-  // Opens the validation data while the constructor opens the training data. If opening the
-  // training data writes a table that the validation data reads, opens the validation data
-  // afterwards.
+  // Opens the validation data while the constructor opens the training data; afterwards if the
+  // training data writes a table that it reads.
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
   ResidentMemory opened_ = resident_memory();

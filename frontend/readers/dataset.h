@@ -33,7 +33,7 @@ struct Dataset {
   std::vector<int64_t> lines = {};  ///< first line of each sample, if some span several lines
   /// Names of the classes that the integers of a column stand for, by column.
   std::map<std::string, std::vector<std::string>> classes = {};
-  SkippedRecords skipped = {};  ///< records of `source` that could not be read
+  SkippedRecords skipped = {};  ///< records of `source` that were left out when it was read
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column

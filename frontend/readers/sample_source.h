@@ -61,7 +61,7 @@ class SampleSource {
   virtual std::string find_location(const std::string& column, int64_t value) const;
   /// Names of the classes that the integers of column `column` stand for; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
-  virtual SkippedRecords skipped() const { return {}; }         ///< records left out on opening
+  virtual SkippedRecords skipped() const { return {}; }  ///< left out when the data was opened
   virtual const Dataset* in_memory() const { return nullptr; }  ///< null: not in memory
   virtual int64_t resident_bytes() const { return 0; }          ///< size in bytes of data in memory
   /// The transform of whole batches; null: none. Reader applies it to the batches.
