@@ -44,7 +44,7 @@ void print_totals(const History& trained) {
            trained.samples, trained.training_seconds, rate, trained.seconds);
 }
 
-/// Sets the averages and the lookahead of a recipe that the flags give.
+/// Applies the flags of parameter averages and lookahead to a recipe.
 void set_averages(Attrs& recipe, const TrainFlags& flags) {
   if (flags.ema > 0 || flags.swa > 0) {
     for (const char* name : {"ema_decay", "swa_start", "swa_every"}) recipe.erase(name);
@@ -56,15 +56,14 @@ void set_averages(Attrs& recipe, const TrainFlags& flags) {
   if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
 }
 
-/// The flags of averages and lookahead as they were given.
+/// The flags of parameter averages and lookahead on the command line, for error messages.
 std::string averages_text(const TrainFlags& flags) {
   if (flags.ema > 0) return fmt::format("--ema {}", flags.ema);
   if (flags.swa > 0) return fmt::format("--swa {}", flags.swa);
   return flags.lookahead > 0 ? fmt::format("--lookahead {}", flags.lookahead) : "";
 }
 
-/// Opens the program. Sets the optimizer, the averages, the lookahead and the settings of
-/// parameters that the flags give.
+/// Opens the program, and applies the flags of the optimizer, parameters, averages and lookahead.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
@@ -94,8 +93,8 @@ std::optional<Reader> open_validation(const Program& program, const TrainFlags& 
   return open_reader(program, flags.val, "test", flags.batch, {}, false, flags.reading, world);
 }
 
-/// Runs `work` in a new thread. If no thread can be started, or `later`, get() of the returned
-/// future runs `work`.
+/// Runs `work` in a new thread. If `later` is set, or no thread can be started, runs `work` in
+/// get() of the returned future.
 template <class F>
 auto in_background(F work, bool later) {
   try {
@@ -172,7 +171,7 @@ class Training {
     if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
   }
 
-  /// Sets the schedule that the flags give, which may end with the training.
+  /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program.
   const Program& scheduled_program() {
     if (flags_.finds_lr()) {
       if (recipes_of(program_.ir().main()).size() ==

@@ -10,13 +10,13 @@ namespace {
 
 bool has_index_labels(const ir::Op& op) { return !is_float(op.operands[1].dtype()); }
 
-/// The class whose labels have no loss.
+/// The label without a loss: attribute `ignore_index`.
 std::optional<int64_t> ignored_class(const ir::Op& op) {
   const auto ignored = op.attrs.get_or("ignore_index", std::vector<int64_t>());
   return ignored.empty() ? std::nullopt : std::optional(ignored.front());
 }
 
-/// The class of each element: 1 where `x` is above `threshold`.
+/// Predicted class of each element of a binary output: 1 where `x` is above `threshold`, else 0.
 Value binary_class(Value x, double threshold) {
   return cast(greater(x, scalar_like(x, threshold)), i64);
 }
@@ -37,7 +37,7 @@ ClassValues of_scores(const ir::Op& op) {
 
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops) {
   for (const auto& owned : graph.ops) {
-    const ir::Op& op = *owned;  // stays where it is when ops are recorded
+    const ir::Op& op = *owned;  // stays valid when recording adds ops
     if (!ops.contains(&op)) continue;
     if (op.name == "softmax_cross_entropy" || op.name == "nll_loss") return of_scores(op);
     const bool has_logits = op.name == "binary_cross_entropy_with_logits";

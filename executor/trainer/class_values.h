@@ -8,16 +8,16 @@
 
 namespace fluid {
 
-/// The classes that a classifier compares.
+/// The labels and predictions of a classifier.
 struct ClassValues {
   Value label, prediction;  ///< [N, ...] of equal shapes; class indices
   int64_t classes = 0;
-  std::optional<int64_t> ignored_class = {};  ///< labels of this class have no loss
+  std::optional<int64_t> ignored_class = {};  ///< label without a loss; nullopt: none
   std::string label_feed =
       {};  ///< name of the feed that holds the labels; empty: computed from feeds
 };
 
-/// Records the classes of the labels and of the predictions of the first loss op for classes among
+/// Records the labels and predictions, as class indices, of the first classification loss among
 /// `ops`. Returns nullopt if there is none.
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops);
 

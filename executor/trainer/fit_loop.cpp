@@ -134,7 +134,7 @@ void FitLoop::run_epochs() {
          !best_.patience_exhausted(progress_.epochs)) {
     EpochEvent epoch = run_epoch(progress_.epochs + 1);
     if (options_.on_epoch) options_.on_epoch(epoch);
-    handle_requests();  // those of a signal during validation, or of Trainer::stop() in on_epoch
+    handle_requests();  // requests of signals during validation, and of Trainer::stop() in on_epoch
     if (epoch.complete) {
       reduce_on_plateau(epoch);
       finish_epoch(epoch);
@@ -153,7 +153,7 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   history_.training_seconds += watch.ms() / 1e3;
   epoch.ms_per_step = watch.ms() / steps;
   epoch.steps = progress_.steps;
-  epoch.training = progress_.means.values_with_rows_of(group_);
+  epoch.training = progress_.means.values_with_gathered_rows(group_);
   epoch.complete = epoch_ended(number) && !stopping_;
   if (options_.validation != nullptr && !stopping_) {
     epoch.validation = with_averages(executor_, options_.averages, [&] {

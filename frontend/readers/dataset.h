@@ -14,13 +14,13 @@ namespace fluid {
 /// Treatment of a record that cannot be read, for example a damaged image.
 enum class BadRecords {
   stop,  ///< throws the UserError
-  skip,  ///< the next sample takes its place
+  skip,  ///< replaces the record by the next sample
 };
 
-/// Records that could not be read, and were left out.
+/// Records that were left out because they could not be read.
 struct SkippedRecords {
   int64_t count = 0;             ///< number of distinct records
-  std::string first_error = {};  ///< message of the error of the first one
+  std::string first_error = {};  ///< error message of the first record
 };
 
 /// A dataset in memory: named columns. The first dimension of every column is the number of

@@ -22,7 +22,7 @@ class DataArgs {
         default_split_(std::move(default_split)),
         bad_records_(bad_records) {}
 
-  /// With another value of option split.
+  /// Returns a copy whose option split is `split`.
   DataArgs with_split(const std::string& split) const;
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
   /// The split that is opened: the value of option split, or the default of the subcommand.

@@ -54,7 +54,7 @@ class DatasetSource : public SampleSource {
  private:
   Dataset data_;
   std::vector<Column> columns_;
-  std::vector<size_t> bytes_;  // of a sample, by column
+  std::vector<size_t> bytes_;  // bytes per sample of each column
 };
 
 /// Some samples of a source.

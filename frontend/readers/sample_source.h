@@ -43,16 +43,16 @@ class SampleSource {
 
   virtual int64_t samples() const = 0;
   virtual const std::vector<Column>& columns() const = 0;
-  /// Writes the columns of sample `sample` to the buffers `to`, one a column, each of
+  /// Writes the columns of sample `sample` to the buffers `to`, one per column, each of
   /// Column::bytes(). Skips a column whose buffer is null. Throws UserError, which names the file
   /// and the record, if the sample cannot be read.
   virtual void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const = 0;
-  /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. An
-  /// image file may have another height and width than the column.
+  /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. The
+  /// image may have another height and width than the column.
   virtual Image image(int64_t sample, size_t column, const Draw& draw) const;
 
   virtual std::string name() const = 0;  ///< file or data SPEC of the samples
-  /// Index of `sample` in name(), which a split or a selection keeps.
+  /// Index of `sample` in the data that name() names. Splits and selections keep this index.
   virtual int64_t row(int64_t sample) const { return sample; }
   /// Returns text that locates a sample: "line 7 of 't.csv'", "'cats/1.jpg'".
   virtual std::string location(int64_t sample) const;
@@ -87,7 +87,7 @@ struct KeptColumn {
 };
 /// Returns `source` with only the columns `kept`, renamed.
 SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> kept);
-/// Returns the number of samples of `a` that are also in `b`, that is, have the same name and row.
+/// Returns the number of samples of `a` that have the same name() and row() as a sample of `b`.
 int64_t common_rows(const SampleSource& a, const SampleSource& b);
 
 }  // namespace fluid

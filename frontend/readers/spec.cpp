@@ -94,7 +94,7 @@ SampleSourcePtr rename_columns(SampleSourcePtr source, std::map<std::string, std
   return select_columns(std::move(source), std::move(kept));
 }
 
-/// Names the data in memory after its SPEC.
+/// Sets the name of data in memory to its SPEC.
 SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
   const Dataset* data = source->in_memory();
   if (data == nullptr) throw InternalError("data on disk has no name");

@@ -22,16 +22,16 @@ struct DataSource {
 
 /// Opens the data of a SPEC `KIND[:PATH][?option=value&...][|STAGE...]`, for example
 /// "mnist:DIR?split=test" or "folder:DIR|resized_crop=224|flip". stages_help() lists the stages,
-/// which change images.
-/// All kinds have the options shuffle=0|1, drop_last=0|1, limit=N (only the first N samples), and
-/// <column>=<feed> to rename a column. `split` is the default of the option split.
+/// which transform images. All kinds have the options shuffle=0|1, drop_last=0|1, limit=N (only the
+/// first N samples), and <column>=<feed> to rename a column. `split` is the default of the option
+/// split.
 ///
 /// Kinds without splits have the options val=FRACTION, the fraction of rows to hold out, and
 /// seed=N, which selects the rows. split=val and split=test return the held-out rows, split=train
 /// the others. Rows keep their order.
 ///
-/// `bad_records`: whether records that cannot be read when the data is opened, such as the lines of
-/// a table, are left out. See SampleSource::skipped().
+/// `bad_records`: whether to leave out records that cannot be read when the data is opened, such as
+/// lines of a table. See SampleSource::skipped().
 ///
 /// Throws UserError for missing or damaged data, and for an unknown kind, option or column, with a
 /// suggestion.

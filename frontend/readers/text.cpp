@@ -28,7 +28,7 @@ constexpr uintmax_t kMaxLoadedBytes = uintmax_t{64} << 20;
 constexpr double kHeldOut = 0.1;  // fraction of the text that is held out, at its end
 
 /// Windows of `length` symbols whose starts are `stride` symbols apart. The target of a symbol is
-/// the next one. `Symbol` is a byte, a column of u8, or the id of a token, a column of i64.
+/// the next symbol. `Symbol` is a byte, in a u8 column, or a token id, in an i64 column.
 template <class Symbol>
 class Windows : public SampleSource {
  public:
@@ -62,7 +62,8 @@ class Windows : public SampleSource {
   std::vector<Column> columns_;
 };
 
-/// Returns the windows of the split: the last tenth of the symbols, or those before it.
+/// Returns the windows of the split: the last tenth of the symbols, or the symbols before it for
+/// split train.
 template <class Symbol>
 SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const DataArgs& args) {
   const bool held_out = args.get_choice("split", "train", {"train", "val", "test"}) != "train";

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// A source that forwards to another one, except for its samples and their values.
+/// Base of sources that forward to another source, except for its samples and their values.
 class WrappedSource : public SampleSource {
  public:
   explicit WrappedSource(SampleSourcePtr inner) : inner_(std::move(inner)) {}
