@@ -169,7 +169,8 @@ void write_safetensors(const std::string& path,
   }
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
   if (text.size() > kMaxHeaderBytes) {
-    throw UserError(path + ": the names of the tensors and the metadata, such as categories, take " +
+    throw UserError(path +
+                    ": the names of the tensors and the metadata, such as categories, take " +
                     std::to_string(text.size()) + " bytes; the format allows 100000000");
   }
   const uint64_t length = text.size();
