@@ -53,7 +53,7 @@ Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, co
   const SampleSource& source = data.source();
   const bool skips = data.options().bad_records == BadRecords::skip;
   samples = std::min(samples, source.samples());
-  Dataset few{.source = source.name()};
+  Dataset few{.source = source.name(), .table = source.table()};
   for (const Column& column : source.columns()) {
     std::vector<int64_t> shape = {samples};
     shape.insert(shape.end(), column.shape.begin(), column.shape.end());

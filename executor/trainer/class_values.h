@@ -3,7 +3,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "frontend/readers/column_table.h"
 #include "ir/graph.h"
 
 namespace fluid {
@@ -20,5 +22,10 @@ struct ClassValues {
 /// Records the labels and predictions, as class indices, of the first classification loss among
 /// `ops`. Returns nullopt if there is none.
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops);
+
+/// Returns the names of the classes that a classifier scores, one for each: the categories in
+/// `table` (null: none) of the feed of its labels, then numbers. Empty if the graph has no loss op
+/// with integer labels from a feed of categories.
+std::vector<std::string> class_names(const ir::Graph& graph, const ColumnTable* table);
 
 }  // namespace fluid

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/readers/column_table.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -33,7 +34,8 @@ struct Dataset {
   std::vector<int64_t> lines = {};  ///< first line of each sample, if some span several lines
   /// Names of the classes that the integers of a column stand for, by column.
   std::map<std::string, std::vector<std::string>> classes = {};
-  SkippedRecords skipped = {};  ///< records of `source` that were left out when it was read
+  ColumnTablePtr table = nullptr;  ///< SampleSource::table()
+  SkippedRecords skipped = {};     ///< records of `source` that were left out when it was read
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column

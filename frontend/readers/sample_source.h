@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/images/image.h"
+#include "frontend/readers/column_table.h"
 #include "frontend/readers/dataset.h"
 #include "ir/tensor.h"
 
@@ -61,6 +62,8 @@ class SampleSource {
   virtual std::string find_location(const std::string& column, int64_t value) const;
   /// Names of the classes that the integers of column `column` stand for; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
+  /// What was learned from the columns, or the table by which they are read; null: nothing.
+  virtual ColumnTablePtr table() const { return nullptr; }
   virtual SkippedRecords skipped() const { return {}; }  ///< left out when the data was opened
   virtual const Dataset* in_memory() const { return nullptr; }  ///< null: not in memory
   virtual int64_t resident_bytes() const { return 0; }          ///< size in bytes of data in memory

@@ -186,6 +186,11 @@ TEST(Safetensors, WritingMistakesAreNamed) {
         write_safetensors(path, {{"\xff", t}});
       },
       "a tensor's name or a metadata entry is not UTF-8");
+  expect_user_error(
+      [&] {
+        write_safetensors(path, {}, {{"m", std::string(100'000'000, 'a')}});
+      },
+      "metadata, such as categories, take 100000064 bytes; the format allows 100000000");
   expect_user_error([&] { read_safetensors(path); }, "No such file or directory");
   expect_user_error([&] { read_safetensors(dir.path()); }, "not a regular file");
 }
