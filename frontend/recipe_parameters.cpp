@@ -63,8 +63,8 @@ std::vector<Value> trained_by(const ir::Op& train) {
 std::set<std::string> recipes_that_train(const ir::Graph& graph, const std::string& name) {
   std::set<std::string> recipes;
   for (const ir::Op* train : recipes_of(graph)) {
-    const bool trains = std::ranges::any_of(
-        trained_by(*train), [&](const Value& p) { return p.op()->symbol == name; });
+    const bool trains = std::ranges::any_of(trained_by(*train),
+                                            [&](const Value& p) { return p.op()->symbol == name; });
     if (trains) recipes.insert(recipe_name(*train));
   }
   return recipes;
