@@ -52,14 +52,19 @@ std::vector<Value> selected_parameters(Value loss, const std::vector<std::string
   return parameters;
 }
 
+std::vector<Value> trained_by(const ir::Op& train) {
+  const std::set<std::string> names = trained_parameters(train);
+  std::vector<Value> parameters = parameters_of(unpenalized_loss(train));
+  if (names.empty()) return parameters;
+  std::erase_if(parameters, [&](const Value& p) { return !names.contains(p.op()->symbol); });
+  return parameters;
+}
+
 std::set<std::string> recipes_that_train(const ir::Graph& graph, const std::string& name) {
   std::set<std::string> recipes;
   for (const ir::Op* train : recipes_of(graph)) {
-    const std::set<std::string> trained = trained_parameters(*train);
-    const bool trains = trained.empty()
-                            ? std::ranges::any_of(parameters_of(train->operands.at(0)),
-                                                  [&](Value p) { return p.op()->symbol == name; })
-                            : trained.contains(name);
+    const bool trains = std::ranges::any_of(trained_by(*train),
+                                            [&](const Value& p) { return p.op()->symbol == name; });
     if (trains) recipes.insert(recipe_name(*train));
   }
   return recipes;

@@ -16,6 +16,9 @@ std::vector<Value> parameters_of(Value loss);
 std::vector<Value> selected_parameters(Value loss, const std::vector<std::string>& patterns,
                                        const Loc& loc);
 
+/// The parameters that a recipe may train, in recorded order; some may be frozen.
+std::vector<Value> trained_by(const ir::Op& train);
+
 /// Names of the recipes that train parameter `name`.
 std::set<std::string> recipes_that_train(const ir::Graph& graph, const std::string& name);
 

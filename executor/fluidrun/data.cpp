@@ -145,6 +145,12 @@ std::string summary_text(const ColumnSummary& summary) {
   return text;
 }
 
+/// Prints how many rows are for what, as the options val and split divide them.
+void print_split(const SplitCounts& counts) {
+  fmt::print("rows: {} to train, {} to validate, {} to test\n", counts.train, counts.validation,
+             counts.test);
+}
+
 void print_columns(const SampleSource& source, const Survey& survey) {
   size_t width = 0;
   for (const Column& column : source.columns()) width = std::max(width, column.str().size());
@@ -217,7 +223,8 @@ int report_bad_records(const Survey& survey) {
 }
 
 int run(const DataFlags& flags) {
-  const SampleSourcePtr source = open_data(flags.spec, flags.split).source;
+  const DataSource data = open_data(flags.spec, flags.split);
+  const SampleSourcePtr& source = data.source;
   if (flags.rate) {
     print_rate(source, flags);
     return 0;
@@ -227,6 +234,7 @@ int run(const DataFlags& flags) {
   const Survey found = survey(*source, described, flags.workers);
   fmt::print("{}: {} samples{}\n", flags.spec, samples,
              described < samples ? fmt::format("; of {} of them:", described) : "");
+  if (data.split_counts) print_split(*data.split_counts);
   print_columns(*source, found);
   print_classes(*source, found);
   print_samples(*source, flags.draw);
@@ -241,7 +249,8 @@ void add_data(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<DataFlags>();
   begin_group(*command, kDataGroup);
   command->add_option("spec", flags->spec, "the data to describe")->type_name("")->required();
-  command->add_option("--split", flags->split, "which split: train or test, if SPEC does not say")
+  command
+      ->add_option("--split", flags->split, "which split: train, val or test, if SPEC does not say")
       ->type_name("NAME")
       ->capture_default_str();
   command->add_flag("--check", flags->check,

@@ -22,13 +22,13 @@ namespace {
 constexpr int64_t kFullBatches = 3;   // timed steps of a full batch
 constexpr int64_t kReadBatches = 10;  // timed reads
 
-/// Samples of a step of all ranks, and how many such steps an epoch has.
+/// Number of samples of a step on all ranks together, and number of such steps per epoch.
 struct StepSize {
   int64_t samples = 0, steps = 0;
 };
 
-/// The batch size of a rank, and the sizes of the steps of an epoch: full ones, then the last one
-/// if it is smaller.
+/// The batch size of a rank, and the step sizes of an epoch: full steps, then a smaller last step
+/// if there is one.
 struct EpochSizes {
   int64_t batch = 0;
   std::vector<StepSize> sizes;
@@ -43,8 +43,8 @@ EpochSizes sizes_of(const Reader& data, int ranks) {
   return {batch, {{full, steps - 1}, {last, 1}}};
 }
 
-/// A reader of the first samples of `data`: `full_batches` full batches, and a last batch of the
-/// size that it has in an epoch of `data`. `data` must outlive it.
+/// Returns a reader of the first samples of `data`: `full_batches` full batches, and the smaller
+/// last batch of an epoch if there is one. `data` must outlive the reader.
 Reader reader_of_few(const Reader& data, const EpochSizes& epoch, int64_t full_batches) {
   int64_t samples = 0;
   for (const StepSize& size : epoch.sizes) {
@@ -57,7 +57,7 @@ Reader reader_of_few(const Reader& data, const EpochSizes& epoch, int64_t full_b
   return Reader(first_samples(source, samples), options);
 }
 
-/// Mean milliseconds of steps, by their recipe and samples.
+/// Mean step times in milliseconds, by recipe and number of samples.
 class MeanTimes {
  public:
   void add(const std::string& recipe, int64_t samples, double ms) {
@@ -65,8 +65,8 @@ class MeanTimes {
     sum.ms += ms;
     ++sum.steps;
   }
-  /// The mean of the steps of `recipe` with the given samples. If none of them was timed, that of
-  /// its largest steps.
+  /// The mean time of the steps of `recipe` with `samples` samples. If no such step was timed,
+  /// returns the mean of the recipe's largest steps.
   double mean_ms(const std::string& recipe, int64_t samples) const {
     auto sum = sums_.find({recipe, samples});
     if (sum == sums_.end()) sum = std::prev(sums_.upper_bound({recipe, INT64_MAX}));
@@ -81,14 +81,14 @@ class MeanTimes {
   std::map<std::pair<std::string, int64_t>, Sum> sums_;
 };
 
-/// The steps of one kind in an epoch: a line of the table.
+/// Equal steps of an epoch: a line of the table.
 struct TimedSteps {
   std::string name;
   int64_t samples = 0, steps = 0;
   double ms = 0;
 };
 
-/// The steps of each recipe in the first epoch, the full ones before the last one.
+/// The training steps of the first epoch, by recipe: full steps, then the smaller last step.
 std::vector<TimedSteps> training_steps(const EpochSizes& epoch, const RecipeCycle& cycle,
                                        const MeanTimes& times) {
   std::vector<TimedSteps> all;
@@ -134,7 +134,7 @@ MeanTimes time_training(Trainer& trainer, FitOptions options, const Reader& trai
                         const EpochSizes& epoch, const RecipeCycle& cycle) {
   MeanTimes times;
   Reader few = reader_of_few(train, epoch, std::max(kFullBatches, cycle.length()));
-  // The steps of the first epoch warm up; those after it contain a cycle.
+  // The first epoch warms up. The later epochs contain at least one cycle and are timed.
   options.epochs = 1 + (cycle.length() + few.batches() - 1) / few.batches();
   options.max_steps = 0;
   options.validation = nullptr;
@@ -164,17 +164,17 @@ MeanTimes time_validation(Trainer& trainer, const Reader& validation, const Epoc
   return times;
 }
 
-/// Milliseconds in which the workers read a batch.
+/// Milliseconds per batch that the workers read.
 double time_reading(Reader& data) {
   data.next();
   const Stopwatch watch;
   for (int64_t batches = 0; batches < kReadBatches;) {
-    if (data.next() != nullptr) ++batches;  // null between two epochs
+    if (data.next() != nullptr) ++batches;  // null at the end of an epoch
   }
   return watch.ms() / static_cast<double>(kReadBatches);
 }
 
-/// Epochs that training runs, which --max-steps may cut off.
+/// Number of epochs of training, a fraction if --max-steps ends training within an epoch.
 double epochs_of(const FitOptions& options, const Reader& train) {
   const auto epochs = static_cast<double>(options.epochs);
   if (options.max_steps == 0) return epochs;

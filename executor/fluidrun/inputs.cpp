@@ -82,6 +82,18 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
   }
 }
 
+/// Opens data that is read as the training data was, and says so.
+DataSource open_with_table(const std::string& spec, const std::string& split,
+                           const ReadingFlags& reading, const TrainingTable& training) {
+  DataSource source = open_data(spec, split, bad_records_of(reading), training.table);
+  const bool is_kept = training.table != nullptr && !training.file.empty();
+  if (is_kept && uses_training_table(spec, *training.table)) {
+    print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,
+             training.file);
+  }
+  return source;
+}
+
 }  // namespace
 
 Program open_program(const std::string& name) {
@@ -174,9 +186,18 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
   return feeds;
 }
 
+TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) {
+  if (!keeps_table(spec)) return {};
+  for (const std::string& path : {flags.adapters, flags.path}) {
+    if (path.empty()) continue;
+    if (ColumnTablePtr table = table_of_parameters(path)) return {std::move(table), path};
+  }
+  return {};
+}
+
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
-                           const ReadingFlags& reading) {
-  DataSource source = open_data(spec, "test", bad_records_of(reading));
+                           const ReadingFlags& reading, const TrainingTable& training) {
+  DataSource source = open_with_table(spec, "test", reading, training);
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   if (batch == 0) batch = source.full_batch ? source.source->samples() : kDefaultBatch;
   return Reader(
@@ -186,8 +207,8 @@ Reader open_predict_reader(const Program& program, const std::string& spec, int6
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const ReadingFlags& reading, const World& world) {
-  DataSource source = open_data(spec, split, bad_records_of(reading));
+                   const ReadingFlags& reading, const World& world, const TrainingTable& training) {
+  DataSource source = open_with_table(spec, split, reading, training);
   drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
   const int64_t samples = source.source->samples();
   if (batch == 0)
@@ -283,7 +304,8 @@ std::string data_help() {
          "drop_last=0|1, limit=N, COLUMN=FEED\n"
          "  options of csv, npy, npz, safetensors, jsonl, pipe, folder, tar, mnist and cifar10: "
          "val=0.2&seed=1 holds out a fifth of the training rows for split=test, which --val, eval "
-         "and predict read\n"
+         "and predict read; split=COLUMN: a column holds train, val or test; split=COLUMN:VALUE: "
+         "the rows with VALUE are for validation (neither with mnist and cifar10)\n"
          "Stages change the images, one after the other: SPEC|STAGE|STAGE\n" +
          stages_help();
 }

@@ -21,9 +21,9 @@
 namespace fluid {
 namespace {
 
-constexpr double kSmallLoss = 0.01;  // of the loss before training
+constexpr double kSmallLoss = 0.01;  // fraction of the loss before training
 
-/// The value from which on a metric is at its best; nullopt for other ops.
+/// The value at which metric op `op` counts as best; nullopt for other ops.
 std::optional<double> best_value(const std::string& op) {
   static const std::map<std::string, double> kBest = {
       {"accuracy", 1}, {"f1_score", 1}, {"roc_auc", 1}, {"r2_score", 1 - kSmallLoss}};
@@ -53,7 +53,7 @@ Reader read_first_samples(const Reader& data, int64_t samples, uint64_t seed, co
   const SampleSource& source = data.source();
   const bool skips = data.options().bad_records == BadRecords::skip;
   samples = std::min(samples, source.samples());
-  Dataset few{.source = source.name()};
+  Dataset few{.source = source.name(), .table = source.table()};
   for (const Column& column : source.columns()) {
     std::vector<int64_t> shape = {samples};
     shape.insert(shape.end(), column.shape.begin(), column.shape.end());

@@ -15,9 +15,9 @@ struct ScheduleFlags {
 };
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 
-/// Replaces the schedule of the program's recipe, or its settings, by those that the flags give.
-/// `updates`: the number of updates of the training run, which is setting `steps` of a schedule
-/// named without it. Throws UserError that names the flag if a flag does not fit.
+/// Replaces the schedule of the program's recipe, or changes its settings, as the flags say.
+/// `updates`: number of updates of the training run, the default of setting `steps`. Throws
+/// UserError that names the flag if a flag does not fit.
 void set_schedule(Program& program, const ScheduleFlags& flags, int64_t updates);
 
 }  // namespace fluid

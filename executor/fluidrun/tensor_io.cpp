@@ -96,6 +96,19 @@ std::string element_text(const Tensor& tensor, int64_t i) {
                                : fmt::format("{}", static_cast<float>(tensor.at(i)));
 }
 
+int64_t largest_in_row(const Tensor& tensor, int64_t row) {
+  const int64_t width = tensor.numel() / tensor.shape().at(0);
+  int64_t best = 0;
+  for (int64_t i = 1; i < width; ++i) {
+    if (tensor.at(row * width + i) > tensor.at(row * width + best)) best = i;
+  }
+  return best;
+}
+
+bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes) {
+  return !classes.empty() && tensor.shape().size() == 2 && tensor.shape()[1] == std::ssize(classes);
+}
+
 bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tolerance) {
   if (!is_float(got.dtype()) && !is_float(want.dtype())) return got.integer(i) == want.integer(i);
   const double a = got.at(i), b = want.at(i);
@@ -209,13 +222,21 @@ void OutputFile::append(const OutputViews& outputs, const Reader& data) {
 void OutputFile::append_csv(const OutputViews& outputs, const Reader& data) {
   if (bytes_.empty()) {
     bytes_ = "index";
-    for (const std::string& name : names_) append_names(bytes_, name, row_elements(outputs[name]));
+    for (const std::string& name : names_) {
+      append_names(bytes_, name, row_elements(outputs[name]));
+      if (are_scores(outputs[name], classes_)) bytes_ += "," + csv_field(name + ".class");
+    }
     bytes_ += '\n';
   }
   int64_t row = 0;
   for (const int64_t sample : data.sample_indices()) {
     bytes_ += std::to_string(data.source().row(sample));
-    for (const std::string& name : names_) append_row(bytes_, outputs[name], row);
+    for (const std::string& name : names_) {
+      const Tensor& value = outputs[name];
+      append_row(bytes_, value, row);
+      if (!are_scores(value, classes_)) continue;
+      bytes_ += "," + csv_field(classes_[static_cast<size_t>(largest_in_row(value, row))]);
+    }
     bytes_ += '\n';
     ++row;
   }

@@ -27,6 +27,11 @@ Tensor parse_tensor(const std::string& text, const std::string& where);
 /// the same value.
 std::string element_text(const Tensor& tensor, int64_t i);
 
+/// Index, within row `row`, of the row's largest element. Rows are along the first dimension.
+int64_t largest_in_row(const Tensor& tensor, int64_t row);
+/// Whether the rows of `tensor` are scores of `classes`, one a class. False if there are none.
+bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes);
+
 /// Whether element `i` of `got` matches element `i` of `want`. Integers and bools must be equal.
 /// Floats must be both NaN, or |got - want| <= tolerance * max(1, |want|).
 bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tolerance);
@@ -54,6 +59,9 @@ class OutputFile {
   /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
+  /// Names the classes of a classifier; empty: unknown. To the scores of an output, a .csv file
+  /// then adds a column NAME.class: the class with the largest score.
+  void name_classes(std::vector<std::string> classes) { classes_ = std::move(classes); }
   /// Appends the rows of the batch that `data` returned last.
   void append(const OutputViews& outputs, const Reader& data);
   void write() const;
@@ -66,6 +74,7 @@ class OutputFile {
   FileFormat format_ = FileFormat::npy;
   /// Names of the outputs to write; empty: all outputs with one row per sample.
   std::vector<std::string> names_;
+  std::vector<std::string> classes_;
   std::string bytes_;           ///< .npy: elements of the collected rows; .csv: the text
   std::vector<int64_t> shape_;  ///< .npy: shape of the tensor of all collected rows
   DType dtype_ = DType::f32;

@@ -29,8 +29,8 @@ Value loss_of(const ir::Graph& graph) {
   return {};
 }
 
-/// The terms of `op`, if it is a mean or sum over samples; null if it is not. Records a loss op
-/// without its reduction.
+/// If `op` is a mean or sum over samples, returns its terms; else null. For a loss op, records the
+/// op without its reduction.
 Value terms_of(ir::Graph& graph, const ir::Op& op) {
   if ((op.name == "mean" || op.name == "sum") && has_rows(op.operands[0])) return op.operands[0];
   if (op.attrs.find("reduction") == nullptr) return {};
@@ -40,8 +40,8 @@ Value terms_of(ir::Graph& graph, const ir::Op& op) {
   return has_rows(terms) ? terms : Value();
 }
 
-/// The terms of `loss`, with a row for each sample: those of the first op, in program order, that
-/// reduces over samples and on which the loss depends. Null if there is none.
+/// The terms of `loss`, with a row for each sample: the terms of the first op, in program order,
+/// that reduces over samples and on which `loss` depends. Null if there is none.
 Value loss_terms(ir::Graph& graph, Value loss) {
   if (has_rows(loss)) return loss;
   const std::set<const ir::Op*> needed = ancestors({loss});
@@ -55,7 +55,7 @@ Value loss_terms(ir::Graph& graph, Value loss) {
   return {};
 }
 
-/// The mean of each row of `v` [N, ...]: [N].
+/// The mean of each row of `v` [N, ...], as [N].
 Value row_means(Value v) {
   std::vector<int64_t> axes;
   for (int64_t axis = 1; axis < v.shape().rank(); ++axis) axes.push_back(axis);

@@ -16,20 +16,20 @@ struct SampleLoss {
   int64_t row = 0;       ///< SampleSource::row()
   std::string location;  ///< SampleSource::location(), such as "'cats/1.jpg'"
   double loss = 0;
-  /// Class of the label, and predicted class; absent if the samples have not one class each.
+  /// Classes of the label and of the prediction; absent if a sample has several labels.
   std::optional<int64_t> label = {}, prediction = {};
 };
 
 /// The scores of one class, as in sklearn.metrics.classification_report.
 struct ClassScores {
-  int64_t samples = 0;  ///< labels of this class
+  int64_t samples = 0;  ///< number of samples whose label is this class
   double precision = 0, recall = 0, f1 = 0;
 };
 
 /// Options of EvaluationReport.
 struct ReportOptions {
   int64_t worst = 10;          ///< number of samples with the largest losses to keep
-  int64_t max_classes = 1000;  ///< no confusion matrix for more classes
+  int64_t max_classes = 1000;  ///< makes no confusion matrix for more classes
 };
 
 /// Collects, during an evaluation, the samples with the largest losses and, for a classifier, the
@@ -39,12 +39,12 @@ struct ReportOptions {
 ///   fl::Trainer trainer(net);
 ///   trainer.evaluate(test, report.observer(test));
 ///
-/// The loss of a sample is the sample's term of the minimized loss, or of the output `loss` if the
-/// program has no recipe or several: of its first mean or sum over samples. A classifier is a
-/// program whose loss is softmax_cross_entropy, nll_loss, binary_cross_entropy or
-/// binary_cross_entropy_with_logits. A prediction is the class with the largest score; with binary
-/// losses it is 1 if the probability is above 0.5. With soft labels, the label is the class with
-/// the largest probability.
+/// The loss of a sample is its term in the first mean or sum over samples on which the minimized
+/// loss depends. If the program does not have exactly one recipe, the output `loss` replaces the
+/// minimized loss. A classifier is a program whose loss is softmax_cross_entropy, nll_loss,
+/// binary_cross_entropy or binary_cross_entropy_with_logits. A prediction is the class with the
+/// largest score; with binary losses it is 1 if the probability is above 0.5. With soft labels, the
+/// label is the class with the largest probability.
 class EvaluationReport {
  public:
   /// Records outputs with a row for each sample in `program`, named "report.loss",

@@ -58,6 +58,7 @@ class FitLoop {
   void restore_progress();
   void prepare_steps();
   void restore_checkpoint();
+  void keep_column_table();
   void check_equal_options();
   void run_epochs();
   EpochEvent run_epoch(int64_t epoch);

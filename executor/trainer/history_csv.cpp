@@ -92,7 +92,7 @@ void HistoryCsv::add(const EpochEvent& epoch) {
 }
 
 void HistoryCsv::write() {
-  std::vector<std::string> columns;  // in the order in which they first occur
+  std::vector<std::string> columns;  // in order of first occurrence
   for (const Row& row : rows_) {
     for (const auto& [column, value] : row) {
       if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);

@@ -48,8 +48,8 @@ int64_t time_in_name(const std::string& name) {
   return parse_number<int64_t>(rest.substr(0, rest.find('.'))).value_or(0);
 }
 
-/// The path of a new event file. TensorBoard reads the files of a directory in the order of their
-/// names: the time in the name is the current time, or later than that of all other files.
+/// Returns the path of a new event file. TensorBoard reads the files of a directory in the order of
+/// their names, so the time in the name is later than in all existing names.
 std::string new_file_path(const std::string& directory) {
   auto time = static_cast<int64_t>(unix_seconds());
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {

@@ -82,7 +82,7 @@ MessageEncoder new_event(double wall_time, int64_t step) {
   return event;
 }
 
-/// An event of one value of a summary.
+/// An event with one value of a summary.
 std::string summary_event(double wall_time, int64_t step, const MessageEncoder& value) {
   MessageEncoder summary, event = new_event(wall_time, step);
   summary.add_bytes(kValue, value.bytes());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/images/image.h"
+#include "frontend/readers/column_table.h"
 #include "frontend/readers/dataset.h"
 #include "ir/tensor.h"
 
@@ -43,16 +44,16 @@ class SampleSource {
 
   virtual int64_t samples() const = 0;
   virtual const std::vector<Column>& columns() const = 0;
-  /// Writes the columns of sample `sample` to the buffers `to`, one a column, each of
+  /// Writes the columns of sample `sample` to the buffers `to`, one per column, each of
   /// Column::bytes(). Skips a column whose buffer is null. Throws UserError, which names the file
   /// and the record, if the sample cannot be read.
   virtual void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const = 0;
-  /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. An
-  /// image file may have another height and width than the column.
+  /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. The
+  /// image may have another height and width than the column.
   virtual Image image(int64_t sample, size_t column, const Draw& draw) const;
 
   virtual std::string name() const = 0;  ///< file or data SPEC of the samples
-  /// Index of `sample` in name(), which a split or a selection keeps.
+  /// Index of `sample` in the data that name() names. Splits and selections keep this index.
   virtual int64_t row(int64_t sample) const { return sample; }
   /// Returns text that locates a sample: "line 7 of 't.csv'", "'cats/1.jpg'".
   virtual std::string location(int64_t sample) const;
@@ -61,6 +62,8 @@ class SampleSource {
   virtual std::string find_location(const std::string& column, int64_t value) const;
   /// Names of the classes that the integers of column `column` stand for; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
+  /// What was learned from the columns, or the table by which they are read; null: nothing.
+  virtual ColumnTablePtr table() const { return nullptr; }
   virtual SkippedRecords skipped() const { return {}; }  ///< left out when the data was opened
   virtual const Dataset* in_memory() const { return nullptr; }  ///< null: not in memory
   virtual int64_t resident_bytes() const { return 0; }          ///< size in bytes of data in memory
@@ -87,7 +90,7 @@ struct KeptColumn {
 };
 /// Returns `source` with only the columns `kept`, renamed.
 SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> kept);
-/// Returns the number of samples of `a` that are also in `b`, that is, have the same name and row.
+/// Returns the number of samples of `a` that have the same name() and row() as a sample of `b`.
 int64_t common_rows(const SampleSource& a, const SampleSource& b);
 
 }  // namespace fluid

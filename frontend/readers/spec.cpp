@@ -5,6 +5,7 @@
 #include "frontend/readers/row_split.h"
 #include "frontend/readers/spec_guess.h"
 #include "frontend/readers/stage_spec.h"
+#include "frontend/readers/table_use.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -43,9 +44,16 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
 /// Returns the names of the options of `kind`, except the options common to all kinds.
 std::vector<std::string> options_of(const DataKind& kind) {
   std::vector<std::string> options = kind.options;
-  if (!kind.splits_rows) return options;
-  options.insert(options.end(), row_split_options().begin(), row_split_options().end());
+  const auto append = [&](const std::vector<std::string>& more) {
+    options.insert(options.end(), more.begin(), more.end());
+  };
+  if (kind.splits_rows) append(RowSplit::options());
+  if (kind.keeps_table) append(TableUse::options());
   return options;
+}
+
+std::string kind_name_in(const std::string& spec) {
+  return spec.substr(0, spec.find_first_of(":?|"));
 }
 
 std::map<std::string, std::string> parse_options(std::string_view text, const std::string& spec) {
@@ -94,7 +102,7 @@ SampleSourcePtr rename_columns(SampleSourcePtr source, std::map<std::string, std
   return select_columns(std::move(source), std::move(kept));
 }
 
-/// Names the data in memory after its SPEC.
+/// Sets the name of data in memory to its SPEC.
 SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
   const Dataset* data = source->in_memory();
   if (data == nullptr) throw InternalError("data on disk has no name");
@@ -118,6 +126,12 @@ const std::string* DataArgs::find(const std::string& name) const {
 DataArgs DataArgs::with_split(const std::string& split) const {
   DataArgs args = *this;
   args.options_["split"] = split;
+  return args;
+}
+
+DataArgs DataArgs::with_defaults(const std::map<std::string, std::string>& defaults) const {
+  DataArgs args = *this;
+  args.options_.insert(defaults.begin(), defaults.end());
   return args;
 }
 
@@ -167,10 +181,25 @@ Dataset DataSource::dataset() const {
   throw UserError("data '" + source->name() + "' is not in memory: give its source to a Reader");
 }
 
-DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records) {
+bool keeps_table(const std::string& spec) {
+  const std::string name = kind_name_in(spec);
+  return std::ranges::any_of(
+      data_kinds(), [&](const DataKind& kind) { return kind.name == name && kind.keeps_table; });
+}
+
+bool uses_training_table(const std::string& spec, const ColumnTable& training_table) {
+  const std::string unstaged = spec.substr(0, spec.find('|'));
+  const size_t mark = std::min(unstaged.find('?'), unstaged.size());
+  const std::string options = unstaged.substr(std::min(mark + 1, unstaged.size()));
+  return keeps_table(spec) && training_table.kind == kind_name_in(spec) &&
+         !parse_options(options, spec).contains("table");
+}
+
+DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records,
+                     const ColumnTablePtr& training_table) {
   const std::string_view all = spec, unstaged = all.substr(0, all.find('|'));
   const std::string_view head = unstaged.substr(0, unstaged.find('?'));
-  const std::string name(head.substr(0, head.find(':')));
+  const std::string name = kind_name_in(spec);
   const DataKind& kind = kind_named(name, spec);
   const bool has_path = head.size() > name.size() + 1;
   if (kind.needs_path != has_path) {
@@ -186,24 +215,29 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
       renames.emplace(option, value);
     }
   }
-  const bool split_by_default =
-      contains(kind.options, "split") && given.emplace("split", split).second;
-  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given, split,
-                      bad_records);
+  const bool has_splits = contains(kind.options, "split");
+  // The training split of such a format is not split: its test split validates.
+  const std::string default_split = has_splits && split == "val" ? "test" : split;
+  const bool split_by_default = has_splits && given.emplace("split", default_split).second;
+  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,
+                      default_split, bad_records, training_table);
 
   DataSource data{.usage = kind.usage, .full_batch = kind.full_batch};
   if (args.find("shuffle") != nullptr) data.shuffle = args.get_flag("shuffle", false);
   if (args.find("drop_last") != nullptr) data.drop_last = args.get_flag("drop_last", false);
   const int64_t limit = args.get_integer("limit", -1, 1);
-  const bool has_splits = contains(kind.options, "split");
   const bool holds_out = has_splits && args.find("val") != nullptr;
   SampleSourcePtr source = kind.open(holds_out ? args.with_split("train") : args);
   if (source->name().empty()) {
-    source = name_source(std::move(source),
-                         split_by_default ? with_split(unstaged, split) : std::string(unstaged));
+    source = name_source(std::move(source), split_by_default ? with_split(unstaged, default_split)
+                                                             : std::string(unstaged));
   }
   source = rename_columns(std::move(source), std::move(renames), kind, args);
-  if (kind.splits_rows) source = split_rows(std::move(source), args, has_splits);
+  if (kind.splits_rows) {
+    SplitSource rows = split_rows(std::move(source), args, has_splits);
+    source = std::move(rows.source);
+    data.split_counts = rows.counts;
+  }
   if (limit > 0) source = first_samples(std::move(source), limit);
   if (unstaged.size() < all.size()) {
     source = apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);

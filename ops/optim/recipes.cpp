@@ -16,7 +16,8 @@ std::string quoted_list(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Whether command lines, such as `--recipes d:2,g:1`, and names of states may hold `c`.
+/// Whether recipe names may contain `c`: the names are used in command lines, such as `--recipes
+/// d:2,g:1`, and in names of states.
 bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }

@@ -121,7 +121,8 @@ TEST(Emission, StoresOneLaneOfAVectorLoop) {
   }
 }
 
-/// The same, where the length follows from the number of the block, and f32 is rounded.
+/// Like the test above, with a loop length that depends on the block index, and with rounding of
+/// f32.
 TEST(Emission, StoresOneLaneOfAVectorLoopInEachBlock) {
   constexpr int64_t kRows = 3, kElements = 16;
   for (DType dtype : {f32, f16, bf16}) {

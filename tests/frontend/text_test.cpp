@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "frontend/readers/documents.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
@@ -72,6 +73,49 @@ TEST_F(Text, DocumentsAreFollowedByAnEnd) {
   write_plain(file_, "{\"id\": 1, \"t\": \"ab\"}\n\n{\"t\": \"cde\"}\n");
   EXPECT_EQ(windows("length=2&end=33&key=t", "text"), (Windows{"ab", "!c"}));
   EXPECT_EQ(windows("length=2&key=t", "target"), (Windows{{'b', '\0'}, "cd"}));
+}
+
+TEST_F(Text, IsTheSameReadFromDisk) {
+  const std::string options = "length=2&stride=1";
+  for (const char* column : {"text", "target"}) {
+    EXPECT_EQ(windows(options + "&memory=0", column), windows(options, column));
+  }
+  EXPECT_EQ(windows("length=1&split=val&memory=0", "target"), Windows{"t"});
+  EXPECT_EQ(open_data(spec("length=2&memory=0")).source->resident_bytes(), 0);
+  EXPECT_GT(open_data(spec("length=2")).source->resident_bytes(), 0);
+}
+
+/// The parts of a file: each ends where a line ends that a word ends, however small the parts are.
+TEST_F(Text, IsReadInParts) {
+  const std::string text = "ab cd\n\n ef\xc2\xa0\ngh.\n\tij\nkl";
+  write_plain(file_, text);
+  for (int64_t bytes = 1; bytes <= std::ssize(text); ++bytes) {
+    std::vector<std::string> parts;
+    std::string all;
+    int64_t last = 0;
+    for_each_document_part(
+        file_, "",
+        [&](const DocumentPart& part) {
+          EXPECT_EQ(part.first_byte, std::ssize(all));
+          EXPECT_TRUE(all.empty() || part.text.front() == '\n') << part.text;
+          all += part.text;
+          last += part.is_last ? 1 : 0;
+          parts.emplace_back(part.text);
+        },
+        bytes);
+    EXPECT_EQ(all, text);
+    EXPECT_EQ(last, 1);
+    if (bytes == 1) EXPECT_EQ(parts, (Windows{"ab cd", "\n\n ef\xc2\xa0\ngh.", "\n\tij", "\nkl"}));
+    int64_t lines = 0;
+    write_plain(dir_.file("l"), "{\"t\": \"x\"}\n\n{\"t\": \"y\"}\n{\"t\": 1}");
+    expect_user_error(
+        [&] {
+          for_each_document_part(
+              dir_.file("l"), "t", [&](const auto&) { ++lines; }, bytes);
+        },
+        "l:4: no string at key 't'");
+    EXPECT_EQ(lines, 2);
+  }
 }
 
 TEST_F(Text, DocumentMistakesAreNamed) {
