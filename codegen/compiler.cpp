@@ -56,7 +56,7 @@ kir::Kernel without_unused_facts(kir::Kernel kernel) {
 struct Job {
   kir::Kernel kernel;
   std::string symbol;  ///< also the key of the object cache
-  size_t text_size;    ///< of the printed kernel, a measure of its compile time
+  size_t text_size;    ///< size of the printed kernel, a measure of its compile time
   std::string object;
   bool cached = false;
 };

@@ -19,7 +19,7 @@ enum class Device : uint8_t { cpu, gpu };
 
 /// Version of the emitter, part of the keys of the object cache. Must be incremented when the
 /// emitter generates different code for the same kernel IR.
-inline constexpr int kEmitterVersion = 13;
+inline constexpr int kEmitterVersion = 14;
 
 class KernelEmitter {
  public:

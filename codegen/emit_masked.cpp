@@ -1,5 +1,7 @@
 #include "codegen/emit_masked.h"
 
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/DataLayout.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -77,8 +79,13 @@ llvm::Value* concatenate(llvm::IRBuilder<>& b, llvm::Value* low, llvm::Value* hi
   return b.CreateShuffleVector(low, high, all);
 }
 
-/// Emits the access of `lanes` lanes from `first` on, as accesses of at most `most` lanes. Returns
-/// the loaded vector, or null for a store.
+/// Whether all lanes of a mask are known to be disabled.
+bool is_all_false(llvm::Value* mask, const llvm::DataLayout& layout) {
+  return llvm::computeKnownBits(mask, layout).isZero();
+}
+
+/// Emits the access of `lanes` lanes from `first` on, as accesses of at most `most` lanes. Omits
+/// accesses without an enabled lane. Returns the loaded vector, or null for a store.
 llvm::Value* emit_part(llvm::IRBuilder<>& b, const MaskedAccess& access, unsigned first,
                        unsigned lanes, unsigned most) {
   if (lanes > most && lanes % 2 == 0) {
@@ -90,6 +97,7 @@ llvm::Value* emit_part(llvm::IRBuilder<>& b, const MaskedAccess& access, unsigne
   std::iota(part.begin(), part.end(), static_cast<int>(first));
   llvm::Value* mask = b.CreateShuffleVector(access.mask, part);
   llvm::Value* value = b.CreateShuffleVector(access.value, part);
+  if (is_all_false(mask, access.call.getDataLayout())) return access.store ? nullptr : value;
   llvm::Value* address = access.address_of(b, first);
   const llvm::Align align = access.align_of(first);
   llvm::CallInst* call = access.store
@@ -115,7 +123,7 @@ bool split_masked_accesses(llvm::Function& function, unsigned register_bits) {
     const MaskedAccess access(*call);
     const auto most = static_cast<unsigned>(register_bits / 8 / access.element_bytes());
     const unsigned lanes = access.type->getNumElements();
-    if (lanes <= most) continue;
+    if (lanes <= most && !is_all_false(access.mask, call->getDataLayout())) continue;
     llvm::IRBuilder<> b(call);
     llvm::Value* loaded = emit_part(b, access, 0, lanes, most);
     if (!access.store) call->replaceAllUsesWith(loaded);

@@ -13,10 +13,10 @@ namespace fluid::emit {
 /// it is valid only if passthru is poison.
 void load_lane_by_lane(llvm::Function& function);
 
-/// Splits masked loads and stores that are wider than a vector register of `register_bits` bits.
-/// Returns whether there were any. Works around a bug in LLVM 22.1: if the x86 backend itself
-/// splits a masked load, and all lanes of a half are disabled, it may load that half without a
-/// mask.
+/// Splits masked loads and stores that are wider than a vector register of `register_bits` bits,
+/// and omits the parts whose lanes are all disabled. Returns whether there were any. Works around a
+/// bug in LLVM 22.1: the x86 backend may replace a masked load whose lanes are all disabled by a
+/// load without a mask.
 bool split_masked_accesses(llvm::Function& function, unsigned register_bits);
 
 }  // namespace fluid::emit

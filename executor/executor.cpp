@@ -282,9 +282,15 @@ class Executor::Impl {
   Snapshot snapshot() {
     averages_.require_not_in_use("snapshot()");
     if (!group_.is_single_process()) tuning_sync_.poll_choices(group_, session_);
-    return take_snapshot(session(), result_options(),
-                         [&](const Variable& v) { return gather_variable(session_, group_, v); });
+    Snapshot snapshot = take_snapshot(session(), result_options(), [&](const Variable& v) {
+      return gather_variable(session_, group_, v);
+    });
+    snapshot.column_table = column_table_;
+    return snapshot;
   }
+
+  void set_column_table(ColumnTablePtr table) { column_table_ = std::move(table); }
+  const ColumnTablePtr& column_table() const { return column_table_; }
 
   bool checks_finite() const { return options_.debug.check_finite; }
   bool scales_loss() const {
@@ -359,8 +365,7 @@ class Executor::Impl {
   }
 
   /// Returns the name of the recipe called `name`, or of the only recipe if `name` is empty.
-  /// Returns
-  /// "" for a program that minimizes nothing. Throws UserError if there is no such recipe.
+  /// Returns "" for a program that minimizes nothing. Throws UserError if there is no such recipe.
   const std::string& checked_recipe(std::string_view name) const {
     if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
     const auto found = std::ranges::find(recipes_, name);
@@ -371,6 +376,7 @@ class Executor::Impl {
 
   std::string restore_local(Snapshot& from, const std::string& where) {
     restore_snapshot(session(), from, where);
+    if (from.column_table != nullptr) column_table_ = from.column_table;
     clamp_loss_scale();
     return changed_result_options(from.options, result_options());
   }
@@ -530,6 +536,7 @@ class Executor::Impl {
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
+  ColumnTablePtr column_table_;  ///< null: none
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;
@@ -586,6 +593,9 @@ void Executor::save(const std::string& path, const SaveOptions& options) {
     if (v != nullptr && v->is_recorded() && !left_out) tensors.emplace(v->name, value(v->name));
   }
   std::map<std::string, std::string> metadata;
+  if (const ColumnTablePtr& table = impl_->column_table()) {
+    metadata.emplace(kColumnTableMetadata, table->text());
+  }
   if (adapters_only) {
     metadata.emplace(kLoraMetadata, lora_metadata(adapters));
   } else {
@@ -616,8 +626,12 @@ LoadReport Executor::load(const std::string& path, const LoadOptions& options) {
   LoadedParameters loaded =
       read_parameters(path, options, impl_->recorded_program(), impl_->recorded_variables());
   for (const auto& [name, value] : loaded.values) impl_->set_value(name, value);
+  if (loaded.column_table != nullptr) impl_->set_column_table(std::move(loaded.column_table));
   return std::move(loaded.report);
 }
+
+void Executor::set_column_table(ColumnTablePtr table) { impl_->set_column_table(std::move(table)); }
+ColumnTablePtr Executor::column_table() const { return impl_->column_table(); }
 
 void Executor::use_averages(bool use) {
   const auto lock = impl_.lock();

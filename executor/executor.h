@@ -22,6 +22,7 @@
 #include "executor/session/outputs.h"
 #include "executor/tuning/amp_choice.h"
 #include "frontend/program.h"
+#include "frontend/readers/column_table.h"
 #include "ir/tensor.h"
 #include "passes/options.h"
 
@@ -163,6 +164,12 @@ class Executor {
   /// LoadOptions::partial is set, the file must contain all of them and nothing else, with equal
   /// shapes. A call before the first prepare() avoids compiling the initialisers.
   LoadReport load(const std::string& path, const LoadOptions& options = {});
+  /// Keeps with the parameters what was learned from the columns of the training data
+  /// (SampleData::table()); null: nothing. Trainer::fit() sets the table of its training data.
+  /// save() and snapshot() write the table, load() and restore() read it. open_data() reads other
+  /// data by it.
+  void set_column_table(ColumnTablePtr table);
+  ColumnTablePtr column_table() const;
   /// Returns the names of the parameters and buffers.
   std::vector<std::string> parameters() const;
   /// Returns a copy of a parameter, a buffer, or an optimizer state such as "fc0.w.m".

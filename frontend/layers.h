@@ -98,7 +98,7 @@ struct Conv {
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
-  double l1 = 0, l2 = 0, max_norm = 0;  ///< of the weight: see ParameterOptions
+  double l1 = 0, l2 = 0, max_norm = 0;  ///< weight penalties, norm limit: see ParameterOptions
   std::string name = {};
 };
 using Conv1d = Conv;
@@ -131,7 +131,7 @@ struct ConvTranspose {
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
-  double l1 = 0, l2 = 0, max_norm = 0;  ///< of the weight: see ParameterOptions
+  double l1 = 0, l2 = 0, max_norm = 0;  ///< weight penalties, norm limit: see ParameterOptions
   std::string name = {};
 };
 /// Transposed convolution: x [N, C, L] -> [N, filters, L']. Adds the parameters conv_transpose0.w
@@ -155,7 +155,7 @@ struct Linear {
   bool trainable = true;
   double lr_scale = 1;
   bool weight_decay = true;
-  double l1 = 0, l2 = 0, max_norm = 0;  ///< of the weight: see ParameterOptions
+  double l1 = 0, l2 = 0, max_norm = 0;  ///< weight penalties, norm limit: see ParameterOptions
   std::string name = {};
 };
 /// Fully connected layer: x [..., in] -> [..., units]. Weights are [in, units].

@@ -46,9 +46,10 @@ void minimize(Value loss, Attrs recipe, const MinimizeOptions& options, const Lo
   const std::vector<Value> parameters = selected_parameters(loss, options.parameters, loc);
   if (!options.name.empty()) recipe.set("recipe", options.name);
   if (!options.parameters.empty()) recipe.set("trains", names_of(parameters));
-  loss = with_penalties(loss, parameters, loc);
-  record(*loss.op()->graph(), "train", {loss}, std::move(recipe), loc);
-  check_recipes(*loss.op()->graph());
+  ir::Graph& graph = *loss.op()->graph();
+  record(graph, "train", {loss}, std::move(recipe), loc);
+  set_penalties(*graph.ops.back());
+  check_recipes(graph);
 }
 
 }  // namespace fluid

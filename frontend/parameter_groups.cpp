@@ -3,9 +3,11 @@
 #include <cmath>
 
 #include "frontend/name_pattern.h"
+#include "frontend/penalties.h"
 #include "ir/error.h"
 #include "ir/near.h"
 #include "ir/text.h"
+#include "ops/optim/recipes.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -43,11 +45,31 @@ void set_or_erase(ir::Op& op, std::string_view name, const T& value, const T& fa
   }
 }
 
-void check_scale(const ParameterGroup& group, const char* name, std::optional<double> scale,
-                 const Loc& loc) {
-  if (!scale || (std::isfinite(*scale) && *scale >= 0)) return;
-  throw UserError(loc, "group '" + group.pattern + "': " + name +
-                           " must be a number of 0 or more, not " + ir::float_text(*scale));
+/// A setting that is a number, and its default value.
+struct NumberSetting {
+  const char* name;
+  std::optional<double> value;
+  double fallback;
+};
+
+std::vector<NumberSetting> number_settings(const ParameterGroup& group) {
+  return {{"lr_scale", group.lr_scale, 1},
+          {"decay_scale", group.decay_scale, 1},
+          {"l1", group.l1, 0},
+          {"l2", group.l2, 0},
+          {"max_norm", group.max_norm, 0}};
+}
+
+/// Returns whether the group has a number. Throws UserError for one that is negative or not finite.
+bool has_numbers(const ParameterGroup& group, const Loc& loc) {
+  bool has_one = false;
+  for (const auto& [name, value, fallback] : number_settings(group)) {
+    has_one |= value.has_value();
+    if (!value || (std::isfinite(*value) && *value >= 0)) continue;
+    throw UserError(loc, "group '" + group.pattern + "': " + name +
+                             " must be a number of 0 or more, not " + ir::float_text(*value));
+  }
+  return has_one;
 }
 
 /// The states that ops read instead of batch statistics in inference.
@@ -64,21 +86,23 @@ std::vector<ir::Op*> running_statistics(const ir::Graph& graph) {
 }
 
 void apply_group(ir::Graph& graph, const ParameterGroup& group, const Loc& loc) {
-  check_scale(group, "lr_scale", group.lr_scale, loc);
-  check_scale(group, "decay_scale", group.decay_scale, loc);
+  const bool sets_numbers = has_numbers(group, loc);
   const NamePattern pattern(group.pattern);
   std::vector<ir::Op*> parameters, statistics;
   for (const auto& op : graph.ops) {
     if (source_kind(*op) == SourceKind::parameter) parameters.push_back(op.get());
   }
-  if (group.trainable || group.lr_scale || group.decay_scale || !group.freeze_statistics) {
+  if (group.trainable || sets_numbers || !group.freeze_statistics) {
     for_each_selected(parameters, pattern, "parameter", loc, [&](ir::Op& op) {
       if (group.trainable) set_or_erase(op, "trainable", *group.trainable, true);
-      if (group.lr_scale) set_or_erase(op, "lr_scale", *group.lr_scale, 1.0);
-      if (!group.decay_scale) return;
-      op.attrs.erase("weight_decay");
-      set_or_erase(op, "decay_scale", *group.decay_scale, 1.0);
+      if (group.decay_scale) op.attrs.erase("weight_decay");
+      for (const auto& [name, value, fallback] : number_settings(group)) {
+        if (value) set_or_erase(op, name, *value, fallback);
+      }
     });
+  }
+  if (group.l1 || group.l2) {
+    for (ir::Op* train : recipes_of(graph)) set_penalties(*train);
   }
   if (!group.freeze_statistics) return;
   for_each_selected(running_statistics(graph), pattern, "running statistics", loc, [&](ir::Op& op) {

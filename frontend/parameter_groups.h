@@ -21,6 +21,8 @@ struct ParameterGroup {
   std::optional<bool> trainable = {};
   std::optional<double> lr_scale = {};     ///< multiplies the learning rate; >= 0
   std::optional<double> decay_scale = {};  ///< multiplies the weight decay; >= 0
+  /// As in ParameterOptions; >= 0. The losses of recipes that were recorded before change, too.
+  std::optional<double> l1 = {}, l2 = {}, max_norm = {};
   /// true: the selected batch norms normalise by their running statistics in training too, and do
   /// not update them, as PyTorch's batch norms in eval mode. false: batch statistics, and the
   /// running statistics follow them, even if gamma and beta are frozen, as in PyTorch.

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <vector>
-
 #include "ir/graph.h"
 
 namespace fluid {
 
-/// Adds to `loss` the penalties of `parameters`: l1 sum(|p|) + l2 sum(p^2), where ParameterOptions
-/// sets l1 and l2.
-Value with_penalties(Value loss, const std::vector<Value>& parameters, const Loc& loc);
+/// Sets the penalties in the loss of the recipe `train`: l1 sum(|p|) + l2 sum(p^2) for each
+/// parameter that the recipe trains, by the parameter's attributes l1 and l2. Replaces the
+/// penalties that the loss has.
+void set_penalties(ir::Op& train);
 
 }  // namespace fluid

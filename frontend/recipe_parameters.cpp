@@ -1,11 +1,11 @@
 #include "frontend/recipe_parameters.h"
 
 #include <algorithm>
-#include <set>
 
 #include "frontend/name_pattern.h"
 #include "ir/error.h"
 #include "ir/near.h"
+#include "ops/optim/recipes.h"
 #include "ops/source_kind.h"
 
 namespace fluid {
@@ -50,6 +50,24 @@ std::vector<Value> selected_parameters(Value loss, const std::vector<std::string
   std::ranges::copy_if(all, std::back_inserter(parameters),
                        [&](Value p) { return selected.contains(p.op()->symbol); });
   return parameters;
+}
+
+std::vector<Value> trained_by(const ir::Op& train) {
+  const std::set<std::string> names = trained_parameters(train);
+  std::vector<Value> parameters = parameters_of(unpenalized_loss(train));
+  if (names.empty()) return parameters;
+  std::erase_if(parameters, [&](const Value& p) { return !names.contains(p.op()->symbol); });
+  return parameters;
+}
+
+std::set<std::string> recipes_that_train(const ir::Graph& graph, const std::string& name) {
+  std::set<std::string> recipes;
+  for (const ir::Op* train : recipes_of(graph)) {
+    const bool trains = std::ranges::any_of(trained_by(*train),
+                                            [&](const Value& p) { return p.op()->symbol == name; });
+    if (trains) recipes.insert(recipe_name(*train));
+  }
+  return recipes;
 }
 
 }  // namespace fluid

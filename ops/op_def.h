@@ -179,10 +179,10 @@ class LoopsCtx;
 /// sample i of a result depends only on sample i of the operands that have a batch dimension.
 struct Loops {
   std::function<kir::Kernel(const LoopsCtx&)> kernel;
-  /// Returns the operands whose data-dependent indices the kernel checks with
-  /// KernelWriter::check_index(). Maps the operand index to the dimension that the data-dependent
-  /// index addresses, or to the rank if it addresses several dimensions. Null if the kernel checks
-  /// no indices.
+  /// Returns the operands for which the kernel checks data-dependent indices with
+  /// KernelWriter::check_index(): operand index -> dimension that the data-dependent index
+  /// addresses, or the rank if it addresses several dimensions. Null if the kernel checks no
+  /// indices.
   std::function<std::map<int64_t, size_t>(const LowerCtx&)> checked = nullptr;
 };
 

@@ -87,8 +87,8 @@ class Recipe {
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
   int64_t bucket_index(size_t i) const;
-  /// Completes `sums`, each a sum over elements of gradients. All-reduces them if the optimizer is
-  /// sharded, because each rank then has only its shards of the gradients. Else returns `sums`.
+  /// All-reduces `sums`, sums over the elements of gradients, if the optimizer is sharded: each
+  /// rank then has only its shards of the gradients. Otherwise, returns `sums`.
   Values all_reduce_sums(const Values& sums) const;
 
   /// A bool scalar of the program: false if the step is skipped, that is, must not update the

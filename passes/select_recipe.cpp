@@ -21,13 +21,13 @@ bool adds_no_source(Value v, const Ops& needed) {
 }
 
 bool is_loss_of_other(Value v, const ir::Graph& graph, const ir::Op& train) {
-  return v != train.operands.at(0) && std::ranges::any_of(recipes_of(graph), [&](const ir::Op* r) {
-           return r->operands.at(0) == v;
-         });
+  return v != unpenalized_loss(train) &&
+         std::ranges::any_of(recipes_of(graph),
+                             [&](const ir::Op* other) { return unpenalized_loss(*other) == v; });
 }
 
-/// Whether the layer that writes a state is one of `needed`: the new value is computed from values
-/// of `needed`, the state itself and constants.
+/// Whether the layer that writes a state is one of `needed`: whether the op that computes the new
+/// value is, or reads only results of `needed`, variables and constants.
 bool writes_state_of(const ir::Op& store, const Ops& needed) {
   const ir::Op* update = store.operands.at(0).op();
   return needed.contains(update) || std::ranges::all_of(update->operands, [&](const Value& v) {

@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -93,6 +94,17 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory) {
   if (damaged.empty()) return std::nullopt;
   throw UserError(
       fmt::format("no checkpoint in '{}' is intact: {}", directory, fmt::join(damaged, "; ")));
+}
+
+ColumnTablePtr newest_column_table(const std::string& directory) {
+  for (const CheckpointName& name : names_in(directory)) {
+    try {
+      return table_of_parameters(directory + "/" + name.str() + "/" + kCheckpointParameters);
+    } catch (const UserError&) {
+      continue;  // newest_checkpoint() says which checkpoints are damaged
+    }
+  }
+  return nullptr;
 }
 
 CheckpointDirectory::CheckpointDirectory(std::string directory, CheckpointOptions options)

@@ -64,6 +64,10 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 /// Reads the checkpoint at `path`. Throws UserError with the reason when the checkpoint is damaged.
 Checkpoint read_checkpoint(const std::string& path);
 
+/// Returns the column table (Executor::column_table()) in the newest checkpoint in `directory`
+/// whose parameters can be read; null if there is none. Reads no parameters.
+ColumnTablePtr newest_column_table(const std::string& directory);
+
 struct CheckpointOptions {
   int64_t keep = 3;  ///< number of newest checkpoints to keep, in addition to the best one
 };

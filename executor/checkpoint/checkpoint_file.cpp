@@ -17,7 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kManifest = "manifest.json";
-constexpr const char* kParameters = "parameters.safetensors";
 constexpr const char* kTraining = "training.safetensors";
 constexpr int64_t kVersion = 3;
 
@@ -126,8 +125,13 @@ Checkpoint read_files(const std::string& directory) {
   checkpoint.state = state_of(manifest.at("state"));
   checkpoint.best = manifest.at("best");
   const Json& kinds = manifest.at("variables");
-  for (const char* file : {kParameters, kTraining}) {
-    for (auto& [name, tensor] : tensors_of(directory, file, manifest).tensors) {
+  for (const char* file : {kCheckpointParameters, kTraining}) {
+    TensorFile read = tensors_of(directory, file, manifest);
+    if (const auto text = read.metadata.find(kColumnTableMetadata); text != read.metadata.end()) {
+      checkpoint.snapshot.column_table =
+          std::make_shared<const ColumnTable>(ColumnTable::parse(text->second, file));
+    }
+    for (auto& [name, tensor] : read.tensors) {
       checkpoint.snapshot.variables.push_back(
           {name, kind_named(kinds.at(name)), std::move(tensor)});
     }
@@ -146,18 +150,22 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
     (recorded ? parameters : training).emplace_back(kept.name, kept.value);
     kinds[kept.name] = name_of(kept.kind);
   }
-  write_safetensors(path + "/" + kParameters, parameters);
+  std::map<std::string, std::string> metadata;
+  if (snapshot.column_table != nullptr) {
+    metadata.emplace(kColumnTableMetadata, snapshot.column_table->text());
+  }
+  write_safetensors(path + "/" + kCheckpointParameters, parameters, metadata);
   write_safetensors(path + "/" + kTraining, training);
-  const Json manifest = {
-      {"version", kVersion},
-      {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},
-      {"options", snapshot.options},
-      {"decisions", snapshot.tuning_record},
-      {"state", json_of(state)},
-      {"best", best},
-      {"variables", kinds},
-      {"files",
-       {{kParameters, described(path, kParameters)}, {kTraining, described(path, kTraining)}}}};
+  const Json manifest = {{"version", kVersion},
+                         {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},
+                         {"options", snapshot.options},
+                         {"decisions", snapshot.tuning_record},
+                         {"state", json_of(state)},
+                         {"best", best},
+                         {"variables", kinds},
+                         {"files",
+                          {{kCheckpointParameters, described(path, kCheckpointParameters)},
+                           {kTraining, described(path, kTraining)}}}};
   write_file_atomically(path + "/" + kManifest, append_checksum(manifest));
 }
 

@@ -6,6 +6,9 @@
 
 namespace fluid {
 
+/// Name of the file that holds a checkpoint's parameters.
+inline constexpr const char* kCheckpointParameters = "parameters.safetensors";
+
 /// Writes a checkpoint's files into the directory `path` and fsyncs them. Throws UserError as
 /// AtomicFile does.
 void write_checkpoint(const std::string& path, const Snapshot& snapshot, const TrainingState& state,

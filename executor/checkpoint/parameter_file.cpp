@@ -108,6 +108,10 @@ class ParameterReading {
     for (auto& [name, tensor] : file.tensors) {
       named.emplace_back(name, FileTensor{name, std::move(tensor)});
     }
+    if (const auto table = file.metadata.find(kColumnTableMetadata); table != file.metadata.end()) {
+      loaded_.column_table =
+          std::make_shared<const ColumnTable>(ColumnTable::parse(table->second, path));
+    }
     for (const std::string& map : options_.maps) rename(map, named);
     for (auto& [name, tensor] : named) add(name, std::move(tensor));
   }

@@ -7,6 +7,7 @@
 
 #include "executor/device/variables.h"
 #include "executor/options/load_options.h"
+#include "frontend/readers/column_table.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
@@ -16,6 +17,7 @@ namespace fluid {
 struct LoadedParameters {
   std::vector<std::pair<std::string, Tensor>> values;  ///< by the program's names
   LoadReport report;
+  ColumnTablePtr column_table;  ///< in the metadata of the file; null: none
 };
 
 /// Reads a safetensors file for the variables `wanted` of `program`. Renames its tensors by

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/device/variables.h"
+#include "frontend/readers/column_table.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
@@ -34,6 +35,7 @@ struct Snapshot {
   /// The kernel algorithms chosen by autotuning. A resumed run gets this map as
   /// ExecutorOptions::tuning_record, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
+  ColumnTablePtr column_table;              ///< Executor::column_table()
   std::vector<SnapshotVariable> variables;  ///< all variables except VariableKind::scratch
 
   const SnapshotVariable* find(std::string_view name) const;  ///< null if there is no such variable

@@ -49,6 +49,7 @@ Store::Store(const World& world, Duration timeout) : world_(world), timeout_(tim
 std::optional<Message> Store::try_join(Clock::time_point deadline) {
   socket_ = connect_to(world_.master_host, world_.port, deadline);
   server_unreachable_ = false;
+  diagnosis_.clear();
   buffer_.clear();
   const Duration left(poll_timeout_ms(deadline));
   return round_trip({Kind::hello, left.count(), fmt::format("{}/{}", world_.job, world_.restart),

@@ -223,7 +223,7 @@ std::optional<Message> StoreServer::try_answer(const Connection& connection,
     }
     case Kind::diagnosis: {
       publish_diagnosis(late && request.text != kOnlyIfCertain
-                            ? describe_likely_rank(request.value)
+                            ? describe_suspect_rank(request.value)
                             : describe_dead_rank(heartbeat_timeout(timeout_)));
       if (diagnosis_.empty() && !late) return std::nullopt;
       return Message{Kind::done, 0, "", diagnosis_};
@@ -275,7 +275,7 @@ std::string StoreServer::describe_dead_rank(Duration max_silence) {
                      silent - ranks_.begin(), static_cast<double>(unheard.count()) / 1000);
 }
 
-std::string StoreServer::describe_likely_rank(const std::string& failed) {
+std::string StoreServer::describe_suspect_rank(const std::string& failed) {
   if (std::string dead = describe_dead_rank(4 * heartbeat_interval(timeout_)); !dead.empty())
     return dead;
   const auto [behind, ahead] = std::ranges::minmax_element(ranks_, {}, &Rank::collectives_started);

@@ -59,8 +59,8 @@ class StoreServer {
   /// `max_silence`. Returns "" if there is no such rank.
   std::string describe_dead_rank(Duration max_silence);
   /// Describes the rank that most likely caused a failure. `failed`: sequence number of the failed
-  /// collective, or "" if no collective failed.
-  std::string describe_likely_rank(const std::string& failed);
+  /// collective; "" if no collective failed.
+  std::string describe_suspect_rank(const std::string& failed);
   /// Stores `diagnosis` and sends it to all ranks. Does nothing if `diagnosis` is empty or another
   /// diagnosis is already stored.
   void publish_diagnosis(const std::string& diagnosis);

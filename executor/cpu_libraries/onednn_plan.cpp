@@ -20,8 +20,8 @@ struct TensorDescs {
   explicit TensorDescs(const Type& type) : actual(onednn_desc(type)), any(onednn_any_desc(type)) {}
 };
 
-/// Returns the descriptors of a batch of images. If `type` has a layout, the primitive must use
-/// this layout.
+/// Returns the memory descriptors of a batch of images. If `type` has a layout, `any` is `actual`,
+/// so that the primitive uses this layout.
 TensorDescs image_descs(const Type& type) {
   TensorDescs descs(type);
   if (type.layout) descs.any = descs.actual;

@@ -95,7 +95,7 @@ bool is_initialised(const Variable& variable);
 struct StartupPlan {
   /// Names of zero-initialised variables, which need no code because new memory is zero.
   std::set<std::string> zeros;
-  std::vector<VariableDecl> filled;  ///< the other variables, which the startup program initialises
+  std::vector<VariableDecl> filled;  ///< the others, whose values the startup program computes
   std::set<std::string> filled_names() const;
 };
 /// Finds the initialisers of the variables named in `wanted`. The first of `programs` that declares

@@ -168,6 +168,12 @@ std::string summary_text(const ColumnSummary& summary) {
   return text;
 }
 
+/// Prints how many rows are for what, as the options val and split divide them.
+void print_split(const SplitCounts& counts) {
+  fmt::print("rows: {} to train, {} to validate, {} to test\n", counts.train, counts.validation,
+             counts.test);
+}
+
 void print_columns(const SampleData& source, const Survey& survey) {
   size_t width = 0;
   for (const Column& column : source.columns()) width = std::max(width, column.str().size());
@@ -247,19 +253,21 @@ int report_bad_records(const Survey& survey) {
   return survey.bad.empty() ? 0 : 1;
 }
 
-int describe(const DataFlags& flags, const SampleSource& source) {
+int describe(const DataFlags& flags, const DataSource& data) {
+  const SampleSource& source = *data.source;
   const int64_t samples = source.samples();
   const int64_t described = flags.check ? samples : std::min(samples, kDescribedSamples);
   const Survey found = survey(source, described, flags.workers);
   fmt::print("{}: {} samples{}\n", flags.spec, samples,
              described < samples ? fmt::format("; of {} of them:", described) : "");
+  if (data.split_counts) print_split(*data.split_counts);
   print_columns(source, found);
   print_classes(source, found);
   print_samples(source, flags.draw);
   return flags.check || !found.bad.empty() ? report_bad_records(found) : 0;
 }
 
-int describe(const DataFlags& flags, SampleStream& stream) {
+int describe_stream(const DataFlags& flags, SampleStream& stream) {
   const int64_t most = flags.check ? std::numeric_limits<int64_t>::max() : kDescribedSamples;
   const StreamSurvey found = survey(stream, most, flags.draw);
   const int64_t good = found.survey.read - std::ssize(found.survey.bad);
@@ -278,7 +286,7 @@ int run(const DataFlags& flags) {
     print_rate(data, flags);
     return 0;
   }
-  return data.stream != nullptr ? describe(flags, *data.stream) : describe(flags, *data.source);
+  return data.stream != nullptr ? describe_stream(flags, *data.stream) : describe(flags, data);
 }
 
 }  // namespace
@@ -289,7 +297,8 @@ void add_data(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<DataFlags>();
   begin_group(*command, kDataGroup);
   command->add_option("spec", flags->spec, "the data to describe")->type_name("")->required();
-  command->add_option("--split", flags->split, "which split: train or test, if SPEC does not say")
+  command
+      ->add_option("--split", flags->split, "which split: train, val or test, if SPEC does not say")
       ->type_name("NAME")
       ->capture_default_str();
   command->add_flag("--check", flags->check,

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/device/bytes_text.h"
 #include "executor/trainer/inference.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "ir/stopwatch.h"
 
 namespace fluid {
@@ -18,14 +22,15 @@ namespace {
 constexpr int64_t kFullBatches = 3;   // timed steps of a full batch
 constexpr int64_t kReadBatches = 10;  // timed reads
 
-/// Samples of a step of all ranks, and how many such steps an epoch has; nullopt: unknown.
+/// Number of samples of a step on all ranks together, and number of such steps per epoch; nullopt:
+/// unknown.
 struct StepSize {
   int64_t samples = 0;
   std::optional<int64_t> steps = 0;
 };
 
-/// The batch size of a rank, and the sizes of the steps of an epoch: full ones, then the last one
-/// if it is smaller.
+/// The batch size of a rank, and the step sizes of an epoch: full steps, then a smaller last step
+/// if there is one.
 struct EpochSizes {
   int64_t batch = 0;
   std::vector<StepSize> sizes;
@@ -51,46 +56,51 @@ std::optional<int64_t> steps_of(const EpochSizes& epoch) {
   return steps;
 }
 
-/// A reader of a few full batches, and of a last batch of the size that it has in an epoch.
+/// A reader of a few full batches, and of the smaller last batch of an epoch if there is one.
 struct FewBatches {
-  EpochSizes epoch;
+  EpochSizes epoch;  ///< of the whole data
   Reader reader;
 };
 
-/// The first batches of `data`, which must outlive them.
-FewBatches few_batches(Reader& data, const World& world) {
-  ReaderOptions options = {.rank = world.rank, .world = world.size};
+/// The first samples of `data`: `full_batches` full batches. `data` must outlive them.
+FewBatches few_batches(Reader& data, int64_t full_batches) {
+  ReaderOptions options = data.options();
+  options.shuffle_seed.reset();
+  options.shuffle_buffer = 0;
   if (data.indexed() == nullptr) {
-    options.batch = data.batch_sizes().front();
-    const int64_t full = options.batch * world.size, wanted = full * kFullBatches;
+    const int64_t full = options.batch * options.world, wanted = full * full_batches;
     Dataset first = data.read_first(wanted, 0);
     const bool ended = first.samples() < wanted;
+    options.workers = 1;
     Reader reader(std::move(first), options);
-    EpochSizes sizes = sizes_of(reader, world.size);
+    EpochSizes sizes = sizes_of(reader, options.world);
     if (!ended) sizes.sizes = {{full, std::nullopt}};
     return {std::move(sizes), std::move(reader)};
   }
-  EpochSizes sizes = sizes_of(data, world.size);
+  EpochSizes sizes = sizes_of(data, options.world);
   options.batch = sizes.batch;
   int64_t samples = 0;
   for (const StepSize& size : sizes.sizes) {
-    samples += size.samples * std::min(*size.steps, kFullBatches);
+    samples += size.samples * std::min(*size.steps, full_batches);
   }
   const SampleSourcePtr source(std::shared_ptr<void>(), data.indexed());
   return {std::move(sizes), Reader(first_samples(source, samples), options)};
 }
 
-/// Mean milliseconds of steps, by their samples.
+/// Mean step times in milliseconds, by recipe and number of samples.
 class MeanTimes {
  public:
-  void add(int64_t samples, double ms) {
-    Sum& sum = sums_[samples];
+  void add(const std::string& recipe, int64_t samples, double ms) {
+    Sum& sum = sums_[{recipe, samples}];
     sum.ms += ms;
     ++sum.steps;
   }
-  double mean_ms(int64_t samples) const {
-    const auto sum = sums_.find(samples);
-    return sum == sums_.end() ? 0 : sum->second.ms / sum->second.steps;
+  /// The mean time of the steps of `recipe` with `samples` samples. If no such step was timed,
+  /// returns the mean of the recipe's largest steps.
+  double mean_ms(const std::string& recipe, int64_t samples) const {
+    auto sum = sums_.find({recipe, samples});
+    if (sum == sums_.end()) sum = std::prev(sums_.upper_bound({recipe, INT64_MAX}));
+    return sum->second.ms / sum->second.steps;
   }
 
  private:
@@ -98,25 +108,75 @@ class MeanTimes {
     double ms = 0;
     int steps = 0;
   };
-  std::map<int64_t, Sum> sums_;
+  std::map<std::pair<std::string, int64_t>, Sum> sums_;
 };
 
-/// Prints a line for each size. Returns the milliseconds of an epoch; of a step if the number of
-/// steps is unknown.
-double print_times(const char* name, const EpochSizes& epoch, const MeanTimes& times) {
-  double all = 0;
+/// Equal steps of an epoch: a line of the table.
+struct TimedSteps {
+  std::string name;
+  int64_t samples = 0;
+  std::optional<int64_t> steps = 0;  ///< nullopt: unknown
+  double ms = 0;
+};
+
+/// The training steps of the first epoch, by recipe: full steps, then the smaller last step.
+std::vector<TimedSteps> training_steps(const EpochSizes& epoch, const RecipeCycle& cycle,
+                                       const MeanTimes& times) {
+  std::vector<TimedSteps> all;
+  int64_t end = 0;
   for (const StepSize& size : epoch.sizes) {
-    const double ms = times.mean_ms(size.samples);
-    all += ms * static_cast<double>(size.steps.value_or(1));
-    fmt::print("{:<10}  {:>7}  {:>14}  {:>7.3f}\n", name, size.samples,
-               size.steps ? std::to_string(*size.steps) : "?", ms);
+    const int64_t begin = std::exchange(end, end + size.steps.value_or(0));
+    for (size_t i = 0; i < cycle.recipes().size(); ++i) {
+      const std::string& name = cycle.recipes()[i].name;
+      std::optional<int64_t> steps = cycle.steps_of(i, end) - cycle.steps_of(i, begin);
+      if (!size.steps) steps.reset();
+      if (steps == 0) continue;
+      all.push_back({name.empty() ? "training" : name, size.samples, steps,
+                     times.mean_ms(name, size.samples)});
+    }
   }
   return all;
 }
 
-MeanTimes time_training(Trainer& trainer, FitOptions options, Reader& few) {
+std::vector<TimedSteps> validation_steps(const EpochSizes& epoch, const MeanTimes& times) {
+  std::vector<TimedSteps> all;
+  for (const StepSize& size : epoch.sizes) {
+    all.push_back({"validation", size.samples, size.steps, times.mean_ms("", size.samples)});
+  }
+  return all;
+}
+
+void print_table(const std::vector<TimedSteps>& lines) {
+  size_t width = 10;
+  for (const TimedSteps& line : lines) width = std::max(width, line.name.size());
+  fmt::print("{:<{}}  {:>7}  {:>14}  {:>7}\n", "step", width, "samples", "steps an epoch", "ms");
+  for (const TimedSteps& line : lines) {
+    fmt::print("{:<{}}  {:>7}  {:>14}  {:>7.3f}\n", line.name, width, line.samples,
+               line.steps ? std::to_string(*line.steps) : "?", line.ms);
+  }
+}
+
+/// Milliseconds of the steps whose number is known.
+double epoch_ms(const std::vector<TimedSteps>& lines) {
+  double ms = 0;
+  for (const TimedSteps& line : lines) ms += line.ms * static_cast<double>(line.steps.value_or(0));
+  return ms;
+}
+
+/// Mean milliseconds of a step of the cycle with `samples` samples.
+double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t samples) {
+  double ms = 0;
+  for (const FitRecipe& recipe : cycle.recipes()) {
+    ms += static_cast<double>(recipe.steps) * times.mean_ms(recipe.name, samples);
+  }
+  return ms / static_cast<double>(cycle.length());
+}
+
+MeanTimes time_training(Trainer& trainer, FitOptions options, Reader& few,
+                        const RecipeCycle& cycle) {
   MeanTimes times;
-  options.epochs = 2;  // the steps of the first epoch warm up
+  // The first epoch warms up. The later epochs contain at least one cycle and are timed.
+  options.epochs = 1 + (cycle.length() + *few.batches() - 1) / *few.batches();
   options.max_steps = 0;
   options.validation = nullptr;
   options.best.clear();
@@ -124,7 +184,7 @@ MeanTimes time_training(Trainer& trainer, FitOptions options, Reader& few) {
   options.save.clear();
   options.save_best.clear();
   options.on_step = [&](const StepEvent& step) {
-    if (step.epoch == 2) times.add(step.samples, step.ms);
+    if (step.epoch > 1) times.add(step.recipe, step.samples, step.ms);
   };
   options.on_epoch_begin = nullptr;
   options.on_epoch = nullptr;
@@ -138,69 +198,80 @@ MeanTimes time_validation(Trainer& trainer, Reader& few) {
   MeanTimes times;
   Stopwatch watch;
   trainer.evaluate(few, [&](const Batch& batch, const OutputViews&) {
-    times.add(batch.global_size(), watch.ms());
+    times.add("", batch.global_size(), watch.ms());
     watch = Stopwatch();
   });
   return times;
 }
 
-/// Milliseconds in which the workers read a batch.
+/// Milliseconds per batch that the workers read.
 double time_reading(Reader& data) {
   data.next();
-  int64_t batches = 0;
   const Stopwatch watch;
-  while (batches < kReadBatches && data.next() != nullptr) ++batches;
-  return batches == 0 ? 0 : watch.ms() / static_cast<double>(batches);
+  for (int64_t batches = 0; batches < kReadBatches;) {
+    if (data.next() != nullptr) ++batches;  // null at the end of an epoch
+  }
+  return watch.ms() / static_cast<double>(kReadBatches);
 }
 
-/// Prints the duration of an epoch of `batches` steps and of the training, which --max-steps may
-/// cut off. If the number of steps is unknown, `step_ms` is of a step, without validation.
-void print_duration(const FitOptions& options, std::optional<int64_t> steps_an_epoch,
-                    double training_ms, double reading_ms, double validation_ms) {
-  if (!steps_an_epoch) {
-    const double step_ms = std::max(training_ms, reading_ms);
-    fmt::print("the number of steps of an epoch is unknown: the data is a stream\n");
-    if (options.max_steps == 0) return;
-    fmt::print("{} steps take about {:.3g} s\n", options.max_steps,
-               static_cast<double>(options.max_steps) * step_ms / 1e3);
-    return;
-  }
-  const auto steps = static_cast<double>(*steps_an_epoch);
-  const double seconds = (std::max(training_ms, reading_ms * steps) + validation_ms) / 1e3;
+/// Prints the duration of an epoch and of the training, which --max-steps may cut off.
+void print_duration(const FitOptions& options, int64_t steps_an_epoch, double epoch_ms) {
   auto epochs = static_cast<double>(options.epochs);
   if (options.max_steps > 0) {
-    epochs = std::min(epochs, static_cast<double>(options.max_steps) / steps);
+    epochs = std::min(epochs,
+                      static_cast<double>(options.max_steps) / static_cast<double>(steps_an_epoch));
   }
-  fmt::print("an epoch takes about {:.3g} s, the training {:.3g} s\n", seconds, seconds * epochs);
+  fmt::print("an epoch takes about {:.3g} s, the training {:.3g} s\n", epoch_ms / 1e3,
+             epoch_ms / 1e3 * epochs);
+}
+
+/// Prints the duration of the training on a stream, whose epochs have an unknown number of steps.
+void print_stream_duration(const FitOptions& options, double step_ms) {
+  fmt::print("the number of steps of an epoch is unknown: the data is a stream\n");
+  if (options.max_steps == 0) return;
+  fmt::print("{} steps take about {:.3g} s\n", options.max_steps,
+             static_cast<double>(options.max_steps) * step_ms / 1e3);
 }
 
 }  // namespace
 
-void dry_run(Trainer& trainer, FitOptions options, Reader& train, const World& world) {
+void dry_run(const Program& program, Trainer& trainer, FitOptions options, Reader& train,
+             const World& world) {
   Executor& executor = trainer.executor();
-  FewBatches training = few_batches(train, world);
+  const RecipeCycle cycle(program, options.recipes);
+  FewBatches training = few_batches(train, std::max(kFullBatches, cycle.length()));
   std::optional<FewBatches> validation;
   if (options.validation != nullptr) {
-    validation.emplace(few_batches(*options.validation, world));
+    validation.emplace(few_batches(*options.validation, kFullBatches));
     executor.prepare({.eval = inference_batch_sizes(validation->reader),
                       .lengths = lengths_of(executor, options.validation->source())});
   }
-  const MeanTimes training_times = time_training(trainer, options, training.reader);
-  MeanTimes validation_times;
-  if (validation) validation_times = time_validation(trainer, validation->reader);
+  const MeanTimes training_times = time_training(trainer, options, training.reader, cycle);
+  std::vector<TimedSteps> lines = training_steps(training.epoch, cycle, training_times);
+  const double training_ms = epoch_ms(lines);
+  if (validation) {
+    std::ranges::copy(
+        validation_steps(validation->epoch, time_validation(trainer, validation->reader)),
+        std::back_inserter(lines));
+  }
+  const double validation_ms = epoch_ms(lines) - training_ms;
   const double reading_ms = time_reading(train);
   if (world.rank != 0) return;
 
-  fmt::print("{:<10}  {:>7}  {:>14}  {:>7}\n", "step", "samples", "steps an epoch", "ms");
-  const double training_ms = print_times("training", training.epoch, training_times);
-  const double validation_ms =
-      validation ? print_times("validation", validation->epoch, validation_times) : 0;
+  print_table(lines);
   const MemoryUse memory = executor.memory();
   fmt::print("reading a batch takes {:.3f} ms\n", reading_ms);
   fmt::print("the arena takes {}, {} of it for variables\n",
              bytes_text(static_cast<double>(memory.total)),
              bytes_text(static_cast<double>(memory.state)));
-  print_duration(options, steps_of(training.epoch), training_ms, reading_ms, validation_ms);
+  const std::optional<int64_t> steps = steps_of(training.epoch);
+  if (!steps) {
+    const int64_t samples = training.epoch.sizes.front().samples;
+    const double step_ms = mean_step_ms(cycle, training_times, samples);
+    return print_stream_duration(options, std::max(step_ms, reading_ms));
+  }
+  const double read_ms = reading_ms * static_cast<double>(*steps);
+  print_duration(options, *steps, std::max(training_ms, read_ms) + validation_ms);
 }
 
 }  // namespace fluid

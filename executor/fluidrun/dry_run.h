@@ -7,10 +7,11 @@
 
 namespace fluid {
 
-/// Collective. Prepares the steps of `train` and `options.validation`, and runs a few of each size.
-/// Prints to stdout their milliseconds, the memory, and the predicted time of an epoch and of the
-/// training. `options`: those of the training; of the callbacks, calls on_begin. Changes the
-/// variables of the trainer. Writes no file.
-void dry_run(Trainer& trainer, FitOptions options, Reader& train, const World& world);
+/// Collective. Prepares the steps of `train` and `options.validation`, and times a few steps of
+/// each batch size. Prints step times, memory use, and the predicted time of an epoch and of the
+/// training to stdout. `options`: the options for training; of the callbacks, only on_begin is
+/// called. Changes the trainer's variables. Writes no file.
+void dry_run(const Program& program, Trainer& trainer, FitOptions options, Reader& train,
+             const World& world);
 
 }  // namespace fluid

@@ -11,6 +11,7 @@
 #include "executor/fluidrun/help.h"
 #include "frontend/files/npy.h"
 #include "frontend/kept_values.h"
+#include "frontend/recipe_parameters.h"
 #include "ir/error.h"
 #include "ir/near.h"
 #include "ir/text.h"
@@ -85,7 +86,9 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
     } catch (const UserError& e) {
       throw UserError(fmt::format("--dump {}: {}", name, e.what()));
     }
-    return {.name = name, .source = kept_gradient_name(parameter), .is_gradient = true};
+    return {.name = name,
+            .source = kept_gradient_name(parameter),
+            .recipes = recipes_that_train(graph, parameter)};
   }
   const Value value = named_value(program, name);
   if (!value) {
@@ -100,8 +103,9 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
 void StepDump::write(const StepEvent& step, Executor& executor) const {
   if (step.step > flags_.steps) return;
   for (const Item& item : items_) {
-    if (item.is_gradient && step.skipped) continue;
-    if (item.is_output && !step.outputs.has(item.source)) continue;  // of another recipe
+    const bool is_gradient = !item.recipes.empty();
+    if (is_gradient && (step.skipped || !item.recipes.contains(step.recipe))) continue;
+    if (item.is_output && !step.outputs.has(item.source)) continue;  // an output of another recipe
     const Tensor value =
         item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
     const bool is_half = value.dtype() == f16 || value.dtype() == bf16;

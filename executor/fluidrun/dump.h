@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,23 +16,25 @@ namespace fluid {
 
 /// Values of --dump, --dump-steps and --dump-dir.
 struct DumpFlags {
-  std::string names;  ///< comma-separated; empty: nothing is written
+  std::string names;  ///< comma-separated names of values; empty: no files
   std::string directory = "dump";
-  int64_t steps = 1;  ///< number of steps, from the first one
+  int64_t steps = 1;  ///< number of training steps to dump
 };
-/// `command` must have --checkpoint-dir, which --dump excludes: a program that computes more has
-/// other checkpoints.
+/// Adds --dump, --dump-steps and --dump-dir. `command` must already have --checkpoint-dir. --dump
+/// excludes --checkpoint-dir, because the dumped values change the program, and a checkpoint fits
+/// only one program.
 void add_dump_flags(CLI::App& command, DumpFlags& flags);
 
 /// Writes values of training steps as .npy files.
 class StepDump {
  public:
-  /// Makes `program` compute the values: an output, a parameter or state, "PARAMETER.grad", a layer
-  /// or a named value. Throws UserError, which suggests names, for another name.
+  /// Makes `program` compute the values. A name is an output, a parameter or state,
+  /// "PARAMETER.grad", a layer or a named value. Throws UserError for an unknown name, and suggests
+  /// similar names.
   StepDump(Program& program, const DumpFlags& flags);
 
-  /// Writes DIRECTORY/step-<n>.<name>.npy for each name; half-precision values as f32. Writes no
-  /// gradient for a step whose update was skipped.
+  /// Writes DIRECTORY/step-<n>.<name>.npy for each name, half-precision values as f32. Omits the
+  /// gradients of skipped updates, and of parameters that the recipe of the step does not train.
   void write(const StepEvent& step, Executor& executor) const;
 
  private:
@@ -40,7 +43,7 @@ class StepDump {
     std::string name;
     std::string source;  ///< name of the output or variable
     bool is_output = false;
-    bool is_gradient = false;
+    std::set<std::string> recipes = {};  ///< recipes with this gradient; empty: no gradient
   };
   Item item_of(Program& program, const std::string& name) const;
 

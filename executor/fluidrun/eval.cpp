@@ -32,7 +32,8 @@ int run(const EvalFlags& flags) {
   const ResidentMemory before = resident_memory();
   Program program = open_program(flags.program, flags.params);
   std::optional<EvaluationReport> report = start_report(program, flags.report);
-  Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false, flags.reading);
+  Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false, flags.reading,
+                              {}, training_table(flags.params, flags.data));
   const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);

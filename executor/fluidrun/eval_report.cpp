@@ -15,7 +15,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMatrixClasses = 20;  // as many columns fit a line of 200 characters
+constexpr int64_t kMatrixClasses = 20;  // so many columns fit a line of 200 characters
 constexpr size_t kConfusedPairs = 20;
 constexpr size_t kNameWidth = 20;  // longer names are cut
 
@@ -45,7 +45,7 @@ void print_matrix(const EvaluationReport& report, const std::vector<std::string>
   print_to(stdout, "\n");
 }
 
-/// The pairs of different classes that are confused, most often first.
+/// A label, a different predicted class, and the number of such samples.
 struct ConfusedPair {
   int64_t samples = 0, label = 0, prediction = 0;
 };

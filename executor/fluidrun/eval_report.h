@@ -24,9 +24,9 @@ void add_report_flags(CLI::App& command, ReportFlags& flags);
 /// Records the report's outputs in `program`, if the flags ask for a report.
 std::optional<EvaluationReport> start_report(Program& program, const ReportFlags& flags);
 
-/// Prints a report: the confusion matrix, or for more than kMatrixClasses classes the pairs of
-/// classes that are confused most, the scores of the classes, and the worst samples. Writes it to
-/// the file of --report, if given.
+/// Prints a report: the confusion matrix, the scores of the classes and the worst samples. With
+/// more than kMatrixClasses classes, prints the most frequent confusions instead of the matrix.
+/// Writes the report to the file of --report, if given.
 void print_report(const EvaluationReport& report, const ReportFlags& flags);
 
 }  // namespace fluid

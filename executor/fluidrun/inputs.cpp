@@ -91,6 +91,20 @@ int64_t samples_of(const DataSource& data) {
   return data.stream != nullptr ? std::numeric_limits<int64_t>::max() : data.source->samples();
 }
 
+/// Opens data that is read as the training data was, and says so.
+DataSource open_with_table(const std::string& spec, const std::string& split,
+                           const ReadingFlags& reading, const World& world,
+                           const TrainingTable& training) {
+  DataSource source = open_data(spec, split, bad_records_of(reading), training.table,
+                                {.rank = world.rank, .world = world.size});
+  const bool is_kept = training.table != nullptr && !training.file.empty();
+  if (is_kept && uses_training_table(spec, *training.table)) {
+    print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,
+             training.file);
+  }
+  return source;
+}
+
 }  // namespace
 
 Program open_program(const std::string& name) {
@@ -183,9 +197,18 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
   return feeds;
 }
 
+TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) {
+  if (!keeps_table(spec)) return {};
+  for (const std::string& path : {flags.adapters, flags.path}) {
+    if (path.empty()) continue;
+    if (ColumnTablePtr table = table_of_parameters(path)) return {std::move(table), path};
+  }
+  return {};
+}
+
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
-                           const ReadingFlags& reading) {
-  DataSource source = open_data(spec, "test", bad_records_of(reading));
+                           const ReadingFlags& reading, const TrainingTable& training) {
+  DataSource source = open_with_table(spec, "test", reading, training);
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   const bool full = batch == 0 && source.full_batch && source.stream == nullptr;
   if (batch == 0) batch = full ? source.source->samples() : kDefaultBatch;
@@ -195,9 +218,8 @@ Reader open_predict_reader(const Program& program, const std::string& spec, int6
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const ReadingFlags& reading, const World& world) {
-  DataSource source =
-      open_data(spec, split, bad_records_of(reading), {.rank = world.rank, .world = world.size});
+                   const ReadingFlags& reading, const World& world, const TrainingTable& training) {
+  DataSource source = open_with_table(spec, split, reading, world, training);
   drop_unused_columns(source, program, spec, /*must_feed_all=*/true);
   const int64_t samples = samples_of(source);
   const int64_t all = samples / world.size + (samples % world.size > 0);
@@ -293,9 +315,9 @@ std::string data_help() {
          "  options of every kind, as ?option=value&...: split=train|test, shuffle=0|1, "
          "drop_last=0|1, limit=N, COLUMN=FEED\n"
          "  options of csv, npy, npz, safetensors, jsonl, pipe, folder, tar, mnist and cifar10: "
-         "val=0.2&seed=1 holds "
-         "out "
-         "a fifth of the training rows for split=test, which --val, eval and predict read\n"
+         "val=0.2&seed=1 holds out a fifth of the training rows for split=test, which --val, eval "
+         "and predict read; split=COLUMN: a column holds train, val or test; split=COLUMN:VALUE: "
+         "the rows with VALUE are for validation (neither with mnist and cifar10)\n"
          "Stages change the images, one after the other: SPEC|STAGE|STAGE\n" +
          stages_help();
 }

@@ -48,6 +48,15 @@ void print_load_report(const LoadReport& report, const ParamsFlags& flags);
 /// Prints a note to stderr that the parameters are untrained if --params is not given.
 void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags);
 
+/// The table by which other data than the training data is read (open_data()).
+struct TrainingTable {
+  ColumnTablePtr table = nullptr;  ///< null: none
+  std::string file = {};           ///< that keeps it; empty: the training data is open
+};
+/// The table in the file of --adapters or --params, if they are given and the kind of data `spec`
+/// has a table.
+TrainingTable training_table(const ParamsFlags& flags, const std::string& spec);
+
 /// Batch size if neither --batch nor the data reader gives a batch size.
 inline constexpr int64_t kDefaultBatch = 100;
 
@@ -55,14 +64,16 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// uses all samples if the data asks for full batches, else kDefaultBatch. Shuffles with
 /// `shuffle_seed`, unless one step reads all samples. Options in `spec` override the arguments.
 /// Drops columns whose names match no feed. Prints notes to stderr about dropped columns and about
-/// feeds that no column matches. Throws UserError if no column remains.
+/// feeds that no column matches, and about the file of `training`. Throws UserError if no column
+/// remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
-                   const ReadingFlags& reading, const World& world = {});
+                   const ReadingFlags& reading, const World& world = {},
+                   const TrainingTable& training = {});
 /// Opens the data described by `spec` for `predict`. Does not shuffle. Prints no notes about feeds
 /// that no column matches.
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
-                           const ReadingFlags& reading);
+                           const ReadingFlags& reading, const TrainingTable& training);
 
 /// Adds --batch to a subcommand that reads data. `batch` stays 0 if the flag is not given.
 void add_data_batch_flag(CLI::App& command, int64_t& batch);

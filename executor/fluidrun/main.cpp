@@ -87,7 +87,7 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
     what = "'" + rest.front() + "' is not expected" +
            did_you_mean(rest.front(), near_miss_candidates(app));
   }
-  // start of CLI11's message for an unknown option
+  // prefix of CLI11's message for an unknown option
   constexpr std::string_view kUnknownOption = "INI was not able to parse ";
   if (what.starts_with(kUnknownOption)) {
     const std::string name = what.substr(kUnknownOption.size());

@@ -171,9 +171,13 @@ int run(const OptFlags& flags) {
   }
   check_length_flag(program, flags.length);
   Options options = pass_options(flags);
-  if (flags.mode == "train" || flags.mode == "init") {
-    options.recipe = select_recipe(program, flags.recipe);
+  const bool has_recipe = flags.mode.empty()
+                              ? !flags.recipe.empty()
+                              : options.mode == Mode::train || options.mode == Mode::init;
+  if (!has_recipe && !flags.recipe.empty()) {
+    throw UserError("--recipe: pipeline " + flags.mode + " compiles no recipe");
   }
+  if (has_recipe) options.recipe = select_recipe(program, flags.recipe);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::string sets_length = set_length_pass().name;

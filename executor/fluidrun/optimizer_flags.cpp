@@ -24,7 +24,7 @@ const OpDef& optimizer_called(const std::string& name) {
                               did_you_mean(name, optimizer_names())));
 }
 
-/// The scalar output that --optimizer minimizes where the program has no recipe.
+/// The scalar output that --optimizer minimizes if the program has no recipe.
 Value minimized_output(const Program& program, const OptimizerFlags& flags) {
   const std::string name = flags.output.empty() ? "loss" : flags.output;
   std::vector<std::string> names;
@@ -71,7 +71,7 @@ void set_attribute(ir::Op& train, const std::string& name, const Attr& value,
   }
 }
 
-/// The flags as they were given.
+/// The optimizer flags on the command line, for error messages.
 std::string given_text(const OptimizerFlags& flags) {
   std::vector<std::string> texts;
   if (!flags.name.empty()) texts.push_back("--optimizer " + flags.name);

@@ -17,10 +17,10 @@ struct OptimizerFlags {
 };
 void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags);
 
-/// Replaces the optimizer of the program's training recipe, or only its hyperparameters, with those
-/// of the flags. Keeps the learning rate schedule, gradient clipping and parameter averages. A
-/// program without a recipe gets one that minimizes the output `output`. Throws UserError that
-/// names the flag if a flag does not fit.
+/// Replaces the optimizer of the program's training recipe, or changes its hyperparameters, as the
+/// flags say. Keeps the learning rate schedule, gradient clipping and parameter averages. A program
+/// without a recipe gets one that minimizes the output `output`. Throws UserError that names the
+/// flag if a flag does not fit.
 void set_optimizer(Program& program, const OptimizerFlags& flags);
 
 }  // namespace fluid

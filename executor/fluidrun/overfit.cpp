@@ -14,15 +14,16 @@
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/callbacks.h"
 #include "executor/trainer/recipe_cycle.h"
+#include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "passes/metrics.h"
 
 namespace fluid {
 namespace {
 
-constexpr double kSmallLoss = 0.01;  // of the loss before training
+constexpr double kSmallLoss = 0.01;  // fraction of the loss before training
 
-/// The value from which on a metric is at its best; nullopt for other ops.
+/// The value at which metric op `op` counts as best; nullopt for other ops.
 std::optional<double> best_value(const std::string& op) {
   static const std::map<std::string, double> kBest = {
       {"accuracy", 1}, {"f1_score", 1}, {"roc_auc", 1}, {"r2_score", 1 - kSmallLoss}};
@@ -57,7 +58,8 @@ Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const Wo
   return Reader(std::move(few), {.batch = std::min(batch, all),
                                  .shuffle_seed = shuffles ? std::optional(seed) : std::nullopt,
                                  .rank = world.rank,
-                                 .world = world.size});
+                                 .world = world.size,
+                                 .workers = data.options().workers});
 }
 
 bool OverfitTest::loss_is_small(const NamedScalars& values) const {
@@ -87,6 +89,7 @@ History OverfitTest::run(FitOptions options) {
     if (loss_is_small(training)) trainer_.stop();
   });
   const History history = trainer_.fit(few_, options);
+  if (SignalHandlers::stop_requested()) return history;
   few_.seek({});
   const NamedScalars after = trainer_.evaluate(few_);
 

@@ -11,16 +11,17 @@
 
 namespace fluid {
 
-/// Reads the first `samples` samples of `data`, or all if there are fewer, into memory. The random
-/// choices of an augmentation are made once; mixup and cutmix do not apply. `seed`: of the shuffle
-/// and of the augmentation. `world`: that of `data`.
+/// Reads the first `samples` samples of `data`, or all if there are fewer, into memory. If `data`
+/// skips bad records, they are left out. The random choices of an augmentation are made once; mixup
+/// and cutmix do not apply. `seed` seeds the shuffle and the augmentation. `world` must be the
+/// world of `data`.
 Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const World& world);
 
 /// Trains on a few samples to find out whether a program can learn them: whether the minimized loss
 /// falls to 1% of its value before training, or a metric reaches its best value.
 class OverfitTest {
  public:
-  /// `few`: read_first_samples().
+  /// `few`: the result of read_first_samples().
   OverfitTest(const Program& program, Trainer& trainer, Reader& few)
       : program_(program), trainer_(trainer), few_(few) {}
 
@@ -32,7 +33,7 @@ class OverfitTest {
 
  private:
   bool loss_is_small(const NamedScalars& values) const;
-  /// The metric that has its best value, such as "accuracy"; empty: none.
+  /// Name of a metric that has its best value, such as "accuracy"; empty: none.
   std::string best_metric(const NamedScalars& values) const;
 
   const Program& program_;

@@ -33,10 +33,17 @@ void set_group_setting(ParameterGroup& group, const std::string& name, const std
     group.lr_scale = parse_scale(name, value);
   } else if (name == "decay") {
     group.decay_scale = parse_scale(name, value);
+  } else if (name == "l1") {
+    group.l1 = parse_scale(name, value);
+  } else if (name == "l2") {
+    group.l2 = parse_scale(name, value);
+  } else if (name == "max_norm") {
+    group.max_norm = parse_scale(name, value);
   } else if (name == "train") {
     group.trainable = parse_switch(name, value);
   } else {
-    throw UserError(fmt::format("no setting '{}'; there are lr, decay and train", name));
+    throw UserError(
+        fmt::format("no setting '{}'; there are lr, decay, l1, l2, max_norm and train", name));
   }
 }
 
@@ -99,7 +106,9 @@ void add_parameter_flags(CLI::App& command, ParameterFlags& flags) {
                      "them; repeatable");
   add_pattern_option(command, "--param", flags.groups, "PATTERN:SETTINGS",
                      "settings of these parameters: lr=X and decay=X multiply the learning rate "
-                     "and the weight decay, train=0|1 freezes or unfreezes; repeatable");
+                     "and the weight decay, l1=X and l2=X add penalties to the loss, max_norm=X "
+                     "bounds the norm of the weights into each output, train=0|1 freezes or "
+                     "unfreezes; repeatable");
 }
 
 void set_parameters(Program& program, const ParameterFlags& flags) {

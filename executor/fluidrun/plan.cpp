@@ -220,8 +220,10 @@ int run(const PlanFlags& flags) {
   set_parameters(program, flags.parameters);
   apply_length_flag(program, flags.length);
   const bool needs_one_recipe = !flags.recipe.empty() || flags.world.world;
-  if (needs_one_recipe && parse_step_mode(flags.mode) == Mode::train) {
-    select_recipe(program, flags.recipe);
+  if (parse_step_mode(flags.mode) == Mode::train) {
+    if (needs_one_recipe) select_recipe(program, flags.recipe);
+  } else if (!flags.recipe.empty()) {
+    throw UserError("--recipe: a step of mode " + flags.mode + " compiles no recipe");
   }
   ExecutorOptions train_options = run_options(flags);
   const auto [place, target, name, memory, libraries_known] =

@@ -23,8 +23,8 @@ struct PlannedProgram {
   int64_t batch = 0;  ///< number of samples in the micro-batch; 1 for the startup program
 };
 
-/// The compiled programs of a step and their memory. A training step of each recipe of the program:
-/// a session holds them all.
+/// The compiled programs of a step and their memory. A training step includes the programs of all
+/// recipes, because a session holds them all.
 struct PlannedStep {
   /// One program for each combination of recipe, micro-batch kind (first, middle, last) and
   /// micro-batch size.

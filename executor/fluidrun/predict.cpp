@@ -16,8 +16,10 @@
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/tensor_io.h"
 #include "executor/launcher/print_to.h"
+#include "executor/trainer/class_values.h"
 #include "executor/trainer/inference.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -33,17 +35,34 @@ struct PredictFlags {
   ProfileFlags profile;
 };
 
+/// What is printed of each sample.
+struct PrintedRows {
+  const std::vector<std::string>& outputs;
+  const std::vector<std::string>& classes;  ///< names of the classes of a classifier; may be empty
+};
+
 /// The text of one sample of an output. If the sample has one element, the text is that element.
-/// Otherwise the text is the index and the value of the largest element.
-std::string row_text(const Tensor& value, int64_t sample) {
+/// Otherwise the text is the index and the value of the largest element, or its class instead of
+/// the index if the elements are the scores of `classes`.
+std::string row_text(const Tensor& value, int64_t sample, const std::vector<std::string>& classes) {
   const int64_t width = value.numel() / value.shape().at(0);
-  int64_t best = 0;
-  for (int64_t i = 1; i < width; ++i) {
-    if (value.at(sample * width + i) > value.at(sample * width + best)) best = i;
-  }
-  const double score = clear_nan_sign(value.at(sample * width + best));
   if (width == 1 && !is_float(value.dtype())) return element_text(value, sample);
-  return width == 1 ? fmt::format("{:.6g}", score) : fmt::format("{} ({:.4f})", best, score);
+  const int64_t best = largest_in_row(value, sample);
+  const double score = clear_nan_sign(value.at(sample * width + best));
+  if (width == 1) return fmt::format("{:.6g}", score);
+  if (!are_scores(value, classes)) return fmt::format("{} ({:.4f})", best, score);
+  const std::string& name = classes[static_cast<size_t>(best)];
+  return fmt::format("{} ({:.4f})", ir::escape_control_characters(name), score);
+}
+
+/// The text of one sample of a column that has one value a sample: its class if it has a name.
+std::string column_text(const SampleSource& data, const std::string& name, const Tensor& column,
+                        int64_t sample) {
+  const std::vector<std::string> classes = data.classes(name);
+  const bool is_class = !classes.empty() && !is_float(column.dtype());
+  const int64_t id = is_class ? column.integer(sample) : -1;
+  if (id < 0 || id >= std::ssize(classes)) return fmt::format("{:g}", column.at(sample));
+  return ir::escape_control_characters(classes[static_cast<size_t>(id)]);
 }
 
 /// Names of the outputs that have one row per sample and can be computed from `feeds`, the feeds
@@ -69,11 +88,12 @@ std::vector<std::string> computable_outputs(const Program& program, Executor& ex
   throw UserError("predict needs an output with one row a sample; there is " + all);
 }
 
-void print_sample(const Batch& batch, const OutputViews& outputs,
-                  const std::vector<std::string>& rows, int64_t sample, int64_t index, bool draw) {
-  std::string line = std::to_string(index);
-  for (const std::string& name : rows) {
-    line += fmt::format("  {} {}", name, row_text(outputs[name], sample));
+/// Prints sample `sample` of a batch, which is sample `index` of the data.
+void print_sample(const Batch& batch, const OutputViews& outputs, const SampleSource& data,
+                  const PrintedRows& rows, int64_t sample, int64_t index, bool draw) {
+  std::string line = std::to_string(data.row(index));
+  for (const std::string& name : rows.outputs) {
+    line += fmt::format("  {} {}", name, row_text(outputs[name], sample, rows.classes));
   }
   if (draw) {
     for (const auto& [name, tensor] : batch.columns) {
@@ -81,7 +101,8 @@ void print_sample(const Batch& batch, const OutputViews& outputs,
     }
   }
   for (const auto& [name, tensor] : batch.columns) {
-    if (tensor.shape().size() == 1) line += fmt::format("  [{} {:g}]", name, tensor.at(sample));
+    if (tensor.shape().size() != 1) continue;
+    line += fmt::format("  [{} {}]", name, column_text(data, name, tensor, sample));
   }
   fmt::print("{}\n", line);
 }
@@ -94,13 +115,14 @@ int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
   return flags.outputs.empty() ? all : 0;
 }
 
-void predict_all(Executor& executor, Reader& reader, const std::vector<std::string>& rows,
+void predict_all(Executor& executor, Reader& reader, const PrintedRows& rows,
                  std::vector<OutputFile>& files, int64_t printed, bool draw) {
   int64_t done = 0;
   predict(executor, reader, [&](const Batch& batch, const OutputViews& outputs) {
-    for (OutputFile& file : files) file.append(outputs, reader.source(), done);
+    for (OutputFile& file : files) file.append(outputs, reader);
     for (int64_t i = 0; i < batch.size && done + i < printed; ++i) {
-      print_sample(batch, outputs, rows, i, reader.source().row(done + i), draw);
+      const int64_t index = reader.sample_indices()[static_cast<size_t>(i)];
+      print_sample(batch, outputs, reader.source(), rows, i, index, draw);
     }
     done += batch.size;
     return !files.empty() || done < printed;
@@ -123,7 +145,8 @@ int run(const PredictFlags& flags) {
   const ResidentMemory before = resident_memory();
   const Program program = open_program(flags.program, flags.params);
   std::vector<OutputFile> files = output_files(flags.outputs);
-  Reader reader = open_predict_reader(program, flags.data, flags.batch, flags.reading);
+  Reader reader = open_predict_reader(program, flags.data, flags.batch, flags.reading,
+                                      training_table(flags.params, flags.data));
   const ResidentMemory opened = resident_memory();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   options.find_sample = make_sample_finder({&reader});
@@ -133,11 +156,15 @@ int run(const PredictFlags& flags) {
   const std::vector<std::string> rows = computable_outputs(program, executor, feeds);
   for (OutputFile& file : files) file.select_outputs(program, rows);
   load_parameters(executor, flags.params);
+  const std::vector<std::string> classes =
+      class_names(program.ir().main(), executor.column_table().get());
+  for (OutputFile& file : files) file.name_classes(classes);
   executor.prepare({.predict = reader.batch_sizes(),
                     .predict_feeds = feeds,
                     .lengths = lengths_of(executor, reader.source())});
   print_memory_report(executor, {&reader}, before, opened);
-  predict_all(executor, reader, rows, files, printed_samples(flags, reader), flags.draw > 0);
+  predict_all(executor, reader, {rows, classes}, files, printed_samples(flags, reader),
+              flags.draw > 0);
   for (const OutputFile& file : files) file.write();
   report_skipped(reader, flags.data);
   note_untrained_parameters(executor, flags.params);

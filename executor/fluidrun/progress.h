@@ -20,7 +20,7 @@ class ProgressBar {
   struct Options {
     int64_t epochs = 1;
     std::optional<int64_t> steps_per_epoch = 1;  ///< nullopt: unknown
-    int64_t log_every = 0;                       ///< steps from line to line; 0: not set
+    int64_t log_every = 0;                       ///< number of steps between lines; 0: not set
     bool quiet = false;                          ///< prints nothing
   };
   explicit ProgressBar(const Options& options);

@@ -10,6 +10,7 @@
 #include "executor/host/target_description.h"
 #include "ir/error.h"
 #include "ir/number.h"
+#include "ir/text.h"
 #include "ops/optim/recipes.h"
 #include "passes/pass_table.h"
 
@@ -66,7 +67,7 @@ std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string
         fmt::format("{}: program '{}' does not have several recipes", given, program.ir().name));
   }
   std::vector<RecipeSteps> cycle;
-  for (const std::string& part : CLI::detail::split(text, ',')) {
+  for (const std::string& part : ir::split_at_commas(text)) {
     const size_t colon = part.find(':');
     const std::string steps = colon == std::string::npos ? "1" : part.substr(colon + 1);
     const int64_t number = parse_number<int64_t>(steps).value_or(0);

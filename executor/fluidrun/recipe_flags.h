@@ -17,20 +17,20 @@ void add_recipes_flag(CLI::App& command, std::string& recipes);
 /// Adds --recipe, the recipe whose training step is compiled.
 void add_recipe_flag(CLI::App& command, std::string& recipe);
 
-/// The cycle that --recipes gives, such as "d:2,g:1": names of recipes, or unambiguous beginnings
-/// of names, with the number of steps of each (default: 1). Empty for a program with one recipe.
-/// Throws UserError for text that is no cycle, for an unknown or ambiguous name, and if --recipes
-/// is missing for a program of several recipes.
+/// Parses the value of --recipes, such as "d:2,g:1": recipe names, or unambiguous prefixes of them,
+/// each with its number of steps (default: 1). Returns an empty cycle for a program with one
+/// recipe. Throws UserError for a malformed cycle, for an unknown or ambiguous name, and if
+/// --recipes is missing for a program of several recipes.
 std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string& text);
 
 /// Reduces `program` to the recipe that --recipe names, with its outputs, and returns the name of
-/// the recipe. Throws UserError if the program has no such recipe, and if `recipe` is empty and
-/// there are several.
+/// the recipe. Throws UserError if the program has no such recipe, and if it has several but
+/// `recipe` is empty.
 std::string select_recipe(Program& program, const std::string& recipe);
 
-/// The recipe that flags such as --lr change; null if the program minimizes nothing, or if it has
-/// several recipes and `given` is empty. `given`: the flags as they were given. Throws UserError
-/// for `given` flags and several recipes, whose settings the program records.
+/// Returns the recipe that flags such as --lr change. `given`: the text of these flags on the
+/// command line; empty if there are none. Returns null for a program without a recipe. For a
+/// program of several recipes, returns null if `given` is empty, else throws UserError.
 ir::Op* recipe_to_change(Program& program, const std::string& given);
 
 }  // namespace fluid

@@ -26,7 +26,7 @@ std::string schedule_flag_of(const std::string& setting) {
                                                      : flag_of(attribute_of(setting));
 }
 
-/// The settings of a schedule, which are the attributes of its op but `lr`.
+/// The settings of a schedule: the attributes of its op, except `lr`.
 std::vector<AttrDef> settings_of(const OpDef& schedule) {
   return {schedule.attrs->begin() + 1, schedule.attrs->end()};
 }
@@ -68,7 +68,7 @@ void require_settings(const ir::Op& train, const OpDef& schedule) {
   }
 }
 
-/// The flags as they were given.
+/// The schedule flags on the command line, for error messages.
 std::string given_text(const ScheduleFlags& flags) {
   std::vector<std::string> texts;
   if (!flags.name.empty()) texts.push_back("--schedule " + flags.name);

@@ -16,10 +16,10 @@ struct ScheduleFlags {
 };
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 
-/// Replaces the schedule of the program's recipe, or its settings, by those that the flags give.
-/// `updates`: the number of updates of the training run, which is setting `steps` of a schedule
-/// named without it; nullopt: unknown. Throws UserError that names the flag if a flag does not fit,
-/// and if the schedule needs the unknown number.
+/// Replaces the schedule of the program's recipe, or changes its settings, as the flags say.
+/// `updates`: number of updates of the training run, the default of setting `steps`; nullopt:
+/// unknown. Throws UserError that names the flag if a flag does not fit, and if the schedule needs
+/// the unknown number.
 void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates);
 
 }  // namespace fluid

@@ -57,10 +57,10 @@ ValueKind kind_of(const Attr& kind) {
 /// "--no-nesterov" for "--nesterov".
 std::string negated(const std::string& flag) { return "--no-" + flag.substr(2); }
 
-/// A setting with its descriptions, and the owners of each.
+/// A setting, with the owners (optimizers or schedules) that share each of its descriptions.
 struct DescribedSetting {
   Attr kind;
-  bool is_on_by_default = false;  ///< for a bool: whether an owner has the default true
+  bool is_on_by_default = false;  ///< whether a bool setting is true by default in an owner
   std::map<std::string, std::vector<std::string>> owners;  ///< doc -> names
 };
 
@@ -77,8 +77,8 @@ std::map<std::string, DescribedSetting> described(const std::vector<SettingOwner
   return settings;
 }
 
-/// "decay rate of m (adam, adamw); weight of m in the step (lion)". Does not name the owners if
-/// all have the setting.
+/// The help text of a setting: "decay rate of m (adam, adamw); weight of m in the step (lion)".
+/// Omits the owners if all of them have the setting with one description.
 std::string description_of(const DescribedSetting& setting, size_t all_owners) {
   std::string text;
   for (const auto& [doc, owners] : setting.owners) {

@@ -14,19 +14,19 @@ class App;
 
 namespace fluid {
 
-/// The flag of a setting, which one or more optimizers or schedules have.
+/// The flag of a setting of one or more optimizers or schedules.
 struct SettingFlag {
   std::string flag;                ///< "--weight-decay"
   Attr kind;                       ///< a value of the setting's type
-  std::string text;                ///< empty: not given
-  std::optional<bool> is_on = {};  ///< the value of a bool; nullopt: not given
+  std::string text;                ///< value on the command line; empty: not given
+  std::optional<bool> is_on = {};  ///< value of a bool setting; nullopt: not given
 
   bool is_given() const { return is_on.has_value() || !text.empty(); }
-  /// "--weight-decay 0.1" or "--amsgrad".
+  /// The flag as given: "--weight-decay 0.1" or "--amsgrad".
   std::string given() const;
   Attr value() const;
 };
-using SettingFlags = std::map<std::string, SettingFlag>;  ///< by setting
+using SettingFlags = std::map<std::string, SettingFlag>;  ///< setting name -> flag
 
 /// An optimizer or a schedule, and its settings.
 struct SettingOwner {
@@ -34,7 +34,7 @@ struct SettingOwner {
   std::vector<AttrDef> settings;
 };
 
-/// "--weight-decay" for "weight_decay".
+/// The flag of a setting: "--weight-decay" for "weight_decay".
 std::string flag_of(std::string setting);
 
 /// Adds a flag for each setting, called `flag_of_setting(setting)`, whose description names the
@@ -43,7 +43,7 @@ void add_setting_flags(CLI::App& command, const std::vector<SettingOwner>& owner
                        const std::function<std::string(const std::string&)>& flag_of_setting,
                        SettingFlags& flags);
 
-/// "a, b, c".
+/// Joins names: "a, b, c".
 std::string list_of(const std::vector<std::string>& names);
 
 }  // namespace fluid

@@ -96,6 +96,19 @@ std::string element_text(const Tensor& tensor, int64_t i) {
                                : fmt::format("{}", static_cast<float>(tensor.at(i)));
 }
 
+int64_t largest_in_row(const Tensor& tensor, int64_t row) {
+  const int64_t width = tensor.numel() / tensor.shape().at(0);
+  int64_t best = 0;
+  for (int64_t i = 1; i < width; ++i) {
+    if (tensor.at(row * width + i) > tensor.at(row * width + best)) best = i;
+  }
+  return best;
+}
+
+bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes) {
+  return !classes.empty() && tensor.shape().size() == 2 && tensor.shape()[1] == std::ssize(classes);
+}
+
 bool elements_match(const Tensor& got, const Tensor& want, int64_t i, double tolerance) {
   if (!is_float(got.dtype()) && !is_float(want.dtype())) return got.integer(i) == want.integer(i);
   const double a = got.at(i), b = want.at(i);
@@ -196,8 +209,8 @@ void OutputFile::select_outputs(const Program& program,
                   ": write NAME=@" + path_ + ", or a .csv");
 }
 
-void OutputFile::append(const OutputViews& outputs, const SampleData& data, int64_t first_sample) {
-  if (format_ == FileFormat::csv) return append_csv(outputs, data, first_sample);
+void OutputFile::append(const OutputViews& outputs, const Reader& data) {
+  if (format_ == FileFormat::csv) return append_csv(outputs, data);
   const Tensor& value = outputs[names_.front()];
   const int64_t before = shape_.empty() ? 0 : shape_[0];
   shape_ = value.shape();
@@ -206,18 +219,26 @@ void OutputFile::append(const OutputViews& outputs, const SampleData& data, int6
   bytes_.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
 }
 
-void OutputFile::append_csv(const OutputViews& outputs, const SampleData& data,
-                            int64_t first_sample) {
-  const int64_t samples = outputs[names_.front()].shape()[0];
+void OutputFile::append_csv(const OutputViews& outputs, const Reader& data) {
   if (bytes_.empty()) {
     bytes_ = "index";
-    for (const std::string& name : names_) append_names(bytes_, name, row_elements(outputs[name]));
+    for (const std::string& name : names_) {
+      append_names(bytes_, name, row_elements(outputs[name]));
+      if (are_scores(outputs[name], classes_)) bytes_ += "," + csv_field(name + ".class");
+    }
     bytes_ += '\n';
   }
-  for (int64_t i = 0; i < samples; ++i) {
-    bytes_ += std::to_string(data.row(first_sample + i));
-    for (const std::string& name : names_) append_row(bytes_, outputs[name], i);
+  int64_t row = 0;
+  for (const int64_t sample : data.sample_indices()) {
+    bytes_ += std::to_string(data.source().row(sample));
+    for (const std::string& name : names_) {
+      const Tensor& value = outputs[name];
+      append_row(bytes_, value, row);
+      if (!are_scores(value, classes_)) continue;
+      bytes_ += "," + csv_field(classes_[static_cast<size_t>(largest_in_row(value, row))]);
+    }
     bytes_ += '\n';
+    ++row;
   }
 }
 

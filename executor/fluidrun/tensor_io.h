@@ -6,7 +6,7 @@
 
 #include "executor/session/outputs.h"
 #include "frontend/program.h"
-#include "frontend/readers/sample_source.h"
+#include "frontend/readers/reader.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -26,6 +26,11 @@ Tensor parse_tensor(const std::string& text, const std::string& where);
 /// The text of element `i` in row-major order. The text of a float is the shortest that parses to
 /// the same value.
 std::string element_text(const Tensor& tensor, int64_t i);
+
+/// Index, within row `row`, of the row's largest element. Rows are along the first dimension.
+int64_t largest_in_row(const Tensor& tensor, int64_t row);
+/// Whether the rows of `tensor` are scores of `classes`, one a class. False if there are none.
+bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes);
 
 /// Whether element `i` of `got` matches element `i` of `want`. Integers and bools must be equal.
 /// Floats must be both NaN, or |got - want| <= tolerance * max(1, |want|).
@@ -54,18 +59,22 @@ class OutputFile {
   /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
-  /// Appends the rows of a batch. `first_sample`: index in `data` of the first sample of the batch.
-  void append(const OutputViews& outputs, const SampleData& data, int64_t first_sample);
+  /// Names the classes of a classifier; empty: unknown. To the scores of an output, a .csv file
+  /// then adds a column NAME.class: the class with the largest score.
+  void name_classes(std::vector<std::string> classes) { classes_ = std::move(classes); }
+  /// Appends the rows of the batch that `data` returned last.
+  void append(const OutputViews& outputs, const Reader& data);
   void write() const;
   const std::string& path() const { return path_; }
 
  private:
-  void append_csv(const OutputViews& outputs, const SampleData& data, int64_t first_sample);
+  void append_csv(const OutputViews& outputs, const Reader& data);
 
   std::string path_;
   FileFormat format_ = FileFormat::npy;
   /// Names of the outputs to write; empty: all outputs with one row per sample.
   std::vector<std::string> names_;
+  std::vector<std::string> classes_;
   std::string bytes_;           ///< .npy: elements of the collected rows; .csv: the text
   std::vector<int64_t> shape_;  ///< .npy: shape of the tensor of all collected rows
   DType dtype_ = DType::f32;

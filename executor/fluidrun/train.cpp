@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "executor/checkpoint/checkpoint.h"
 #include "executor/comm/process_group.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/dry_run.h"
@@ -28,8 +29,11 @@
 #include "executor/trainer/learning_rate_finder.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/trainer.h"
+#include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ops/optim/plateau.h"
+#include "ops/optim/recipes.h"
 #include "passes/recipe.h"
 
 namespace fluid {
@@ -42,7 +46,7 @@ void print_totals(const History& trained) {
            trained.samples, trained.training_seconds, rate, trained.seconds);
 }
 
-/// Sets the averages and the lookahead of a recipe that the flags give.
+/// Applies the flags of parameter averages and lookahead to a recipe.
 void set_averages(Attrs& recipe, const TrainFlags& flags) {
   if (flags.ema > 0 || flags.swa > 0) {
     for (const char* name : {"ema_decay", "swa_start", "swa_every"}) recipe.erase(name);
@@ -54,15 +58,14 @@ void set_averages(Attrs& recipe, const TrainFlags& flags) {
   if (flags.lookahead_alpha > 0) recipe.set("lookahead_alpha", flags.lookahead_alpha);
 }
 
-/// The flags of averages and lookahead as they were given.
+/// The flags of parameter averages and lookahead on the command line, for error messages.
 std::string averages_text(const TrainFlags& flags) {
   if (flags.ema > 0) return fmt::format("--ema {}", flags.ema);
   if (flags.swa > 0) return fmt::format("--swa {}", flags.swa);
   return flags.lookahead > 0 ? fmt::format("--lookahead {}", flags.lookahead) : "";
 }
 
-/// Opens the program. Sets the optimizer, the averages, the lookahead and the settings of
-/// parameters that the flags give.
+/// Opens the program, and applies the flags of the optimizer, parameters, averages and lookahead.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
@@ -79,21 +82,33 @@ TensorBoard open_board(Program& program, const TrainFlags& flags) {
   return board;
 }
 
+/// The table by which the training data is read: that of the run that is resumed, or of the
+/// parameters that are trained further.
+TrainingTable table_of_earlier_training(const TrainFlags& flags, const World& world) {
+  const std::string& directory = flags.checkpoint.directory;
+  if (keeps_table(flags.data) && (flags.checkpoint.resume || world.restart > 0)) {
+    if (ColumnTablePtr table = newest_column_table(directory)) return {std::move(table), directory};
+  }
+  return training_table(flags.params, flags.data);
+}
+
 Reader open_training_data(const Program& program, const TrainFlags& flags, const World& world) {
   Reader data = open_reader(program, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
-                            flags.reading, world);
+                            flags.reading, world, table_of_earlier_training(flags, world));
   if (flags.overfit == 0) return data;
   return read_first_samples(data, flags.overfit, flags.seed, world);
 }
 
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
-                                      const World& world) {
+                                      const World& world, const Reader* training) {
   if (flags.val.empty()) return std::nullopt;
-  return open_reader(program, flags.val, "test", flags.batch, {}, false, flags.reading, world);
+  const ColumnTablePtr table = training == nullptr ? nullptr : training->source().table();
+  return open_reader(program, flags.val, "val", flags.batch, {}, false, flags.reading, world,
+                     {.table = table});
 }
 
-/// Runs `work` in a new thread. If no thread can be started, or `later`, get() of the returned
-/// future runs `work`.
+/// Runs `work` in a new thread. If `later` is set, or no thread can be started, runs `work` in
+/// get() of the returned future.
 template <class F>
 auto in_background(F work, bool later) {
   try {
@@ -123,8 +138,12 @@ class Training {
         program_(open_with_recipe(flags)),
         dump_(program_, flags.dump),
         board_(open_board(program_, flags)),
-        opening_validation_(in_background([&] { return open_validation(program_, flags, world_); },
-                                          flags.val.find("table=") != std::string::npos)),
+        opening_validation_(in_background(
+            [&] {
+              const Reader* training = keeps_table(flags.val) ? &train_ : nullptr;
+              return open_validation(program_, flags, world_, training);
+            },
+            keeps_table(flags.val))),
         train_(open_training_data(program_, flags, world_)),
         progress_({flags.epochs, train_.batches(), flags.log_every, !is_rank_0()}),
         table_(flags.epochs),
@@ -142,7 +161,7 @@ class Training {
     FitOptions options = fit_options();
     if (flags_.dry_run) {
       check_fit_options(program_, options);
-      return dry_run(trainer_, options, train_, world_);
+      return dry_run(program_, trainer_, options, train_, world_);
     }
     if (!flags_.tensorboard.empty()) {
       board_.add_text("program", "```\n" + program_.text() + "```");
@@ -179,10 +198,13 @@ class Training {
     if (is_rank_0()) report_learning_rates(curve, flags_.find_lr_file());
   }
 
-  /// Sets the schedule that the flags give, which may end with the training.
+  /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program.
   const Program& scheduled_program() {
     if (flags_.finds_lr()) {
-      set_schedule(program_, {.name = "manual", .settings = {}}, 0);
+      if (recipes_of(program_.ir().main()).size() ==
+          1) {  // for others, find_learning_rate() throws
+        set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0);
+      }
       return program_;
     }
     set_schedule(program_, flags_.schedule, updates());
@@ -293,8 +315,8 @@ class Training {
   Program program_;
   StepDump dump_;
   TensorBoard board_;
-  // Opens the validation data while the constructor opens the training data; afterwards if the
-  // training data writes a table that it reads.
+  // Opens the validation data while the constructor opens the training data; afterwards if it is
+  // read by the table of the training data.
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
   ResidentMemory opened_ = resident_memory();

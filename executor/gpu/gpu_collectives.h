@@ -50,9 +50,8 @@ class GpuCollectives {
 
   /// Announces the start of a step that all ranks run. synchronize() or abandon() must follow.
   PendingCollective begin_step() { return begin_collective("the GPUs' step"); }
-  /// Waits on the host for `end`, the event that is recorded on the steps' stream when a step ends.
-  /// `started` identifies the step. Earlier steps must be complete, because the timeout starts with
-  /// this call.
+  /// Waits on the host for `end`, the event at the end of the step that `pending` identifies.
+  /// Earlier steps must be complete, because the timeout starts with this call.
   void synchronize(const PendingCollective& pending, const GpuEvent& end);
   /// Waits on the host for all work queued on the steps' stream.
   void synchronize();

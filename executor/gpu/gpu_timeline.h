@@ -26,10 +26,11 @@ class GpuTimeline {
   // The record functions below record events on the steps' stream. They must be called in the order
   // of declaration.
   void record_step_begin() const { record(begin_); }
-  /// Must be called after the wait for the collectives whose results the call reads.
+  /// Must be called after the steps' stream waits for the collectives whose results call `call`
+  /// reads.
   void record_wait_end(size_t call) const { record(events_[call].wait_end); }
   void record_call_end(size_t call) const { record(events_[call].call_end); }
-  /// Must be called after the wait for all remaining collectives.
+  /// Must be called after the steps' stream waits for all remaining collectives.
   void record_step_end() const {
     if (end_) record(end_);
   }

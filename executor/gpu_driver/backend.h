@@ -14,8 +14,8 @@ inline constexpr const char* kNoContextAdvice =
 /// The loaded GPU library and the number of GPUs that it finds, or the reason why there are no
 /// GPUs.
 struct GpuBackend {
-  const FluidGpuTable* table =
-      nullptr;  ///< the library's functions; null if no library could be loaded
+  /// The library's functions; null if no library could be loaded.
+  const FluidGpuTable* table = nullptr;
   FluidGpuVersions versions{};
   int devices = 0;
   std::string unavailable_reason;  ///< the reason, in one line; empty if there are GPUs

@@ -44,7 +44,7 @@ class AlgorithmRecord {
   const Settings& settings() const { return settings_; }
   /// Returns the recorded algorithm of a task, from this process or else from disk.
   std::optional<RecordedAlgorithm> find(const GpuTask& task) const;
-  /// Adds `found`, which find() returned for the task, to the entries of this process.
+  /// Adds `found`, a result of find(), to the entries of this process.
   void add_entry(const GpuTask& task, const RecordedAlgorithm& found);
   /// Records the chosen algorithm of a task.
   void store(const GpuTask& task, const RecordedAlgorithm& chosen,
@@ -56,7 +56,7 @@ class AlgorithmRecord {
   /// Returns the recorded reason why the library has no algorithm for the task; nullopt if no
   /// rejection is recorded.
   std::optional<std::string> rejection_reason(const GpuTask& task) const;
-  /// Adds `found`, which rejection_reason() returned for the task, to the entries of this process.
+  /// Adds `found`, a result of rejection_reason(), to the entries of this process.
   void add_rejection_entry(const GpuTask& task, const std::string& found);
   /// Merges `entries` into the entries of this process. Replaces entries with equal keys. Writes
   /// entries with EntryLifetime::persistent to disk. Returns whether an existing entry changed.

@@ -20,8 +20,8 @@ class BatchLength {
   /// allocate. Throws UserError if no column determines the length, if the lengths of two columns
   /// differ, or if the length is 0.
   int64_t of(const Batch& batch) const;
-  /// Returns `length`, the length of a step to prepare. Throws UserError if `length` is not
-  /// positive. For a program without kLength, `length` must be 0, and the result is 1.
+  /// Returns the length of a step to prepare: `length`, or 1 for a program without kLength. Throws
+  /// UserError unless `length` is positive, or 0 for a program without kLength.
   int64_t checked(int64_t length) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "executor/session/parameter_averages.h"
 
+#include <set>
 #include <utility>
 
 #include "ir/error.h"
@@ -30,12 +31,13 @@ void ParameterAverages::use(bool use) {
     }
     return;
   }
+  std::set<std::string> replaced;
   for (const ir::Op* train : recipes) {
     const std::string counter = recipe_state(recipe_name(*train), kUpdateCounter);
     if (values.value(variables.named(counter)).item() == 0) continue;
     for (const Variable& parameter : variables.all()) {
       const Variable* average = variables.find(average_name(*train, parameter.name));
-      if (average == nullptr) continue;
+      if (average == nullptr || !replaced.insert(parameter.name).second) continue;
       parameters_.emplace_back(parameter.name, values.value(parameter).copy());
       values.assign(parameter, values.value(*average));
     }

@@ -15,9 +15,10 @@ class ParameterAverages {
   explicit ParameterAverages(Session& session) : session_(session) {}
 
   /// With `use`, keeps copies of the parameters on the host and sets the parameters to their
-  /// averages; before the first update a parameter is its own average. Without `use`, sets the
-  /// parameters to the copies. Throws UserError if the recipe keeps no averages, or if no training
-  /// step is prepared.
+  /// averages; before the first update a parameter is its own average. If
+  /// several recipes keep averages of a parameter, those of the first recipe count. Without `use`,
+  /// sets the parameters to the copies. Throws UserError if the recipe keeps no averages, or if no
+  /// training step is prepared.
   void use(bool use);
   bool in_use() const { return in_use_; }
   /// Throws UserError with a message that begins with `call`, if the averages are in use.

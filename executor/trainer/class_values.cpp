@@ -1,5 +1,7 @@
 #include "executor/trainer/class_values.h"
 
+#include <vector>
+
 #include "ops/functions.h"
 #include "ops/operators.h"
 
@@ -8,38 +10,72 @@ namespace {
 
 bool has_index_labels(const ir::Op& op) { return !is_float(op.operands[1].dtype()); }
 
-/// The class of each element: 1 where `x` is above `threshold`.
+/// The label without a loss: attribute `ignore_index`.
+std::optional<int64_t> ignored_class(const ir::Op& op) {
+  const auto ignored = op.attrs.get_or("ignore_index", std::vector<int64_t>());
+  return ignored.empty() ? std::nullopt : std::optional(ignored.front());
+}
+
+/// Predicted class of each element of a binary output: 1 where `x` is above `threshold`, else 0.
 Value binary_class(Value x, double threshold) {
   return cast(greater(x, scalar_like(x, threshold)), i64);
+}
+
+bool scores_classes(const ir::Op& op) {
+  return op.name == "softmax_cross_entropy" || op.name == "nll_loss";
+}
+
+int64_t scored_classes(const ir::Op& op) {
+  const Shape& shape = op.operands[0].shape();
+  const auto axis = op.attrs.get<int64_t>("axis");
+  const auto rank = static_cast<int64_t>(shape.size());
+  return shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)].size;
+}
+
+/// The feed that holds the labels of a loss op; empty if they are computed or not integers.
+std::string label_feed(const ir::Op& op) {
+  const ir::Op& target = *op.operands[1].op();
+  return has_index_labels(op) && target.name == "data" ? target.symbol : "";
 }
 
 ClassValues of_scores(const ir::Op& op) {
   const Value scores = op.operands[0], target = op.operands[1];
   const auto axis = op.attrs.get<int64_t>("axis");
-  const auto rank = static_cast<int64_t>(scores.shape().size());
-  return {
-      .label = has_index_labels(op) ? target : argmax(target, {.axis = axis}),
-      .prediction = argmax(scores, {.axis = axis}),
-      .classes = scores.shape()[static_cast<size_t>(axis < 0 ? axis + rank : axis)].size,
-      .label_feed = has_index_labels(op) && target.op()->name == "data" ? target.op()->symbol : ""};
+  return {.label = has_index_labels(op) ? target : argmax(target, {.axis = axis}),
+          .prediction = argmax(scores, {.axis = axis}),
+          .classes = scored_classes(op),
+          .ignored_class = has_index_labels(op) ? ignored_class(op) : std::nullopt,
+          .label_feed = label_feed(op)};
 }
 
 }  // namespace
 
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops) {
   for (const auto& owned : graph.ops) {
-    const ir::Op& op = *owned;  // stays where it is when ops are recorded
+    const ir::Op& op = *owned;  // stays valid when recording adds ops
     if (!ops.contains(&op)) continue;
-    if (op.name == "softmax_cross_entropy" || op.name == "nll_loss") return of_scores(op);
+    if (scores_classes(op)) return of_scores(op);
     const bool has_logits = op.name == "binary_cross_entropy_with_logits";
     if (has_logits || op.name == "binary_cross_entropy") {
       return ClassValues{.label = binary_class(op.operands[1], 0.5),
                          .prediction = binary_class(op.operands[0], has_logits ? 0 : 0.5),
-                         .classes = 2,
-                         .label_feed = ""};
+                         .classes = 2};
     }
   }
   return std::nullopt;
+}
+
+std::vector<std::string> class_names(const ir::Graph& graph, const ColumnTable* table) {
+  if (table == nullptr) return {};
+  for (const auto& op : graph.ops) {
+    if (!scores_classes(*op)) continue;
+    std::vector<std::string> names = table->classes_of_feed(label_feed(*op));
+    const int64_t classes = scored_classes(*op);
+    if (names.empty() || std::ssize(names) > classes) continue;
+    for (auto i = std::ssize(names); i < classes; ++i) names.push_back(std::to_string(i));
+    return names;
+  }
+  return {};
 }
 
 }  // namespace fluid

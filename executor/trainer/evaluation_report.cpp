@@ -22,15 +22,15 @@ bool has_rows(Value v) { return !v.shape().empty() && v.shape()[0] == kBatch; }
 /// The loss of the only recipe, or output `loss`; null if there is neither.
 Value loss_of(const ir::Graph& graph) {
   const std::vector<ir::Op*> recipes = recipes_of(graph);
-  if (recipes.size() == 1) return recipes.front()->operands.at(0);
+  if (recipes.size() == 1) return unpenalized_loss(*recipes.front());
   for (const ir::Output& o : graph.outputs) {
     if (o.name == "loss") return o.value;
   }
   return {};
 }
 
-/// The terms of `op`, if it is a mean or sum over samples; null if it is not. Records a loss op
-/// without its reduction.
+/// If `op` is a mean or sum over samples, returns its terms; else null. For a loss op, records the
+/// op without its reduction.
 Value terms_of(ir::Graph& graph, const ir::Op& op) {
   if ((op.name == "mean" || op.name == "sum") && has_rows(op.operands[0])) return op.operands[0];
   if (op.attrs.find("reduction") == nullptr) return {};
@@ -40,8 +40,8 @@ Value terms_of(ir::Graph& graph, const ir::Op& op) {
   return has_rows(terms) ? terms : Value();
 }
 
-/// The terms of `loss`, with a row for each sample: those of the first op, in program order, that
-/// reduces over samples and on which the loss depends. Null if there is none.
+/// The terms of `loss`, with a row for each sample: the terms of the first op, in program order,
+/// that reduces over samples and on which `loss` depends. Null if there is none.
 Value loss_terms(ir::Graph& graph, Value loss) {
   if (has_rows(loss)) return loss;
   const std::set<const ir::Op*> needed = ancestors({loss});
@@ -55,7 +55,7 @@ Value loss_terms(ir::Graph& graph, Value loss) {
   return {};
 }
 
-/// The mean of each row of `v` [N, ...]: [N].
+/// The mean of each row of `v` [N, ...], as [N].
 Value row_means(Value v) {
   std::vector<int64_t> axes;
   for (int64_t axis = 1; axis < v.shape().rank(); ++axis) axes.push_back(axis);
@@ -85,6 +85,7 @@ EvaluationReport::EvaluationReport(Program& program, const ReportOptions& option
   if (!classes || classes->classes > options.max_classes) return;
   classes_ = classes->classes;
   label_column_ = classes->label_feed;
+  ignored_class_ = classes->ignored_class;
   confusion_.resize(static_cast<size_t>(classes_ * classes_));
   program.output(kLabel, classes->label);
   program.output(kPrediction, classes->prediction);
@@ -95,13 +96,14 @@ bool EvaluationReport::is_report_output(const std::string& output) {
 }
 
 BatchObserver EvaluationReport::observer(const Reader& data) {
-  return [this, &data](const Batch& batch, const OutputViews& outputs) {
-    add(data.source(), batch, outputs);
-  };
+  return
+      [this, &data](const Batch& batch, const OutputViews& outputs) { add(data, batch, outputs); };
 }
 
-void EvaluationReport::add(const SampleData& data, const Batch& batch, const OutputViews& outputs) {
-  if (samples_ == 0 && !label_column_.empty()) class_names_ = data.classes(label_column_);
+void EvaluationReport::add(const Reader& data, const Batch& batch, const OutputViews& outputs) {
+  const SampleData& source = data.source();
+  const std::span<const int64_t> indices = data.sample_indices();
+  if (class_names_.empty() && !label_column_.empty()) class_names_ = source.classes(label_column_);
   const Tensor& losses = outputs[kLoss];
   const bool one_class = has_classes() && outputs[kLabel].numel() == batch.size;
   for (int64_t i = 0; i < batch.size; ++i) {
@@ -109,8 +111,9 @@ void EvaluationReport::add(const SampleData& data, const Batch& batch, const Out
     const bool is_kept =
         std::ssize(worst_) < options_.worst || (!worst_.empty() && is_worse(sample, worst_.back()));
     if (!is_kept) continue;
-    sample.row = data.row(samples_ + i);
-    sample.location = data.location(samples_ + i);
+    const int64_t index = indices[static_cast<size_t>(i)];
+    sample.row = source.row(index);
+    sample.location = source.location(index);
     if (one_class) {
       sample.label = static_cast<int64_t>(outputs[kLabel].at(i));
       sample.prediction = static_cast<int64_t>(outputs[kPrediction].at(i));
@@ -119,7 +122,6 @@ void EvaluationReport::add(const SampleData& data, const Batch& batch, const Out
     if (std::ssize(worst_) > options_.worst) worst_.pop_back();
   }
   if (has_classes()) add_classes(outputs);
-  samples_ += batch.size;
 }
 
 void EvaluationReport::add_classes(const OutputViews& outputs) {
@@ -127,7 +129,7 @@ void EvaluationReport::add_classes(const OutputViews& outputs) {
   for (int64_t i = 0; i < labels.numel(); ++i) {
     const auto label = static_cast<int64_t>(labels.at(i));
     const auto prediction = static_cast<int64_t>(predictions.at(i));
-    if (label < 0 || label >= classes_) continue;  // ignored
+    if (label < 0 || label >= classes_ || label == ignored_class_) continue;
     ++confusion_[static_cast<size_t>(label * classes_ + prediction)];
   }
 }

@@ -16,35 +16,35 @@ struct SampleLoss {
   int64_t row = 0;       ///< SampleData::row()
   std::string location;  ///< SampleData::location(), such as "'cats/1.jpg'"
   double loss = 0;
-  /// Class of the label, and predicted class; absent if the samples have not one class each.
+  /// Classes of the label and of the prediction; absent if a sample has several labels.
   std::optional<int64_t> label = {}, prediction = {};
 };
 
 /// The scores of one class, as in sklearn.metrics.classification_report.
 struct ClassScores {
-  int64_t samples = 0;  ///< labels of this class
+  int64_t samples = 0;  ///< number of samples whose label is this class
   double precision = 0, recall = 0, f1 = 0;
 };
 
 /// Options of EvaluationReport.
 struct ReportOptions {
   int64_t worst = 10;          ///< number of samples with the largest losses to keep
-  int64_t max_classes = 1000;  ///< no confusion matrix for more classes
+  int64_t max_classes = 1000;  ///< makes no confusion matrix for more classes
 };
 
-/// What an evaluation shows besides the means of outputs: the samples with the largest losses and,
-/// for a classifier, the confusion matrix.
+/// Collects, during an evaluation, the samples with the largest losses and, for a classifier, the
+/// confusion matrix.
 ///
 ///   fl::EvaluationReport report(net, {.worst = 10});  // before the Trainer is made
 ///   fl::Trainer trainer(net);
 ///   trainer.evaluate(test, report.observer(test));
 ///
-/// The loss of a sample is the sample's term of the minimized loss, or of the output `loss` if the
-/// program has no recipe or several: of its first mean or sum over samples. A classifier is a
-/// program whose loss is softmax_cross_entropy, nll_loss, binary_cross_entropy or
-/// binary_cross_entropy_with_logits. A prediction is the class with the largest score; with binary
-/// losses it is 1 if the probability is above 0.5. With soft labels, the label is the class with
-/// the largest probability.
+/// The loss of a sample is its term in the first mean or sum over samples on which the minimized
+/// loss depends. If the program does not have exactly one recipe, the output `loss` replaces the
+/// minimized loss. A classifier is a program whose loss is softmax_cross_entropy, nll_loss,
+/// binary_cross_entropy or binary_cross_entropy_with_logits. A prediction is the class with the
+/// largest score; with binary losses it is 1 if the probability is above 0.5. With soft labels, the
+/// label is the class with the largest probability.
 class EvaluationReport {
  public:
   /// Records outputs with a row for each sample in `program`, named "report.loss",
@@ -52,9 +52,10 @@ class EvaluationReport {
   /// samples.
   explicit EvaluationReport(Program& program, const ReportOptions& options = {});
 
-  /// Adds the samples of a batch, which are the next ones of `data`.
-  void add(const SampleData& data, const Batch& batch, const OutputViews& outputs);
-  /// A callback for Trainer::evaluate(). This object and `data` must outlive it.
+  /// Adds the samples of the batch that `data` returned last.
+  void add(const Reader& data, const Batch& batch, const OutputViews& outputs);
+  /// Returns a callback for Trainer::evaluate(). This object and `data` must outlive it. On several
+  /// ranks, the report covers the samples of this rank.
   BatchObserver observer(const Reader& data);
 
   /// The samples with the largest losses, largest first. Equal losses are in the order of the
@@ -80,7 +81,7 @@ class EvaluationReport {
   std::vector<std::string> class_names_;
   std::vector<int64_t> confusion_;
   std::vector<SampleLoss> worst_;
-  int64_t samples_ = 0;  ///< samples added
+  std::optional<int64_t> ignored_class_;
 };
 
 }  // namespace fluid

@@ -48,6 +48,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
   }
   prepare_steps();
   if (first) restore_checkpoint();
+  keep_column_table();
   if (progress_.best_criterion == best_.criterion()) best_.set_best(progress_.best);
   last_read_step_ = progress_.steps;
   const auto& amp = executor_.amp();
@@ -99,6 +100,17 @@ void FitLoop::restore_checkpoint() {
   }
 }
 
+/// Saves and checkpoints keep what was learned from the columns of the training data.
+void FitLoop::keep_column_table() {
+  const ColumnTablePtr table = train_.source().table();
+  if (table == nullptr) return;
+  const ColumnTablePtr before = executor_.column_table();
+  if (checkpointing_.resumed_state() != nullptr && before != nullptr && *before != *table) {
+    send_notice("the training data is read by another table of columns than before the checkpoint");
+  }
+  executor_.set_column_table(table);
+}
+
 /// Throws UserError when options differ between ranks. Otherwise, the ranks would wait for each
 /// other in different collectives.
 void FitLoop::check_equal_options() {
@@ -112,6 +124,8 @@ void FitLoop::check_equal_options() {
       {"checkpoints", checkpointing_.enabled() ? "on" : "off"}};
   group_.check_equal("number of samples", std::to_string(train_.samples().value_or(-1)));
   group_.check_equal("set of training options", values);
+  const ColumnTablePtr table = train_.source().table();
+  group_.check_equal("table of columns", table == nullptr ? "" : table->text());
 }
 
 History FitLoop::run() {
@@ -138,7 +152,7 @@ void FitLoop::run_epochs() {
          !best_.patience_exhausted(progress_.epochs)) {
     EpochEvent epoch = run_epoch(progress_.epochs + 1);
     if (options_.on_epoch) options_.on_epoch(epoch);
-    handle_requests();  // those of a signal during validation, or of Trainer::stop() in on_epoch
+    handle_requests();  // requests of signals during validation, and of Trainer::stop() in on_epoch
     if (epoch.complete) {
       reduce_on_plateau(epoch);
       finish_epoch(epoch);
@@ -157,7 +171,7 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   history_.training_seconds += watch.ms() / 1e3;
   epoch.ms_per_step = watch.ms() / steps;
   epoch.steps = progress_.steps;
-  epoch.training = progress_.means.values_with_rows_of(group_);
+  epoch.training = progress_.means.values_with_gathered_rows(group_);
   epoch.complete = epoch_ended(number) && !stopping_;
   if (options_.validation != nullptr && !stopping_) {
     epoch.validation = with_averages(executor_, options_.averages, [&] {

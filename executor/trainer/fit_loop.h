@@ -59,6 +59,7 @@ class FitLoop {
   void prepare_steps();
   void prepare_last_batch(const Batch& batch);
   void restore_checkpoint();
+  void keep_column_table();
   void check_equal_options();
   void run_epochs();
   EpochEvent run_epoch(int64_t epoch);

@@ -14,7 +14,7 @@ struct Histogram {
   double min = 0, max = 0;
   double num = 0;  ///< number of finite elements
   double sum = 0, sum_squares = 0;
-  std::vector<double> right_edges, counts;  ///< of the bins
+  std::vector<double> right_edges, counts;  ///< right edge and count of each bin
 };
 
 /// Returns the histogram of a float or integer tensor; nullopt if it has no finite element.

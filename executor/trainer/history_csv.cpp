@@ -75,7 +75,11 @@ void HistoryCsv::add(const EpochEvent& epoch) {
              {"ms_per_step", fmt::format("{:.6g}", epoch.ms_per_step)},
              {"seconds", fmt::format("{:.6g}", epoch.seconds)}};
   const auto number = [](double value) { return fmt::format("{:.9g}", clear_nan_sign(value)); };
-  for (const auto& [name, value] : epoch.training) row.emplace_back(name, number(value));
+  const Row event = row;
+  for (const auto& [name, value] : epoch.training) {
+    const bool is_taken = std::ranges::find(event, name, &Row::value_type::first) != event.end();
+    row.emplace_back((is_taken ? "train_" : "") + name, number(value));
+  }
   for (const auto& [name, value] : epoch.validation) row.emplace_back("val_" + name, number(value));
   std::erase_if(rows_, [&](const Row& r) { return value_of(r, kEpoch) == row.front().second; });
   rows_.push_back(std::move(row));
@@ -88,7 +92,7 @@ void HistoryCsv::add(const EpochEvent& epoch) {
 }
 
 void HistoryCsv::write() {
-  std::vector<std::string> columns;  // in the order in which they first occur
+  std::vector<std::string> columns;  // in order of first occurrence
   for (const Row& row : rows_) {
     for (const auto& [column, value] : row) {
       if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);

@@ -11,9 +11,10 @@ namespace fluid {
 class Executor;
 
 /// Writes the epochs of a training run as a CSV file: a header, then a line for each epoch. The
-/// columns are epoch, steps, complete, best, ms_per_step and seconds (EpochEvent), then the scalar
-/// outputs over the training samples, and val_NAME for those over the validation samples. A value
-/// that an epoch lacks is empty. Call attach() on every rank; only rank 0 writes.
+/// first columns are the fields epoch, steps, complete, best, ms_per_step and seconds of
+/// EpochEvent. Then come the scalar outputs over the training samples, as NAME, or as train_NAME if
+/// NAME is the name of another column, and over the validation samples, as val_NAME. A missing
+/// value is empty. Call attach() on every rank; only rank 0 writes.
 ///
 ///   fl::HistoryCsv csv("history.csv");
 ///   fl::FitOptions options{.epochs = 5};

@@ -9,6 +9,7 @@
 #include "executor/trainer/recipe_cycle.h"
 #include "ir/error.h"
 #include "ir/text.h"
+#include "ops/optim/plateau.h"
 #include "ops/optim/recipes.h"
 
 namespace fluid {
@@ -29,10 +30,15 @@ void check_settings(const LearningRateRange& s) {
 
 /// The name of the output that holds the minimized loss.
 std::string required_loss_output(const Program& program) {
+  if (recipes_of(program.ir().main()).size() > 1) {
+    throw UserError("find_learning_rate: program '" + program.ir().name +
+                    "' has several recipes, and a test finds the learning rate of one");
+  }
   const RecipeCycle cycle(program, {});
   const ir::Op& train = recipe_named(program.ir().main(), cycle.recipes().front().name);
-  if (train.attrs.get_or("schedule", std::string()) != "manual") {
-    throw UserError("find_learning_rate: the program needs the schedule 'manual'");
+  if (train.attrs.get_or("schedule", std::string()) != kManualSchedule) {
+    throw UserError("find_learning_rate: the program needs the schedule '" +
+                    std::string(kManualSchedule) + "'");
   }
   if (cycle.loss().empty()) {
     throw UserError("find_learning_rate: the minimized loss is not an output");
@@ -46,7 +52,7 @@ Snapshot copied(Snapshot snapshot) {
   return snapshot;
 }
 
-/// Adds a point for each step, until `is_last` returns true.
+/// Runs steps with rising learning rates. Calls add(rate, loss) after each, until it returns false.
 template <class F>
 void run_steps(Executor& executor, Reader& data, const LearningRateRange& settings,
                const std::string& loss, F add) {

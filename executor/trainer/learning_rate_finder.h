@@ -14,7 +14,7 @@ namespace fluid {
 struct LearningRateRange {
   double first = 1e-7, last = 10;  ///< learning rates of the first and of the last step; > 0
   int64_t steps = 100;             ///< training steps; at least 10
-  double smoothing = 0.9;          ///< weight of the past in the smoothed loss, in [0, 1)
+  double smoothing = 0.9;          ///< weight of earlier losses in the smoothed loss, in [0, 1)
   /// Stops when the smoothed loss is larger than this factor times its minimum, or not finite.
   double divergence = 4;
 };
@@ -22,23 +22,22 @@ struct LearningRateRange {
 /// A step of a learning rate range test.
 struct LearningRatePoint {
   double rate = 0;      ///< learning rate of the step
-  double loss = 0;      ///< loss of its batch, before the update
+  double loss = 0;      ///< loss of the step's batch, before the update
   double smoothed = 0;  ///< bias-corrected exponential moving average of the losses
 };
 
 /// The result of a learning rate range test.
 struct LearningRateCurve {
   std::vector<LearningRatePoint> points;
-  /// Rate at which the smoothed loss falls most steeply over log(rate), without the first tenth of
-  /// the points and without those after the minimum. Absent if the loss never falls.
+  /// Rate at which the smoothed loss falls most steeply over log(rate). Ignores the first tenth of
+  /// the points and the points after the minimum. Absent if the loss never falls.
   std::optional<double> suggestion = {};
 };
 
 /// Trains on the batches of `data`, epoch after epoch, while the learning rate grows exponentially.
-/// Then restores the variables. `program`: the program of the executor. It must output the loss
-/// that it minimizes, and must have the schedule `manual`. With several ranks, every rank calls
-/// this function; all get the same curve. Throws UserError for a program or settings that do not
-/// fit.
+/// Then restores the variables. `program`: the program of the executor, with the loss as an output
+/// and schedule `manual`. Collective; returns the same curve on every rank. Throws UserError if the
+/// program or the settings do not fit.
 LearningRateCurve find_learning_rate(Executor& executor, const Program& program, Reader& data,
                                      const LearningRateRange& settings = {});
 

@@ -10,8 +10,8 @@
 namespace fluid {
 
 /// Writes the parameter files of Trainer::fit() on rank 0: the final parameters and the parameters
-/// of the best epoch. During training, a file that cannot be written is reported by `notice`, once
-/// per file. At the end, save() and throw_if_failed() throw UserError.
+/// of the best epoch. If a file cannot be written during training, calls `notice` once per file. At
+/// the end, save() and throw_if_failed() throw UserError.
 class ParameterSaver {
  public:
   struct Paths {

@@ -16,7 +16,7 @@ FitRecipe fit_recipe(const ir::Graph& graph, const std::string& name, int64_t st
   const ir::Op& train = recipe_named(graph, name);
   FitRecipe recipe{
       .name = recipe_name(train), .steps = steps, .loss = {}, .lr = train.attrs.get_or("lr", 0.0)};
-  const auto loss = std::ranges::find(graph.outputs, train.operands.at(0), &ir::Output::value);
+  const auto loss = std::ranges::find(graph.outputs, unpenalized_loss(train), &ir::Output::value);
   if (loss != graph.outputs.end()) recipe.loss = loss->name;
   return recipe;
 }

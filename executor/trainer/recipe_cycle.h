@@ -14,26 +14,26 @@ namespace fluid {
 struct FitRecipe {
   std::string name;   ///< empty for the only recipe of a program, if it has no name
   int64_t steps = 1;  ///< consecutive steps in a cycle
-  std::string loss;   ///< name of the output that is the loss; empty if the loss is not an output
+  std::string loss;   ///< name of the output that holds the loss; empty: none
   double lr = 0;      ///< the optimizer's option `lr`
 };
 
 /// The cycle of steps that training repeats.
 class RecipeCycle {
  public:
-  /// Throws UserError if `program` minimizes nothing, if it has several recipes and `steps` is
-  /// empty, and if `steps` names a recipe that the program lacks, a recipe twice, or less than one
-  /// step.
+  /// Throws UserError if `program` has no recipe, if it has several but `steps` is empty, if
+  /// `steps` names an unknown recipe or a recipe twice, and if a number of steps is less than 1.
   RecipeCycle(const Program& program, const std::vector<RecipeSteps>& steps);
 
   const std::vector<FitRecipe>& recipes() const { return recipes_; }
+  int64_t length() const { return length_; }  ///< number of steps of a cycle
   /// Index in recipes() of the recipe of a step. `step`: number of the step, from 0, over all
   /// epochs.
   size_t index_of_step(int64_t step) const;
-  /// How many of the first `steps` steps are of the recipe recipes()[index].
+  /// Number of steps of recipe recipes()[index] among the first `steps` steps.
   int64_t steps_of(size_t index, int64_t steps) const;
-  /// The output that training minimizes; empty if the loss is not an output, or with several
-  /// recipes.
+  /// Name of the output that training minimizes; empty if the loss is not an output, or with
+  /// several recipes.
   std::string loss() const { return recipes_.size() == 1 ? recipes_.front().loss : ""; }
   /// The cycle as text, such as "discriminator:2,generator:1".
   std::string text() const;

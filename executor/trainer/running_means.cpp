@@ -102,7 +102,7 @@ NamedScalars RunningMeans::values() const {
   return values;
 }
 
-NamedScalars RunningMeans::values_with_rows_of(ProcessGroup& group) const {
+NamedScalars RunningMeans::values_with_gathered_rows(ProcessGroup& group) const {
   RunningMeans all(*program_);
   all.statistics_ = statistics_;
   for (const ir::Output& o : program_->main().outputs) {

@@ -25,7 +25,7 @@ class RunningMeans {
  public:
   using OutputStatistics = TrainingState::OutputStatistics;
 
-  /// `program`, whose steps are added, must outlive this object.
+  /// `program`: the program whose steps are added; must outlive this object.
   explicit RunningMeans(const ir::Program& program) : program_(&program) {}
 
   /// Adds the scalar outputs of a step with `samples` samples.
@@ -37,11 +37,11 @@ class RunningMeans {
   NamedScalars values() const;
   std::string text() const;  ///< formats values(): "loss 0.1234  accuracy 0.9876"
   void clear() { statistics_.clear(); }
-  /// Collective. Combines the statistics of all ranks, each of its own samples.
+  /// Collective. Combines the statistics that each rank has of its own samples.
   void all_reduce(ProcessGroup& group);
-  /// Collective. As values(), after training steps, whose sums are those of all ranks already: adds
-  /// the rows of the other ranks.
-  NamedScalars values_with_rows_of(ProcessGroup& group) const;
+  /// Collective. Like values(), after training steps. Their sums already cover all ranks; metrics
+  /// that keep a row per sample, such as roc_auc, are computed from the gathered rows of all ranks.
+  NamedScalars values_with_gathered_rows(ProcessGroup& group) const;
 
   /// Statistics of the outputs, to store in TrainingState::output_statistics.
   const std::vector<OutputStatistics>& statistics() const { return statistics_; }

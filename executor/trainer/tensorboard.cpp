@@ -18,6 +18,7 @@
 #include "executor/trainer/tensorboard_record.h"
 #include "frontend/kept_values.h"
 #include "frontend/name_pattern.h"
+#include "frontend/recipe_parameters.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/near.h"
@@ -47,8 +48,8 @@ int64_t time_in_name(const std::string& name) {
   return parse_number<int64_t>(rest.substr(0, rest.find('.'))).value_or(0);
 }
 
-/// The path of a new event file. TensorBoard reads the files of a directory in the order of their
-/// names: the time in the name is the current time, or later than that of all other files.
+/// Returns the path of a new event file. TensorBoard reads the files of a directory in the order of
+/// their names, so the time in the name is later than in all existing names.
 std::string new_file_path(const std::string& directory) {
   auto time = static_cast<int64_t>(unix_seconds());
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -85,13 +86,16 @@ void TensorBoard::keep_gradients(Program& program) {
   if (board_.histograms_every == 0) return;
   const NamePattern pattern(board_.histograms_of);
   gradients_.clear();
-  for (const auto& op : program.ir().main().ops) {
+  const ir::Graph& graph = program.ir().main();
+  for (const auto& op : graph.ops) {
     const bool has_gradient = source_kind(*op) == SourceKind::parameter &&
                               op->attrs.get_or("trainable", true) &&
                               !op->attrs.get_or("sparse", false);
-    if (has_gradient && pattern.selects(op->symbol)) gradients_.push_back(op->symbol);
+    if (has_gradient && pattern.selects(op->symbol)) {
+      gradients_.emplace_back(op->symbol, recipes_that_train(graph, op->symbol));
+    }
   }
-  for (const std::string& name : gradients_) keep_gradient(program, name, Loc());
+  for (const auto& [name, recipes] : gradients_) keep_gradient(program, name, Loc());
 }
 
 void TensorBoard::attach(FitOptions& options, Executor& executor) {
@@ -109,7 +113,7 @@ void TensorBoard::attach(FitOptions& options, Executor& executor) {
   if (board_.histograms_every > 0) {
     parameters_ = selected_parameters(executor, board_.histograms_of);
     append_callback(options.on_step, [this, &executor](const StepEvent& e) {
-      if (e.step % board_.histograms_every == 0 && !e.skipped) add_histograms(e.step, executor);
+      if (e.step % board_.histograms_every == 0 && !e.skipped) add_histograms(e, executor);
     });
   }
   if (board_.images == 0) return;
@@ -159,12 +163,13 @@ void TensorBoard::write_images(const std::string& tag, const Tensor& images, int
   }
 }
 
-void TensorBoard::add_histograms(int64_t step, Executor& executor) {
+void TensorBoard::add_histograms(const StepEvent& step, Executor& executor) {
   for (const std::string& name : parameters_) {
-    add_histogram("parameter/" + name, executor.parameter(name), step);
+    add_histogram("parameter/" + name, executor.parameter(name), step.step);
   }
-  for (const std::string& name : gradients_) {
-    add_histogram("gradient/" + name, executor.parameter(kept_gradient_name(name)), step);
+  for (const auto& [name, recipes] : gradients_) {
+    if (!recipes.contains(step.recipe)) continue;
+    add_histogram("gradient/" + name, executor.parameter(kept_gradient_name(name)), step.step);
   }
 }
 

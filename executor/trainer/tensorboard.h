@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,11 +18,11 @@ namespace fluid {
 /// can be written there.
 void check_tensorboard_directory(const std::string& directory);
 
-/// What a TensorBoard writes besides scalars.
+/// Options of TensorBoard.
 struct TensorBoardOptions {
-  int64_t histograms_every = 0;     ///< histograms after each N steps; 0: none
+  int64_t histograms_every = 0;     ///< number of steps between histograms; 0: no histograms
   std::string histograms_of = "*";  ///< NamePattern that selects parameters, or their layers
-  int64_t images = 0;               ///< number of sample images of an epoch; 0: none
+  int64_t images = 0;               ///< number of sample images per epoch; 0: none
 };
 
 /// Writes a training run as a TensorBoard event file. Call attach() on every rank; only rank 0
@@ -32,17 +33,18 @@ struct TensorBoardOptions {
 ///   board.attach(options, trainer.executor());
 ///   trainer.fit(train, options);
 ///
-/// Tags: `step/NAME` is a scalar output of a step, `epoch/NAME` and `epoch/val_NAME` are a scalar
-/// output over the training and the validation samples of an epoch, `optimizer/learning_rate` and
-/// `optimizer/loss_scale` are those of a step. The step of each value is the number of training
-/// steps so far. A value is stored as f32.
+/// Tags: `step/NAME` is a scalar output of a step. `epoch/NAME` and `epoch/val_NAME` are a scalar
+/// output over the training and the validation samples of an epoch. `optimizer/learning_rate` and
+/// `optimizer/loss_scale` are the learning rate and the loss scale of a step. The step of each
+/// value is the number of training steps so far. A value is stored as f32.
 ///
-/// With TensorBoardOptions::histograms_every, `parameter/NAME` are histograms of the parameters and
-/// running statistics, and `gradient/NAME` those of the gradients that keep_gradients() records,
-/// before clipping. A step whose update was skipped has no histograms. On a GPU, they may be of the
-/// next step, which has started by then. With TensorBoardOptions::images, `feed/NAME/I` and
-/// `output/NAME/I` are sample I of the first batch of an epoch, for feeds and outputs of shape
-/// [N, channels, height, width]; see image_of().
+/// With TensorBoardOptions::histograms_every, `parameter/NAME` is a histogram of a parameter or of
+/// running statistics, and `gradient/NAME` of a gradient that keep_gradients() records, before
+/// clipping. A skipped update writes no histograms. A step writes only the gradients of its recipe.
+/// On a GPU, the values may be those of the next step, which has already started.
+///
+/// With TensorBoardOptions::images, `feed/NAME/I` and `output/NAME/I` are sample I of the first
+/// batch of an epoch, for feeds and outputs of shape [N, channels, height, width]; see image_of().
 ///
 /// Each fit() adds a file to the directory. If fit() resumes a checkpoint, TensorBoard drops the
 /// values of later steps that the directory contains. After the first failed write, training
@@ -52,7 +54,7 @@ class TensorBoard {
   explicit TensorBoard(std::string directory, TensorBoardOptions options = {})
       : directory_(std::move(directory)), board_(std::move(options)) {}
 
-  /// Makes training steps of `program` keep the gradients of which histograms are written; see
+  /// Makes training steps of `program` keep the gradients that have histograms; see
   /// keep_gradient(). Leaves out frozen and sparse parameters. Call it on every rank, before the
   /// Trainer is made.
   void keep_gradients(Program& program);
@@ -60,7 +62,8 @@ class TensorBoard {
   /// TensorBoardOptions::histograms_of selects nothing.
   void attach(FitOptions& options, Executor& executor);
 
-  /// Adds a text, which TensorBoard shows as Markdown. Before fit(), the text is kept for it.
+  /// Adds a text, which TensorBoard shows as Markdown. Before fit(), keeps the text until fit()
+  /// opens the file.
   void add_text(const std::string& tag, const std::string& text, int64_t step = 0);
   /// Adds the images of a tensor [N, channels, height, width] as TAG/0, TAG/1, ...; see image_of().
   /// Throws UserError for another shape.
@@ -70,7 +73,7 @@ class TensorBoard {
   void begin(const BeginEvent& begin);
   void add(const StepEvent& step);
   void add(const EpochEvent& epoch);
-  void add_histograms(int64_t step, Executor& executor);
+  void add_histograms(const StepEvent& step, Executor& executor);
   void add_histogram(const std::string& tag, const Tensor& values, int64_t step);
   /// Adds the first images of `value`, if it holds images.
   void add_samples(const std::string& tag, const Tensor& value, int64_t step);
@@ -80,9 +83,11 @@ class TensorBoard {
   std::string directory_;
   TensorBoardOptions board_;
   std::unique_ptr<AppendFile> file_;
-  bool writes_ = true;                               ///< false on ranks other than 0
-  std::vector<std::string> parameters_, gradients_;  ///< of which histograms are written
-  std::vector<std::string> pending_;  ///< events that were added before the file was opened
+  bool writes_ = true;                   ///< false on ranks other than 0
+  std::vector<std::string> parameters_;  ///< parameters that have histograms
+  /// Parameters whose gradients have histograms, each with the recipes that train it.
+  std::vector<std::pair<std::string, std::set<std::string>>> gradients_;
+  std::vector<std::string> pending_;  ///< events added before the file was opened
   bool epoch_begins_ = false;         ///< whether the next batch is the first one of an epoch
   std::function<void(const std::string&)> notice_;
   std::string failure_;

@@ -75,14 +75,14 @@ constexpr int kSessionStart = 1;  // SessionLog.START
 constexpr int kString = 7;        // DT_STRING
 constexpr int kTensorClass = 2;   // DATA_CLASS_TENSOR
 
-MessageEncoder new_event(double seconds, int64_t step) {
+MessageEncoder new_event(double wall_time, int64_t step) {
   MessageEncoder event;
-  event.add_double(kWallTime, seconds);
+  event.add_double(kWallTime, wall_time);
   event.add_integer(kStep, step);
   return event;
 }
 
-/// An event of one value of a summary.
+/// An event with one value of a summary.
 std::string summary_event(double wall_time, int64_t step, const MessageEncoder& value) {
   MessageEncoder summary, event = new_event(wall_time, step);
   summary.add_bytes(kValue, value.bytes());
@@ -92,21 +92,21 @@ std::string summary_event(double wall_time, int64_t step, const MessageEncoder& 
 
 }  // namespace
 
-std::string tensorboard_version_event(double seconds) {
-  MessageEncoder event = new_event(seconds, 0);
+std::string tensorboard_version_event(double wall_time) {
+  MessageEncoder event = new_event(wall_time, 0);
   event.add_bytes(kFileVersion, "brain.Event:2");
   return event.bytes();
 }
 
-std::string tensorboard_start_event(double seconds, int64_t first_step) {
+std::string tensorboard_start_event(double wall_time, int64_t first_step) {
   MessageEncoder log;
   log.add_integer(kStatus, kSessionStart);
-  MessageEncoder event = new_event(seconds, first_step);
+  MessageEncoder event = new_event(wall_time, first_step);
   event.add_bytes(kSessionLog, log.bytes());
   return event.bytes();
 }
 
-std::string tensorboard_summary_event(double seconds, int64_t step, const NamedScalars& scalars) {
+std::string tensorboard_summary_event(double wall_time, int64_t step, const NamedScalars& scalars) {
   MessageEncoder summary;
   for (const auto& [tag, scalar] : scalars) {
     MessageEncoder value;
@@ -114,7 +114,7 @@ std::string tensorboard_summary_event(double seconds, int64_t step, const NamedS
     value.add_float(kSimpleValue, static_cast<float>(scalar));
     summary.add_bytes(kValue, value.bytes());
   }
-  MessageEncoder event = new_event(seconds, step);
+  MessageEncoder event = new_event(wall_time, step);
   event.add_bytes(kSummary, summary.bytes());
   return event.bytes();
 }

@@ -14,10 +14,10 @@ namespace fluid {
 
 /// The first event of a file.
 std::string tensorboard_version_event(double wall_time);
-/// The event that starts a run. TensorBoard then drops the values of `first_step` and of later
-/// steps that earlier files of the directory contain.
+/// The event that starts a run. It makes TensorBoard drop values of step `first_step` and later
+/// from earlier files of the directory.
 std::string tensorboard_start_event(double wall_time, int64_t first_step);
-/// The values of a step. Scalars are stored as f32, the type of Summary.Value.simple_value.
+/// The scalars of a step, stored as f32, the type of Summary.Value.simple_value.
 std::string tensorboard_summary_event(double wall_time, int64_t step, const NamedScalars& scalars);
 /// A histogram of a step.
 std::string tensorboard_histogram_event(double wall_time, int64_t step, const std::string& tag,
@@ -25,7 +25,7 @@ std::string tensorboard_histogram_event(double wall_time, int64_t step, const st
 /// An image of a step, stored as PNG.
 std::string tensorboard_image_event(double wall_time, int64_t step, const std::string& tag,
                                     const Image& image);
-/// A text of a step, which TensorBoard shows as Markdown.
+/// A text, which TensorBoard shows as Markdown.
 std::string tensorboard_text_event(double wall_time, int64_t step, const std::string& tag,
                                    const std::string& text);
 

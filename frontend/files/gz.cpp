@@ -34,17 +34,24 @@ size_t estimated_size(const std::string& path) {
   std::error_code not_a_file;
   const uintmax_t size = std::filesystem::file_size(path, not_a_file);
   if (not_a_file) return 0;
+  if (!is_gzipped(path)) return size;
   std::ifstream file(path, std::ios::binary);
-  std::array<unsigned char, 2> magic = {};
   std::array<unsigned char, 4> last = {};
-  file.read(reinterpret_cast<char*>(magic.data()), magic.size());
-  if (!file || magic != std::array<unsigned char, 2>{0x1f, 0x8b}) return size;
   file.seekg(-4, std::ios::end).read(reinterpret_cast<char*>(last.data()), last.size());
   const uint32_t stored_size = last[0] | last[1] << 8 | last[2] << 16 | uint32_t{last[3]} << 24;
   return std::min(uintmax_t{stored_size}, size * kMaxCompressionRatio);
 }
 
 }  // namespace
+
+bool is_gzipped(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::array<unsigned char, 2> magic = {};
+  file.read(reinterpret_cast<char*>(magic.data()), magic.size());
+  return file && magic == std::array<unsigned char, 2>{0x1f, 0x8b};
+}
 
 std::string read_maybe_gz(const std::string& path, int64_t limit) {
   errno = 0;

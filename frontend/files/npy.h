@@ -13,7 +13,7 @@ struct NpyHeader {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   bool fortran_order = false;
-  int64_t data_offset = 0;  ///< of the first element, in bytes from the start of the file
+  int64_t data_offset = 0;  ///< byte offset of the first element in the file
 
   int64_t data_bytes() const;  ///< size in bytes of the elements
 };

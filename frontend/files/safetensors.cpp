@@ -168,6 +168,11 @@ void write_safetensors(const std::string& path,
     throw UserError(path + ": a tensor's name or a metadata entry is not UTF-8");
   }
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  if (text.size() > kMaxHeaderBytes) {
+    throw UserError(path +
+                    ": the names of the tensors and the metadata, such as categories, take " +
+                    std::to_string(text.size()) + " bytes; the format allows 100000000");
+  }
   const uint64_t length = text.size();
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(&length, 1)));

@@ -40,7 +40,7 @@ TensorFile parse_safetensors(std::string_view bytes, const std::string& source_n
 /// Writes a safetensors file atomically. Tensors are sorted by decreasing element size, then by
 /// name, so that every tensor is aligned to its element size. Adds the metadata entry
 /// "fluid.checksum", the XXH3 hash of the tensors' bytes in decimal. Throws UserError for a
-/// duplicate name, a name that is not UTF-8, or the name "__metadata__".
+/// duplicate name, a name that is not UTF-8, the name "__metadata__", or a header over 100 MB.
 void write_safetensors(const std::string& path,
                        const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::map<std::string, std::string> metadata = {});

@@ -14,8 +14,8 @@ inline constexpr int64_t kTarBlock = 512;
 /// A regular file in a tar archive.
 struct TarMember {
   std::string name;
-  int64_t offset = 0;  ///< of the first byte, in bytes from the start of the archive
-  int64_t size = 0;    ///< in bytes
+  int64_t offset = 0;  ///< byte offset of the contents in the archive
+  int64_t size = 0;    ///< size in bytes
 };
 
 /// Reads the headers of a tar archive (POSIX ustar and pax, and GNU's long names) one after the

@@ -12,7 +12,7 @@ namespace fluid {
 struct ZipMember {
   std::string name;
   bool deflated = false;
-  int64_t header_offset = 0;  ///< of the local header, in bytes from the start of the archive
+  int64_t header_offset = 0;  ///< byte offset of the local header in the archive
   int64_t stored_size = 0;    ///< size in bytes in the archive
   int64_t size = 0;           ///< size in bytes of the file
   uint32_t crc = 0;           ///< CRC-32 of the file

@@ -12,7 +12,7 @@ namespace {
 /// Inputs of Attention.
 enum Input : size_t { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
 
-/// [B, T, H D] to [B, H, T, D].
+/// Reshapes [B, T, H D] to [B, H, T, D].
 Value split_heads(const Context& c, Value x, int64_t heads) {
   if (heads <= 0) c.not_mapped("the number of heads is missing");
   const int64_t size = extent(c, x, 2) / heads;
@@ -25,23 +25,23 @@ Value merge_heads(Value x) {
   return reshape(transpose(x, {.perm = {0, 2, 1, 3}}), {shape[0], shape[2], merged});
 }
 
-/// a and b; b if a is null.
+/// Returns a and b; b if a is null.
 Value and_also(Value a, Value b) { return a ? logical_and(a, b) : b; }
 
-/// Which keys a query sees.
+/// The keys to which a query may attend.
 class Visibility {
  public:
   Visibility(const Context& c, Value q, Value k)
       : c_(c), t_(extent(c, q, 2)), s_(extent(c, k, 2)) {}
 
-  /// bool [B, 1, T, S] or [T, S] by `is_causal`, windows and lengths; null if all keys are seen.
-  /// Query i has the position i + offset, where the offset is the number of earlier keys.
+  /// Bool mask [B, 1, T, S] or [T, S] from `is_causal`, windows and lengths; null if queries attend
+  /// to all keys. Query i has position i + offset, where offset is the number of earlier keys.
   Value seen() const {
     const int64_t left = c_.integer("left_window_size", -1),
                   right = c_.integer("right_window_size", -1);
     Value seen;
     if (c_.flag("is_causal", false) || left >= 0 || right >= 0) {
-      const Value distance = position() - numbers(s_);  // of the query from the key
+      const Value distance = position() - numbers(s_);  // query position - key position
       if (c_.flag("is_causal", false)) seen = not_below(distance, 0);
       if (left >= 0) seen = and_also(seen, not_below(neg(distance), -left));
       if (right >= 0) seen = and_also(seen, not_below(distance, -right));
@@ -52,7 +52,7 @@ class Visibility {
 
  private:
   Value numbers(int64_t n) const { return arange(c_.graph(), {.type = Type{i64, {n}, {}}}); }
-  /// [B, 1, 1, 1]
+  /// Number of keys of each sequence, as [B, 1, 1, 1].
   Value lengths() const {
     const Value n = cast(c_.in(kLengths), i64);
     return reshape(n, {n.shape()[0], 1, 1, 1});
@@ -70,7 +70,7 @@ class Visibility {
   int64_t t_, s_;
 };
 
-/// The mask of the node, extended to `keys` keys by ones that are not seen; null if there is none.
+/// The node's mask, padded to `keys` keys that are masked out; null if the node has no mask.
 Value mask_of(const Context& c, int64_t keys) {
   if (!c.has(kMask)) return {};
   const Value mask = c.in(kMask);
@@ -83,7 +83,8 @@ Value mask_of(const Context& c, int64_t keys) {
   return concat({mask, rest}, {.axis = -1});
 }
 
-/// One mask of the node's own and of the visibility: bool, or added to the scores; may be null.
+/// Combines the node's mask, which is bool or is added to the scores, with the bool mask `seen`.
+/// Each may be null.
 Value combined(Value mask, Value seen) {
   if (!mask || !seen) return mask ? mask : seen;
   if (mask.dtype() == boolean) return logical_and(mask, seen);
@@ -95,12 +96,13 @@ struct Attention {
   double scale, softcap;
 };
 
-/// Attention by its formula, for nodes that ask for the scores or bound them. Mode 0 returns the
-/// products, 1 the bounded products, 2 the masked scores, 3 the probabilities.
+/// Attention by primitive ops, for nodes with softcap or the output qk_matmul_output. Returns Y and
+/// that output: the products q k^T (mode 0), after softcap (1), after the mask (2), or the
+/// probabilities (3).
 Operands with_scores(const Context& c, const Attention& a) {
   const int64_t mode = c.integer("qk_matmul_output_mode", 0);
   const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
-  const auto repeat = [&](Value x) {  // one head of keys for each head of queries
+  const auto repeat = [&](Value x) {  // repeats each head of keys for its query heads
     if (heads == groups) return x;
     const Shape& n = x.shape();
     const Value each = unsqueeze(x, {.axes = 2});
@@ -117,7 +119,7 @@ Operands with_scores(const Context& c, const Attention& a) {
   }
   scores.push_back(masked);
   const Value top = max(masked, {.axes = -1, .keep_dims = true});
-  // A query that sees no key has probabilities of 0.
+  // A query without visible keys has probabilities of 0.
   const Value none = equal(top, scalar_like(top, -double{INFINITY}));
   const Value finite = where(none, scalar_like(masked, 0), masked);
   scores.push_back(where(none, scalar_like(masked, 0), softmax(finite, {.axis = -1})));
@@ -156,8 +158,8 @@ Operands attended(const Context& c) {
   return outputs;
 }
 
-/// Rows of a cache [positions, R / 2] at the position ids [B, T], or a cache [B, T, R / 2] as it
-/// is; one row for all heads: [B, 1, T, R / 2].
+/// Returns the rows of a cache [positions, R / 2] at the position ids [B, T], or a cache [B, T, R /
+/// 2], as [B, 1, T, R / 2]: all heads share the rows.
 Value rows_of_cache(const Context& c, size_t cache) {
   const Value rows = c.has(3) ? gather(c.in(cache), c.in(3), {.axis = 0}) : c.in(cache);
   return unsqueeze(rows, {.axes = 1});

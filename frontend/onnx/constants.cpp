@@ -34,7 +34,7 @@ Operands constant_of_shape(const Context& c) {
                            .value = value == nullptr ? 0 : value->item()})};
 }
 
-/// 1 on diagonal `k`, 0 elsewhere.
+/// Returns a matrix with ones on diagonal `k` and zeros elsewhere.
 Operands eye_like(const Context& c) {
   const Value x = c.in(0);
   if (x.shape().rank() != 2) c.not_mapped(x.type().str() + " is no matrix");
@@ -51,7 +51,7 @@ Operands range(const Context& c) {
   return {arange(c.graph(), {.type = Type{first.dtype(), {n}, {}}, .start = start, .step = step})};
 }
 
-/// The extents of dimensions `start` to `end`, both clamped.
+/// Returns the extents of dimensions [start, end). Clamps `start` and `end` to [0, rank].
 Operands shape_of(const Context& c) {
   const Value x = c.in(0);
   const int64_t rank = x.shape().rank();

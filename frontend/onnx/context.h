@@ -1,6 +1,6 @@
 #pragma once
 
-// Access of the mapping functions to a node's inputs and attributes.
+// Gives the mapping functions access to a node's inputs and attributes.
 
 #include <functional>
 #include <map>
@@ -26,11 +26,12 @@ class Context {
 
   size_t arity() const { return node_.inputs.size(); }
   bool has(size_t i) const { return i < arity() && static_cast<bool>(node_.inputs[i]); }
-  /// Value of input i, which is recorded if it is a constant. Throws NotMapped if it is left out.
+  /// Value of input i. Records the input if it is a constant. Throws NotMapped if the node omits
+  /// it.
   Value in(size_t i) const;
   Values ins() const;                   ///< values of all inputs
-  const Tensor* known(size_t i) const;  ///< tensor of input i, or null if it is not known
-  /// Tensor of input i. Throws NotMapped if it is not known when the model is imported.
+  const Tensor* known(size_t i) const;  ///< tensor of input i; null if it is not a constant
+  /// Tensor of input i. Throws NotMapped if it is not a constant.
   const Tensor& constant(size_t i) const;
   std::vector<int64_t> integers(size_t i) const;  ///< elements of constant(i)
   Value record_constant(const Tensor& tensor) const { return record_constant_(tensor); }
@@ -47,7 +48,7 @@ class Context {
   std::vector<double> numbers(const char* name) const;
   std::vector<std::string> strings(const char* name) const;
   const Tensor* tensor(const char* name) const;  ///< null if there is no such attribute
-  Value named(const std::string& tensor) const;  ///< the model's value of this name
+  Value named(const std::string& tensor) const;  ///< value with this name in the model
 
   /// Throws NotMapped with the operator and `reason`.
   [[noreturn]] void not_mapped(const std::string& reason) const;
@@ -59,7 +60,7 @@ class Context {
   Loc loc_;
 };
 
-/// Maps one operator. Returns the leading outputs; the others are not computed.
+/// Maps one operator. Returns its first outputs; the others are not computed.
 using Mapping = std::function<Operands(const Context&)>;
 using Mappings = std::map<std::string, Mapping>;
 
@@ -77,19 +78,19 @@ void add_shapes(Mappings& all);
 void add_training(Mappings& all);
 void add_windows(Mappings& all);
 
-/// `axis` counted from the beginning of `rank` dimensions.
+/// Returns `axis`, which may be negative, as an index in [0, rank).
 inline int64_t from_front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 /// Extent of dimension `axis` of x. Throws NotMapped if it is not a constant.
 int64_t extent(const Context& c, Value x, int64_t axis);
-std::vector<int64_t> extents(const Context& c, Value x);  ///< all of them, as extent()
-std::vector<int64_t> elements(const Tensor& t);           ///< of an integer tensor
+std::vector<int64_t> extents(const Context& c, Value x);  ///< extents of all dimensions
+std::vector<int64_t> elements(const Tensor& t);           ///< elements of an integer tensor
 Tensor tensor_of(const std::vector<int64_t>& elements);   ///< i64[n]
-/// x with dimension `axis` last, or the reverse of it.
+/// axis_last() moves dimension `axis` of x to the end; axis_back() is its inverse.
 Value axis_last(Value x, int64_t axis);
 Value axis_back(Value x, int64_t axis);
-/// Replaces negative indices i by i + extent.
+/// Replaces each negative index i by i + extent.
 Value from_start(Value index, int64_t extent);
-/// The dtype of a value of ONNX's TensorProto.DataType. Throws NotMapped if Fluid has none.
+/// The dtype of an ONNX TensorProto.DataType. Throws NotMapped if Fluid has no such dtype.
 DType dtype_of(const Context& c, int64_t data_type);
 
 }  // namespace fluid::onnx

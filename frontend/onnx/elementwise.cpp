@@ -1,4 +1,4 @@
-// Operators that compute each element of the result by itself.
+// Elementwise operators.
 
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// Operators with an op of the same meaning, one input and no attributes.
+/// Unary operators without attributes: ONNX name -> op.
 const std::map<std::string, const char*> kUnary = {{"Abs", "abs"},
                                                    {"Acos", "acos"},
                                                    {"Asin", "asin"},
@@ -39,7 +39,7 @@ const std::map<std::string, const char*> kUnary = {{"Abs", "abs"},
                                                    {"Tan", "tan"},
                                                    {"Tanh", "tanh"}};
 
-/// Operators with an op of the same meaning and two inputs that broadcast.
+/// Binary operators that broadcast: ONNX name -> op.
 const std::map<std::string, const char*> kBinary = {
     {"Add", "add"},        {"And", "logical_and"},
     {"Equal", "equal"},    {"Greater", "greater"},
@@ -61,14 +61,15 @@ Value second_operand(const Context& c) {
   return trailing.empty() ? b : unsqueeze(b, {.axes = trailing});
 }
 
-/// Integers are divided in f64 and truncated, which is exact below 2^53.
+/// Divides integers in f64 and truncates, which is exact below 2^53.
 Value divide(const Context& c) {
   const Value a = c.in(0), b = second_operand(c);
   if (is_float(a.dtype())) return div(a, b);
   return cast(trunc(div(cast(a, f64), cast(b, f64))), a.dtype());
 }
 
-/// The result has the type of the base. Integers are raised in f64, which is exact below 2^53.
+/// The result has the dtype of the base. Integer powers are computed in f64, which is exact below
+/// 2^53.
 Value power(const Context& c) {
   const Value a = c.in(0), b = second_operand(c);
   const DType dtype = a.dtype();
@@ -76,7 +77,7 @@ Value power(const Context& c) {
   return cast(pow(cast(a, f64), cast(b, f64)), dtype);
 }
 
-/// With fmod, the remainder has the sign of the dividend: that of the magnitudes, with this sign.
+/// With fmod, the remainder has the sign of the dividend.
 Value modulo(const Context& c) {
   const Value a = c.in(0), b = c.in(1);
   if (!c.flag("fmod", false)) return mod(a, b);
@@ -100,7 +101,7 @@ Value mean_of_inputs(const Context& c) {
   return y / static_cast<double>(c.arity());
 }
 
-/// Bounds that are constants become attributes. Where min exceeds max, the result is max.
+/// Constant bounds become attributes. If min exceeds max, the result is max.
 Value clipped(const Context& c) {
   Value x = c.in(0);
   ClipAttrs bounds{.min = c.number("min", -double{INFINITY}),
@@ -122,8 +123,8 @@ Value scaled_selu(const Context& c) {
   return elu(c.in(0), {.alpha = alpha}) * gamma;
 }
 
-/// x where it is positive, else slope * x. The slope broadcasts to x. In operator sets below 7, a
-/// slope [C] belongs to dimension 1.
+/// Returns x where x is positive, else slope * x. The slope broadcasts to x. In operator sets below
+/// 7, a slope [C] belongs to dimension 1.
 Value sloped(const Context& c) {
   const Value x = c.in(0);
   Value slope = c.in(1);
@@ -142,7 +143,7 @@ Value swished(const Context& c) {
   return alpha == 1 ? silu(x) : x * sigmoid(x * alpha);
 }
 
-/// swish(a) * b.
+/// Returns swish(a) * b.
 Value gated(const Context& c) { return swished(c) * c.in(1); }
 
 Value above_threshold(const Context& c) {
@@ -158,14 +159,14 @@ Value shrunk(const Context& c) {
   return where(positive, x - bias, where(negative, x + bias, scalar_like(x, 0)));
 }
 
-/// log(x + sqrt(x^2 + 1)), of the magnitude, so that nothing cancels.
+/// Computes log(|x| + sqrt(x^2 + 1)) without cancellation, and restores the sign of x.
 Value area_sinh(const Context& c) {
   const Value x = c.in(0), a = abs(x);
   const Value y = log1p(a + square(a) / (sqrt(square(a) + 1.0) + 1.0));
   return where(less(x, scalar_like(x, 0)), neg(y), y);
 }
 
-/// log(x + sqrt(x^2 - 1)), in terms of x - 1, so that nothing cancels.
+/// Computes log(x + sqrt(x^2 - 1)) from x - 1, without cancellation.
 Value area_cosh(const Context& c) {
   const Value x = c.in(0), d = x - 1.0;
   return log1p(d + sqrt(d * (x + 1.0)));
@@ -176,8 +177,8 @@ Value area_tanh(const Context& c) {
   return (log1p(x) - log1p(neg(x))) * 0.5;
 }
 
-/// In inference the input, and a mask of true. In training a drawn mask, whose numbers differ from
-/// those of other implementations.
+/// In inference, returns the input and a mask of true. In training, draws the mask, so the results
+/// differ from those of other implementations.
 Operands dropped(const Context& c) {
   const Value x = c.in(0);
   const bool training = c.has(2) && c.constant(2).item() != 0;

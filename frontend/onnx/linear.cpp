@@ -1,4 +1,4 @@
-// Products of matrices.
+// Matrix products.
 
 #include "frontend/onnx/context.h"
 #include "ops/operators.h"
@@ -6,7 +6,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// As numpy.matmul: a vector is a row on the left and a column on the right.
+/// Matrix product as numpy.matmul: a left vector is a row, a right vector is a column.
 Operands product(const Context& c) {
   Value a = c.in(0), b = c.in(1);
   const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
@@ -20,7 +20,7 @@ Operands product(const Context& c) {
   return {y};
 }
 
-/// alpha * a b + beta * c.
+/// Gemm: alpha * a b + beta * c.
 Operands general_product(const Context& c) {
   const MatmulAttrs attrs{.transpose_a = c.flag("transA", false),
                           .transpose_b = c.flag("transB", false)};

@@ -1,4 +1,4 @@
-// Losses over classes, which lie along dimension 1.
+// Classification losses. The classes are dimension 1.
 
 #include "frontend/onnx/context.h"
 #include "ops/operators.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// The translation of single nodes into ops.
+// Translates single nodes into ops.
 
 #include <functional>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace fluid::onnx {
 
-/// Records a tensor that is known when the model is imported, and returns its value. An importer
-/// makes it a frozen parameter.
+/// Records a constant tensor of the model, and returns its value. An importer records it as a
+/// frozen parameter.
 using RecordConstant = std::function<Value(const Tensor&)>;
 
 /// Records the ops of a node in `graph`. Returns one operand for each output of the node; outputs
-/// that the node leaves out are empty. An output is a tensor if it depends on no value, such as
-/// those of Constant and Shape. Throws NotMapped, which names the operator and the reason, if
+/// that the node omits are empty. An output that depends on no value, such as the outputs of
+/// Constant and Shape, is a tensor. Throws NotMapped, which names the operator and the reason, if
 /// Fluid cannot compute the node. Throws UserError for inputs whose types do not fit.
 Operands record_node(ir::Graph& graph, const Node& node, const RecordConstant& constant,
                      const Loc& loc = Loc::here());

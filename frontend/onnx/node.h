@@ -1,6 +1,6 @@
 #pragma once
 
-// A node of an ONNX model, as an importer hands it over.
+// A node of an ONNX model, as passed by an importer.
 
 #include <functional>
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace fluid::onnx {
 
-/// An input or output of a node: a value of the graph, a tensor known when the model is imported,
-/// or both. Neither: the node leaves it out.
+/// An input or output of a node: a value of the graph, a constant tensor, or both. Empty if the
+/// node omits the input or output.
 struct Operand {
   Operand() = default;
   Operand(Value v) : value(v) {}                 // NOLINT: implicit conversion
@@ -34,12 +34,13 @@ struct Node {
   Attrs attrs;        ///< attributes that are ints, floats, strings, or lists of them
   std::map<std::string, Tensor> tensors;  ///< attributes that are tensors
   Operands inputs;
-  std::vector<std::string> outputs;  ///< names; "": the node leaves the output out
-  /// The model's tensor of a name, for attributes that name one: `y` of Gradient. May be empty.
+  std::vector<std::string> outputs;  ///< names; "" if the node omits the output
+  /// Finds a tensor of the model by its name, for attributes that name one, such as `y` of
+  /// Gradient. May be null.
   std::function<Operand(const std::string&)> find = {};
 };
 
-/// Fluid has no equivalent of the node, or only of other attributes or inputs.
+/// Fluid cannot compute the node, or not with these attributes or inputs.
 class NotMapped : public UserError {
  public:
   using UserError::UserError;

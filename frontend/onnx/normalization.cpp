@@ -1,4 +1,4 @@
-// Normalisations.
+// Normalisation operators.
 
 #include "frontend/onnx/context.h"
 #include "ops/internal_functions.h"
@@ -10,15 +10,15 @@ namespace {
 
 constexpr double kEpsilon = 1e-5;
 
-/// Aligns one number per channel with dimension 1 of x.
+/// Reshapes `v`, one value per channel, to broadcast along dimension 1 of x.
 Value per_channel(Value v, Value x) {
   Shape shape(x.shape().size() - 1, Dim(1));
   shape[0] = v.shape()[0];
   return reshape(v, shape);
 }
 
-/// In inference by the given statistics; in training by those of the batch, with running averages
-/// as further outputs. The variance is the biased one.
+/// In inference, normalises by the given statistics. In training, normalises by the batch
+/// statistics and also returns the running averages. The variance is biased.
 Operands batch_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t rank = x.shape().rank();
@@ -41,13 +41,13 @@ Operands batch_normalized(const Context& c) {
   return outputs;
 }
 
-/// The op `name` with the inputs of the node.
+/// Records op `name` with the node's inputs, `attrs` and the node's epsilon.
 Value normalized(const Context& c, const char* name, Attrs attrs) {
   attrs.set("eps", c.number("epsilon", kEpsilon));
   return record(c.graph(), name, c.ins(), attrs, c.loc())[0];
 }
 
-/// Also the mean and the reciprocal of the standard deviation over the normalised dimensions.
+/// Also returns the mean and the reciprocal standard deviation over the normalised dimensions.
 Operands layer_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t axis = c.integer("axis", -1);
@@ -83,7 +83,7 @@ Operands group_normalized(const Context& c) {
 
 Operands instance_normalized(const Context& c) { return {normalized(c, "instance_norm", {})}; }
 
-/// Mean 0 and variance 1 over `axes`.
+/// Normalises x to mean 0 and variance 1 over `axes`.
 Operands standardized(const Context& c) {
   const Value x = c.in(0);
   const Ints axes(c.list("axes", {0, 2, 3}));
@@ -91,8 +91,8 @@ Operands standardized(const Context& c) {
   return {centred / (std(x, {.axes = axes, .keep_dims = true, .correction = 0}) + 1e-9)};
 }
 
-/// A window of even size begins (size - 1) / 2 channels before its channel, where the window of op
-/// lrn begins size / 2 before it. Reversed channels mirror the window.
+/// In ONNX, a window of even size starts (size - 1) / 2 channels before its channel; in op lrn,
+/// size / 2 channels before it. Flipping the channels mirrors the window.
 Operands lrn_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t size = c.integer("size", 1);

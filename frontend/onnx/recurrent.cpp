@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM, each direction a scan.
+// RNN, GRU and LSTM. Each direction is a scan.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,8 @@ enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes
 
 using Activation = std::function<Value(Value)>;
 
-/// An activation by ONNX's name; `alpha` and `beta` are absent where the node does not give them.
+/// Returns an activation by its ONNX name in lower case. `alpha` and `beta` are nullopt if the node
+/// does not give them.
 Activation activation(const Context& c, const std::string& name, std::optional<double> alpha,
                       std::optional<double> beta) {
   const double a = alpha.value_or(double{NAN}), b = beta.value_or(double{NAN});
@@ -41,7 +42,8 @@ Activation activation(const Context& c, const std::string& name, std::optional<d
   c.not_mapped("activation '" + name + "'");
 }
 
-/// The activations of all directions, `each` per direction.
+/// Returns the activations of all directions, fallback.size() per direction. `fallback`: the
+/// defaults of one direction.
 std::vector<Activation> activations(const Context& c, size_t directions,
                                     const std::vector<std::string>& fallback) {
   std::vector<std::string> names = c.strings("activations");
@@ -62,8 +64,8 @@ std::vector<Activation> activations(const Context& c, size_t directions,
   return all;
 }
 
-/// Inputs of the step of one direction. W [gates H, features], R [gates H, H]; `b` is the bias of
-/// the input and `rb` that of the recurrence, both [gates H], or null.
+/// The weights of one direction: W [gates H, features], R [gates H, H]; `b` and `rb` are the biases
+/// of the input and of the recurrence, [gates H] or null.
 struct Cell {
   const Context& c;
   Value w, r, b, rb, peepholes;
@@ -89,15 +91,14 @@ struct Cell {
   }
 };
 
-/// The next states from an element of the sequence and the current states.
+/// Returns the next states from the element `x` of the sequence and the current states.
 using Step = Values (*)(const Cell& cell, Value x, const Values& states);
 
 Values rnn_step(const Cell& cell, Value x, const Values& states) {
   return {cell.activate(0, cell.from_input(x) + cell.from_state(states[0]))};
 }
 
-/// Gates z, r, h. With linear_before_reset, the reset gate scales the product of the state; else it
-/// scales the state.
+/// Gates z, r, h. The reset gate scales the state, or R_h h + Rb_h with linear_before_reset.
 Values gru_step(const Cell& cell, Value x, const Values& states) {
   const Value h = states[0];
   const Values of_x = cell.gates(cell.from_input(x)), of_h = cell.gates(cell.from_state(h));
@@ -115,7 +116,7 @@ Values gru_step(const Cell& cell, Value x, const Values& states) {
   return {n + z * (h - n)};
 }
 
-/// Gates i, o, f, c; peepholes i, o, f.
+/// The gates are in the order i, o, f, c; the peepholes i, o, f.
 Values lstm_step(const Cell& cell, Value x, const Values& states) {
   const Value c = states[1];
   const Values all = cell.gates(cell.from_input(x) + cell.from_state(states[0]));
@@ -144,12 +145,12 @@ const std::map<std::string, Kind> kKinds = {
     {"LSTM", {lstm_step, 4, 2, {"sigmoid", "tanh", "tanh"}}},
     {"RNN", {rnn_step, 1, 1, {"tanh"}}}};
 
-/// Element `direction` of an input whose first dimension is the directions.
+/// Returns element `direction` of an input whose dimension 0 is the direction.
 Value of_direction(Value all, int64_t direction) {
   return squeeze(slice(all, {.starts = direction, .stops = direction + 1}), {.axes = 0});
 }
 
-/// Element `direction` of input i, [N, H]; zeros if the node leaves it out.
+/// Returns the initial state [N, H] of a direction from input i; zeros if the node omits the input.
 Value initial_state(const Context& c, size_t i, int64_t direction, const Type& type) {
   if (!c.has(i)) return fill(c.graph(), {.type = type, .value = 0});
   const bool batch_first = c.integer("layout", 0) == 1;
@@ -157,7 +158,7 @@ Value initial_state(const Context& c, size_t i, int64_t direction, const Type& t
   return of_direction(all, direction);
 }
 
-/// bool [T, N, 1]: whether step t is within the length of sequence n.
+/// Returns bool [T, N, 1]: whether step t is within the length of sequence n.
 Value steps_within(const Context& c, Value x) {
   const Value lengths = c.in(kLengths);
   const int64_t steps = extent(c, x, 0);
@@ -165,8 +166,8 @@ Value steps_within(const Context& c, Value x) {
   return unsqueeze(less(unsqueeze(t, {.axes = 1}), lengths), {.axes = 2});
 }
 
-/// The hidden states [T, N, H] and the final states of one direction. A step beyond the length of
-/// its sequence keeps the states and gives 0.
+/// Returns the hidden states [T, N, H] and the final states of one direction. Steps beyond the
+/// length of a sequence keep its states and output 0.
 ScanResult run(const Cell& cell, const Kind& kind, Value x, int64_t direction, bool reverse) {
   const Context& c = cell.c;
   const Type state{x.dtype(), {x.shape()[1], cell.units}, {}};
@@ -212,7 +213,8 @@ Cell cell_of(const Context& c, const Kind& kind, int64_t direction,
   return cell;
 }
 
-/// Outputs Y [T, directions, N, H], Y_h and Y_c [directions, N, H]; in layout 1 the batch is first.
+/// Outputs Y [T, directions, N, H], Y_h and Y_c [directions, N, H]. With layout 1, the batch is
+/// dimension 0.
 Operands recurrent(const Context& c) {
   const Kind& kind = kKinds.at(c.op());
   const bool batch_first = c.integer("layout", 0) == 1;

@@ -1,4 +1,4 @@
-// Reductions, softmax and its kin, cumulative sums, order statistics.
+// Reductions, the softmax family, cumulative sums and order statistics.
 
 #include <cmath>
 #include <limits>
@@ -10,11 +10,11 @@ namespace fluid::onnx {
 namespace {
 
 struct Reduction {
-  Ints axes;  ///< empty: all
+  Ints axes;  ///< empty: all axes
   bool keep_dims;
 };
 
-/// Records a reduction of floats, or of integers where the op takes them.
+/// Records a reduction. Reductions that have no integer op compute integers in f64.
 using Reduce = Value (*)(Value x, const Reduction& r);
 
 Value reduce_l1(Value x, const Reduction& r) {
@@ -59,7 +59,7 @@ double least(DType dtype) {
   return dtype == u8 ? 0 : static_cast<double>(std::numeric_limits<int64_t>::min());
 }
 
-/// The maximum or minimum. Of bools true is the larger one.
+/// The maximum or minimum. For bools, true is the maximum.
 template <bool kMaximum>
 Value reduce_extremum(Value x, const Reduction& r) {
   if (x.dtype() == boolean) {
@@ -81,7 +81,8 @@ const std::map<std::string, Reduce> kReductions = {{"ReduceL1", reduce_l1},
                                                    {"ReduceSum", reduce_sum},
                                                    {"ReduceSumSquare", reduce_sum_square}};
 
-/// The extremum of nothing is the identity: the least value for a maximum.
+/// If x has no elements, returns the identity of ReduceMax or ReduceMin, such as the smallest value
+/// of the dtype for ReduceMax.
 std::optional<Value> extremum_of_nothing(const Context& c, Value x, const Reduction& r) {
   const bool maximum = c.op() == "ReduceMax";
   if ((!maximum && c.op() != "ReduceMin") || x.dtype() == boolean || !x.shape().numel().is(0)) {
@@ -97,7 +98,7 @@ Operands reduced(const Context& c, Reduce reduce) {
   Reduction r{c.list("axes"), c.flag("keepdims", true)};
   if (c.has(1)) r.axes = Ints(c.integers(1));
   if (r.axes.empty() && c.flag("noop_with_empty_axes", false)) {
-    // Each element is a reduction of its own.
+    // Reduces each element by itself.
     const Shape shape = x.shape();
     return {reduce(unsqueeze(x, {.axes = shape.rank()}), {shape.rank(), false})};
   }
@@ -105,7 +106,7 @@ Operands reduced(const Context& c, Reduce reduce) {
   return {reduce(x, r)};
 }
 
-/// ArgMax or ArgMin. The last of equal extrema is the first one of the reversed axis.
+/// ArgMax or ArgMin. With select_last_index, finds the first extremum of the reversed axis.
 Value arg_extremum(const Context& c) {
   const bool maximum = c.op() == "ArgMax", last = c.flag("select_last_index", false);
   const int64_t axis = c.integer("axis", 0);
@@ -118,7 +119,7 @@ Value arg_extremum(const Context& c) {
   return last ? end - index : index;
 }
 
-/// Before operator set 13, softmax and its kin normalise all dimensions from `axis` on as one.
+/// Before operator set 13, the softmax family flattens the dimensions from `axis` on.
 Value along_axis(const Context& c, const std::function<Value(Value x, int64_t axis)>& function) {
   const Value x = c.in(0);
   if (c.opset() >= 13) return function(x, c.integer("axis", -1));
@@ -129,7 +130,7 @@ Value along_axis(const Context& c, const std::function<Value(Value x, int64_t ax
   return reshape(function(reshape(x, {lead.numel(), rest.numel()}), 1), shape);
 }
 
-/// 1 at the first maximum, 0 elsewhere.
+/// Returns 1 at the first maximum along `axis`, 0 elsewhere.
 Value hard_maximum(Value x, int64_t axis) {
   const Value last = axis_last(x, axis);
   return axis_back(one_hot(argmax(last), {.to = last.type()}), axis);

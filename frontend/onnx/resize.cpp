@@ -1,6 +1,5 @@
-// Resize and Upsample. Images that op resize2d resizes are left to it. Elsewhere each axis is
-// resized by itself: `nearest` gathers elements, and interpolation is a product with a matrix of
-// coefficients.
+// Resize and Upsample. Uses op resize2d where it applies. Otherwise resizes each axis in turn: mode
+// `nearest` gathers elements, and other modes multiply by an interpolation matrix.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +11,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// How one axis is resized.
+/// The resizing of one axis: extents `in` and `out`, and the region of interest.
 struct Axis {
   int64_t axis = 0, in = 0, out = 0;
   double scale = 1;
@@ -40,7 +39,8 @@ Options options_of(const Context& c) {
           .extrapolation_value = c.number("extrapolation_value", 0)};
 }
 
-/// The axes by scales or sizes. Before operator set 11, scales are input 1 of Resize.
+/// Returns the axes with their scales or sizes. Before operator set 11, scales are input 1 of
+/// Resize.
 std::vector<Axis> axes_of(const Context& c, Value x) {
   const bool old = c.op() == "Upsample" || c.opset() < 11;
   const size_t scale_input = old ? 1 : 2;
@@ -72,7 +72,7 @@ std::vector<Axis> axes_of(const Context& c, Value x) {
   return axes;
 }
 
-/// A policy other than `stretch` scales all axes alike.
+/// With a policy other than `stretch`, gives all axes the same scale.
 void keep_aspect_ratio(const Context& c, std::vector<Axis>& axes) {
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   if (policy == "stretch" || axes.empty() || !c.has(3)) return;
@@ -84,7 +84,7 @@ void keep_aspect_ratio(const Context& c, std::vector<Axis>& axes) {
   }
 }
 
-/// The region of interest: its start in each axis, then its end in each axis.
+/// Sets the regions of interest. The input has the starts for all axes, then the ends.
 void set_regions(const Context& c, const Options& options, std::vector<Axis>& axes) {
   if (options.coordinates != "tf_crop_and_resize") return;
   const Tensor& roi = c.constant(1);
@@ -96,7 +96,7 @@ void set_regions(const Context& c, const Options& options, std::vector<Axis>& ax
   }
 }
 
-/// Coordinate in the input of element i of the output.
+/// Returns the input coordinate of output element i.
 double coordinate(const Context& c, const Axis& a, const std::string& mode, int64_t i) {
   const auto x = static_cast<double>(i), in = static_cast<double>(a.in);
   const double out = a.scale * in;  // not rounded
@@ -114,7 +114,7 @@ double coordinate(const Context& c, const Axis& a, const std::string& mode, int6
          (out == 1 ? extent * (in - 1) / 2 : x * extent * (in - 1) / (out - 1));
 }
 
-/// The element before the coordinate, and the distance to it, in (0, 1].
+/// The element before a coordinate, and the distance from it to the coordinate, in (0, 1].
 struct Neighbour {
   int64_t index;
   double ratio;
@@ -134,7 +134,7 @@ int64_t nearest(double coordinate, const std::string& rounding) {
   return after ? index + 1 : index;
 }
 
-/// Coefficient of an element at distance x (Keys, "Cubic convolution interpolation", 1981).
+/// Interpolation coefficient at distance x (Keys, "Cubic convolution interpolation", 1981).
 double cubic(double x, double a) {
   x = std::abs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -143,8 +143,9 @@ double cubic(double x, double a) {
 
 double linear(double x) { return std::max(1 - std::abs(x), 0.0); }
 
-/// Coefficients of the input's elements for one element of the output. Elements beyond the ends
-/// count as the end itself, or not at all. With antialias, a smaller output widens the filter.
+/// Returns the coefficients of the input elements for the output element at coordinate `at`.
+/// Elements outside the input are clamped to its ends, or ignored with exclude_outside. With
+/// antialias, downscaling widens the filter.
 std::vector<double> coefficients(const Axis& a, const Options& options, double at) {
   const double scale = options.antialias ? std::min(a.scale, 1.0) : 1.0;
   const bool is_cubic = options.mode == "cubic";
@@ -186,7 +187,7 @@ Value interpolated(const Context& c, Value x, const Axis& a, const Options& opti
   return axis_back(matmul(axis_last(x, a.axis), by, {.transpose_b = true}), a.axis);
 }
 
-/// Elements whose coordinate is beyond the input get the value of extrapolation.
+/// Replaces output elements whose coordinates are outside the input by extrapolation_value.
 Value extrapolated(const Context& c, Value y, const Axis& a, const Options& options) {
   Tensor outside(boolean, {a.out});
   bool any_outside = false;
@@ -207,7 +208,8 @@ bool is_identity(const Axis& a) {
   return a.scale == 1 && a.in == a.out && a.roi_start == 0 && a.roi_end == 1;
 }
 
-/// Whether op resize2d gives the same: images whose last two axes change by out / in exactly.
+/// Whether op resize2d gives the same result. Only the last two axes of x may change, with a scale
+/// of exactly out / in.
 bool is_resize2d(Value x, const std::vector<Axis>& axes, const Options& options) {
   if (x.shape().rank() != 4 || !is_float(x.dtype()) || options.antialias ||
       options.exclude_outside || options.cubic_coefficient != -0.75) {

@@ -1,4 +1,4 @@
-// Operators that move elements without computing with them.
+// Operators that move elements without computation.
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +9,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// An extent of 0 keeps that of the input, unless `allowzero` is set.
+/// A 0 in the shape keeps the extent of the input, unless `allowzero` is set.
 Operands reshaped(const Context& c) {
   const Value x = c.in(0);
   const std::vector<int64_t> wanted = c.arity() > 1 ? c.integers(1) : c.list("shape");
@@ -23,7 +23,7 @@ Operands reshaped(const Context& c) {
   return {reshape(x, shape)};
 }
 
-/// A matrix: the dimensions before `axis` are its rows.
+/// Reshapes to a matrix whose rows are the dimensions before `axis`.
 Operands flattened(const Context& c) {
   const Value x = c.in(0);
   const Shape& shape = x.shape();
@@ -42,7 +42,7 @@ Operands concatenated(const Context& c) {
   return {xs.size() == 1 ? xs[0] : concat(xs, {.axis = axis})};
 }
 
-/// Without sizes, parts of equal extents, of which the last one may be smaller.
+/// Without sizes, splits into equal parts; the last part may be smaller.
 Operands split_up(const Context& c) {
   const Value x = c.in(0);
   const int64_t axis = c.integer("axis", 0);
@@ -67,7 +67,7 @@ Operands sliced(const Context& c) {
   return {slice(c.in(0), attrs)};
 }
 
-/// x, padded along an axis by elements of its other end.
+/// Pads x along an axis with elements from the opposite end.
 Value wrapped(Value x, int64_t axis, int64_t low, int64_t high) {
   Values parts;
   const Ints axes = {axis};
@@ -79,7 +79,7 @@ Value wrapped(Value x, int64_t axis, int64_t low, int64_t high) {
   return parts.size() == 1 ? x : concat(parts, {.axis = axis});
 }
 
-/// Negative padding removes elements.
+/// Removes the elements that negative padding crops, and sets that padding to 0.
 Value cropped(Value x, Ints& low, Ints& high) {
   Ints starts, stops, axes;
   for (size_t d = 0; d < low.size(); ++d) {
@@ -120,7 +120,7 @@ Operands padded(const Context& c) {
   return {pad(x, {.low = low, .high = high, .value = value, .mode = mode})};
 }
 
-/// Crops or pads around the centre. An odd difference is larger by one at the end.
+/// Crops or pads around the centre. If the difference is odd, the extra element is at the end.
 Operands centred(const Context& c) {
   const Value x = c.in(0);
   const int64_t rank = x.shape().rank();
@@ -139,7 +139,7 @@ Operands centred(const Context& c) {
   return {pad(inner, {.low = low, .high = high})};
 }
 
-/// Broadcasts both ways: an extent of 1 in the given shape keeps that of the input.
+/// Broadcasts in both directions: an extent of 1 in the given shape keeps the input's extent.
 Operands expanded(const Context& c) {
   const Value x = c.in(0);
   const std::vector<int64_t> wanted = c.integers(1);
@@ -171,7 +171,7 @@ Operands triangular(const Context& c) {
                                 : tril(x, {.diagonal = diagonal})};
 }
 
-/// [N, C b b, H, W] to [N, C, H b, W b]. In mode DCR, the blocks come before the channels.
+/// Rearranges [N, C b b, H, W] to [N, C, H b, W b]. In mode DCR, dimension 1 is [b, b, C].
 Operands depth_to_space(const Context& c) {
   const Value x = c.in(0);
   const int64_t b = c.integer("blocksize", 1), channels = extent(c, x, 1) / (b * b),

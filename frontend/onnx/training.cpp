@@ -10,7 +10,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// Updates one tensor. Returns its new value, then its new states. `g` includes the gradient of
+/// Updates one tensor. Returns the new value, then the new states. `g` includes the gradient of
 /// norm_coefficient / 2 |x|^2.
 using Update = std::function<Values(Value x, Value g, const Values& states)>;
 
@@ -29,7 +29,7 @@ Operands updated(const Context& c, size_t states, const Update& update) {
   return outputs;
 }
 
-/// R as a scalar of x's dtype.
+/// The learning rate R as a scalar of x's dtype.
 Value rate(const Context& c, Value x) { return cast(reshape(c.in(0), Shape{}), x.dtype()); }
 
 Value update_count(const Context& c, Value x) { return cast(reshape(c.in(1), Shape{}), x.dtype()); }
@@ -43,7 +43,7 @@ Operands adagrad(const Context& c) {
   });
 }
 
-/// The bias correction applies from the second update on.
+/// Applies bias correction from the second update on.
 Operands adam(const Context& c) {
   const double alpha = c.number("alpha", 0.9), beta = c.number("beta", 0.999);
   return updated(c, 2, [&](Value x, Value g, const Values& states) {
@@ -69,8 +69,8 @@ Operands momentum(const Context& c) {
   });
 }
 
-/// The gradients of value `y` with respect to the inputs `xs`. Further inputs are those that ONNX
-/// does not differentiate by.
+/// Gradient: differentiates value `y` with respect to the inputs `xs`. ONNX does not differentiate
+/// with respect to the other inputs.
 Operands gradients_of(const Context& c) {
   Values xs;
   for (size_t i = 0; i < c.strings("xs").size(); ++i) xs.push_back(c.in(i));

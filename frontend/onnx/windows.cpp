@@ -1,4 +1,4 @@
-// Convolutions and poolings.
+// Convolution and pooling.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ std::string spatial_op(const Context& c, const std::string& op, Value x) {
   return op + std::to_string(dims) + "d";
 }
 
-/// Padding by attribute `pads`, or by `auto_pad` from the input's extents.
+/// Returns the padding from attribute `pads`, or from `auto_pad` and the extents of x.
 List padding_of(const Context& c, Value x, const List& kernel) {
   const std::string automatic = c.text("auto_pad", "NOTSET");
   if (automatic == "NOTSET") return c.list("pads", {0});
@@ -42,7 +42,7 @@ List kernel_of(const Context& c, Value filter) {
   return {all.begin() + 2, all.end()};
 }
 
-/// Adds the bias [O], if there is one, to the result of a convolution.
+/// Adds the bias [O], if any, to the result of a convolution.
 Operands with_bias(const Context& c, Value y) {
   if (!c.has(2)) return {y};
   Shape per_channel(y.shape().size() - 1, Dim(1));
@@ -57,9 +57,9 @@ Operands convolved(const Context& c) {
   return with_bias(c, record(c.graph(), spatial_op(c, "conv", x), {x, filter}, attrs, c.loc())[0]);
 }
 
-/// auto_pad and output_shape give the padding by the extents of the result, from which total
-/// padding = stride (x - 1) + output_padding + dilation (k - 1) + 1 - y. Its larger half is before
-/// the elements, and after them for SAME_UPPER. Negative padding is output_padding.
+/// Sets the padding from the result's extent y, given by auto_pad or output_shape: total padding =
+/// stride (x - 1) + output_padding + dilation (k - 1) + 1 - y. The larger half is before the
+/// elements, or after them for SAME_UPPER. Negative padding becomes output_padding.
 void pad_transposed(const Context& c, Value x, const List& kernel, Attrs& attrs) {
   const std::string automatic = c.text("auto_pad", "NOTSET");
   const List shape = c.list("output_shape");
@@ -93,7 +93,7 @@ Operands convolved_transposed(const Context& c) {
   return with_bias(c, record(c.graph(), op, {x, filter}, attrs, c.loc())[0]);
 }
 
-/// Attributes of a pooling.
+/// Returns the attributes of a pooling op.
 Attrs pool_attrs(const Context& c, Value x) {
   const List kernel = c.list("kernel_shape");
   Attrs attrs = window_of(c, x, kernel);
@@ -102,9 +102,9 @@ Attrs pool_attrs(const Context& c, Value x) {
   return attrs;
 }
 
-/// For each window of a max pooling, the index of its maximum in the whole input, in row-major
-/// order, or in column-major order of the spatial dimensions. `position` is the index within the
-/// window.
+/// Returns the index of the maximum of each max pooling window in the whole input. `position`: the
+/// index within the window. The spatial dimensions are row-major, or column-major with
+/// storage_order 1.
 Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) {
   const List in = extents(c, x), out = extents(c, position);
   const size_t dims = in.size() - 2;
@@ -115,7 +115,7 @@ Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) 
   };
   const List kernel = spread("kernel"), stride = spread("stride"), dilation = spread("dilation"),
              padding = spread("padding");
-  List step(dims, 1);  // distance of neighbours along each spatial dimension
+  List step(dims, 1);  // stride of each spatial dimension, in elements
   const bool column_major = c.flag("storage_order", false);
   int64_t area = 1;
   for (size_t i = 0; i < dims; ++i) {
@@ -171,7 +171,7 @@ Operands lp_pooled(const Context& c) {
   return {record(c.graph(), "lp_pool", {x}, attrs, c.loc())[0]};
 }
 
-/// Sums columns at the places of their windows, in images.
+/// Col2Im: sums columns into the windows of images.
 Operands folded(const Context& c) {
   const List image = c.integers(1), block = c.integers(2);
   if (image.size() != 2) c.not_mapped(std::to_string(image.size()) + " spatial dimensions, not 2");

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMaxLoadedBytes = int64_t{64} << 20;
 
-/// Bytes of a tensor.
+/// The bytes of a tensor in memory.
 class TensorBytes : public MemoryBytes {
  public:
   explicit TensorBytes(Tensor tensor)
@@ -29,8 +29,8 @@ void check_bools(const ArrayColumn& column, std::span<const std::byte> values) {
   throw UserError(column.file_name + ": holds a bool that is neither 0 nor 1");
 }
 
-/// Arrays that are read from their files, a sample at a time. Reading needs no memory; a mapping
-/// would count as the process's memory, and turn an error of the disk into a signal.
+/// Reads arrays from their files, one sample at a time. Does not map the files: a mapping would
+/// count as memory of the process, and a disk error would become a signal.
 class ArraySource : public SampleSource {
  public:
   ArraySource(std::vector<ArrayColumn> arrays, std::string name)

@@ -15,8 +15,8 @@ struct ArrayColumn {
   Column type;
   int64_t samples = 0;
   std::shared_ptr<const ByteSource> file;
-  int64_t offset = 0;     ///< of the first array, in bytes
-  std::string file_name;  ///< for messages
+  int64_t offset = 0;     ///< byte offset of the first array in `file`
+  std::string file_name;  ///< name of the file in messages
 };
 
 /// Returns the array file `file` as a column; `size` bytes at `offset` in `file` are in .npy

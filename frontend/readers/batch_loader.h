@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "frontend/readers/reader.h"
@@ -18,11 +19,13 @@ class BatchLoader {
   virtual ~BatchLoader() = default;
   virtual const SampleData& data() const = 0;
   virtual const SampleSource* indexed() const { return nullptr; }
+  virtual const ReaderOptions& options() const = 0;
   virtual std::optional<int64_t> samples() const { return std::nullopt; }
   virtual std::optional<int64_t> batches() const { return std::nullopt; }
   virtual std::vector<int64_t> batch_sizes() const = 0;
   virtual int64_t buffer_bytes() const = 0;
   virtual const Batch* next() = 0;
+  virtual std::span<const int64_t> sample_indices() const = 0;
   virtual ReaderPosition position() const = 0;
   virtual void seek(const ReaderPosition& position) = 0;
   virtual SkippedRecords skipped() const = 0;

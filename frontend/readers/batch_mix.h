@@ -7,14 +7,15 @@
 
 namespace fluid {
 
-/// A transform that mixes each sample of a batch with the one before it; the first sample of a
-/// global batch with the last one.
+/// A transform that mixes each sample of a global batch with the previous sample. The first sample
+/// is mixed with the last one.
 class BatchMix {
  public:
   virtual ~BatchMix() = default;
-  /// Mixes rows 1 to `rows` of each buffer of `columns` with the row before. Row 0 is the sample
-  /// that precedes row 1 in the global batch; it stays as it is. Skips null columns. `first` is the
-  /// position in the epoch of the global batch's first sample: all ranks draw the same.
+  /// Mixes rows 1 to `rows` of each buffer of `columns` with the previous row. Row 0 is the sample
+  /// before row 1 in the global batch, and does not change. Skips null columns. `first`: position
+  /// in the epoch of the global batch's first sample. It determines the random choices, so all
+  /// ranks make the same ones.
   virtual void apply(std::span<std::byte* const> columns, int64_t rows, const Draw& draw,
                      int64_t first) const = 0;
 };

@@ -54,7 +54,7 @@ size_t mixed_label_column(const SampleSource& source, int64_t classes) {
       "classes=N");
 }
 
-/// Which rows and columns of an image cutmix() pastes.
+/// Draws the rectangle that cutmix() pastes.
 ImageBox draw_box(SplitMix64& random, double weight, int64_t height, int64_t width) {
   const auto center_x = static_cast<int64_t>(random.below(static_cast<uint64_t>(width)));
   const auto center_y = static_cast<int64_t>(random.below(static_cast<uint64_t>(height)));

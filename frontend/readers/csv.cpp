@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <functional>
 #include <limits>
 #include <set>
 
 #include "frontend/files/gz.h"
-#include "frontend/readers/column_table.h"
+#include "frontend/readers/csv_columns.h"
+#include "frontend/readers/excerpt.h"
 #include "frontend/readers/kind.h"
-#include "frontend/readers/row_split.h"
+#include "frontend/readers/table_use.h"
+#include "frontend/tokenizers/unicode.h"
 #include "ir/error.h"
 #include "ir/number.h"
 #include "ir/text.h"
@@ -17,86 +19,12 @@
 namespace fluid {
 namespace {
 
-/// Indices of the CSV columns by their use in the dataset.
-struct Columns {
-  std::vector<size_t> x, labels, categories;
-  bool has_categorical_label = false;
-};
-
-size_t column_named(const std::string& name, const std::vector<std::string>& names,
-                    const DataArgs& args) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) {
-    const std::string near = did_you_mean(name, names);
-    const bool label = near.empty() && name == args.get_string("label", "");
-    args.fail("no column '" + name + "'" + near +
-              (label ? ": leave label out where the data has none" : ""));
-  }
-  return static_cast<size_t>(found - names.begin());
-}
-
-bool is_in(const std::vector<size_t>& columns, size_t column) {
-  return std::ranges::find(columns, column) != columns.end();
-}
-
-/// Returns the indices of the columns listed in option `option`; none if it is not given. Throws
-/// UserError for a column that is listed twice, and for a label, except in option categories.
-std::vector<size_t> columns_in(const std::string& option, const std::vector<std::string>& names,
-                               const std::vector<size_t>& labels, const DataArgs& args) {
-  std::vector<size_t> columns;
-  if (args.find(option) == nullptr) return columns;
-  for (const std::string& name : ir::split_at_commas(*args.find(option))) {
-    const size_t column = column_named(name, names, args);
-    if (option != "categories" && is_in(labels, column)) {
-      args.fail("column '" + name + "' is the label: " + option + " names it");
-    }
-    if (is_in(columns, column))
-      args.fail("option " + option + " names column '" + name + "' twice");
-    columns.push_back(column);
-  }
-  return columns;
-}
-
-Columns chosen_columns(const std::vector<std::string>& names, const DataArgs& args) {
-  Columns columns;
-  columns.labels = columns_in("label", names, {}, args);
-  columns.categories = columns_in("categories", names, columns.labels, args);
-  for (const size_t label : columns.labels) {
-    if (!is_in(columns.categories, label)) continue;
-    if (columns.labels.size() > 1) {
-      args.fail("column '" + names[label] + "' is a category, and not the only label");
-    }
-    columns.has_categorical_label = true;
-    std::erase(columns.categories, label);
-  }
-  const bool named = args.find("columns") != nullptr, drops = args.find("drop") != nullptr;
-  if (named && drops) args.fail("options columns and drop exclude each other");
-  const std::vector<size_t> wanted = columns_in("columns", names, columns.labels, args);
-  const std::vector<size_t> dropped = columns_in("drop", names, columns.labels, args);
-  for (const size_t category : columns.categories) {
-    if (!is_in(wanted, category) && !is_in(dropped, category)) continue;
-    args.fail("column '" + names[category] + "' is a category: columns and drop are about numbers");
-  }
-  for (size_t i = 0; i < names.size() && !named; ++i) {
-    if (is_in(columns.labels, i) || is_in(columns.categories, i) || is_in(dropped, i)) continue;
-    columns.x.push_back(i);
-  }
-  if (named) columns.x = wanted;
-  if (columns.x.empty() && columns.categories.empty()) args.fail("no column is left for x");
-  return columns;
-}
+constexpr const char* kCsvKind = "csv";
 
 /// Whether `field` is empty or a common marker for a missing value, such as "NaN".
 bool is_missing(std::string_view field) {
   static const std::set<std::string> kNames = {"", "na", "n/a", "#n/a", "nan", "null", "none"};
   return kNames.contains(ir::lowercase(field));
-}
-
-/// Formats `text` for an error message: on one line, truncated to 40 characters.
-std::string excerpt(std::string_view text) {
-  constexpr size_t kMaxLength = 40;
-  return ir::escape_control_characters(text.substr(0, kMaxLength)) +
-         (text.size() > kMaxLength ? "..." : "");
 }
 
 /// Treatment of a row in which a number is missing.
@@ -117,23 +45,37 @@ MissingRule missing_rule(const DataArgs& args) {
   return {MissingRule::kConstant, *number};
 }
 
+/// The text of a file as UTF-8. A text that is not UTF-8 is taken for Latin-1, so that names and
+/// categories can be kept in a table.
+std::string as_utf8(std::string text) {
+  char32_t code_point = 0;
+  size_t at = 0;
+  while (at < text.size() && next_code_point(text, at, code_point)) continue;
+  const bool is_utf16 = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  if (at == text.size() || is_utf16) return text;
+  std::string converted;
+  for (const char c : text) converted += utf8_of(static_cast<unsigned char>(c));
+  return converted;
+}
+
 /// Thrown for a row that the rule for missing values leaves out.
 struct DroppedRow {};
 
 /// Reads the columns of a CSV file into a dataset, row by row.
 class TableReader {
  public:
-  TableReader(const DataArgs& args, const std::string& text)
-      : args_(args),
-        csv_(text, args.path()),
-        missing_(missing_rule(args)),
-        classes_(args.get_flag("classes", false)) {
-    if (!csv_.next()) throw UserError(args.path() + " is empty: no line names the columns");
+  TableReader(const TableUse& use, const std::string& text)
+      : use_(use),
+        args_(use.args()),
+        csv_(text, args_.path()),
+        missing_(missing_rule(args_)),
+        classes_(args_.get_flag("classes", false)) {
+    if (!csv_.next()) throw UserError(args_.path() + " is empty: no line names the columns");
     for (const std::string_view name : csv_.fields()) names_.emplace_back(name);
     check_distinct();
-    columns_ = chosen_columns(names_, args);
+    columns_ = choose_csv_columns(names_, args_, use.split(), use.given());
     if (columns_.has_categorical_label) classes_ = false;
-    categories_.resize(categorical_columns().size());
+    categories_.resize(columns_.categorical().size());
   }
 
   Dataset read() {
@@ -150,8 +92,12 @@ class TableReader {
       }
       append(row);
     }
-    apply_table(table());
-    return dataset();
+    ColumnTable table = start_table();
+    if (use_.given() == nullptr) learn(table);
+    apply_table(table);
+    Dataset data = dataset(table);
+    data.table = use_.keep(std::move(table));
+    return data;
   }
 
  private:
@@ -159,6 +105,7 @@ class TableReader {
     std::vector<float> x, y;
     std::vector<int64_t> classes;
     std::vector<std::string> categories;
+    std::string split;
   };
 
   [[noreturn]] void fail(const std::string& message) const {
@@ -172,13 +119,6 @@ class TableReader {
     }
   }
 
-  /// Indices of the columns of categories_: the categories, then a categorical label.
-  std::vector<size_t> categorical_columns() const {
-    std::vector<size_t> columns = columns_.categories;
-    if (columns_.has_categorical_label) columns.push_back(columns_.labels.front());
-    return columns;
-  }
-
   Row read_row() const {
     if (csv_.fields().size() != names_.size()) {
       fail(std::to_string(csv_.fields().size()) + " fields, but the first line has " +
@@ -186,7 +126,7 @@ class TableReader {
     }
     Row row;
     for (const size_t column : columns_.x) row.x.push_back(feature(column));
-    for (const size_t column : categorical_columns()) {
+    for (const size_t column : columns_.categorical()) {
       const std::string_view field = csv_.fields()[column];
       if (field.empty()) reject(field, column);
       row.categories.emplace_back(field);
@@ -195,6 +135,7 @@ class TableReader {
       if (columns_.has_categorical_label) break;
       classes_ ? row.classes.push_back(class_of(column)) : row.y.push_back(f32_of(column));
     }
+    if (columns_.split) row.split = csv_.fields()[*columns_.split];
     return row;
   }
 
@@ -204,6 +145,7 @@ class TableReader {
     y_.insert(y_.end(), row.y.begin(), row.y.end());
     class_indices_.insert(class_indices_.end(), row.classes.begin(), row.classes.end());
     for (size_t i = 0; i < categories_.size(); ++i) categories_[i].push_back(row.categories[i]);
+    if (columns_.split) split_values_.push_back(row.split);
   }
 
   /// Returns the number in `column`; NaN for a missing number, which apply_table() replaces.
@@ -252,43 +194,46 @@ class TableReader {
     return missing_.kind == MissingRule::kMean || args_.get_flag("normalize", false);
   }
 
-  /// Returns the table of option table=FILE if the file exists. Otherwise learns the table, and
-  /// writes the file if the training split is opened.
-  ColumnTable table() const {
-    const std::string* path = args_.find("table");
-    if (path != nullptr && std::filesystem::exists(*path)) return ColumnTable::read(*path);
-    const bool trains = args_.split() == "train";
-    if (path != nullptr && !trains && args_.find("val") == nullptr) {
-      args_.fail("there is no table '" + *path + "': it is written when data is opened to train");
+  /// Returns the given table or an empty one, with how the columns are read: for other data of the
+  /// same columns. Other data keeps the rows that missing=drop leaves out of the training data.
+  ColumnTable start_table() const {
+    ColumnTable table = use_.start({"classes", "missing", "normalize", "unknown"});
+    if (missing_.kind == MissingRule::kDropRow) table.options.erase("missing");
+    table.columns = names_of(columns_, names_);
+    for (const size_t category : columns_.categories) {
+      table.feeds[names_[category]] = names_[category];
     }
-    const ColumnTable learned = learned_table();
-    if (path != nullptr && trains) learned.write(*path);
-    return learned;
-  }
-
-  /// Learns the categories of all rows, and the moments of the rows that are not held out.
-  ColumnTable learned_table() const {
-    ColumnTable table;
-    const std::vector<size_t> categorical = categorical_columns();
-    for (size_t i = 0; i < categorical.size(); ++i) {
-      const std::set<std::string> distinct(categories_[i].begin(), categories_[i].end());
-      table.classes[names_[categorical[i]]] = {distinct.begin(), distinct.end()};
-    }
-    if (!needs_moments() || lines_.empty()) return table;
-    const std::vector<bool> held_out = held_out_rows(static_cast<int64_t>(lines_.size()), args_);
-    for (size_t i = 0; i < columns_.x.size(); ++i) {
-      table.moments[names_[columns_.x[i]]] = moments_of(i, held_out);
-    }
+    if (columns_.has_categorical_label) table.feeds["y"] = names_[columns_.labels.front()];
     return table;
   }
 
-  ColumnTable::Moments moments_of(size_t feature, const std::vector<bool>& held_out) const {
+  /// Learns the categories of all rows, and the moments of the training rows.
+  void learn(ColumnTable& table) const {
+    const std::vector<size_t> categorical = columns_.categorical();
+    for (size_t i = 0; i < categorical.size(); ++i) {
+      table.classes[names_[categorical[i]]] = categories_of(categories_[i]);
+    }
+    if (!needs_moments() || lines_.empty()) return;
+    const std::vector<RowUse> uses = row_uses();
+    for (size_t i = 0; i < columns_.x.size(); ++i) {
+      table.moments[names_[columns_.x[i]]] = moments_of(i, uses);
+    }
+  }
+
+  /// The uses of the rows; empty if no option splits them.
+  std::vector<RowUse> row_uses() const {
+    if (!columns_.split) return use_.split().uses(static_cast<int64_t>(lines_.size()));
+    return use_.split().uses(names_[*columns_.split], split_values_,
+                             [&](int64_t row) { return location(static_cast<size_t>(row)); });
+  }
+
+  ColumnTable::Moments moments_of(size_t feature, const std::vector<RowUse>& uses) const {
     double sum = 0, squares = 0;
     int64_t count = 0;
     const auto for_each = [&](const std::function<void(double)>& use) {
       for (size_t row = 0; row < lines_.size(); ++row) {
         const float value = x_[row * columns_.x.size() + feature];
-        const bool trains = held_out.empty() || !held_out[row];
+        const bool trains = uses.empty() || uses[row] == RowUse::train;
         if (trains && !std::isnan(value)) use(value);
       }
     };
@@ -305,7 +250,7 @@ class TableReader {
     return {mean, std > 0 ? std : 1};
   }
 
-  /// Fills in missing numbers, normalises x, and replaces categories by their ids.
+  /// Fills in missing numbers and normalises x.
   void apply_table(const ColumnTable& table) {
     const bool normalizes = args_.get_flag("normalize", false);
     for (size_t i = 0;
@@ -313,7 +258,7 @@ class TableReader {
          ++i) {
       const std::string& name = names_[columns_.x[i]];
       const auto found = table.moments.find(name);
-      if (needs_moments() && found == table.moments.end()) missing_in_table(name);
+      if (needs_moments() && found == table.moments.end()) use_.fail_without_column(name);
       const ColumnTable::Moments moments = needs_moments() ? found->second : ColumnTable::Moments();
       const double fill =
           missing_.kind == MissingRule::kMean ? moments.mean : double{missing_.constant};
@@ -323,38 +268,10 @@ class TableReader {
         value = static_cast<float>(normalizes ? (filled - moments.mean) / moments.std : filled);
       }
     }
-    const std::vector<size_t> categorical = categorical_columns();
-    for (size_t i = 0; i < categorical.size(); ++i) {
-      const std::string& name = names_[categorical[i]];
-      const auto found = table.classes.find(name);
-      if (found == table.classes.end()) missing_in_table(name);
-      category_names_.push_back(found->second);
-      category_ids_.push_back(ids_of(categories_[i], name, found->second));
-    }
   }
 
-  [[noreturn]] void missing_in_table(const std::string& column) const {
-    throw UserError("'" + args_.get_string("table", "") + "' has no column '" + column +
-                    "': remove the file to learn it again");
-  }
-
-  std::vector<int64_t> ids_of(const std::vector<std::string>& values, const std::string& column,
-                              const std::vector<std::string>& names) const {
-    std::map<std::string, int64_t> id_of;
-    for (size_t i = 0; i < names.size(); ++i) id_of[names[i]] = static_cast<int64_t>(i);
-    const bool knows_all = !args_.get_flag("unknown", false);
-    std::vector<int64_t> ids;
-    for (size_t row = 0; row < values.size(); ++row) {
-      const auto found = id_of.find(values[row]);
-      if (found == id_of.end() && knows_all) {
-        throw UserError(args_.path() + ":" + std::to_string(lines_[row]) + ": column '" +
-                        excerpt(column) + "': no category '" + excerpt(values[row]) + "'" +
-                        did_you_mean(values[row], names) + "; unknown=1 gives it the id " +
-                        std::to_string(names.size()));
-      }
-      ids.push_back(found == id_of.end() ? static_cast<int64_t>(names.size()) : found->second);
-    }
-    return ids;
+  std::string location(size_t row) const {
+    return args_.path() + ":" + std::to_string(lines_[row]);
   }
 
   /// Whether every row is a single line, without empty or dropped lines between rows.
@@ -363,7 +280,7 @@ class TableReader {
            lines_.back() - lines_.front() + 1 == static_cast<int64_t>(lines_.size());
   }
 
-  Dataset dataset() {
+  Dataset dataset(const ColumnTable& table) {
     const auto n = static_cast<int64_t>(lines_.size());
     const auto width = [](const std::vector<size_t>& columns) {
       return static_cast<int64_t>(columns.size());
@@ -371,14 +288,13 @@ class TableReader {
     Dataset data;
     data.source = args_.path();
     data.skipped = skipped_;
-    if (one_line_per_row()) {
-      data.first_line = lines_.empty() ? 0 : lines_.front();
-    } else {
-      data.lines = std::move(lines_);
-    }
     const auto add_categories = [&](const std::string& column, size_t i) {
-      data.columns.emplace_back(column, Tensor::of<int64_t>({n}, category_ids_[i]));
-      data.classes[column] = category_names_[i];
+      const std::string& name = names_[columns_.categorical()[i]];
+      const std::vector<int64_t> ids = use_.ids_of(categories_[i], name, table, [&](size_t row) {
+        return location(row) + ": column '" + excerpt(name) + "'";
+      });
+      data.columns.emplace_back(column, Tensor::of<int64_t>({n}, ids));
+      data.classes[column] = table.classes.at(name);
     };
     if (!columns_.x.empty()) {
       data.columns.emplace_back("x", Tensor::of<float>({n, width(columns_.x)}, x_));
@@ -396,43 +312,62 @@ class TableReader {
     } else if (!columns_.labels.empty()) {
       data.columns.emplace_back("y", Tensor::of<float>({n, width(columns_.labels)}, y_));
     }
+    if (columns_.split) add_split_column(data);
+    if (one_line_per_row()) {
+      data.first_line = lines_.empty() ? 0 : lines_.front();
+    } else {
+      data.lines = std::move(lines_);
+    }
     return data;
   }
 
+  /// Adds the column of split=COLUMN, by which split_rows() selects rows.
+  void add_split_column(Dataset& data) const {
+    const std::string& name = names_[*columns_.split];
+    ColumnTable values;  // other data need not have them
+    values.classes[name] = categories_of(split_values_);
+    const std::vector<int64_t> ids =
+        use_.ids_of(split_values_, name, values, [](size_t) { return ""; });
+    data.columns.emplace_back(name, Tensor::of<int64_t>({static_cast<int64_t>(ids.size())}, ids));
+    data.classes[name] = values.classes[name];
+  }
+
+  const TableUse& use_;
   const DataArgs& args_;
   CsvParser csv_;
   MissingRule missing_;
   bool classes_;  // whether labels are class indices
   std::vector<std::string> names_;
-  Columns columns_;
+  CsvColumns columns_;
   std::vector<int64_t> lines_, class_indices_;
   std::vector<float> x_, y_;
   std::vector<std::vector<std::string>> categories_;  // text by categorical column and row
-  std::vector<std::vector<std::string>> category_names_;
-  std::vector<std::vector<int64_t>> category_ids_;
+  std::vector<std::string> split_values_;             // of option split=COLUMN, by row
   SkippedRecords skipped_;
 };
 
 Dataset read_csv(const DataArgs& args) {
-  const std::string text = read_maybe_gz(args.path());
-  return TableReader(args, text).read();
+  const TableUse use(args, kCsvKind);
+  const std::string text = as_utf8(read_maybe_gz(args.path()));
+  return TableReader(use, text).read();
 }
 
 }  // namespace
 
 DataKind csv_kind() {
-  return {.name = "csv",
+  return {.name = kCsvKind,
           .usage = "csv:FILE?label=COLUMN",
           .doc =
               "comma-separated numbers with a header line: x f32[columns] holds all columns but "
               "the label, or only columns=a,b, or all but drop=c; y f32[labels] holds label=a,b, "
               "or class indices i64 with classes=1; categories=c,d: text columns, each a column "
               "i64 of ids; missing=error|drop|mean|NUMBER; normalize=1 by the mean and the std of "
-              "the training rows; table=FILE keeps these and the categories (JSON), unknown=1 "
-              "allows other categories",
+              "the training rows; unknown=1 allows other categories. Saved parameters keep all of "
+              "this, and eval and predict read their data by it; table=FILE, a .safetensors or "
+              "JSON, names another file that keeps it, table=none learns it again",
           .splits_rows = true,
-          .options = {"categories", "classes", "columns", "drop", "label", "missing", "normalize",
-                      "table", "unknown"},
+          .keeps_table = true,
+          .options = {"categories", "classes", "columns", "drop", "label", "missing", "normalize"},
           .open = in_memory(read_csv)};
 }
 

@@ -67,6 +67,7 @@ Dataset Dataset::first(int64_t n) const {
   part.source = source;
   part.first_line = first_line;
   part.classes = classes;
+  part.table = table;
   part.skipped = skipped;
   for (const auto& [name, tensor] : columns) {
     std::vector<int64_t> shape = tensor.shape();
@@ -87,6 +88,7 @@ Dataset Dataset::select(std::span<const int64_t> samples) const {
   part.source = source;
   part.first_line = first_line;
   part.classes = classes;
+  part.table = table;
   part.skipped = skipped;
   for (const auto& [name, tensor] : columns) {
     part.columns.emplace_back(name, rows_of(tensor, samples));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/readers/column_table.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -14,13 +15,13 @@ namespace fluid {
 /// Treatment of a record that cannot be read, for example a damaged image.
 enum class BadRecords {
   stop,  ///< throws the UserError
-  skip,  ///< the next sample takes its place
+  skip,  ///< replaces the record by the next sample
 };
 
-/// Records that could not be read, and were left out.
+/// Records that were left out because they could not be read.
 struct SkippedRecords {
   int64_t count = 0;             ///< number of distinct records
-  std::string first_error = {};  ///< message of the error of the first one
+  std::string first_error = {};  ///< error message of the first record
 };
 
 /// A dataset in memory: named columns. The first dimension of every column is the number of
@@ -33,7 +34,8 @@ struct Dataset {
   std::vector<int64_t> lines = {};  ///< first line of each sample, if some span several lines
   /// Names of the classes that the integers of a column stand for, by column.
   std::map<std::string, std::vector<std::string>> classes = {};
-  SkippedRecords skipped = {};  ///< records of `source` that were left out when it was read
+  ColumnTablePtr table = nullptr;  ///< SampleData::table()
+  SkippedRecords skipped = {};     ///< records of `source` that were left out when it was read
 
   int64_t samples() const;                          ///< number of samples
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
+#include "frontend/files/byte_source.h"
 #include "frontend/files/gz.h"
 #include "ir/error.h"
 
@@ -13,7 +13,72 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> files_of(const std::string& path) {
+/// A part of a file.
+struct FilePart {
+  std::string_view text;
+  int64_t first_byte = 0;  ///< position of `text` in the file
+  bool is_last = true;
+};
+
+/// Position before which `text` may be cut so that lines stay whole; 0: none.
+size_t last_line_end(std::string_view text) {
+  const size_t newline = text.rfind('\n');
+  return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+/// Position before which `text` may be cut so that pre-tokens stay whole; 0: none. No pre-token of
+/// GPT-2's pattern contains white space after another character.
+size_t last_word_end(std::string_view text) {
+  for (size_t i = text.rfind('\n'); i != std::string_view::npos && i > 0;
+       i = text.rfind('\n', i - 1)) {
+    const char before = text[i - 1];
+    if (before > ' ' && before <= '~') return i;
+  }
+  return 0;
+}
+
+/// Calls `use` for the parts of a file, which `last_cut` finds. A gzipped file, and what is no
+/// regular file, is one part.
+template <class Use>
+void for_each_part(const std::string& path, int64_t part_bytes,
+                   size_t (*last_cut)(std::string_view text), Use use) {
+  if (is_gzipped(path) || !fs::is_regular_file(path)) {
+    const std::string text = read_maybe_gz(path);
+    return use(FilePart{text});
+  }
+  const FileBytes file(path);
+  std::string text;
+  int64_t first = 0, read = 0;
+  do {
+    const int64_t count = std::min(part_bytes, file.size() - read);
+    const size_t kept = text.size();
+    text.resize(kept + static_cast<size_t>(count));
+    file.read(read, std::as_writable_bytes(std::span(text).subspan(kept)));
+    read += count;
+    const bool is_last = read == file.size();
+    const size_t cut = is_last ? text.size() : last_cut(text);
+    if (cut == 0 && !is_last) continue;
+    use(FilePart{std::string_view(text).substr(0, cut), first, is_last});
+    text.erase(0, cut);
+    first += static_cast<int64_t>(cut);
+  } while (read < file.size());
+}
+
+/// The string of the key `key` of a JSON line. `where`: the file and the number of the line.
+std::string string_of_line(std::string_view line, const std::string& key,
+                           const std::string& where) {
+  const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) throw UserError(where + ": not a JSON object");
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) {
+    throw UserError(where + ": no string at key '" + key + "'");
+  }
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+std::vector<std::string> text_files(const std::string& path) {
   if (!fs::is_directory(path)) return {path};
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -24,36 +89,29 @@ std::vector<std::string> files_of(const std::string& path) {
   return files;
 }
 
-void append_lines(const std::string& path, const std::string& key, std::vector<Document>& all) {
-  const std::string text = read_maybe_gz(path);
-  std::string_view left = text;
-  for (int64_t number = 1; !left.empty(); ++number) {
-    const std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(left.size(), line.size() + 1));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const std::string where = path + ":" + std::to_string(number);
-    const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object()) throw UserError(where + ": not a JSON object");
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_string()) {
-      throw UserError(where + ": no string at key '" + key + "'");
-    }
-    all.push_back({where, found->get<std::string>()});
-  }
-}
-
-}  // namespace
-
-std::vector<Document> read_documents(const std::string& path, const std::string& json_key) {
-  std::vector<Document> documents;
-  for (const std::string& file : files_of(path)) {
+void for_each_document_part(const std::string& path, const std::string& json_key,
+                            const std::function<void(const DocumentPart&)>& use,
+                            int64_t part_bytes) {
+  for (const std::string& file : text_files(path)) {
     if (json_key.empty()) {
-      documents.push_back({file, read_maybe_gz(file)});
-    } else {
-      append_lines(file, json_key, documents);
+      for_each_part(file, part_bytes, last_word_end, [&](const FilePart& part) {
+        use({part.text, file, part.first_byte, part.is_last});
+      });
+      continue;
     }
+    int64_t number = 0;
+    for_each_part(file, part_bytes, last_line_end, [&](const FilePart& part) {
+      for (std::string_view left = part.text; !left.empty();) {
+        const std::string_view line = left.substr(0, left.find('\n'));
+        left.remove_prefix(std::min(left.size(), line.size() + 1));
+        ++number;
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        const std::string where = file + ":" + std::to_string(number);
+        const std::string text = string_of_line(line, json_key, where);
+        use({text, where});
+      }
+    });
   }
-  return documents;
 }
 
 }  // namespace fluid

@@ -1,18 +1,32 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fluid {
 
-/// A text, and its name for messages.
-struct Document {
-  std::string name, text;
+/// A part of a document. The parts of a document follow each other. A part begins where the
+/// pre-tokens of a byte-level BPE begin.
+struct DocumentPart {
+  std::string_view text;
+  std::string name;        ///< of the document, for messages
+  int64_t first_byte = 0;  ///< position of `text` in the document
+  bool is_last = true;     ///< whether the document ends with this part
 };
 
-/// Returns the documents of a path: the strings of the key `json_key` of a file of JSON lines, the
-/// files of a directory in sorted order, or one file. Files may be gzipped. `json_key` empty: no
-/// JSON. Throws UserError, which names the file and the line.
-std::vector<Document> read_documents(const std::string& path, const std::string& json_key);
+/// The files of a path, in sorted order: those of a directory, or the path itself. Throws UserError
+/// for a directory without files.
+std::vector<std::string> text_files(const std::string& path);
+
+/// Calls `use` for the documents of a path, in order: the strings of the key `json_key` of a file
+/// of JSON lines, the files of a directory in sorted order, or one file. `json_key` empty: no JSON.
+/// Reads about `part_bytes` bytes at a time, but a gzipped file as a whole. Throws UserError, which
+/// names the file and the line.
+void for_each_document_part(const std::string& path, const std::string& json_key,
+                            const std::function<void(const DocumentPart&)>& use,
+                            int64_t part_bytes = int64_t{4} << 20);
 
 }  // namespace fluid

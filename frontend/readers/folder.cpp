@@ -8,12 +8,15 @@
 #include "frontend/images/decode.h"
 #include "frontend/readers/image_files.h"
 #include "frontend/readers/kind.h"
+#include "frontend/readers/table_use.h"
 #include "ir/error.h"
 
 namespace fluid {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kFolderKind = "folder";
 
 /// Returns the sorted names of the entries of `directory` that are directories, or image files.
 std::vector<std::string> sorted_entries(const std::string& directory, bool directories) {
@@ -43,14 +46,27 @@ void append_images(const std::string& root, const std::string& directory,
 
 class ImageFolder : public ImageFiles {
  public:
-  explicit ImageFolder(std::string root) : root_(std::move(root)) {
+  explicit ImageFolder(const DataArgs& args) : root_(args.path()) {
+    std::vector<std::string> names;
+    std::vector<size_t> ends;  // of the paths of each class
     for (const std::string& name : sorted_entries(root_, true)) {
       const size_t before = paths_.size();
       append_images(root_, name, paths_);
       if (paths_.size() == before) continue;
-      labels_.resize(paths_.size(), static_cast<int32_t>(classes_.size()));
-      classes_.push_back(name);
+      names.push_back(name);
+      ends.push_back(paths_.size());
     }
+    const TableUse use(args, kFolderKind);
+    ColumnTable table = use.start({"unknown"});
+    if (use.given() == nullptr) table.classes[kLabelColumn] = names;
+    table.feeds[kLabelColumn] = kLabelColumn;
+    const std::vector<int64_t> ids = use.ids_of(
+        names, kLabelColumn, table, [&](size_t i) { return "'" + root_ + "/" + names[i] + "'"; });
+    for (size_t i = 0; i < ids.size(); ++i) {
+      labels_.resize(ends[i], static_cast<int32_t>(ids[i]));
+    }
+    classes_ = table.classes[kLabelColumn];
+    table_ = use.keep(std::move(table));
     if (paths_.empty()) {
       throw UserError("'" + root_ +
                       "' has no directory with .jpg, .jpeg or .png files: each class "
@@ -61,6 +77,7 @@ class ImageFolder : public ImageFiles {
 
   int64_t samples() const override { return static_cast<int64_t>(paths_.size()); }
   std::string name() const override { return root_; }
+  ColumnTablePtr table() const override { return table_; }
   std::string location(int64_t sample) const override { return "'" + path(sample) + "'"; }
   std::vector<std::string> classes(const std::string& column) const override {
     return column == kLabelColumn ? classes_ : std::vector<std::string>();
@@ -92,19 +109,22 @@ class ImageFolder : public ImageFiles {
   std::string root_;
   std::vector<std::string> paths_, classes_;
   std::vector<int32_t> labels_;
+  ColumnTablePtr table_;
 };
 
 }  // namespace
 
 DataKind folder_kind() {
-  return {.name = "folder",
+  return {.name = kFolderKind,
           .usage = "folder:DIR",
           .doc =
               "image files (jpeg, png), DIR/CLASS/...: columns image u8[3, H, W], RGB, and label "
-              "i64, the index of the class in sorted order; images of several sizes need a stage",
+              "i64, the index of the class in sorted order; images of several sizes need a stage; "
+              "table= and unknown=1 as for csv",
           .splits_rows = true,
+          .keeps_table = true,
           .open = [](const DataArgs& args) -> SampleSourcePtr {
-            return std::make_shared<ImageFolder>(args.path());
+            return std::make_shared<ImageFolder>(args);
           }};
 }
 

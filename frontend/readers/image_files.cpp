@@ -8,7 +8,7 @@
 namespace fluid {
 namespace {
 
-/// Number of damaged images at the start of the data after which opening the data fails.
+/// Opening the data fails after this number of damaged images at its start.
 constexpr int64_t kMaxDamagedFirst = 100;
 
 }  // namespace

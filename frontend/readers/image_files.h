@@ -6,12 +6,12 @@
 
 namespace fluid {
 
-/// Returns the first image of `decode`(0) to `decode`(samples - 1) that can be decoded. Throws the
+/// Returns the first image of decode(0), ..., decode(samples - 1) that can be decoded. Throws the
 /// last UserError of `decode` after a hundred damaged images.
 Image first_image(int64_t samples, const std::function<Image(int64_t)>& decode);
 
-/// A source of image files with labels: columns image u8[3, H, W] and label i64. The column has the
-/// size of the first image that can be decoded.
+/// A source of labelled image files: columns image u8[3, H, W] and label i64. H and W are those of
+/// the first image that can be decoded.
 class ImageFiles : public SampleSource {
  public:
   static constexpr const char* kImageColumn = "image";

@@ -28,7 +28,7 @@ std::string size_text(int64_t height, int64_t width) {
   return std::to_string(height) + "x" + std::to_string(width);
 }
 
-/// The values of a normalised channel by its 8-bit value.
+/// Normalised values of a channel, indexed by the 8-bit value.
 using ChannelValues = std::array<float, 256>;
 
 std::vector<ChannelValues> normalized_values(const Normalization& normalize, int64_t channels) {

@@ -9,7 +9,7 @@
 namespace fluid {
 
 /// Scales an image to [0, 1], subtracts `mean` and divides by `std`, by channel, as torchvision's
-/// ToDtype(float32, scale=True) and Normalize do. One value stands for all channels.
+/// ToDtype(float32, scale=True) and Normalize do. A single value applies to all channels.
 struct Normalization {
   std::vector<double> mean, std;
 };
@@ -17,29 +17,29 @@ struct Normalization {
 /// Options of augment_images().
 struct ImageStages {
   std::vector<augment::Stage> stages;
-  std::optional<Normalization> normalize = {};  ///< makes the column f32; nullopt: it stays u8
+  std::optional<Normalization> normalize = {};  ///< makes the column f32; nullopt: keeps u8
 };
 
-/// Returns `source` with its image column changed: the first column u8[1, H, W] or u8[3, H, W]. The
-/// images must have one size after the stages. The random choices depend on SampleSource::row(),
-/// the seed of the Reader and the epoch. Throws UserError if there is no such column, if no stage
-/// fits the first image, or if `normalize` has another number of channels or a standard deviation
-/// of 0.
+/// Returns `source` with the stages applied to its image column, the first column u8[1, H, W] or
+/// u8[3, H, W]. All images must have one size after the stages. The random choices depend on
+/// SampleData::row(), the seed of the Reader and the epoch. Throws UserError if there is no image
+/// column, if a stage does not fit the first image, if `normalize` has another number of channels
+/// than the images, and if a standard deviation is 0.
 SampleSourcePtr augment_images(SampleSourcePtr source, ImageStages stages);
 
 /// Mixes the images and the labels of two samples.
 struct MixOptions {
   double alpha = 1;     ///< the weight is drawn from Beta(alpha, alpha), alpha > 0
-  int64_t classes = 0;  ///< number of classes; 0: that of SampleSource::classes()
+  int64_t classes = 0;  ///< number of classes; 0: the number of SampleData::classes()
 };
 
-/// Returns `source` with mixed batches, as torchvision.transforms.v2.MixUp does: an image becomes
-/// weight * image + (1 - weight) * the image of the sample before it in the global batch. The
-/// image column becomes f32, the class column `label` f32[classes]. Throws UserError if there is
-/// no image column, no integer column that has classes, or if alpha is not positive.
+/// Returns `source` with mixed batches, as torchvision.transforms.v2.MixUp does. An image becomes
+/// weight * image + (1 - weight) * the image of the previous sample of the global batch. The image
+/// column becomes f32; the class column `label` becomes f32[classes]. Throws UserError if there is
+/// no image column, if there is no integer column with classes, and if alpha is not positive.
 SampleSourcePtr mixup(SampleSourcePtr source, MixOptions options = {});
 /// Like mixup(), but pastes a rectangle of the other image (torchvision.transforms.v2.CutMix). The
-/// dtype of the image column stays.
+/// image column keeps its dtype.
 SampleSourcePtr cutmix(SampleSourcePtr source, MixOptions options = {});
 
 }  // namespace fluid

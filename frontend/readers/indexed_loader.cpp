@@ -6,6 +6,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -56,6 +57,8 @@ class IndexedLoader : public BatchLoader {
       for (const auto& [name, tensor] : data->columns) slots_[0].columns.push_back(tensor);
       slots_[0].full = view(0, batch_, shard_of(batch_).first);
       slots_[0].full.id = fresh_batch_id();
+      slots_[0].samples.resize(static_cast<size_t>(all));
+      std::iota(slots_[0].samples.begin(), slots_[0].samples.end(), 0);
     }
   }
 
@@ -63,10 +66,13 @@ class IndexedLoader : public BatchLoader {
 
   const SampleData& data() const override { return *source_; }
   const SampleSource* indexed() const override { return source_.get(); }
+  const ReaderOptions& options() const override { return options_; }
+  std::span<const int64_t> sample_indices() const override { return sample_indices_; }
   std::optional<int64_t> samples() const override { return samples_; }
   std::optional<int64_t> batches() const override { return samples_ / batch_ + (last_batch_ > 0); }
 
   const Batch* next() override {
+    sample_indices_ = {};
     if (position_in_epoch_ == end_of(epoch_)) {
       position_in_epoch_ = 0;
       ++epoch_;
@@ -74,7 +80,13 @@ class IndexedLoader : public BatchLoader {
     }
     const int64_t begin = position_in_epoch_, size = size_at(epoch_, position_in_epoch_);
     position_in_epoch_ += size;
-    if (single_batch_) return size == batch_ ? &slots_[0].full : &slots_[0].seek_last;
+    if (single_batch_) {
+      const RankShard shard = shard_of(size);
+      sample_indices_ =
+          std::span(slots_[0].samples)
+              .subspan(static_cast<size_t>(begin + shard.first), static_cast<size_t>(shard.size));
+      return size == batch_ ? &slots_[0].full : &slots_[0].seek_last;
+    }
     if (threads_.empty()) start(begin);
     std::unique_lock lock(mutex_);
     if (in_use_) {
@@ -85,6 +97,9 @@ class IndexedLoader : public BatchLoader {
     ready_.wait(lock, [&] { return opened_ > released_ && slot.is_filled(); });
     in_use_ = true;
     if (slot.error) std::rethrow_exception(slot.error);
+    sample_indices_ = std::span(slot.samples)
+                          .subspan(static_cast<size_t>(slot.rows - slot.shard.size),
+                                   static_cast<size_t>(slot.shard.size));
     if (size == batch_) return &slot.full;
     return epoch_ == seek_epoch_ ? &slot.seek_last : &slot.last;
   }
@@ -142,12 +157,21 @@ class IndexedLoader : public BatchLoader {
     samples = std::min(samples, source_->samples());
     std::vector<Tensor> buffers = sample_buffers(source_->columns(), samples);
     std::vector<int64_t> rows;
-    for (int64_t i = 0; i < samples; ++i) {
-      source_->read(i, {.seed = seed}, rows_at(buffers, i));
-      rows.push_back(source_->row(i));
+    SkippedRecords skipped;
+    for (int64_t i = 0; i < source_->samples() && std::ssize(rows) < samples; ++i) {
+      try {
+        source_->read(i, {.seed = seed}, rows_at(buffers, std::ssize(rows)));
+        rows.push_back(source_->row(i));
+      } catch (const UserError& error) {
+        if (options_.bad_records == BadRecords::stop) throw;
+        if (skipped.count++ == 0) skipped.first_error = error.what();
+      }
     }
     Dataset first = dataset_of(*source_, std::move(buffers));
+    if (std::ssize(rows) < samples) first = first.first(std::ssize(rows));
     first.rows = std::move(rows);
+    first.skipped = std::move(skipped);
+    first.table = source_->table();
     return first;
   }
 
@@ -156,6 +180,7 @@ class IndexedLoader : public BatchLoader {
   /// than samples: row 0 is the sample before the first one.
   struct Slot {
     std::vector<Tensor> columns;
+    std::vector<int64_t> samples;  // index in the source of each row
     Batch full, last, seek_last;
     int64_t epoch = 0, at = 0;      // of the global batch's first sample
     int64_t whole = 0;              // size of the global batch
@@ -206,6 +231,7 @@ class IndexedLoader : public BatchLoader {
   void allocate() {
     for (size_t slot = 0; slot < kBatchSlots; ++slot) {
       slots_[slot].columns = sample_buffers(source_->columns(), shard_of(batch_).size + lead_);
+      slots_[slot].samples.resize(static_cast<size_t>(shard_of(batch_).size + lead_));
       slots_[slot].full = view(slot, batch_, lead_);
       if (last_batch_ > 0) slots_[slot].last = view(slot, last_batch_, lead_);
     }
@@ -299,7 +325,8 @@ class IndexedLoader : public BatchLoader {
       for (size_t c = 0; c < to.size(); ++c) {
         to[c] = static_cast<std::byte*>(slot.columns[c].data()) + row * sample_bytes_[c];
       }
-      read_sample(orders_[order_index(slot.epoch)][position_of(slot, row)], draw_of(slot), to);
+      slot.samples[static_cast<size_t>(row)] =
+          read_sample(orders_[order_index(slot.epoch)][position_of(slot, row)], draw_of(slot), to);
     } catch (...) {
       const std::scoped_lock lock(mutex_);
       if (row >= slot.error_row) return;
@@ -308,15 +335,18 @@ class IndexedLoader : public BatchLoader {
     }
   }
 
-  /// Reads a sample. If bad records are skipped, reads the next good sample instead of a bad one.
-  void read_sample(int64_t sample, const Draw& draw, std::span<std::byte* const> to) {
-    if (options_.bad_records == BadRecords::stop) return source_->read(sample, draw, to);
+  /// Reads sample `first`. If bad records are skipped, reads the next good sample instead of a bad
+  /// one. Returns the index of the sample read.
+  int64_t read_sample(int64_t first, const Draw& draw, std::span<std::byte* const> to) {
     const int64_t all = source_->samples();
     for (int64_t tried = 0; tried < all; ++tried) {
+      const int64_t sample = (first + tried) % all;
       try {
-        return source_->read((sample + tried) % all, draw, to);
+        source_->read(sample, draw, to);
+        return sample;
       } catch (const UserError& error) {
-        note_bad_sample((sample + tried) % all, error.what());
+        if (options_.bad_records == BadRecords::stop) throw;
+        note_bad_sample(sample, error.what());
       }
     }
     throw UserError("no sample of the data can be read: " + first_error_);
@@ -338,8 +368,9 @@ class IndexedLoader : public BatchLoader {
   int64_t seek_epoch_ = 0;             // epoch to which seek() moved
   int64_t seek_remainder_ = 0;         // size of the last batch of seek_epoch_; 0: full
   int64_t epoch_ = 0;
-  int64_t position_in_epoch_ = 0;  // position in epoch_ of the next batch's first sample
-  bool single_batch_ = false;      // whether every batch is a view of the whole dataset
+  int64_t position_in_epoch_ = 0;            // position in epoch_ of the next batch's first sample
+  std::span<const int64_t> sample_indices_;  // of the batch that next() returned last
+  bool single_batch_ = false;                // whether every batch is a view of the whole dataset
 
   Slot slots_[kBatchSlots];
   SampleOrder orders_[kBatchSlots];  // of the epochs of the open batches, by order_index()

@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "frontend/files/gz.h"
 #include "frontend/readers/kind.h"
+#include "frontend/readers/table_use.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kJsonlKind = "jsonl";
 constexpr size_t kMaxDepth = 8;             ///< of nested arrays
 constexpr double kMaxInteger = 0x1p53 - 1;  ///< integers up to this one are exact in a double
 
@@ -38,7 +39,8 @@ struct LineValue {
 
 class JsonLines {
  public:
-  JsonLines(const DataArgs& args, std::string_view text) : args_(args), text_(text) {}
+  JsonLines(const TableUse& use, std::string_view text)
+      : use_(use), args_(use.args()), text_(text) {}
 
   Dataset read() {
     for (std::string_view line; next_line(line);) {
@@ -99,11 +101,14 @@ class JsonLines {
     if (columns == nullptr) {
       for (const auto& [key, value] : first.items()) keys.push_back({key});
     } else {
-      for (size_t begin = 0; begin <= columns->size();) {
-        const size_t end = std::min(columns->find(',', begin), columns->size());
-        keys.push_back({columns->substr(begin, end - begin)});
-        begin = end + 1;
-      }
+      for (std::string& key : ir::split_at_commas(*columns)) keys.push_back({std::move(key)});
+    }
+    if (use_.split().uses_column()) {
+      std::vector<std::string> names;
+      for (const auto& [key, value] : first.items()) names.push_back(key);
+      split_key_ = use_.split().column(names);
+      const bool is_listed = std::ranges::find(keys, split_key_, &KeyValues::key) != keys.end();
+      if (!is_listed) keys.push_back({split_key_});
     }
     if (keys.empty()) fail("the object has no key");
     keys_ = std::move(keys);
@@ -151,12 +156,15 @@ class JsonLines {
     Dataset data;
     data.source = args_.path();
     data.skipped = skipped_;
+    ColumnTable table = use_.start({"unknown"});
     for (const KeyValues& key : keys_) {
       if (lines_.empty()) break;
       std::vector<int64_t> shape = {static_cast<int64_t>(lines_.size())};
       shape.insert(shape.end(), key.shape.begin(), key.shape.end());
       if (key.holds_text) {
-        add_categories(key, data);
+        add_categories(key, table, data);
+      } else if (key.key != split_key_ && table.classes.contains(key.key)) {
+        args_.fail("key '" + key.key + "' holds numbers, but categories in the training data");
       } else if (key.is_integer) {
         const std::vector<int64_t> integers(key.numbers.begin(), key.numbers.end());
         data.columns.emplace_back(key.key, Tensor::of<int64_t>(shape, integers));
@@ -166,24 +174,29 @@ class JsonLines {
       }
     }
     data.lines = std::move(lines_);
+    data.table = use_.keep(std::move(table));
     return data;
   }
 
-  static void add_categories(const KeyValues& key, Dataset& data) {
-    const std::set<std::string> distinct(key.texts.begin(), key.texts.end());
-    std::map<std::string, int64_t> id_of;
-    for (const std::string& text : distinct) {
-      id_of.emplace(text, static_cast<int64_t>(id_of.size()));
-    }
-    std::vector<int64_t> ids;
-    for (const std::string& text : key.texts) ids.push_back(id_of.at(text));
-    data.classes[key.key] = {distinct.begin(), distinct.end()};
+  /// Replaces the texts of a key by the ids of their categories, which `table` gives or learns.
+  void add_categories(const KeyValues& key, ColumnTable& table, Dataset& data) const {
+    const bool is_split = key.key == split_key_;
+    ColumnTable values;  // of the split, which other data need not have
+    ColumnTable& used = is_split ? values : table;
+    if (!used.classes.contains(key.key)) used.classes[key.key] = categories_of(key.texts);
+    const std::vector<int64_t> ids = use_.ids_of(key.texts, key.key, used, [&](size_t line) {
+      return args_.path() + ":" + std::to_string(lines_[line]) + ": key '" + key.key + "'";
+    });
+    if (!is_split) table.feeds[key.key] = key.key;
+    data.classes[key.key] = used.classes.at(key.key);
     data.columns.emplace_back(key.key,
                               Tensor::of<int64_t>({static_cast<int64_t>(ids.size())}, ids));
   }
 
+  const TableUse& use_;
   const DataArgs& args_;
   std::string_view text_;  // what follows the current line
+  std::string split_key_;  // the column of option split; empty: none
   int64_t line_ = 0;
   std::vector<KeyValues> keys_;
   std::vector<int64_t> lines_;
@@ -191,20 +204,22 @@ class JsonLines {
 };
 
 Dataset read_jsonl(const DataArgs& args) {
+  const TableUse use(args, kJsonlKind);
   const std::string text = read_maybe_gz(args.path());
-  return JsonLines(args, text).read();
+  return JsonLines(use, text).read();
 }
 
 }  // namespace
 
 DataKind jsonl_kind() {
-  return {.name = "jsonl",
+  return {.name = kJsonlKind,
           .usage = "jsonl:FILE",
           .doc =
               "a JSON object a line, gzipped or not: each key of the first line, or columns=a,b, "
               "is a column: numbers and arrays of numbers f32, or i64 if all are integers; strings "
-              "are ids i64 of categories in sorted order",
+              "are ids i64 of categories in sorted order; table= and unknown=1 as for csv",
           .splits_rows = true,
+          .keeps_table = true,
           .options = {"columns"},
           .open = in_memory(read_jsonl)};
 }

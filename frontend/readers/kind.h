@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/readers/column_table.h"
 #include "frontend/readers/sample_source.h"
 #include "frontend/readers/sample_stream.h"
 
@@ -16,21 +17,28 @@ namespace fluid {
 class DataArgs {
  public:
   DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options,
-           std::string default_split, BadRecords bad_records, const StreamPass& first_pass)
+           std::string default_split, BadRecords bad_records, const StreamPass& first_pass,
+           ColumnTablePtr training_table = nullptr)
       : spec_(std::move(spec)),
         path_(std::move(path)),
         options_(std::move(options)),
         default_split_(std::move(default_split)),
         bad_records_(bad_records),
-        first_pass_(first_pass) {}
+        first_pass_(first_pass),
+        training_table_(std::move(training_table)) {}
 
-  /// With another value of option split.
+  /// Returns a copy whose option split is `split`.
   DataArgs with_split(const std::string& split) const;
+  /// With values for options that are not given.
+  DataArgs with_defaults(const std::map<std::string, std::string>& defaults) const;
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
   /// The split that is opened: the value of option split, or the default of the subcommand.
   std::string split() const { return get_string("split", default_split_); }
+  const std::string& default_split() const { return default_split_; }  ///< of the subcommand
   BadRecords bad_records() const { return bad_records_; }
   const StreamPass& first_pass() const { return first_pass_; }  ///< the first pass over a stream
+  /// The table that open_data() got; null: none.
+  const ColumnTablePtr& training_table() const { return training_table_; }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;
@@ -49,6 +57,7 @@ class DataArgs {
   std::string default_split_;
   BadRecords bad_records_;
   StreamPass first_pass_;
+  ColumnTablePtr training_table_;
 };
 
 /// A data format or source that a data SPEC can name, such as "mnist" or "csv". data_kinds() lists
@@ -62,6 +71,7 @@ struct DataKind {
   /// Option `val` sets how many rows are held out for validation, and option `seed` selects them.
   /// If the format has splits (option `split`), the rows are held out of its training split.
   bool splits_rows = false;
+  bool keeps_table = false;               ///< sources of this kind have a SampleData::table()
   std::vector<std::string> options = {};  ///< options besides those common to all kinds
   std::function<SampleSourcePtr(const DataArgs&)> open;  ///< opens the data
   /// Opens the data as a stream, if option `stream` is set; null: the kind has no such option.

@@ -79,6 +79,8 @@ const SampleSource* Reader::indexed() const { return loader_->indexed(); }
 std::optional<int64_t> Reader::samples() const { return loader_->samples(); }
 std::optional<int64_t> Reader::batches() const { return loader_->batches(); }
 std::vector<int64_t> Reader::batch_sizes() const { return loader_->batch_sizes(); }
+const ReaderOptions& Reader::options() const { return loader_->options(); }
+std::span<const int64_t> Reader::sample_indices() const { return loader_->sample_indices(); }
 int64_t Reader::buffer_bytes() const { return loader_->buffer_bytes(); }
 const Batch* Reader::next() { return loader_->next(); }
 ReaderPosition Reader::position() const { return loader_->position(); }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "frontend/readers/dataset.h"
@@ -68,8 +69,9 @@ class Reader {
   ~Reader();
   Reader(Reader&&) noexcept;
 
-  const SampleData& source() const;     ///< the columns of the data, and its name
-  const SampleSource* indexed() const;  ///< the data if it is read by index; null for a stream
+  const SampleData& source() const;      ///< the columns of the data, and its name
+  const SampleSource* indexed() const;   ///< the data if it is read by index; null for a stream
+  const ReaderOptions& options() const;  ///< with the number of workers that read
   /// Number of samples per epoch, over all ranks; nullopt for a stream, whose length is unknown.
   std::optional<int64_t> samples() const;
   std::optional<int64_t> batches() const;  ///< number of batches per epoch; nullopt for a stream
@@ -84,6 +86,10 @@ class Reader {
   /// epoch; the following call starts the next epoch. Throws the first error of the batch's
   /// samples; the following call returns the next batch.
   const Batch* next();
+  /// Returns the indices in source() of the samples of the batch that next() returned last, until
+  /// the next call of next(): of a stream, their positions in the pass. A sample that replaces a
+  /// bad record has its own index.
+  std::span<const int64_t> sample_indices() const;
   ReaderPosition position() const;
   /// Moves to `position`, a position() of this reader or of a reader with another batch or world
   /// size. A stream is opened again, and read up to `position`, by the next call of next(). Throws

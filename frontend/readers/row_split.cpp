@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "frontend/readers/split_mix64.h"
 #include "ir/number.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -13,6 +17,8 @@ namespace {
 /// SplitMix64 stream that selects the held-out rows. The shuffles of the epochs use streams 0, 1,
 /// 2...
 constexpr uint64_t kSplitStream = 0x73706c6974;
+
+const std::vector<std::string> kParts = {"train", "val", "test"};
 
 double fraction_in(const std::string& text, const DataArgs& args) {
   const double fraction = parse_number<double>(text).value_or(0);
@@ -22,51 +28,200 @@ double fraction_in(const std::string& text, const DataArgs& args) {
   return fraction;
 }
 
-/// Selects `held` of `rows` rows by a Fisher-Yates shuffle. Returns the mask of the selected rows.
-std::vector<bool> held_out_mask(int64_t rows, int64_t held, uint64_t seed) {
+/// Selects `held` of `rows` rows by a Fisher-Yates shuffle, for validation.
+std::vector<RowUse> hold_out(int64_t rows, int64_t held, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});
   SplitMix64 random(seed, kSplitStream);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  std::vector<bool> out(order.size());
+  std::vector<RowUse> uses(order.size(), RowUse::train);
   for (int64_t i = 0; i < held; ++i) {
-    out[static_cast<size_t>(order[static_cast<size_t>(i)])] = true;
+    uses[static_cast<size_t>(order[static_cast<size_t>(i)])] = RowUse::validation;
   }
-  return out;
+  return uses;
+}
+
+/// The rows that the split `part` reads.
+RowUse use_of_part(const std::string& part, const DataArgs& args) {
+  if (std::ranges::find(kParts, part) == kParts.end()) {
+    args.fail("split '" + part + "' must be train, val or test" + did_you_mean(part, kParts));
+  }
+  return part == "train" ? RowUse::train : part == "val" ? RowUse::validation : RowUse::test;
+}
+
+/// The use that a value of a split column names; nullopt for another value.
+std::optional<RowUse> named_use(const std::string& value) {
+  static const std::map<std::string, RowUse> kNames = {
+      {"train", RowUse::train},         {"training", RowUse::train},
+      {"val", RowUse::validation},      {"valid", RowUse::validation},
+      {"validate", RowUse::validation}, {"validation", RowUse::validation},
+      {"dev", RowUse::validation},      {"test", RowUse::test},
+      {"testing", RowUse::test}};
+  const auto found = kNames.find(ir::lowercase(value));
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Whether two values of a column are equal, as texts, as numbers or as truth values.
+bool equal_values(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto number = [](const std::string& text) {
+    const std::string lowered = ir::lowercase(text);
+    if (lowered == "true") return std::optional(1.0);
+    if (lowered == "false") return std::optional(0.0);
+    return parse_number<double>(text);
+  };
+  const std::optional<double> left = number(a), right = number(b);
+  return left && right && *left == *right;
+}
+
+/// The values of a column as text, one for each sample.
+std::vector<std::string> column_values(const SampleSource& data, size_t column,
+                                       const DataArgs& args) {
+  const Column& type = data.columns()[column];
+  if (type.numel() != 1) {
+    args.fail("column '" + type.name + "' is " + type.str().substr(type.name.size() + 1) +
+              ": a column to split by has one value a row");
+  }
+  const std::vector<std::string> classes = data.classes(type.name);
+  Tensor value(type.dtype, {1});
+  std::vector<std::byte*> to(data.columns().size(), nullptr);
+  to[column] = static_cast<std::byte*>(value.data());
+  std::vector<std::string> values;
+  for (int64_t sample = 0; sample < data.samples(); ++sample) {
+    data.read(sample, {}, to);
+    const double number = value.at(0);
+    const bool is_class = number >= 0 && number < static_cast<double>(classes.size());
+    values.push_back(is_class               ? classes[static_cast<size_t>(number)]
+                     : is_float(type.dtype) ? ir::float_text(number)
+                                            : std::to_string(value.integer(0)));
+  }
+  return values;
 }
 
 }  // namespace
 
-const std::vector<std::string>& row_split_options() {
+RowSplit::RowSplit(const DataArgs& args, bool has_splits) : args_(args), val_(args.find("val")) {
+  const std::string* split = args.find("split");
+  const bool names_part = split == nullptr || std::ranges::find(kParts, *split) != kParts.end();
+  uses_column_ = !has_splits && !names_part;
+  trains_ = (uses_column_ ? args.default_split() : args.split()) == "train";
+  if (val_ != nullptr && !names_part) {
+    const std::string near = did_you_mean(*split, kParts);
+    args.fail("options val and split=" + *split + " both split the rows" +
+              (near.empty() ? ": give one of them" : near));
+  }
+  if (val_ != nullptr) fraction_in(*val_, args);
+  if (val_ != nullptr || uses_column_) {
+    part_ = use_of_part(uses_column_ ? args.default_split() : args.split(), args);
+  }
+  if (val_ != nullptr) return;
+  if (args.find("seed") != nullptr) {
+    args.fail("option seed needs val=0.2, the share of rows held out");
+  }
+  if (split == nullptr || has_splits || uses_column_) return;
+  args.fail("option split=" + *split +
+            " needs val=0.2, the share of rows held out; split=COLUMN splits by a column");
+}
+
+const std::vector<std::string>& RowSplit::options() {
   static const std::vector<std::string> names = {"seed", "split", "val"};
   return names;
 }
 
-std::vector<bool> held_out_rows(int64_t rows, const DataArgs& args) {
-  const std::string* val = args.find("val");
-  if (val == nullptr) return {};
-  const double fraction = fraction_in(*val, args);
-  const auto seed = static_cast<uint64_t>(args.get_integer("seed", 0, 0));
-  if (rows < 2) args.fail("a single row cannot be split");
-  const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
-  return held_out_mask(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
+std::string RowSplit::column_text() const { return args_.get_string("split", ""); }
+
+std::string RowSplit::column(const std::vector<std::string>& names) const {
+  const std::string text = column_text();
+  if (std::ranges::find(names, text) != names.end()) return text;
+  const std::string name = text.substr(0, text.rfind(':'));
+  if (std::ranges::find(names, name) != names.end()) return name;
+  std::vector<std::string> known = names;
+  known.insert(known.end(), kParts.begin(), kParts.end());
+  args_.fail("option split=" + text + ": no column '" + name + "'" + did_you_mean(name, known));
 }
 
-SampleSourcePtr split_rows(SampleSourcePtr data, const DataArgs& args, bool has_splits) {
-  if (args.find("val") == nullptr) {
-    for (const char* option : {"split", "seed"}) {
-      if (args.find(option) == nullptr || (has_splits && option == std::string("split"))) continue;
-      args.fail(std::string("option ") + option + " needs val=0.2, the share of rows held out");
+std::vector<RowUse> RowSplit::uses(int64_t rows) const {
+  if (val_ == nullptr) return {};
+  const double fraction = fraction_in(*val_, args_);
+  const auto seed = static_cast<uint64_t>(args_.get_integer("seed", 0, 0));
+  if (rows < 2) args_.fail("a single row cannot be split");
+  const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
+  return hold_out(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
+}
+
+std::vector<RowUse> RowSplit::uses(const std::string& column,
+                                   const std::vector<std::string>& values,
+                                   const std::function<std::string(int64_t)>& location) const {
+  const std::string text = column_text();
+  std::vector<RowUse> uses;
+  if (text != column) {
+    const std::string value = text.substr(column.size() + 1);
+    for (const std::string& v : values) {
+      uses.push_back(equal_values(v, value) ? RowUse::validation : RowUse::train);
     }
-    return data;
+    if (std::ranges::find(uses, RowUse::validation) != uses.end()) return uses;
+    const std::set<std::string> distinct(values.begin(), values.end());
+    args_.fail("no row has the value '" + value + "' in column '" + column + "'" +
+               did_you_mean(value, std::vector<std::string>(distinct.begin(), distinct.end())));
   }
-  const bool trains = args.get_choice("split", args.split(), {"train", "val", "test"}) == "train";
-  const std::vector<bool> out = held_out_rows(data->samples(), args);
-  std::vector<int64_t> wanted;
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i] != trains) wanted.push_back(static_cast<int64_t>(i));
+  for (size_t row = 0; row < values.size(); ++row) {
+    const std::optional<RowUse> use = named_use(values[row]);
+    if (use) {
+      uses.push_back(*use);
+      continue;
+    }
+    const std::string value = ir::escape_control_characters(values[row]);
+    args_.fail(location(static_cast<int64_t>(row)) + ": column '" + column + "' holds '" + value +
+               "', which is none of train, val and test; split=" + column + ":" + value +
+               " takes the rows with this value for validation");
   }
-  return select_samples(std::move(data), std::move(wanted));
+  return uses;
+}
+
+std::vector<int64_t> RowSplit::rows_to_read(const std::vector<RowUse>& uses) const {
+  const auto rows_for = [&](RowUse use) {
+    std::vector<int64_t> rows;
+    for (size_t i = 0; i < uses.size(); ++i) {
+      if (uses[i] == use) rows.push_back(static_cast<int64_t>(i));
+    }
+    return rows;
+  };
+  std::vector<int64_t> rows = rows_for(part_);
+  if (rows.empty() && !trains()) {
+    rows = rows_for(part_ == RowUse::test ? RowUse::validation : RowUse::test);
+  }
+  if (rows.empty() && uses_column_) {
+    args_.fail("option split=" + column_text() + " leaves no row for " +
+               (trains() ? "training" : "validation and test"));
+  }
+  return rows;
+}
+
+SplitSource split_rows(SampleSourcePtr data, const DataArgs& args, bool has_splits) {
+  const RowSplit split(args, has_splits);
+  std::vector<RowUse> uses;
+  if (split.uses_column()) {
+    std::vector<std::string> names;
+    for (const Column& column : data->columns()) names.push_back(column.name);
+    const std::string column = split.column(names);
+    const auto at = static_cast<size_t>(std::ranges::find(names, column) - names.begin());
+    uses = split.uses(column, column_values(*data, at, args),
+                      [&](int64_t sample) { return data->location(sample); });
+    std::vector<KeptColumn> kept;
+    for (size_t c = 0; c < names.size(); ++c) {
+      if (c != at) kept.push_back({c, names[c]});
+    }
+    data = select_columns(std::move(data), std::move(kept));
+  } else if (split.has_fraction()) {
+    uses = split.uses(data->samples());
+  } else {
+    return {std::move(data), std::nullopt};
+  }
+  SplitCounts counts;
+  for (const RowUse use : uses) {
+    ++(use == RowUse::train ? counts.train : use == RowUse::test ? counts.test : counts.validation);
+  }
+  return {select_samples(std::move(data), split.rows_to_read(uses)), counts};
 }
 
 }  // namespace fluid

@@ -10,6 +10,19 @@
 namespace fluid {
 namespace {
 
+/// The table of `source`, in which the feeds have the names of `kept`.
+ColumnTablePtr with_renamed_feeds(const SampleSource& source, const std::vector<KeptColumn>& kept) {
+  const ColumnTablePtr table = source.table();
+  if (table == nullptr) return nullptr;
+  ColumnTable renamed = *table;
+  for (const KeptColumn& column : kept) renamed.feeds.erase(source.columns()[column.index].name);
+  for (const KeptColumn& column : kept) {
+    const auto feed = table->feeds.find(source.columns()[column.index].name);
+    if (feed != table->feeds.end()) renamed.feeds[column.name] = feed->second;
+  }
+  return std::make_shared<const ColumnTable>(std::move(renamed));
+}
+
 class DatasetSource : public SampleSource {
  public:
   explicit DatasetSource(Dataset data) : data_(std::move(data)) {
@@ -47,6 +60,7 @@ class DatasetSource : public SampleSource {
     const auto found = data_.classes.find(column);
     return found == data_.classes.end() ? std::vector<std::string>() : found->second;
   }
+  ColumnTablePtr table() const override { return data_.table; }
   SkippedRecords skipped() const override { return data_.skipped; }
   const Dataset* in_memory() const override { return &data_; }
   int64_t resident_bytes() const override { return data_.bytes(); }
@@ -54,7 +68,7 @@ class DatasetSource : public SampleSource {
  private:
   Dataset data_;
   std::vector<Column> columns_;
-  std::vector<size_t> bytes_;  // of a sample, by column
+  std::vector<size_t> bytes_;  // bytes per sample of each column
 };
 
 /// Some samples of a source.
@@ -106,7 +120,9 @@ class ColumnsSource : public WrappedSource, public BatchMix {
       columns_.push_back(inner_->columns().at(column.index));
       columns_.back().name = column.name;
     }
+    table_ = with_renamed_feeds(*inner_, kept_);
   }
+  ColumnTablePtr table() const override { return table_; }
   const std::vector<Column>& columns() const override { return columns_; }
   void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
     inner_->read(sample, draw, all_columns(to));
@@ -143,6 +159,7 @@ class ColumnsSource : public WrappedSource, public BatchMix {
   }
   std::vector<KeptColumn> kept_;
   std::vector<Column> columns_;
+  ColumnTablePtr table_;
 };
 
 }  // namespace
@@ -175,6 +192,7 @@ SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> k
   const Dataset* data = source->in_memory();
   if (data == nullptr) return std::make_shared<ColumnsSource>(std::move(source), std::move(kept));
   Dataset part = *data;
+  part.table = with_renamed_feeds(*source, kept);
   part.columns.clear();
   part.classes.clear();
   for (const KeptColumn& column : kept) {

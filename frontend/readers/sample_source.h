@@ -18,12 +18,12 @@ namespace fluid {
 class SampleSource : public SampleData {
  public:
   virtual int64_t samples() const = 0;
-  /// Writes the columns of sample `sample` to the buffers `to`, one a column, each of
+  /// Writes the columns of sample `sample` to the buffers `to`, one per column, each of
   /// Column::bytes(). Skips a column whose buffer is null. Throws UserError, which names the file
   /// and the record, if the sample cannot be read.
   virtual void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const = 0;
-  /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. An
-  /// image file may have another height and width than the column.
+  /// Returns the image in column `column`, a u8 column of shape [channels, height, width]. The
+  /// image may have another height and width than the column.
   virtual Image image(int64_t sample, size_t column, const Draw& draw) const;
   virtual const Dataset* in_memory() const { return nullptr; }  ///< null: not in memory
 };
@@ -38,7 +38,7 @@ SampleSourcePtr select_samples(SampleSourcePtr source, std::vector<int64_t> samp
 SampleSourcePtr first_samples(SampleSourcePtr source, int64_t n);
 /// Returns `source` with only the columns `kept`, renamed.
 SampleSourcePtr select_columns(SampleSourcePtr source, std::vector<KeptColumn> kept);
-/// Returns the number of samples of `a` that are also in `b`, that is, have the same name and row.
+/// Returns the number of samples of `a` that have the same name() and row() as a sample of `b`.
 int64_t common_rows(const SampleSource& a, const SampleSource& b);
 
 }  // namespace fluid

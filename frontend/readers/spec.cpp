@@ -5,6 +5,7 @@
 #include "frontend/readers/row_split.h"
 #include "frontend/readers/spec_guess.h"
 #include "frontend/readers/stage_spec.h"
+#include "frontend/readers/table_use.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -45,12 +46,17 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
 /// Returns the names of the options of `kind`, except the options common to all kinds.
 std::vector<std::string> options_of(const DataKind& kind) {
   std::vector<std::string> options = kind.options;
-  const auto add = [&](bool has, const std::vector<std::string>& more) {
+  const auto append = [&](bool has, const std::vector<std::string>& more) {
     if (has) options.insert(options.end(), more.begin(), more.end());
   };
-  add(kind.splits_rows, row_split_options());
-  add(kind.open_stream != nullptr, kStreamOptions);
+  append(kind.splits_rows, RowSplit::options());
+  append(kind.keeps_table, TableUse::options());
+  append(kind.open_stream != nullptr, kStreamOptions);
   return options;
+}
+
+std::string kind_name_in(const std::string& spec) {
+  return spec.substr(0, spec.find_first_of(":?|"));
 }
 
 std::map<std::string, std::string> parse_options(std::string_view text, const std::string& spec) {
@@ -104,7 +110,7 @@ void rename_columns(DataSource& data, std::map<std::string, std::string> renames
 /// Throws UserError for an option that needs samples with an index, and for a shuffle without a
 /// buffer.
 void check_stream_options(const DataArgs& args) {
-  for (const std::string& option : row_split_options()) {
+  for (const std::string& option : RowSplit::options()) {
     if (args.find(option) == nullptr) continue;
     args.fail("option " + option +
               " holds out rows by their index, which a stream does not have: drop `stream`, or "
@@ -115,7 +121,7 @@ void check_stream_options(const DataArgs& args) {
   }
 }
 
-/// Names the data in memory after its SPEC.
+/// Sets the name of data in memory to its SPEC.
 SampleSourcePtr name_source(SampleSourcePtr source, std::string name) {
   const Dataset* data = source->in_memory();
   if (data == nullptr) throw InternalError("data on disk has no name");
@@ -149,12 +155,15 @@ SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::str
   return source->name().empty() ? name_source(std::move(source), std::move(name)) : source;
 }
 
-/// Drops the held-out rows, or the others, and the samples after `limit`, unless it is -1.
-SampleSourcePtr select_rows(SampleSourcePtr source, const DataKind& kind, const DataArgs& args,
-                            int64_t limit) {
-  const bool has_splits = contains(kind.options, "split");
-  if (kind.splits_rows) source = split_rows(std::move(source), args, has_splits);
-  return limit > 0 ? first_samples(std::move(source), limit) : source;
+/// Keeps the rows of the split that the options name, and no samples after `limit`, unless it is
+/// -1.
+void select_rows(DataSource& data, const DataKind& kind, const DataArgs& args, int64_t limit) {
+  if (kind.splits_rows) {
+    SplitSource rows = split_rows(std::move(data.source), args, contains(kind.options, "split"));
+    data.source = std::move(rows.source);
+    data.split_counts = rows.counts;
+  }
+  if (limit > 0) data.source = first_samples(std::move(data.source), limit);
 }
 
 }  // namespace
@@ -167,6 +176,12 @@ const std::string* DataArgs::find(const std::string& name) const {
 DataArgs DataArgs::with_split(const std::string& split) const {
   DataArgs args = *this;
   args.options_["split"] = split;
+  return args;
+}
+
+DataArgs DataArgs::with_defaults(const std::map<std::string, std::string>& defaults) const {
+  DataArgs args = *this;
+  args.options_.insert(defaults.begin(), defaults.end());
   return args;
 }
 
@@ -236,11 +251,25 @@ Dataset DataSource::dataset() const {
   throw UserError("data '" + source->name() + "' is not in memory: give its source to a Reader");
 }
 
+bool keeps_table(const std::string& spec) {
+  const std::string name = kind_name_in(spec);
+  return std::ranges::any_of(
+      data_kinds(), [&](const DataKind& kind) { return kind.name == name && kind.keeps_table; });
+}
+
+bool uses_training_table(const std::string& spec, const ColumnTable& training_table) {
+  const std::string unstaged = spec.substr(0, spec.find('|'));
+  const size_t mark = std::min(unstaged.find('?'), unstaged.size());
+  const std::string options = unstaged.substr(std::min(mark + 1, unstaged.size()));
+  return keeps_table(spec) && training_table.kind == kind_name_in(spec) &&
+         !parse_options(options, spec).contains("table");
+}
+
 DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records,
-                     const StreamPass& first_pass) {
+                     const ColumnTablePtr& training_table, const StreamPass& first_pass) {
   const std::string_view all = spec, unstaged = all.substr(0, all.find('|'));
   const std::string_view head = unstaged.substr(0, unstaged.find('?'));
-  const std::string name(head.substr(0, head.find(':')));
+  const std::string name = kind_name_in(spec);
   const DataKind& kind = kind_named(name, spec);
   const bool has_path = head.size() > name.size() + 1;
   if (kind.needs_path != has_path) {
@@ -256,10 +285,12 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
       renames.emplace(option, value);
     }
   }
-  const bool split_by_default =
-      contains(kind.options, "split") && given.emplace("split", split).second;
-  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given, split,
-                      bad_records, first_pass);
+  const bool has_splits = contains(kind.options, "split");
+  // The training split of such a format is not split: its test split validates.
+  const std::string default_split = has_splits && split == "val" ? "test" : split;
+  const bool split_by_default = has_splits && given.emplace("split", default_split).second;
+  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,
+                      default_split, bad_records, first_pass, training_table);
 
   DataSource data{.usage = kind.usage, .full_batch = kind.full_batch, .first_pass = first_pass};
   if (args.find("shuffle") != nullptr) data.shuffle = args.get_flag("shuffle", false);
@@ -269,12 +300,10 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
   data.stream = open_stream(kind, args, limit);
   if (data.stream == nullptr) {
     data.source = open_source(
-        kind, args, split_by_default ? with_split(unstaged, split) : std::string(unstaged));
+        kind, args, split_by_default ? with_split(unstaged, default_split) : std::string(unstaged));
   }
   rename_columns(data, std::move(renames), kind, args);
-  if (data.source != nullptr) {
-    data.source = select_rows(std::move(data.source), kind, args, limit);
-  }
+  if (data.source != nullptr) select_rows(data, kind, args, limit);
   if (unstaged.size() < all.size()) {
     data.change([&](SampleSourcePtr source) {
       return apply_stages(std::move(source), all.substr(unstaged.size() + 1), spec);

@@ -9,6 +9,11 @@
 
 namespace fluid {
 
+/// How many rows of data are for what.
+struct SplitCounts {
+  int64_t train = 0, validation = 0, test = 0;
+};
+
 /// The data opened from a data SPEC, and the options of the SPEC for its Reader.
 struct DataSource {
   SampleSourcePtr source;         ///< null if the SPEC has the option stream
@@ -16,8 +21,9 @@ struct DataSource {
   std::string usage = {};         ///< DataKind::usage, such as "csv:FILE?label=COLUMN"
   std::optional<bool> shuffle;    ///< value of the option shuffle; nullopt: not given
   std::optional<bool> drop_last;  ///< value of the option drop_last; nullopt: not given
-  bool full_batch = false;        ///< whether the default batch is the whole dataset
-  int64_t shuffle_buffer = 0;     ///< value of the option shuffle_buffer; 0: not given
+  std::optional<SplitCounts> split_counts = {};  ///< if the options val or split=COLUMN split rows
+  bool full_batch = false;                       ///< whether the default batch is the whole dataset
+  int64_t shuffle_buffer = 0;                    ///< option shuffle_buffer; 0: not given
 
   StreamPass first_pass = {};  ///< of the stream
 
@@ -33,27 +39,41 @@ struct DataSource {
 
 /// Opens the data of a SPEC `KIND[:PATH][?option=value&...][|STAGE...]`, for example
 /// "mnist:DIR?split=test" or "folder:DIR|resized_crop=224|flip". stages_help() lists the stages,
-/// which change images.
-/// All kinds have the options shuffle=0|1, drop_last=0|1, limit=N (only the first N samples), and
-/// <column>=<feed> to rename a column. `split` is the default of the option split.
+/// which transform images. All kinds have the options shuffle=0|1, drop_last=0|1, limit=N (only the
+/// first N samples), and <column>=<feed> to rename a column. `split` is the default of the option
+/// split.
 ///
 /// Kinds without splits have the options val=FRACTION, the fraction of rows to hold out, and
 /// seed=N, which selects the rows. split=val and split=test return the held-out rows, split=train
-/// the others. Rows keep their order.
+/// the others. Rows keep their order. Instead, split=COLUMN names a column that holds train, val or
+/// test for each row, and split=COLUMN:VALUE takes the rows with this value for val and the others
+/// for train; `split` selects the rows to return.
 ///
 /// Kinds that are written while they are read, such as pipe, have the options `stream`, which makes
 /// them a SampleStream, and shuffle_buffer=N (ReaderOptions::shuffle_buffer), which shuffles it. An
 /// option without `=` is set to 1.
 ///
-/// `first_pass`: the rank and the world of a stream; its first pass is opened to learn its columns.
+/// `training_table`: SampleData::table() of the training data, or ColumnTable::read() of a file of
+/// its parameters. The columns are read as those of the training data: the same columns,
+/// categories, means and deviations. Options in `spec` override the table's. The kinds csv, jsonl
+/// and folder use a table of the same kind, unless `spec` has the option table; others ignore it.
 ///
-/// `bad_records`: whether records that cannot be read when the data is opened, such as the lines of
-/// a table, are left out. See SampleSource::skipped().
+/// `bad_records`: whether to leave out records that cannot be read when the data is opened, such as
+/// lines of a table. See SampleData::skipped().
+///
+/// `first_pass`: the rank and the world of a stream; its first pass is opened to learn its columns.
 ///
 /// Throws UserError for missing or damaged data, and for an unknown kind, option or column, with a
 /// suggestion.
 DataSource open_data(const std::string& spec, const std::string& split = "train",
-                     BadRecords bad_records = BadRecords::stop, const StreamPass& first_pass = {});
+                     BadRecords bad_records = BadRecords::stop,
+                     const ColumnTablePtr& training_table = nullptr,
+                     const StreamPass& first_pass = {});
+
+/// Whether open_data() uses `training_table` for `spec`.
+bool uses_training_table(const std::string& spec, const ColumnTable& training_table);
+/// Whether the kind of `spec` has a SampleData::table(); false for an unknown kind.
+bool keeps_table(const std::string& spec);
 
 /// Returns all kinds of data, in the order of the help text.
 const std::vector<DataKind>& data_kinds();

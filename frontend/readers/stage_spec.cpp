@@ -52,7 +52,7 @@ class StageArgs {
     throw UserError("data '" + spec_ + "', stage '" + text_ + "': " + message);
   }
 
-  /// Throws UserError for options that are not in `known`. "" is the value of the stage.
+  /// Throws UserError for options that are not in `known`. The option "" is the value of the stage.
   void check_options(const std::vector<std::string>& known) const {
     for (const auto& [key, value] : values_) {
       if (std::ranges::find(known, key) != known.end()) continue;
@@ -84,7 +84,7 @@ class StageArgs {
     return list;
   }
 
-  /// An interval "low:high". `of_one`: returns the interval that a single number stands for.
+  /// Returns an interval "low:high". For a single number, returns of_one(number).
   Range range(const std::string& option, Range fallback, Range allowed,
               const std::function<Range(double)>& of_one) const {
     if (!has(option)) return fallback;
@@ -96,7 +96,7 @@ class StageArgs {
     return {ends[0], ends[1]};
   }
 
-  /// The size that is the value of the stage: N or HEIGHTxWIDTH. `width` is 0 for N.
+  /// Returns the size N or HEIGHTxWIDTH that is the value of the stage. `width` is 0 for N.
   Size size() const {
     if (!has("")) fail("needs a size, as in " + name_ + "=224 or " + name_ + "=224x320");
     const std::vector<std::string> edges = split_text(values_.at(""), 'x');
@@ -141,7 +141,7 @@ class StageArgs {
 
   std::string text_, name_;
   const std::string& spec_;
-  std::map<std::string, std::string> values_;  // "": the value of the stage
+  std::map<std::string, std::string> values_;  // option -> value; "" -> value of the stage
 };
 
 struct Mixing {

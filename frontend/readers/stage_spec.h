@@ -9,12 +9,12 @@ namespace fluid {
 
 /// Applies the stages of a data SPEC to `source`:
 /// "resized_crop=224|flip|normalize,mean=0.5,std=0.5". A stage is NAME, NAME=VALUE or
-/// NAME=VALUE,option=value. Errors name `spec`. Throws UserError for an unknown stage or option, a
-/// value of another form, and as augment_images() and mixup() do.
+/// NAME=VALUE,option=value. Throws UserError, which names `spec`, for an unknown stage or option,
+/// for a malformed value, and as augment_images() and mixup() do.
 SampleSourcePtr apply_stages(SampleSourcePtr source, std::string_view stages,
                              const std::string& spec);
 
-/// The help text of the stages, one a line.
+/// The help text of the stages, one line per stage.
 std::string stages_help();
 
 }  // namespace fluid

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "frontend/readers/batch_loader.h"
@@ -45,6 +46,8 @@ class StreamLoader : public BatchLoader {
 
   const SampleData& data() const override { return *stream_; }
   std::vector<int64_t> batch_sizes() const override { return {options_.batch}; }
+  const ReaderOptions& options() const override { return options_; }
+  std::span<const int64_t> sample_indices() const override { return sample_indices_; }
   SkippedRecords skipped() const override { return stream_->skipped(); }
   ReaderPosition position() const override { return position_; }
 
@@ -56,6 +59,7 @@ class StreamLoader : public BatchLoader {
   }
 
   const Batch* next() override {
+    sample_indices_.clear();
     if (at_end_) {
       stop();
       at_end_ = false;
@@ -72,6 +76,9 @@ class StreamLoader : public BatchLoader {
     Slot& slot = slots_[static_cast<size_t>(released_) % kBatchSlots];
     if (slot.error) std::rethrow_exception(slot.error);
     in_use_ = true;
+    const RankShard shard = shard_of(slot.rows, options_.rank, options_.world);
+    sample_indices_.resize(static_cast<size_t>(shard.size));
+    std::iota(sample_indices_.begin(), sample_indices_.end(), position_.sample + shard.first);
     position_.sample += slot.rows;
     if (slot.is_last) {
       position_ = {position_.epoch + 1, 0};
@@ -287,7 +294,8 @@ class StreamLoader : public BatchLoader {
   int64_t lead_ = 0;   // rows before the samples of a batch; see Slot
   /// After the batch that next() returned last. The thread reads it when it starts.
   ReaderPosition position_;
-  bool at_end_ = false;  // whether next() returns null next
+  std::vector<int64_t> sample_indices_;  // of the batch that next() returned last
+  bool at_end_ = false;                  // whether next() returns null next
 
   Slot slots_[kBatchSlots];
   std::vector<Tensor> global_;  // the rows of all ranks in the batch that is read

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Bytes of a .cls file at most: an integer.
+/// Maximum size in bytes of a .cls file, which holds an integer.
 constexpr int64_t kMaxClassBytes = 32;
 
 /// Returns the shards at `path`: a file, or the *.tar files of a directory in sorted order.
@@ -76,11 +76,11 @@ class TarShards : public ImageFiles {
     std::unique_ptr<FileBytes> file;
   };
   struct Sample {
-    int64_t offset = 0, size = 0;  // of the image in the shard
+    int64_t offset = 0, size = 0;  // byte offset of the image in the shard, and its size
     int32_t shard = 0, label = -1;
   };
 
-  /// Adds the samples of a shard. The files of a sample follow each other and have the same key:
+  /// Adds the samples of a shard. The files of a sample are consecutive and have the same key:
   /// their path up to the first dot of the file name.
   void add_shard(const std::string& path) {
     shards_.push_back({path, std::make_unique<FileBytes>(path)});

@@ -1,13 +1,22 @@
 // The kind of data "text": windows of a text.
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <type_traits>
 
+#include "frontend/files/gz.h"
 #include "frontend/readers/documents.h"
 #include "frontend/readers/kind.h"
+#include "frontend/readers/symbols.h"
+#include "frontend/readers/token_file.h"
 #include "frontend/tokenizers/bpe.h"
+#include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -15,61 +24,58 @@ namespace fluid {
 namespace {
 
 constexpr int64_t kLength = 256;
+constexpr uintmax_t kMaxLoadedBytes = uintmax_t{64} << 20;
 constexpr double kHeldOut = 0.1;  // fraction of the text that is held out, at its end
 
 /// Windows of `length` symbols whose starts are `stride` symbols apart. The target of a symbol is
-/// the next one. The windows are parts of one list, which is in memory once. `Symbol` is a byte,
-/// a column of u8, or the id of a token, a column of i64.
+/// the next symbol. `Symbol` is a byte, in a u8 column, or a token id, in an i64 column.
 template <class Symbol>
 class Windows : public SampleSource {
  public:
-  Windows(std::vector<Symbol> symbols, std::string name, int64_t length, int64_t stride)
+  Windows(Symbols<Symbol> symbols, std::string name, int64_t length, int64_t stride)
       : symbols_(std::move(symbols)), name_(std::move(name)), length_(length), stride_(stride) {
     const DType dtype = std::is_same_v<Symbol, char> ? DType::u8 : DType::i64;
     columns_ = {{"text", dtype, {length}}, {"target", dtype, {length}}};
   }
-  int64_t samples() const override {
-    return (static_cast<int64_t>(symbols_.size()) - 1 - length_) / stride_ + 1;
-  }
+  int64_t samples() const override { return (symbols_.size() - 1 - length_) / stride_ + 1; }
   const std::vector<Column>& columns() const override { return columns_; }
   void read(int64_t sample, const Draw&, std::span<std::byte* const> to) const override {
-    const auto window = symbols_.begin() + sample * stride_;
+    std::vector<Symbol> window(static_cast<size_t>(length_ + 1));
+    symbols_.read(sample * stride_, window);
     for (int64_t c = 0; c < 2; ++c) {
       std::byte* column = to[static_cast<size_t>(c)];
       if (column == nullptr) continue;
       if constexpr (std::is_same_v<Symbol, char>) {
-        std::memcpy(column, &*window + c, static_cast<size_t>(length_));
+        std::memcpy(column, window.data() + c, static_cast<size_t>(length_));
       } else {
-        std::copy_n(window + c, length_, reinterpret_cast<int64_t*>(column));
+        std::copy_n(window.begin() + c, length_, reinterpret_cast<int64_t*>(column));
       }
     }
   }
   std::string name() const override { return name_; }
-  int64_t resident_bytes() const override {
-    return static_cast<int64_t>(symbols_.size() * sizeof(Symbol));
-  }
+  int64_t resident_bytes() const override { return symbols_.resident_bytes(); }
 
  private:
-  std::vector<Symbol> symbols_;
+  Symbols<Symbol> symbols_;
   std::string name_;
   int64_t length_, stride_;
   std::vector<Column> columns_;
 };
 
-/// Returns the windows of the split: the last tenth of the symbols, or those before it.
+/// Returns the windows of the split: the last tenth of the symbols, or the symbols before it for
+/// split train.
 template <class Symbol>
-SampleSourcePtr windows_of(std::vector<Symbol> symbols, const char* unit, const DataArgs& args) {
+SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const DataArgs& args) {
   const bool held_out = args.get_choice("split", "train", {"train", "val", "test"}) != "train";
   const int64_t length = args.get_integer("length", kLength, 1);
   const int64_t stride = args.get_integer("stride", length, 1);
-  const auto train =
-      static_cast<std::ptrdiff_t>(static_cast<double>(symbols.size()) * (1 - kHeldOut));
+  const auto train = static_cast<int64_t>(static_cast<double>(symbols.size()) * (1 - kHeldOut));
   if (held_out) {
-    symbols.erase(symbols.begin(), symbols.begin() + train);
+    symbols.keep(train, symbols.size() - train);
   } else {
-    symbols.resize(static_cast<size_t>(train));
+    symbols.keep(0, train);
   }
-  if (static_cast<int64_t>(symbols.size()) <= length) {
+  if (symbols.size() <= length) {
     args.fail("'" + args.path() + "': the split has " + std::to_string(symbols.size()) + " " +
               unit + ", but a window of length=" + std::to_string(length) +
               " needs one more than its length");
@@ -79,7 +85,12 @@ SampleSourcePtr windows_of(std::vector<Symbol> symbols, const char* unit, const 
 }
 
 bool holds_documents(const DataArgs& args) {
-  return args.find("key") != nullptr || std::filesystem::is_directory(args.path());
+  const bool holds = args.find("key") != nullptr || std::filesystem::is_directory(args.path());
+  if (!holds && args.find("end") != nullptr) {
+    args.fail("option end= ends documents, and '" + args.path() +
+              "' is one text: give a directory, or key=NAME for JSON lines");
+  }
+  return holds;
 }
 
 char end_byte(const DataArgs& args) {
@@ -91,23 +102,82 @@ char end_byte(const DataArgs& args) {
   return static_cast<char>(*value);
 }
 
+/// Whether the bytes of the file are read on demand: if it is one text, not compressed and not
+/// small.
+bool stays_on_disk(const DataArgs& args, bool documents) {
+  namespace fs = std::filesystem;
+  const std::string& path = args.path();
+  if (documents || !fs::is_regular_file(path) || is_gzipped(path)) return false;
+  return !args.get_flag("memory", fs::file_size(path) < kMaxLoadedBytes);
+}
+
 SampleSourcePtr open_bytes(const DataArgs& args) {
-  std::vector<char> bytes;
-  for (const Document& document : read_documents(args.path(), args.get_string("key", ""))) {
-    bytes.insert(bytes.end(), document.text.begin(), document.text.end());
-    if (holds_documents(args)) bytes.push_back(end_byte(args));
+  const bool documents = holds_documents(args);
+  if (args.find("tokens") != nullptr) args.fail("option tokens=FILE needs bpe=DIR");
+  if (stays_on_disk(args, documents)) {
+    const auto file = std::make_shared<FileBytes>(args.path());
+    return windows_of(Symbols<char>(file, file->size()), "bytes", args);
   }
-  return windows_of(std::move(bytes), "bytes", args);
+  std::vector<char> bytes;
+  for_each_document_part(args.path(), args.get_string("key", ""), [&](const DocumentPart& part) {
+    bytes.insert(bytes.end(), part.text.begin(), part.text.end());
+    if (documents && part.is_last) bytes.push_back(end_byte(args));
+  });
+  return windows_of(Symbols(std::move(bytes)), "bytes", args);
+}
+
+/// Calls `use` with the ids of the next part of the text, part after part.
+template <class Use>
+void for_each_tokens(const DataArgs& args, const std::string& directory, bool documents, Use use) {
+  const Bpe bpe(directory);
+  for_each_document_part(args.path(), args.get_string("key", ""), [&](const DocumentPart& part) {
+    std::vector<int32_t> ids;
+    bpe.encode(part.text, part.name, ids, part.first_byte);
+    if (documents && part.is_last) ids.push_back(bpe.id(args.get_string("end", "<|endoftext|>")));
+    use(ids);
+  });
+}
+
+/// Identifies the tokens of a text by the tokenizer, the options, and the names, sizes and times of
+/// the text's files.
+uint64_t token_key(const DataArgs& args, const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::string text = args.get_string("key", "") + '\0' + args.get_string("end", "") + '\0' +
+                     read_file(directory + "/vocab.json") + '\0' +
+                     read_file(directory + "/merges.txt");
+  for (const std::string& file : text_files(args.path())) {
+    const auto time = fs::last_write_time(file).time_since_epoch().count();
+    text += '\0' + fs::path(file).filename().string() + '\0' + std::to_string(fs::file_size(file)) +
+            '\0' + std::to_string(time);
+  }
+  return XXH3_64bits(text.data(), text.size());
+}
+
+/// The tokens in the file that option tokens=FILE names. Writes the file if the text or the
+/// tokenizer has changed since it was written.
+Symbols<int32_t> kept_tokens(const DataArgs& args, const std::string& directory, bool documents,
+                             const std::string& path) {
+  static std::mutex mutex;  // training and validation data are opened at the same time
+  const std::scoped_lock lock(mutex);
+  const uint64_t key = token_key(args, directory);
+  if (std::optional<Symbols<int32_t>> kept = open_token_file(path, key)) return *kept;
+  TokenFileWriter file(path, key);
+  for_each_tokens(args, directory, documents,
+                  [&](const std::vector<int32_t>& ids) { file.append(ids); });
+  file.commit();
+  return open_token_file(path, key).value();
 }
 
 SampleSourcePtr open_tokens(const DataArgs& args, const std::string& directory) {
-  const Bpe bpe(directory);
-  std::vector<int32_t> ids;
-  for (const Document& document : read_documents(args.path(), args.get_string("key", ""))) {
-    bpe.encode(document.text, document.name, ids);
-    if (holds_documents(args)) ids.push_back(bpe.id(args.get_string("end", "<|endoftext|>")));
+  const bool documents = holds_documents(args);
+  if (const std::string* path = args.find("tokens")) {
+    return windows_of(kept_tokens(args, directory, documents, *path), "tokens", args);
   }
-  return windows_of(std::move(ids), "tokens", args);
+  std::vector<int32_t> all;
+  for_each_tokens(args, directory, documents, [&](const std::vector<int32_t>& ids) {
+    all.insert(all.end(), ids.begin(), ids.end());
+  });
+  return windows_of(Symbols(std::move(all)), "tokens", args);
 }
 
 SampleSourcePtr open_text(const DataArgs& args) {
@@ -126,8 +196,10 @@ DataKind text_kind() {
               "the file; length=N bytes (256), stride=N bytes from window to window (length); "
               "bpe=DIR: tokens i64 of GPT-2's vocab.json and merges.txt instead of bytes; the "
               "files of a directory, or the strings at key=NAME of JSON lines, are documents, "
-              "each followed by end=TOKEN (<|endoftext|>, or the byte 0)",
-          .options = {"bpe", "end", "key", "length", "split", "stride"},
+              "each followed by end=TOKEN (<|endoftext|>, or the byte 0); tokens=FILE keeps the "
+              "tokens on "
+              "disk; memory=1 reads the bytes of a text into memory (default: below 64 MiB)",
+          .options = {"bpe", "end", "key", "length", "memory", "split", "stride", "tokens"},
           .open = open_text};
 }
 

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// A source that forwards to another one, except for its samples and their values.
+/// Base of sources that forward to another source, except for its samples and their values.
 class WrappedSource : public SampleSource {
  public:
   explicit WrappedSource(SampleSourcePtr inner) : inner_(std::move(inner)) {}
@@ -16,6 +16,7 @@ class WrappedSource : public SampleSource {
   std::vector<std::string> classes(const std::string& column) const override {
     return inner_->classes(column);
   }
+  ColumnTablePtr table() const override { return inner_->table(); }
   SkippedRecords skipped() const override { return inner_->skipped(); }
   int64_t resident_bytes() const override { return inner_->resident_bytes(); }
   const BatchMix* batch_mix() const override { return inner_->batch_mix(); }

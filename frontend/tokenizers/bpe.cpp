@@ -15,10 +15,11 @@
 namespace fluid {
 namespace {
 
-/// Pre-tokens whose ids encode() remembers; a bound on its memory.
+/// Maximum number of pre-tokens whose ids encode() caches.
 constexpr size_t kMaxRemembered = 1 << 18;
 
-/// Returns GPT-2's characters for the 256 bytes: printable bytes stand for themselves.
+/// Returns the characters by which GPT-2 represents the 256 bytes. Printable bytes represent
+/// themselves.
 std::array<std::string, 256> byte_characters() {
   std::array<std::string, 256> characters;
   char32_t next = 256;
@@ -68,13 +69,14 @@ void Bpe::read_merges(const std::string& path) {
   }
 }
 
-/// Merges the pair of the lowest rank, the leftmost first, until no pair has a merge.
+/// Repeatedly merges the pair with the lowest rank, the leftmost one if there are several, until no
+/// pair has a merge.
 std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   struct Symbol {
     int32_t id = 0;
     size_t before = 0, after = 0;
-    bool merged = false;  // into the symbol before
+    bool merged = false;  // whether this symbol is part of the symbol before it
   };
   struct Candidate {
     int32_t rank = 0;
@@ -121,13 +123,14 @@ std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
   return ids;
 }
 
-void Bpe::encode(std::string_view text, const std::string& source_name,
-                 std::vector<int32_t>& ids) const {
+void Bpe::encode(std::string_view text, const std::string& source_name, std::vector<int32_t>& ids,
+                 int64_t first_byte) const {
   std::unordered_map<std::string_view, std::vector<int32_t>> remembered;
   for (size_t at = 0; at < text.size();) {
     const size_t length = pre_token_length(text, at);
     if (length == 0) {
-      throw UserError(source_name + ": byte " + std::to_string(at) + " is not UTF-8");
+      const int64_t position = first_byte + static_cast<int64_t>(at);
+      throw UserError(source_name + ": byte " + std::to_string(position) + " is not UTF-8");
     }
     const std::string_view pre_token = text.substr(at, length);
     at += length;

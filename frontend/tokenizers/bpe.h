@@ -10,22 +10,21 @@
 
 namespace fluid {
 
-/// GPT-2's byte-level BPE (Sennrich et al. 2016, Radford et al. 2019), in the files of Hugging
-/// Face: `vocab.json`, the ids of the tokens, and `merges.txt`, the merges in the order of their
-/// ranks.
+/// GPT-2's byte-level BPE (Sennrich et al. 2016, Radford et al. 2019). Reads the files of Hugging
+/// Face: `vocab.json` holds the token ids, and `merges.txt` the merges in the order of their ranks.
 class Bpe {
  public:
-  /// Reads the files of a directory. Throws UserError, which names the file, if one is missing or
-  /// damaged, or if a byte or a merge has no token.
+  /// Reads the files of a directory. Throws UserError, which names the file, if a file is missing
+  /// or damaged, or if a byte or a merge has no token.
   explicit Bpe(const std::string& directory);
 
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }  ///< number of tokens
-  /// Returns the id of a token as vocab.json spells it. Throws UserError if there is none.
+  /// Returns the id of a token, spelled as in vocab.json. Throws UserError if there is none.
   int32_t id(const std::string& token) const;
-  /// Appends the ids of `text`, which must be UTF-8; special tokens have no meaning in it. Throws
-  /// UserError "<source_name>: ..." with the byte that is not UTF-8.
-  void encode(std::string_view text, const std::string& source_name,
-              std::vector<int32_t>& ids) const;
+  /// Appends the token ids of `text`. Does not recognize special tokens. If `text` is not UTF-8,
+  /// throws UserError "<source_name>: ..." with the byte offset. `first_byte`: offset of `text`.
+  void encode(std::string_view text, const std::string& source_name, std::vector<int32_t>& ids,
+              int64_t first_byte = 0) const;
 
  private:
   struct Merge {
@@ -40,7 +39,7 @@ class Bpe {
   std::string vocabulary_path_;
   std::unordered_map<std::string, int32_t> ids_;
   std::array<int32_t, 256> byte_ids_ = {};
-  std::unordered_map<uint64_t, Merge> merges_;  // by the ids of the pair
+  std::unordered_map<uint64_t, Merge> merges_;  // key: the token ids of the pair
 };
 
 }  // namespace fluid

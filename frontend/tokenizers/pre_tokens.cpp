@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the end of the code points of class `wanted` from byte `at` on. `last` is the start of
-/// the last one. Stops before bytes that are not UTF-8.
+/// Returns the end of the run of code points of class `wanted` that starts at byte `at`. Sets
+/// `last` to the start of the run's last code point. Bytes that are not UTF-8 end the run.
 size_t end_of_run(std::string_view text, size_t at, CharClass wanted, size_t& last) {
   while (at < text.size()) {
     size_t next = at;
@@ -38,7 +38,7 @@ size_t pre_token_length(std::string_view text, size_t at) {
     }
   }
   const size_t end = end_of_run(text, start, found, last);
-  // Of several spaces before a word, the last one belongs to the word or stands alone.
+  // If several spaces precede a word, the last space starts the next pre-token.
   const bool leaves_last = found == CharClass::space && end < text.size() && last > at;
   return (leaves_last ? last : end) - at;
 }

@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-/// Consecutive code points.
+/// A range of consecutive code points.
 struct CodePoints {
   char32_t first, last;
 };

@@ -12,8 +12,8 @@ enum class CharClass { letter, number, space, other };
 
 CharClass class_of(char32_t code_point);
 
-/// Decodes the code point that starts at byte `at` of `text`, and advances `at` behind it. Returns
-/// false, and leaves `at`, if the bytes are not UTF-8.
+/// Decodes the code point at byte `at` of `text`, and advances `at` past it. If the bytes are not
+/// UTF-8, returns false and does not change `at`.
 bool next_code_point(std::string_view text, size_t& at, char32_t& code_point);
 
 /// Returns a code point below 0x800 as UTF-8.

@@ -56,8 +56,8 @@ using WindowAxes = std::vector<WindowAxis>;
 /// beginning of all dimensions, then at the end. `kernel` has D values. If `stride` is empty, the
 /// stride equals the kernel size.
 WindowAxes window_axes(const Attrs& attrs, const std::vector<int64_t>& kernel);
-/// The window of a pooling of `input` [N, C, ...]: like window_axes(), but reads the kernel size
-/// from attribute `kernel`. Attribute `ceil_mode` rounds the number of windows up.
+/// Builds the windows of a pooling of `input` [N, C, ...] like window_axes(), with the kernel size
+/// from attribute `kernel`. With attribute `ceil_mode`, rounds the number of windows up.
 WindowAxes pool_windows(const Attrs& attrs, const Shape& input);
 
 struct Window2d {

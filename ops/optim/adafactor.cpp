@@ -20,14 +20,14 @@ double root_of_elements(const WholeParameter& p) {
   return std::sqrt(static_cast<double>(p.shape().numel().size));
 }
 
-/// state + (mean - state) * weight, which is also the new value of `state`.
+/// Sets `state` to state + (mean - state) * weight, and returns that value.
 Value averaged(WholeParameter& p, Value state, Value mean, Value weight) {
   const Value updated = state + (mean - state) * weight;
   p.set_state(state, updated);
   return updated;
 }
 
-/// Sums of grad^2 over the last dimension, and over the one before.
+/// Sums of grad^2 over the last and over the second-to-last dimension.
 Values sums_of_squares(WholeParameter& p) {
   const auto last = static_cast<int64_t>(p.shape().size()) - 1;
   const Value squares = square(p.padded(p.grad()));
@@ -35,7 +35,8 @@ Values sums_of_squares(WholeParameter& p) {
           sum(squares, {.axes = {last - 1}, .keep_dims = true})};
 }
 
-/// The second moment that rows and columns estimate. `sums`: of sums_of_squares().
+/// The second moment, estimated from its row and column means. `sums`: result of sums_of_squares(),
+/// summed over the ranks.
 Value factored_moment(WholeParameter& p, const Values& sums, Value weight) {
   const size_t rank = p.shape().size();
   const auto columns = static_cast<double>(p.shape()[rank - 1].size);

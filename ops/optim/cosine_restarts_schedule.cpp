@@ -5,13 +5,14 @@
 namespace fluid {
 namespace {
 
-// log(period count) is exact only to rounding errors; less than the distance of two updates.
+// Upper bound of the rounding error of log(period count), below the distance between two updates.
 constexpr double kRoundingOfLog = 1e-12;
 
-/// Position in the current period, in [0, 1), `t` updates after the first period began.
+/// Returns the position in the current period, in [0, 1). `t`: updates since the first period
+/// began.
 Expr position_in_period(const Expr& t, double period, double growth) {
   if (growth == 1) return t / period - scalar::unary(ScalarOp::floor, t / period);
-  const Expr periods = t * ((growth - 1) / period) + 1.0;  // growth^n at the begin of period n
+  const Expr periods = t * ((growth - 1) / period) + 1.0;  // growth^n at the start of period n
   const Expr n = scalar::unary(
       ScalarOp::floor, scalar::unary(ScalarOp::log, periods) / std::log(growth) + kRoundingOfLog);
   const Expr scale = scalar::pow(Expr::constant(f64, growth), n);

@@ -34,7 +34,7 @@ Value orthogonalized(Value x, const Attrs& settings) {
   return x;
 }
 
-/// Factor of the learning rate of a weight [in, out].
+/// Learning rate factor for a weight [in, out].
 double rate_factor(const Shape& shape, const std::string& rule) {
   const auto in = static_cast<double>(shape[0].size), out = static_cast<double>(shape[1].size);
   if (rule == kMatchRms) return 0.2 * std::sqrt(std::max(in, out));

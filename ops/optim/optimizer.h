@@ -18,11 +18,11 @@ namespace fluid {
 /// A setting of an optimizer, which is an attribute of its op. A number must lie in [low, high).
 struct OptimizerSetting {
   std::string name;
-  Attr fallback;  ///< a double, an int, a bool or a string
+  Attr fallback;  ///< default value: a double, an int, a bool or a string
   std::string doc;
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices = {};  ///< of a string
+  std::vector<std::string> choices = {};  ///< allowed values of a string setting
 };
 
 /// Setting `weight_decay`: an L2 penalty.
@@ -47,9 +47,9 @@ class OptimizerCtx {
   Expr decayed_param() const;
   /// Number of this update, from 1, in `type`.
   Expr update(DType type) const { return scalar::cast(op_.in(3) + 1.0, type); }
-  /// Throws InternalError if the settings leave out the state.
+  /// State `name`. Throws InternalError if the settings disable it.
   Expr state(std::string_view name) const;
-  /// A bool: whether this is the first update.
+  /// Whether this is the first update, as a bool.
   Expr is_first_update() const;
   /// Tensor `i` of OptimizerDef::tensors.
   Expr tensor(size_t i) const;
@@ -72,18 +72,20 @@ struct OptimizerDef {
   std::vector<OptimizerState> states = {};
   std::vector<OptimizerScalar> scalars = {};
   std::vector<OptimizerTensor> tensors = {};
-  /// Name of the optimizer of parameters that are not matrices; empty: this one. It has its setting
-  /// `s` from setting `<name>_s`, or from setting `s`. Setting `<name>_lr_scale` multiplies lr.
+  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Its setting
+  /// `s` comes from setting `<name>_s` if that exists, else from `s`. Setting `<name>_lr_scale`
+  /// scales its learning rate.
   std::string non_matrix_optimizer = {};
   double flops = 0;  ///< floating-point operations for one element
-  /// Checks what the ranges of the settings do not; null: nothing.
+  /// Checks constraints beyond the ranges of the settings; null: none.
   std::function<void(const InferCtx&)> check = nullptr;
-  /// Returns the new parameter, then the new value of each state that the settings leave in.
+  /// Returns the new parameter, then the new value of each state that exists with the settings.
   std::function<std::vector<Expr>(const OptimizerCtx&)> update;
 };
 OpDef optimizer_def(OptimizerDef optimizer);
-/// The op `name` that computes a tensor from the operands of `optimizer` without its scalars, for
-/// OptimizerScalar::norm_of. It has the same attributes. `value` returns its only result.
+/// Definition of op `name`, which computes a tensor from the operands of `optimizer` except its
+/// scalars, for OptimizerScalar::norm_of. It has the attributes of `optimizer`. `value` returns the
+/// tensor.
 OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::string doc,
                           std::function<Expr(const OptimizerCtx&)> value);
 
@@ -107,12 +109,12 @@ bool reads_whole_parameters(const OpDef& optimizer);
 void require_in_range(const InferCtx& c, std::string_view name, double low);
 void require_in_range(const InferCtx& c, std::string_view name, double low, double high);
 
-/// Complete settings of the optimizer of the parameters that are not matrices.
+/// Returns the complete settings of OptimizerDef::non_matrix_optimizer.
 Attrs non_matrix_settings(const OpDef& optimizer, const Attrs& given);
-/// Factor of their learning rate.
+/// Returns the learning rate scale of OptimizerDef::non_matrix_optimizer.
 double non_matrix_lr_scale(const OpDef& optimizer, const Attrs& settings);
 
-/// Returns those attributes of a `train` op that belong to its optimizer op.
+/// Returns the attributes of a `train` op that belong to its optimizer op.
 Attrs optimizer_settings(const Attrs& train_attrs);
 
 // Expressions that several optimizers share.
@@ -124,8 +126,7 @@ Expr moving_average_of_squares(const Expr& average, const Expr& x, double decay)
 /// 1 - decay^t, computed without cancellation.
 Expr bias_correction(double decay, const Expr& t);
 Expr square_root(const Expr& x);
-/// `ratio`, or 1 unless the norms `a` and `b` are positive: the factor of a layer-wise learning
-/// rate.
+/// The factor of a layer-wise learning rate: `ratio` if the norms `a` and `b` are positive, else 1.
 Expr ratio_or_1(const Expr& a, const Expr& b, const Expr& ratio);
 
 }  // namespace fluid

@@ -34,8 +34,8 @@ struct PlateauRule {
   bool update(double metric, std::span<double> state) const;
 };
 
-/// Reads the settings from the attributes of a `train` op. Returns nullopt if the op does not use
-/// this schedule.
+/// Reads the settings of schedule "plateau" from the attributes of a `train` op; nullopt if the op
+/// has another schedule.
 std::optional<PlateauRule> plateau_rule(const Attrs& train_attrs);
 
 }  // namespace fluid

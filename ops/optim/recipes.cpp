@@ -1,6 +1,7 @@
 #include "ops/optim/recipes.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "ir/error.h"
 #include "ops/source_kind.h"
@@ -13,6 +14,12 @@ std::string quoted_list(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
   return text;
+}
+
+/// Whether recipe names may contain `c`: the names are used in command lines, such as `--recipes
+/// d:2,g:1`, and in names of states.
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
 }  // namespace
@@ -38,6 +45,13 @@ std::set<std::string> trained_parameters(const ir::Op& train) {
   return {names.begin(), names.end()};
 }
 
+Value unpenalized_loss(const ir::Op& train) {
+  Value loss = train.operands.at(0);
+  auto penalties = train.attrs.get_or("penalties", int64_t{0});
+  for (; penalties > 0 && loss.op()->name == "add"; --penalties) loss = loss.op()->operands.at(0);
+  return loss;
+}
+
 void check_recipes(const ir::Graph& graph) {
   const std::vector<ir::Op*> recipes = recipes_of(graph);
   std::set<std::string> names;
@@ -47,6 +61,11 @@ void check_recipes(const ir::Graph& graph) {
       throw UserError(train->loc,
                       "minimize: the program has several recipes, and this one has no name: set "
                       "MinimizeOptions::name");
+    }
+    if (!std::ranges::all_of(name, is_name_character)) {
+      throw UserError(train->loc,
+                      "minimize: the name '" + name +
+                          "' of a recipe may hold only letters, digits, '_', '-' and '.'");
     }
     if (!names.insert(name).second) {
       throw UserError(train->loc, "minimize: the program already has a recipe '" + name + "'");

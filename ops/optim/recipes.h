@@ -22,8 +22,12 @@ std::vector<std::string> recipe_names(const ir::Graph& graph);
 /// depends on.
 std::set<std::string> trained_parameters(const ir::Op& train);
 
-/// Throws UserError if two recipes have the same name, if one of several recipes has no name, and
-/// for a parameter to train that the program lacks.
+/// The loss of a recipe without the penalties of its parameters.
+Value unpenalized_loss(const ir::Op& train);
+
+/// Throws UserError if a name contains characters other than letters, digits, `_`, `-` and `.`, if
+/// two recipes have the same name, if one of several recipes has no name, and if a parameter to
+/// train does not exist.
 void check_recipes(const ir::Graph& graph);
 
 /// The recipe called `name`. An empty name selects the only recipe. Throws UserError if there is no

@@ -46,8 +46,8 @@ class ScheduleCtx {
   const std::vector<double>& numbers(std::string_view name) const {
     return op_.attr<std::vector<double>>(name);
   }
-  /// Setting `name`, a number of updates from the start of training, as a number of updates since
-  /// the warm-up ended.
+  /// Converts setting `name` from updates since the start of training to updates since the warm-up
+  /// ended.
   double updates(std::string_view name) const { return number(name) - warmup_; }
   std::vector<double> list_of_updates(std::string_view name) const;
   /// Operand 1 of the op, a float scalar.
@@ -67,11 +67,11 @@ struct ScheduleDef {
   std::vector<ScheduleSetting> settings = {};
   std::vector<PortDef> operands = {};  ///< float scalars that follow operand `update`
   /// Names of the settings, ints or lists of ints, that count updates from the start of training.
-  /// They must lie above `warmup`, and those of a list must rise.
+  /// Values must be above `warmup`; values in a list must increase.
   std::vector<std::string> update_settings = {};
-  /// Whether the schedule has no warm-up by factors, because `rate` warms up.
+  /// Whether `rate` includes the warm-up, so that the schedule has no `warmup` settings.
   bool warms_up = false;
-  /// Checks what the ranges of the settings do not; null: nothing.
+  /// Checks constraints beyond the ranges of the settings; null: none.
   std::function<void(const InferCtx&)> check = nullptr;
   std::function<Expr(const ScheduleCtx&)> rate;
 };
@@ -94,11 +94,11 @@ Attrs schedule_settings(const Attrs& train_attrs);
 
 /// `update` / `updates`, at most 1.
 Expr progress(const Expr& update, double updates);
-/// `from` at x = 0, `to` at x = 1, along half a period of the cosine.
+/// Cosine interpolation from `from` at x = 0 to `to` at x = 1.
 Expr cosine_between(double from, double to, const Expr& x);
-/// Setting `end`, the learning rate to which a schedule falls.
+/// Definition of setting `end`, the final learning rate.
 ScheduleSetting final_rate();
-/// Setting `factor` of each decay.
+/// Definition of setting `factor` of a decay.
 ScheduleSetting decay_factor(double fallback);
 
 }  // namespace fluid

@@ -118,6 +118,8 @@ OpDef train_op() {
                 {"trains", std::vector<std::string>{},
                  "names of the parameters to train; empty: all trainable parameters that the loss "
                  "depends on"},
+                {"penalties", int64_t{0},
+                 "number of parameter penalties that the loss adds last: loss = ((l + p1) + p2)"},
                 {"optimizer", std::string("sgd"), "name of the optimizer's op", true},
                 {"lr", 0.001, "learning rate", true},
                 {"parameters", std::vector<std::string>{},

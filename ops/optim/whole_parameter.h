@@ -1,26 +1,26 @@
 #pragma once
 
-// The tensors that an optimizer computes from whole parameters: OptimizerTensor.
+// Computes the tensors that an optimizer reads of whole parameters: OptimizerTensor.
 
 #include "ir/graph.h"
 
 namespace fluid {
 
-/// A parameter under update. With sharded optimizer states (ZeRO-1), each rank holds a shard: a 1-d
-/// tensor of consecutive elements. Without, the shard is the whole parameter.
+/// A parameter that is being updated. With sharded optimizer states (ZeRO-1), each rank holds a
+/// shard: a 1-d tensor of consecutive elements. Otherwise, the shard is the whole parameter.
 class WholeParameter {
  public:
   virtual ~WholeParameter() = default;
-  /// Operands of the optimizer's op until the states: shards.
+  /// Operands of the optimizer's op before the states. Tensors are shards.
   virtual const Values& operands() const = 0;
   /// Complete attributes of the optimizer's op.
   virtual const Attrs& settings() const = 0;
-  virtual const Shape& shape() const = 0;  ///< of the whole parameter
-  /// Pads `shard` with zeros to the whole shape.
+  virtual const Shape& shape() const = 0;  ///< shape of the whole parameter
+  /// Pads `shard` with zeros to the shape of the whole parameter.
   virtual Value padded(Value shard) = 0;
   /// This rank's shard of `whole`.
   virtual Value shard_of(Value whole) = 0;
-  /// Sums over the ranks, if the states are sharded: collective. All `terms` have one dtype.
+  /// Collective if the states are sharded: sums `terms` over the ranks. All `terms` have one dtype.
   virtual Values sum_over_shards(const Values& terms) = 0;
   /// The state `name` of the parameter's shard, before the update; initially 0.
   virtual Value sharded_state(const std::string& name) = 0;

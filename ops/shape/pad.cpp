@@ -123,8 +123,8 @@ Values pad_grad(const GradCtx& c) {
   return {dx};
 }
 
-/// Maps `index` along one dimension of the result to the index of the element of x that is copied
-/// there. `index` 0 is the first element of x; an `index` outside [0, extent) is in the padding.
+/// Returns the index in x of the element that is copied to position `index`, along one dimension.
+/// Positions count from x's first element; positions outside [0, extent) are padding.
 Expr repeated_index(Mode mode, const Expr& index, int64_t extent) {
   const Expr last = Expr::index(extent - 1), zero = Expr::index(0);
   if (mode == Mode::edge) return scalar::min(scalar::max(index, zero), last);

@@ -45,7 +45,7 @@ COMPARED_STEPS = 20  # the first steps, whose losses are compared
 FIRST_LOSS_TOLERANCE = 1e-4  # relative, of the loss of the first step
 HOUSE_VALUE_DEVIATION = 115393  # dollars; california_housing normalises house values by it
 RESNET_SIDE = 64
-# The example's 0.1 is for ImageNet: here the loss rises to 40, and two f32 runs end anywhere.
+# The example's 0.1 is for ImageNet. Here it raises the loss to 40, and two f32 runs end at different losses.
 RESNET_RATE = 0.01
 
 
@@ -71,7 +71,7 @@ class FluidProgram:
             "--seed", str(SEED), "--threads", str(THREADS), "--place", "cpu", *options)
 
     def initial_parameters(self, data, batch, file):
-        """The parameters before the first step, which a step of a tiny learning rate leaves."""
+        """The initial parameters: fluidrun saves them after a step with a tiny learning rate."""
         self.train(data, batch, "--max-steps", "1", "--lr", "1e-30", "--save", file)
         with open(file, "rb") as f:
             header = json.loads(f.read(int.from_bytes(f.read(8), "little")))

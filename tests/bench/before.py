@@ -2,9 +2,9 @@
 
     python before.py BUILD_DIR BEFORE_BUILD_DIR [--rounds 5] [--only WORK,...] [--out FILE.json]
 
-For each work of bench.py a process of either build warms up, then the two take turns. Works that begin
-with "train_" train an example for 50 steps with either build's fluidrun and compare the bytes of the
-parameter files. Exits with 1 when a median step is more than 3 % slower, an arena has another size, or
+For each workload of bench.py, a process of each build warms up; then the two are measured in turns.
+Workloads named "train_..." train an example for 50 steps with each build's fluidrun and compare the bytes
+of the parameter files. Exits with 1 when a median step is more than 3 % slower, an arena has another size, or
 parameters differ. FLUID_DATA names the folder with cifar10; without it the networks that need it are
 left out, and the output says so.
 """
@@ -31,7 +31,7 @@ TRAINED = {  # example: data and options
 
 
 def time_steps(work, builds, rounds):
-    """Rows of the two builds, interleaved; each starts with a cold cache of kernels."""
+    """Measures both builds in turns. Each starts with an empty kernel cache."""
     with tempfile.TemporaryDirectory() as caches:
         runners = [Runner(name, [os.path.join(build, "fluid_bench"), work, os.path.join(caches, name)])
                    for name, build in builds.items()]
@@ -39,7 +39,7 @@ def time_steps(work, builds, rounds):
 
 
 def same_parameters(work, builds):
-    """Whether 50 steps of either build give the same parameter file."""
+    """Whether 50 training steps of both builds write equal parameter files."""
     example = work.removeprefix("train_").removesuffix("_bf16")
     data, *options = TRAINED[work]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,12 @@
-"""Measures Fluid against PyTorch, and how soon it starts, in one run and prints the tables of docs/benchmarks.md.
+"""Compares Fluid with PyTorch, measures its start-up time, and prints the tables of docs/benchmarks.md.
 
     python bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
 
-Every variant of a work is a process of its own that has warmed up; then they take turns, `rounds`
-times (3 at most for NETWORKS, whose steps take a second), and the medians are compared. PyTorch's
-best of eager or compiled and NCHW or NHWC (or dense and sparse gradients) counts. The works `start_up` and
-`memory` are start_up.py's and memory.py's. With
---out, what was measured replaces what FILE says of it. Exits with 1 when a target is missed.
+Each variant of a workload runs in its own process. After a warm-up, the processes are measured in turns,
+`rounds` times (at most 3 times for NETWORKS, whose steps take a second). The script compares the medians.
+For PyTorch, the fastest variant counts: eager or compiled, NCHW or NHWC, dense or sparse gradients. The
+workloads `start_up` and `memory` are those of start_up.py and memory.py. --out merges the results into
+FILE. Exits with 1 when a target is missed.
 """
 
 import os
@@ -19,13 +19,13 @@ from bench_works import NETWORKS, TARGETS, cpu_name, write
 from runner import Runner, arguments, exit_code, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# glibc would give large blocks back after every step, and PyTorch would pay for their pages again in
-# the next: 19.7 instead of 12.6 ms for fluid_mnist.
+# Otherwise glibc returns large blocks to the system after each step, and PyTorch page-faults on them in the
+# next step: 19.7 instead of 12.6 ms for fluid_mnist.
 PEER_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
 NO_IMAGES = [("eager", "nchw"), ("compile", "nchw")]
 OTHER_VARIANTS = {"linear_regression": NO_IMAGES, "char_gpt": NO_IMAGES, "lstm_text": NO_IMAGES,
-                  # Gradients of tables as rows; PyTorch does not compile them.
+                  # Sparse gradients of embedding tables, which torch.compile does not support.
                   "dlrm": [*NO_IMAGES, ("eager", "sparse")], "table": [("eager", "sparse")]}
 
 
@@ -43,7 +43,7 @@ def measure(work, args, cache):
 
 
 def compare(works, args):
-    """Prints the table. The results for the JSON file, and the names of missed targets."""
+    """Prints the table. Returns the results for the JSON file, and the names of missed targets."""
     results, missed = {}, []
     print("| work | Fluid ms | PyTorch's best ms | ratio | target | first step s, Fluid / PyTorch |")
     print("|---|---|---|---|---|---|")

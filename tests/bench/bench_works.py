@@ -1,4 +1,4 @@
-"""The works that are measured, and the file of results."""
+"""The workloads of the benchmarks, and the file of results."""
 
 import json
 import os
@@ -27,7 +27,7 @@ NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", 
 
 
 def cpu_name():
-    """The CPU's name, family and model: generations of a series may share one name."""
+    """Returns the CPU's name, family and model, because CPU generations may share one name."""
     with open("/proc/cpuinfo") as f:
         fields = dict(line.split(":", 1) for line in f if ":" in line)
     fields = {key.strip(): value.strip() for key, value in fields.items()}
@@ -37,7 +37,7 @@ def cpu_name():
 
 
 def write(results, path):
-    """Over what the file says of the same works; its others stay."""
+    """Merges `results` into the file. Replaces the results of the same workloads."""
     if os.path.exists(path):
         with open(path) as f:
             known = json.load(f)

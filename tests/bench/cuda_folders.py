@@ -1,4 +1,4 @@
-"""Where pip puts the libraries of CUDA."""
+"""Finds the CUDA libraries that pip installs."""
 
 import glob
 import os
@@ -14,12 +14,12 @@ def nvidia_folders(name):
 
 
 def cuda_folders():
-    """Of libraries: nvidia-cublas and nvidia-nvjitlink lie in nvidia/cu13/lib, nvidia-cudnn-cu13 and
-    nvidia-nccl-cu13 in nvidia/{cudnn,nccl}/lib."""
+    """Returns the library folders. nvidia-cublas and nvidia-nvjitlink install to nvidia/cu13/lib,
+    nvidia-cudnn-cu13 and nvidia-nccl-cu13 to nvidia/{cudnn,nccl}/lib."""
     return nvidia_folders("lib")
 
 
 def with_cuda(environment):
-    """`environment` for a program that loads libfluid_cuda.so. PyTorch finds the libraries by itself."""
+    """Returns the LD_LIBRARY_PATH for a program that loads libfluid_cuda.so. PyTorch needs no such setting."""
     known = environment.get("LD_LIBRARY_PATH", "").split(":")
     return {"LD_LIBRARY_PATH": ":".join(filter(None, [*cuda_folders(), *known]))}

@@ -1,8 +1,9 @@
-// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR [PLACE]]; or its program,
-// written to a file, for fluidrun plan: fluid_bench WORK --save FILE. Same protocol
-// and same steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number.
-// On a GPU the batch is fed once and stays there; every step is one
-// graph, whose outputs are copied to the host, which waits for them.
+// Benchmarks one workload on Fluid:
+//   fluid_bench WORK [CACHE_DIR [PLACE]]  measures steps whenever stdin has a line
+//   fluid_bench WORK --save FILE          writes the program to a file, for fluidrun plan
+// The protocol and the steps are those of torch_peer.py: feed the batch, run, fetch the loss or the
+// result as a number. On a GPU, the batch is copied to the device once. Every step is one CUDA
+// graph, and the host waits for its outputs.
 
 #include <chrono>
 #include <cmath>
@@ -136,7 +137,7 @@ Work resnet18_work(int64_t batch) {
       fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4});
 }
 
-/// A model of bytes: `network` maps text u8 [batch, length] to logits [batch, length, 256].
+/// A byte-level model: `network` maps text u8 [batch, length] to logits [batch, length, 256].
 template <class Network, class Optimizer>
 Work byte_model(int64_t batch, int64_t length, int steps, const Network& network,
                 const Optimizer& optimizer) {
@@ -213,8 +214,8 @@ Work mobilenet_b32() {
   return w;
 }
 
-/// A product of which a column can be fetched, and one element is: the whole would take longer to
-/// the host than to compute.
+/// A matrix product of which one column is an output: copying the whole result to the host would
+/// take longer than computing it.
 Work matmul() {
   Work w{fl::Program("matmul"), {}, 50, true};
   auto a = w.program.data("a", {fl::kBatch, 200}, fl::f32);
@@ -226,7 +227,7 @@ Work matmul() {
   return w;
 }
 
-/// Takes `suffix` off the end of `name`; whether it was there.
+/// Removes `suffix` from the end of `name`. Returns whether `name` had the suffix.
 bool take(std::string& name, const std::string& suffix) {
   if (!name.ends_with(suffix)) return false;
   name.resize(name.size() - suffix.size());
@@ -250,7 +251,8 @@ Work work_named(const std::string& name) {
   throw fl::UserError("no workload '" + name + "'");
 }
 
-/// As "resnet18_bf16_micro4": mixed precision, and slices of a batch; or "alexnet_tf32".
+/// Parses and removes the suffixes of `name`, such as "_bf16_micro4" (mixed precision, 4
+/// micro-batches) or "_tf32".
 fl::ExecutorOptions options_of(std::string& name) {
   fl::ExecutorOptions options;
   for (const int64_t slices : {2, 4}) {
@@ -266,8 +268,8 @@ fl::ExecutorOptions options_of(std::string& name) {
   return options;
 }
 
-/// What the place does at least for a step: milliseconds of its arithmetic and of its memory, at
-/// their limits. From a step that was profiled.
+/// Lower bounds of the time of a profiled step, in milliseconds: its FLOPs and its bytes at the
+/// limits of the place.
 struct Least {
   double arithmetic_ms = 0, memory_ms = 0;
 };
@@ -285,14 +287,14 @@ Least least(const fl::Executor& exe) {
   return least;
 }
 
-/// Milliseconds a step, of so many.
+/// Milliseconds per step, measured over `steps` steps.
 double time_steps(const std::function<void()>& step, int steps) {
   const auto begin = Clock::now();
   for (int i = 0; i < steps; ++i) step();
   return seconds_since(begin) * 1e3 / steps;
 }
 
-/// The same of as many as take so long.
+/// Milliseconds per step, measured for `seconds` seconds.
 double step_for(const std::function<void()>& step, double seconds) {
   const auto begin = Clock::now();
   int steps = 0;
@@ -313,7 +315,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   Work w = work_named(name);
   const bool on_gpu = place != fl::cpu();
   if (on_gpu) {
-    w.batch.id = 1;  // it stays where it is
+    w.batch.id = 1;  // a batch with an equal id is not copied to the GPU again
     options.gpu.prefetch = false;
     w.steps = std::max(w.steps, 50);
     options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
@@ -324,7 +326,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   } else {
     exe.prepare({.train = {w.batch.size}});
   }
-  double seen = 0;  // a result that is no number is waited for and stays where it is
+  double seen = 0;  // larger outputs are waited for, but not copied to the host
   auto step = [&] {
     const fl::OutputViews outputs = w.infer ? exe.predict(w.batch) : exe.run(w.batch);
     outputs.for_each_scalar([&](const fl::OutputView& o) { seen += o.value.item(); });
@@ -337,14 +339,14 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
     const Least needs = least(exe);
     for (const auto& [what, ms] :
          {std::pair("arithmetic_ms", needs.arithmetic_ms), {"memory_ms", needs.memory_ms}}) {
-      // The driver may not tell its clocks.
+      // Not finite if the driver does not report its clocks.
       if (std::isfinite(ms)) std::printf(", \"%s\": %.5f", what, ms);
     }
   }
   std::printf("}\n");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    if (on_gpu) step_for(step, 0.2);  // clocks rise for a while
+    if (on_gpu) step_for(step, 0.2);  // lets the clocks rise
     const double ms = on_gpu ? step_for(step, 0.5) : time_steps(step, w.steps);
     std::printf("{\"ms\": %.5f}\n", ms);
     std::fflush(stdout);

@@ -1,4 +1,4 @@
-"""The data that Fluid's readers give to a program, in numpy: frontend/readers."""
+"""The data of Fluid's readers (frontend/readers), computed with numpy."""
 
 import gzip
 import math
@@ -27,7 +27,7 @@ def mix(z):
 
 
 def shuffled(n, seed, stream):
-    """The numbers below n, in the order that Reader::set_order() gives epoch `stream`."""
+    """Returns 0, ..., n - 1 in the order in which Reader::set_order() shuffles epoch `stream`."""
     seed, stream = mix(np.array([[seed], [stream + 0x632BE59BD9B4E019]], np.uint64))
     steps = np.arange(1, n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     order = list(range(n))
@@ -38,7 +38,7 @@ def shuffled(n, seed, stream):
 
 
 def text_data(length):
-    """Windows of a text, as readers/text.cpp cuts them."""
+    """Windows of a text, as in readers/text.cpp."""
 
     def windows(text):
         n = (len(text) - 1) // length * length
@@ -54,7 +54,7 @@ def text_data(length):
 
 
 def housing_data(folder, _):
-    """Rows of a table, split as by readers/row_split.cpp."""
+    """Rows of a table, split as in readers/row_split.cpp."""
     path = os.path.join(folder, "tabular", "california_housing.csv")
     rows = np.loadtxt(path, delimiter=",", skiprows=1).astype(np.float32)
     held = np.zeros(len(rows), bool)
@@ -78,7 +78,7 @@ def image_data(folder, scratch):
 
 
 def feed(column, attrs):
-    """A tensor of floats, scaled and normalised by the attributes of its feed, or of integers."""
+    """Returns a column as a tensor: floats scaled and normalised by the attributes of the feed, or integers."""
     if "scale" not in attrs and "mean" not in attrs:
         return torch.from_numpy(column.astype(np.int64))
     channels = lambda values: np.reshape(np.float32(values), (-1,) + (1,) * (column.ndim - 2))

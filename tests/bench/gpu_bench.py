@@ -1,24 +1,24 @@
-"""Measures Fluid against PyTorch on the first GPU, in one run, and prints a table.
+"""Compares Fluid with PyTorch on the first GPU, and prints a table.
 
     python gpu_bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--deadline SECONDS] [--out FILE.json]
 
-BUILD_DIR holds fluid_bench and fluidrun. Batches stay on the GPU, in both; a step ends when its loss, or
-a number of its result, is on the host. PyTorch runs eager and compiled (torch.compile, mode
-"reduce-overhead"), NCHW and NHWC; of each the better layout counts. Compiled are its forward pass, loss
-and backward pass: the fused optimizer and the gradient scaler stay eager, and a peer that compiles these
-too might be faster. f32 is f32 in both; the works whose names end in _tf32 allow TF32 in both. Memory is
-Fluid's arena with its workspace against torch.cuda.max_memory_allocated. The first step is counted from
-the start of the program (what PyTorch's import takes left out), with no kernel kept from before: each
-process has empty caches.
+BUILD_DIR holds fluid_bench and fluidrun. Batches stay on the GPU. A step ends when its loss, or an element
+of its result, is on the host. PyTorch runs eager and compiled (torch.compile, mode "reduce-overhead"), NCHW
+and NHWC; the faster layout counts. The forward pass, the loss and the backward pass are compiled. The fused
+optimizer and the gradient scaler stay eager; compiling them might make PyTorch faster. Both sides compute
+f32 without TF32, except in workloads whose names end in _tf32. The memory column compares Fluid's arena and
+workspace with torch.cuda.max_memory_allocated. The time of the first step starts with the program, without
+the import of PyTorch. Each process has empty kernel caches.
 
-Of what the GPU can do at most, by its driver's figures, Fluid's step reaches the two percentages: of
-operations by its ops' definitions, and of the bytes that its calls read and write, each once.
+The two percentages compare Fluid's step with the peak rates that the driver reports: the FLOPs of its ops,
+and the bytes that its calls read and write, each counted once.
 
-What does not start, or dies, says why, and what compares with it misses its target where nothing is
-left: where something is, it is not known whether that is the better layout. When the deadline is near no side starts any more, and those that are ready are measured: what is
-left out then is listed. With --out every work that is done is written at once (gpu_results.py), with
-the versions of its run. Exits with 3 when a target is missed, with 4 when none is and something is left
-out or not known; 1 says that a work, or all of this, broke.
+A side that fails to start, or dies, reports the reason. A comparison whose sides all failed misses its
+target. If another layout of the side ran, the result may be "not known", because the failed layout might be
+faster. Near the deadline, no side starts any more, and the sides that are ready are measured; the others are
+listed as left out. --out writes each workload when it is done (gpu_results.py), with the versions of its
+run. Exits with 3 when a target is missed, with 4 when none is missed but something is left out or not known,
+and with 1 when a workload or the script failed.
 """
 
 import glob
@@ -37,8 +37,8 @@ from cuda_folders import cuda_folders, with_cuda
 from runner import Runner, arguments, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# work: (what it is, largest ratios of Fluid's time to PyTorch's eager and compiled, and of its memory: none
-# for matmul's, which is the product itself, in both)
+# workload: (description, largest ratios of Fluid to PyTorch: eager time, compiled time, memory; None: no
+# target)
 WORKS = {
     "matmul": ("matmul 10000 x 200 x 10000", 1.05, None, None),
     "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.3, 0.7, 0.8),
@@ -53,8 +53,8 @@ for f32 in [work for work in WORKS if not work.endswith("16")]:
     WORKS[f32 + "_tf32"] = (WORKS[f32][0] + ", TF32 allowed", *WORKS[f32][1:])
 WITHOUT_IMAGES = ("matmul", "linear_regression")
 MISSED, LEFT_OUT = 3, 4  # exit codes
-ANSWER_SECONDS = 150  # of a process that compiles, or measures
-TURN_SECONDS = 1  # of a side that measures
+ANSWER_SECONDS = 150  # time limit of a process that compiles or measures
+TURN_SECONDS = 1  # duration of a measurement
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
 
 
@@ -75,7 +75,7 @@ class Deadline:
 
 
 def measure(work, args, cache, deadline):
-    """What each side measured, why others failed, their names, and which are left out for want of time."""
+    """Returns the measured rows, the reasons of failures, the failed sides, and the sides left out for lack of time."""
     runners, failures, left_out = [], [], []
     sides = list(commands(work, args, cache))
     kept = TURN_SECONDS * len(sides) * args.rounds  # for measuring
@@ -101,7 +101,7 @@ def measure(work, args, cache, deadline):
 
 
 def versions_of_fluid(args):
-    """Of the driver and of CUDA's libraries, as fluidrun finds them."""
+    """Returns the versions of the driver and of the CUDA libraries that fluidrun finds."""
     fluidrun = os.path.join(args.build, "fluidrun")
     if not os.path.exists(fluidrun):
         return {}
@@ -118,7 +118,7 @@ def machine():
 
 
 def read_libraries():
-    """So that no side is the first to bring CUDA's libraries from the disk."""
+    """Reads the CUDA libraries into the page cache, so that no side measures the disk."""
     for folder in cuda_folders():
         for path in glob.glob(os.path.join(folder, "*.so*")):
             with open(path, "rb") as library:
@@ -127,8 +127,8 @@ def read_libraries():
 
 
 def run_work(work, args, deadline, run):
-    """Measures, prints and writes `work`: which of its targets are missed, and what of it is left out, or
-    not known as sides failed."""
+    """Measures, prints and writes `work`. Returns its missed targets, and what is left out or not known
+    because sides failed."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         rows, failures, failed, left_out = measure(work, args, cache, deadline)
     if left_out and not rows and not failures:

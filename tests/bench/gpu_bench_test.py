@@ -1,6 +1,6 @@
-"""What gpu_bench.py does where a side fails: python gpu_bench_test.py
+"""Tests gpu_bench.py when a side fails: python gpu_bench_test.py
 
-A script stands for fluid_bench, and another one, given as the Python of PyTorch, for its side.
+One script replaces fluid_bench. Another one replaces the Python that runs PyTorch.
 """
 
 import json

@@ -1,7 +1,6 @@
-"""What gpu_bench.py measured beside its targets, as a table and as JSON: python gpu_results.py FILE.json ...
+"""Prints the results of gpu_bench.py with their targets: python gpu_results.py FILE.json ...
 
-prints the table of several files, and with --out FILE.json writes what they say together: of a work
-that is in more than one, the last one counts.
+With --out FILE.json, also writes the merged results. For a workload in several files, the last file counts.
 """
 
 import argparse
@@ -15,7 +14,7 @@ HEAD = ("| work | Fluid ms | eager ms | compiled ms | to eager | to compiled | m
         "| first step s: Fluid / eager / compiled | % of FLOP/s | % of bytes/s | targets |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|")
 SIDES = ("fluid", "torch-eager", "torch-compile")
-FIGURES = {  # of a comparison: whose, and what of them
+FIGURES = {  # comparison: (side of PyTorch, figure of Fluid, figure of PyTorch)
     "eager": ("torch-eager", "ms", "ms"),
     "compiled": ("torch-compile", "ms", "ms"),
     "memory": ("torch", "arena_bytes", "peak_bytes"),
@@ -27,16 +26,15 @@ def best(rows, side, figure="ms"):
 
 
 def comparison(name, at_most, rows, left_out, failed=()):
-    """Fluid's figure to the best of PyTorch's that ran, and whether it is at most what it may be: None
-    where that is not known, as a side is left out, or one of several failed, that may be better, or where
-    there is no target."""
+    """Returns the ratio of Fluid's figure to PyTorch's best one, and whether it meets the target `at_most`.
+    `met` is None if there is no target, if a side was left out, or if a failed side might be better."""
     side, ours, theirs = FIGURES[name]
     figures = best(rows, "fluid", ours), best(rows, side, theirs)
     ratio = figures[0] / figures[1] if all(figures) else None
     if at_most is None:
         met = None
     elif ratio is not None and ratio > at_most:
-        met = False  # a better peer would not change that
+        met = False  # even if a missing side is better
     elif any(other.startswith((side, "fluid")) for other in left_out):
         met = None
     elif ratio is not None and any(other.startswith(side) for other in failed):
@@ -51,7 +49,7 @@ def compare(limits, rows, left_out=(), failed=()):
 
 
 def verdict(work):
-    """"met", "missed" with what is, or "not known"."""
+    """Returns "met", "missed: " with the missed comparisons, or "not known"."""
     missed = [name for name, figure in work["comparison"].items() if figure["met"] is False]
     if missed:
         return "missed: " + ", ".join(missed)
@@ -69,7 +67,7 @@ def ratio_text(figure):
 
 
 def percent_of_limit(rows, what):
-    """Of the time of Fluid's step, what the GPU needs at least: its arithmetic or its memory."""
+    """The lower bound of the step time, by arithmetic or by memory, in percent of Fluid's step time."""
     row = rows.get("fluid", {})
     return 100 * row[what] / row["ms"] if what in row else None
 
@@ -84,7 +82,7 @@ def line_of(work):
 
 
 def says(work):
-    """The comparison in a line, for a list of checks."""
+    """The comparison as one line, for a list of checks."""
     figures = "; ".join(f"{name} {ratio_text(figure)}" for name, figure in work["comparison"].items())
     return "; ".join([figures, *work["failures"], *(f"{name} left out" for name in work["left_out"])])
 
@@ -97,7 +95,7 @@ def read(path):
 
 
 def write(works, path):
-    """Over what the file says of the same works; its others stay."""
+    """Merges `works` into the file. Replaces the results of the same workloads."""
     write_json({"works": read(path) | works}, path)
 
 

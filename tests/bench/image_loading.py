@@ -1,4 +1,4 @@
-"""Compares the images a second of Fluid's readers and PyTorch's DataLoader, on the same image folder and cores.
+"""Compares the images per second of Fluid's readers and PyTorch's DataLoader, on the same image folder and cores.
 
     image_loading.py --fluidrun build/release/fluidrun --data ../shared/data --scratch /tmp/images
 
@@ -60,7 +60,7 @@ def torch_loader(args, folder):
 
 
 def torch_rate(loader):
-    """Images a second of an epoch; the workers have started."""
+    """Images per second over an epoch, after the workers have started."""
     start = time.perf_counter()
     count = sum(len(labels) for _, labels in loader)
     return count / (time.perf_counter() - start)

@@ -1,4 +1,4 @@
-"""Files of JSON that are whole at any time."""
+"""Writes JSON files atomically."""
 
 import json
 import os

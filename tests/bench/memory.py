@@ -1,8 +1,8 @@
-"""What training the networks takes in Fluid's modes and in PyTorch: bytes, and time a step.
+"""Compares the memory and the step time of training in Fluid's modes and in PyTorch.
 
-Fluid's bytes are planned by `fluidrun plan`; PyTorch's are the peak of its tensors in an eager step, as
-its MemTracker sees them, and its time is that of eager steps, NCHW or NHWC, whichever is faster. All
-rows of a network take turns.
+Fluid's bytes are those of `fluidrun plan`. PyTorch's bytes are the peak of the tensors in an eager step, as
+reported by its MemTracker. PyTorch's time is that of eager steps, NCHW or NHWC, whichever is faster. All
+rows of a network are measured in turns.
 """
 
 import json
@@ -14,7 +14,7 @@ from runner import Runner, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NETWORKS = {"alexnet": ("alexnet_cifar10", 64), "resnet18": ("resnet18", 128)}  # example, batch
-MODES = {  # in fluid_bench's words and in fluidrun's
+MODES = {  # suffix of fluid_bench's workload -> flags of fluidrun
     "": "",
     "_bf16": "--amp o1",
     "_bf16_o2": "--amp o2",
@@ -52,7 +52,7 @@ def peak_mib(python, network, half):
 
 
 def milliseconds(args, network, peer_settings):
-    """A step of every row, measured in turns."""
+    """Returns the milliseconds per step of each row, measured in turns."""
     runners = [Runner(flags or "f32", [os.path.join(args.build, "fluid_bench"), network + mode])
                for mode, flags in MODES.items()]
     for name, half in PEERS.items():
@@ -71,7 +71,7 @@ def figures(args, network, peer_settings):
 
 
 def report(args, peer_settings):
-    """Prints the table. The results for the JSON file."""
+    """Prints the table. Returns the results for the JSON file."""
     results = {network: figures(args, network, peer_settings) for network in NETWORKS}
     print("| MiB, ms a step | " + " | ".join(NETWORKS) + " |\n|---|" + "---|" * len(NETWORKS))
     for row in next(iter(results.values())):

@@ -46,7 +46,7 @@ def save_in_memory(folder, path):
 
 
 def training_rate(args, program, spec):
-    """Images a second of the steps after the first one."""
+    """Images per second of the second epoch."""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.json")
         subprocess.run([args.fluidrun, "train", program, "--data", spec, "--batch", str(BATCH), "--drop-last",
@@ -58,7 +58,7 @@ def training_rate(args, program, spec):
 
 
 def measure(args, program, memory):
-    """Ratio of the time of an epoch to that of the slower part alone, and the three rates."""
+    """Returns the ratio of the epoch time to the time of the slower part alone, and the three rates."""
     spec = SPEC.format(args.scratch)
     data = fluid_rate(args, spec)
     step = training_rate(args, program, f"npz:{memory}")

@@ -1,4 +1,4 @@
-"""What benchmarks share: their command line, and processes that measure one work each and take turns."""
+"""Shared code of the benchmarks: the command line, and processes that are measured in turns."""
 
 import argparse
 import json
@@ -10,9 +10,9 @@ import threading
 
 
 def arguments(known, second="python", rounds=5, **options):
-    """The command line, and which of the works `known` it asks for: all of them without --only. It names
-    a build and, as `second`, the peers' Python or another build. `options` are further ones, with what
-    argparse needs to know. With rounds=0 there is no --rounds."""
+    """Parses the command line. Returns the arguments and the workloads of --only, or all of `known`.
+    `second` names the second positional argument: the Python that runs PyTorch, or another build.
+    `options` maps further options to their argparse settings. With rounds=0 there is no --rounds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument(second)
@@ -31,16 +31,16 @@ def arguments(known, second="python", rounds=5, **options):
 
 
 def exit_code(missed):
-    """Names the targets that were missed: 1, and 0 where none was."""
+    """Prints the missed targets to stderr. Returns 1 if there are any, else 0."""
     if missed:
         print("missed: " + ", ".join(missed), file=sys.stderr)
     return 1 if missed else 0
 
 
 class Runner:
-    """A process that is ready once it has said so, and measures when told, printing one line of JSON;
-    other lines go to stderr. One that takes `limit` seconds for an answer is killed. Why one failed
-    is said with the last line that it wrote to its own stderr."""
+    """A benchmark process. It prints a line of JSON when it is ready, and one for each measurement that
+    measure() requests; its other lines go to stderr. It is killed if a response takes more than `limit`
+    seconds. The error of a failed process includes the last line of its stderr."""
 
     def __init__(self, name, command, environment=(), limit=None):
         self.name, self.times, self.limit, self.failed = name, [], limit, False
@@ -105,8 +105,9 @@ class Runner:
 
 
 def measure_in_turns(runners, rounds, failures=None, more=lambda: True):
-    """What each measured, by name. Of one that fails `failures` says why, and the others go on; without
-    that list it is raised. No round begins when there is not `more` time. All are closed then."""
+    """Measures the runners in turns and closes them. Returns their rows by name. Appends the error of a
+    failed runner to `failures`, and continues with the others; without `failures`, raises the error.
+    Starts no further round once more() is false."""
     going = list(runners)
     try:
         for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""How long `fluidrun train` takes to begin, from outside, with no kernel cache and with a warm one."""
+"""Measures the start-up time of `fluidrun train`, with an empty and with a warm kernel cache."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-TRAIN_AND_VAL = {  # a batch that divides neither: two sizes to train with, two to evaluate with
+TRAIN_AND_VAL = {  # the batch divides neither dataset, so each has two batch sizes
     "linear_regression": (["--data", "synthetic-linear", "--batch", "300000"],
                           ["--val", "synthetic-linear?n=500000&seed=1"]),
     "mnist_fluid": (["--data", "digits", "--batch", "128"], ["--val", "digits"]),
@@ -26,7 +26,7 @@ MODELS = {  # examples and their data; {} is the folder of the real data
     "bert_tiny": "text:{}/text/tinyshakespeare.txt?limit=4",
     "lstm_text": "text:{}/text/tinyshakespeare.txt?limit=4&length=128",
 }
-MODEL_LIMIT = 3  # seconds to compile the training step of a model with no cache
+MODEL_LIMIT = 3  # seconds to compile the training step of a model without a cache
 LIMITS = {  # medians, in seconds
     "compile": ("all sizes compiled, no cache", 1.5),
     "load": ("all sizes from the cache", 0.1),
@@ -36,7 +36,7 @@ LINE = re.compile(r"(\d+) kernels compiled, (\d+) from the cache, (\d+) ms")
 
 
 def train(fluidrun, program, flags, cache, cold):
-    """Seconds of compiling, as `train` says, and of the whole process, which ends after a step."""
+    """Runs one training step. Returns the seconds of compilation that `train` reports, and of the process."""
     command = [fluidrun, "train", program, *flags, "--max-steps", "1", "--cache-dir", cache]
     begin = time.perf_counter()
     run = subprocess.run(command, capture_output=True, text=True)
@@ -51,7 +51,7 @@ def train(fluidrun, program, flags, cache, cold):
 
 
 def measure(fluidrun, rounds):
-    """times[program][figure]: seconds of every round; the programs take turns."""
+    """Returns times[program][figure], a list with the seconds of each round. The programs take turns."""
     times = {program: {figure: [] for figure in LIMITS} for program in TRAIN_AND_VAL}
     for _ in range(rounds):
         for program, (data, val) in TRAIN_AND_VAL.items():
@@ -64,7 +64,7 @@ def measure(fluidrun, rounds):
 
 
 def measure_models(build, rounds):
-    """times[model]: seconds to compile its training step, in every round; the models take turns."""
+    """Returns times[model], a list with the seconds to compile its training step. The models take turns."""
     times = {model: [] for model in MODELS}
     with tempfile.TemporaryDirectory() as folder:
         for model in MODELS:
@@ -79,7 +79,7 @@ def measure_models(build, rounds):
 
 
 def report_models(build, rounds):
-    """As report(), for the models."""
+    """Like report(), for the models."""
     print(f"| model | seconds to compile a training step (< {MODEL_LIMIT}) |\n|---|---|")
     results, missed = {}, []
     for model, seconds in measure_models(build, rounds).items():
@@ -93,7 +93,7 @@ def report_models(build, rounds):
 
 
 def report(build, rounds):
-    """Prints the table. The results for the JSON file, and the names of missed targets."""
+    """Prints the table. Returns the results for the JSON file, and the names of missed targets."""
     times = measure(os.path.join(build, "fluidrun"), rounds)
     print("| seconds | " + " | ".join(f"{text} (< {limit})" for text, limit in LIMITS.values()) + " |")
     print("|---|" + "---|" * len(LIMITS))

@@ -1,10 +1,10 @@
-"""One workload on PyTorch, measured when told: python torch_peer.py WORK eager|compile nchw|nhwc|sparse [cuda]
+"""Benchmarks one workload on PyTorch: python torch_peer.py WORK eager|compile nchw|nhwc|sparse [cuda]
 
-Prints {"ready": ..., "first_s": ...} when warm, then reads lines: for each it runs 50 steps (STEPS has
-what differs) and prints {"ms": milliseconds a step}. Ends with its input. A step is what a user
-runs: move the batch in, train or infer, fetch the loss or the result as a number. On a GPU the batch
-stays there, compiled steps are CUDA graphs ("reduce-overhead"), and the peak of the GPU's memory that
-tensors took is printed, too. WORK may end in _bf16, _f16 (with a GradScaler on a GPU), _tf32.
+Prints {"ready": ..., "first_s": ...} after the warm-up. For each line on stdin, runs 50 steps (exceptions are
+in STEPS) and prints {"ms": milliseconds per step}. Ends at the end of stdin. A step moves the batch to the
+device, trains or infers, and fetches the loss or the result as a number. On a GPU, the batch stays on the
+device, compiled steps are CUDA graphs ("reduce-overhead"), and the peak memory of tensors is printed too.
+WORK may end in _bf16, _f16 (with a GradScaler on a GPU) or _tf32.
 
 python torch_peer.py WORK memory nchw|nhwc prints the peak bytes of tensors in an eager training step.
 """
@@ -60,7 +60,7 @@ class FluidMnist(nn.Module):
 
 
 def resident(x):
-    """Compiled graphs read it where it is, and do not copy it first."""
+    """Marks x as a static input, so that CUDA graphs read it in place instead of copying it."""
     if MODE == "compile" and DEVICE == "cuda":
         torch._dynamo.mark_static_address(x)
     return x
@@ -222,7 +222,7 @@ print(json.dumps(ready), flush=True)
 
 
 def step_for(seconds):
-    """Milliseconds a step, of as many as take so long."""
+    """Milliseconds per step, measured for `seconds` seconds."""
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
         step()
@@ -232,7 +232,7 @@ def step_for(seconds):
 
 def time_steps():
     if DEVICE == "cuda":
-        step_for(0.2)  # clocks rise for a while
+        step_for(0.2)  # lets the clocks rise
         return step_for(0.5)
     start = time.perf_counter()
     for _ in range(STEPS):

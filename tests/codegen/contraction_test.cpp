@@ -56,7 +56,7 @@ class FirstStores {
     }
   }
 
-  /// Of `a < b` and `a >= b`.
+  /// Evaluates a guard `a < b` or `a >= b`.
   bool holds(const Expr& e) const {
     const bool less = kir::evaluate(value(e.args()[0]), 1) < kir::evaluate(value(e.args()[1]), 1);
     return less == (e.op() == ScalarOp::lt);
@@ -93,8 +93,8 @@ void record_update(ir::Program& program, bool transposed) {
   outline_pass().run(program, {}, PlainTarget());
 }
 
-/// Both operands of the product have neighbours in memory, of which one's lie side by side in the
-/// result, and in whatever is read and written with it.
+/// The vector lanes must be neighbours in the result and in the tensors of the epilogue, although
+/// both operands of the product have contiguous elements.
 TEST(Contraction, LanesWriteNeighbours) {
   for (const bool transposed : {false, true}) {
     ir::Program program("p");

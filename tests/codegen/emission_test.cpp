@@ -88,7 +88,10 @@ TEST(Emission, SumsLaneByLaneThenInAFixedTree) {
 TEST(Emission, LoadsAndStoresAtEveryStride) {
   for (DType dtype : kAll) {
     for (int64_t stride : {-3, -1, 0, 1, 2, 3, 4, 7}) {
-      for (int64_t n : {0, 1, 7, 32, 53}) {
+      // No element, one, less than a vector, whole vectors, vectors and a rest.
+      const std::vector<int64_t> sizes =
+          dtype == f32 ? std::vector<int64_t>{0, 1, 7, 32, 53} : std::vector<int64_t>{1, 53};
+      for (const int64_t n : sizes) {
         for (const kir::Kernel& kernel : memory_kernels(dtype, stride, n)) {
           std::vector<Tensor> memory = memory_for(kernel, 1);
           for (int64_t i = 0; i < n; ++i) {
@@ -118,7 +121,8 @@ TEST(Emission, StoresOneLaneOfAVectorLoop) {
   }
 }
 
-/// The same, where the length follows from the number of the block, and f32 is rounded.
+/// Like the test above, with a loop length that depends on the block index, and with rounding of
+/// f32.
 TEST(Emission, StoresOneLaneOfAVectorLoopInEachBlock) {
   constexpr int64_t kRows = 3, kElements = 16;
   for (DType dtype : {f32, f16, bf16}) {
@@ -181,6 +185,28 @@ TEST(Emission, LoadsAndStoresPartsOfAVector) {
                                    store(4, at, load(0, dtype, at), some)})})});
         expect_as_interpreted(kernel, memory_for(kernel, 1), 1, 0, cpu);
       }
+    }
+  }
+}
+
+/// Pads rows of 5 elements to 12, as two vectors of 8 lanes: no lane of the second one reads.
+TEST(Emission, PadsTheTailOfAVectorLoop) {
+  constexpr int64_t kRows = 2, kRead = 5, kColumns = 12, kBefore = 3;
+  const Expr i = Expr::var(0), v = Expr::var(1), from = v - Expr::index(kBefore);
+  const Expr inside = scalar::logical_and(
+      scalar::compare(ScalarOp::lt, i, batch()),
+      scalar::logical_and(scalar::compare(ScalarOp::ge, from, Expr::index(0)),
+                          scalar::compare(ScalarOp::lt, from, Expr::index(kRead))));
+  for (const std::string cpu : {"", "x86-64-v3", "x86-64-v2"}) {
+    if (!runs_here(cpu)) continue;
+    for (DType dtype : kAll) {
+      const kir::Kernel kernel = one_block(
+          {input("x", dtype, kRows * kRead), output("y", dtype, kRows * kColumns)},
+          {loop(Kind::serial, 0, Expr::index(0), Expr::index(kRows),
+                {loop(Kind::vector, 1, Expr::index(0), Expr::index(kColumns),
+                      {store(1, i * Expr::index(kColumns) + v,
+                             load(0, dtype, i * Expr::index(kRead) + from, inside, 1))})})});
+      expect_as_interpreted(kernel, memory_for(kernel, 1), 1, 0, cpu);
     }
   }
 }

@@ -66,8 +66,8 @@ TEST(GpuExamples, EveryKernelAssembles) {
   expect_assembles(assembler, kernels, gpu_architectures());
 }
 
-/// What is generated beside libraries' kernels; of what updates also as it does nothing once data
-/// was refused.
+/// Adds the kernels that are generated beside library kernels. Adds optimizer kernels also in the
+/// form that does nothing after rejected data.
 void add_kernels_beside_libraries(std::vector<kir::Kernel>& kernels, const std::string& example,
                                   const Options& options) {
   auto program = load_program(FLUID_BINARY_DIR "/examples/" + example + ".fluid");
@@ -100,7 +100,8 @@ TEST_P(GpuNetworks, AssembleBesideLibraries) {
   expect_assembles(assembler, kernels, gpu_architectures());
 }
 
-/// A step in slices, and what processes share: statistics, gradients in halves, losses that decide.
+/// Micro-batches, and the kernels of data-parallel steps: synchronized statistics, half-precision
+/// gradients, loss scaling.
 TEST_P(GpuNetworks, AssembleInPartsAndBetweenProcesses) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
@@ -140,8 +141,8 @@ TEST(GpuExamples, EveryKernelInF64Assembles) {
   expect_assembles(assembler, kernels, gpu_architectures(), {.spilled = 160});
 }
 
-/// Those over all parameters of a network that has many. What a thread holds does not grow with
-/// them, so that a processor holds as many threads as it can.
+/// Kernels that sweep over all parameters of a network. The registers per thread must not grow with
+/// the number of buffers, or occupancy would fall.
 TEST(GpuExamples, SweepsOverManyBuffersAssemble) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
@@ -182,7 +183,7 @@ std::vector<void*> pointers_to(std::vector<Tensor>& memory) {
   return pointers;
 }
 
-/// Of sums in another order; halves may round the other way.
+/// Tolerance for sums in another order; half-precision results may round differently.
 double tolerance(DType dtype) {
   if (!is_float(dtype)) return 0;
   return dtype == f64 ? 1e-11 : dtype == f32 ? 1e-4 : dtype == f16 ? 2e-3 : 1.6e-2;

@@ -1,4 +1,4 @@
-// What a GPU needs to apply a step or leave it, by its PTX.
+// Tests, in PTX, the guard with which a GPU skips the update of a rejected step.
 
 #include "codegen/gpu_guard.h"
 
@@ -13,7 +13,7 @@
 namespace fluid::testing::gpu_guard_test {
 namespace {
 
-/// y = x + 1, by teams of `team` threads that meet on the way.
+/// Computes y = x + 1 with teams of `team` threads and a barrier.
 kir::Kernel increments(int64_t n, int64_t team) {
   const Expr i = Expr::var(0), j = Expr::var(1);
   kir::Kernel k = one_block(

@@ -1,4 +1,5 @@
-// Groups that keep few rows, as where channels lie innermost, still give a GPU's threads work.
+// Tests that groups with few result rows, such as statistics of channels-last images, still use
+// many GPU threads.
 
 #include <gtest/gtest.h>
 
@@ -72,7 +73,7 @@ Value input(ir::Graph& g, const std::string& name, Shape shape, DType dtype = f6
   return record_source(g, "data", name, {dtype, std::move(shape), {}}, {}, {});
 }
 
-/// Of [N, H, W, C], as channels lie where they are innermost.
+/// Batch normalisation of x [N, H, W, C], whose channels are innermost.
 Values normalised(ir::Graph& g, int64_t size, int64_t channels, DType dtype) {
   const Value x = input(g, "x", {kBatch, size, size, channels}, dtype);
   const Value gamma = input(g, "gamma", {channels}, dtype);
@@ -131,7 +132,7 @@ TEST(GpuStages, SumsOfChannelsBesideACounter) {
   }
 }
 
-/// What else a group may reduce by, and sums that nothing reads.
+/// Reductions other than sums, and sums without readers.
 TEST(GpuStages, ExtremesAndProducts) {
   const int passes = passes_of_program(2, [](ir::Graph& g) {
     const Value x = input(g, "x", {kBatch, 24, 24, 8});
@@ -156,8 +157,9 @@ TEST(GpuStages, PoolsBesideMaps) {
   EXPECT_EQ(passes, 3);  // the windows, which another lays out, and the map
 }
 
-/// What is added to `state` reads what the sum reads in another row, so it does not come last; what
-/// else reads `state` comes no later, as the new one may lie in its place.
+/// The new `state` reads an element of x that the sum also reads in another row, so its map is not
+/// the last pass. The map that reads the old `state` must not run later, because the new one may
+/// overwrite it.
 TEST(GpuStages, MapsOfRowsThatReplaceWhatOthersRead) {
   const int passes = passes_of_program(1, [](ir::Graph& g) {
     const Value x = input(g, "x", {48, 40, 16}), state = input(g, "state", {16});

@@ -1,4 +1,4 @@
-// What the schedules for GPUs promise, as seen in PTX and by running the threads.
+// Tests the guarantees of the GPU schedules, in PTX and by interpreting the threads.
 
 #include "codegen/gpu.h"
 
@@ -126,7 +126,7 @@ TEST(Gpu, BatchesThatIndicesDoNotCountAreKnown) {
   EXPECT_LT(p.max_batch * 1000, int64_t{1} << 31);
 }
 
-/// Masks that are known let single lanes write, which lie at no multiple of what all lanes are.
+/// Constant masks let single lanes write, at addresses that are not aligned to the vector.
 TEST(Gpu, LanesThatAreMaskedOneByOneAreWrittenWhereTheyLie) {
   const Expr i = Expr::var(0);
   const auto store_lane = [&](int64_t lane) {
@@ -175,7 +175,8 @@ TEST(Gpu, ThreadsWaitForWhatOthersWrite) {
   }
 }
 
-/// What lies behind the end of x is read along with its last elements, and is anything.
+/// A vector load of the last elements also reads memory beyond the end of x, with arbitrary
+/// contents.
 TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
   for (const int64_t elements : {1, 2, 3, 5, 50, 63}) {
     Tensor x(f32, {elements}), y(f32, {1});

@@ -69,7 +69,7 @@ TEST(PtxMachine, TakesAPredicateByItsLowestBit) {
   EXPECT_EQ(run("mov.pred %p1, 0;\nselp.b32 %r2, 3, 4, %p1;\nst.global.b32 [%rd2], %r2;\n")[0], 4U);
 }
 
-/// -1 and 2 beside 1 and 2: in halves, and as integers of 16 bits.
+/// Compares (-1, 2) with (1, 2), as packed f16 and as 16-bit integers.
 TEST(PtxMachine, ComputesPairs) {
   const auto compared = [](const std::string& order) {
     return run("mov.b32 %r2, 0x4000bc00;\nmov.b32 %r3, 0x40003c00;\nsetp." + order +

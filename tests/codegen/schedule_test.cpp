@@ -75,7 +75,7 @@ TEST(Schedule, ReductionsOverAnyAxes) {
   }
 }
 
-/// Of factors near 1, so that no product overflows.
+/// The factors are near 1, so that no product overflows.
 TEST(Schedule, ProductsOverAnyAxes) {
   for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{1, 2}, Ints{0, 1, 2}}) {
     for (int64_t batch : {0, 1, 3, 700}) {
@@ -134,7 +134,8 @@ TEST(Schedule, RowResultsFeedAMeanAndColumnSums) {
   }
 }
 
-/// Of more elements than accumulate in registers: threads share a sum's loop, but no sum.
+/// With more elements than fit in register accumulators: threads share the loop of a sum, but not a
+/// single sum.
 TEST(Schedule, RowResultsBesideSumsOverRowsAndMore) {
   for (const auto& [a, b] : {std::pair(7, 48), {16, 16}, {10, 16}, {3, 1100}}) {
     check_program(19, [&](ir::Graph& g) {

@@ -198,7 +198,7 @@ TEST_P(GpuConformance, NoStreamWaitsForAnEventThatTellsTheTime) {
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
 }
 
-/// Of the launch that was last, on each stream that was recorded.
+/// Each event gives its time in the last launch of the graph.
 TEST_P(GpuConformance, EventsTellTheTimesOfAGraphsWork) {
   const GpuMemory x = zeros(), y = zeros();
   const GpuEvent fork = gpu_->create_event(), join = gpu_->create_event();

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the executor expects of the functions of a GPU, for whoever has some: the tests are made
-// once, and each program that links them says on which GPUs they run.
+// Conformance tests of the functions of a GPU backend. Each program that links them chooses the
+// GPUs on which they run.
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ namespace fluid::testing {
 /// A GPU that the tests run on.
 struct GpuUnderTest {
   std::string name;
-  bool is_host = false;  ///< that stands in for one
-  /// Makes it as it is at the start; null where there is none.
+  bool is_host = false;  ///< whether the host stands in for the GPU
+  /// Resets the GPU and returns its functions; null if there is no GPU.
   std::function<const FluidGpuTable*()> prepare;
   std::function<void()> finish = [] {};  ///< once all is given back
 };
@@ -50,7 +50,7 @@ class OnGpuUnderTest : public ::testing::TestWithParam<GpuUnderTest> {
   GpuStream a_, b_;
 };
 
-/// Of memory, streams, events, captures and code.
+/// Tests of memory, streams, events, captures and code.
 class GpuConformance : public OnGpuUnderTest {
  protected:
   static constexpr int64_t kElements = 1000, kBytes = kElements * 8;
@@ -72,7 +72,7 @@ class GpuConformance : public OnGpuUnderTest {
   FluidGpuKernel* mix_ = nullptr;
 };
 
-/// Of products of matrices.
+/// Tests of matrix products.
 class GpuProductConformance : public OnGpuUnderTest {
  protected:
   static constexpr int64_t kWorkspace = 1 << 20;
@@ -86,7 +86,7 @@ class GpuProductConformance : public OnGpuUnderTest {
   void expect_right(const FluidGpuMatmul& p);
 };
 
-/// Of convolutions.
+/// Tests of convolutions.
 class GpuConvolutionConformance : public OnGpuUnderTest {
  protected:
   static constexpr int64_t kWorkspace = kConformanceWorkspace;

@@ -7,7 +7,7 @@
 #include "executor/cuda/result.h"
 #include "tests/support/kir_samples.h"
 
-/// nvJitLink keeps some memory of a text that it refuses.
+/// nvJitLink leaks memory when it rejects a text.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libnvJitLink.so"; }
 
 namespace fluid::cuda::assemble_test {

@@ -28,7 +28,7 @@ FluidGpuMatmul product_of(bool transpose_a, bool transpose_b, int64_t count) {
 
 using Numbers = std::vector<float>;
 
-/// What the table says a product is.
+/// Computes an element of the product as the row-major FluidGpuMatmul defines it.
 float by_rows(const FluidGpuMatmul& p, const Numbers& a, const Numbers& b, int64_t matrix,
               int64_t row, int64_t column) {
   float sum = 0;
@@ -47,7 +47,7 @@ size_t place(const ColumnMajorLayout& m, int64_t matrix, int64_t row, int64_t co
   return static_cast<size_t>(matrix * m.batch_stride + column * m.leading_dimension + row);
 }
 
-/// What cuBLASLt says one is, where it finds all results.
+/// Computes the product as cuBLASLt defines it, in column-major order.
 Numbers by_columns(const ColumnMajorMatmul& p, const Numbers& a, const Numbers& b, int64_t count,
                    size_t elements) {
   Numbers result(elements, -1);

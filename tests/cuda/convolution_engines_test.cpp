@@ -1,4 +1,5 @@
-// What cuDNN has for convolutions, asked for GPUs that are described and not here. Nothing runs.
+// Tests which cuDNN engines are found for convolutions, on described GPUs that this machine need
+// not have. Runs no kernel.
 
 #include "executor/cuda/convolution_engines.h"
 
@@ -30,7 +31,7 @@ struct Layer {
   int64_t images, channels, size, filters, taps, stride, padding;
 };
 
-/// Of the examples, with the batches that are measured.
+/// Convolution layers of the examples, with the batch sizes of the benchmarks.
 constexpr Layer kLayers[] = {{"AlexNet 1", 64, 3, 227, 64, 11, 4, 2},
                              {"AlexNet 2", 64, 64, 27, 192, 5, 1, 2},
                              {"AlexNet 3", 64, 192, 13, 384, 3, 1, 1},
@@ -120,7 +121,7 @@ class ConvolutionEnginesTest : public ::testing::Test {
   void expect_one(int architecture, const Layer& layer, const FluidGpuConvolution& c) {
     expect_one(architecture, text_of(architecture, layer, c), c, kWorkspace);
   }
-  /// That a way is found, and is the same after it was kept.
+  /// Expects that an engine is found, and that its stored form gives the same plan.
   void expect_one(int architecture, const std::string& what, const FluidGpuConvolution& c,
                   int64_t workspace) {
     ASSERT_EQ(validation_error(c), "") << what;
@@ -286,12 +287,12 @@ TEST_F(ConvolutionEnginesTest, FitTheWorkspace) {
   EXPECT_EQ(found_for(c, machine(90), kWorkspace, 3).size(), 3U);
 }
 
-/// Those of cuDNN that `workspace_for` is made for. Which ways another takes for the fastest is a
-/// matter of speed, not of right or wrong.
+/// Versions of cuDNN for which `workspace_for` was tuned. Another version may prefer other engines,
+/// which affects speed only.
 constexpr size_t kVersionsLookedAt[] = {91300, 91900, 92600};
 
-/// What is planned for a convolution leaves room for some of the ways that cuDNN takes for the
-/// fastest.
+/// The planned workspace of a convolution fits at least one of the engines that cuDNN ranks
+/// highest.
 TEST_F(ConvolutionEnginesTest, FavouritesFitTheWorkspaceThatIsPlanned) {
   std::string misses;
   for (const int architecture : kArchitectures) {
@@ -323,7 +324,7 @@ TEST_F(ConvolutionEnginesTest, FavouritesFitTheWorkspaceThatIsPlanned) {
   ADD_FAILURE() << misses;
 }
 
-/// The same of what versions that are not here said, on an RTX 5090.
+/// Like the test above, with recorded answers of other cuDNN versions on an RTX 5090.
 TEST(ConvolutionWorkspace, FitsTheFavouritesOfOtherVersions) {
   struct Favourite {
     const char* version;
@@ -355,7 +356,7 @@ TEST_F(ConvolutionEnginesTest, RejectWhatIsNoneOfTheirs) {
   };
   EXPECT_EQ(category(no_engine), CUDNN_STATUS_NOT_SUPPORTED);
   FluidGpuAlgorithm damaged = found_for(c, machine(90), kWorkspace, 1).at(0);
-  damaged.opaque[1] = 0x7fff7fff7fff7fff;  // knobs that there are not
+  damaged.opaque[1] = 0x7fff7fff7fff7fff;  // knobs that do not exist
   EXPECT_EQ(category(damaged), CUDNN_STATUS_BAD_PARAM);
 }
 

@@ -1,4 +1,4 @@
-// What cuBLASLt is told of a product, read back from it. No GPU is needed for that.
+// Reads the description of a matrix product back from cuBLASLt. Needs no GPU.
 
 #include "executor/cuda/matmul_description.h"
 

@@ -1,4 +1,4 @@
-// What trained networks achieve, and that the figures of an evaluation are exact.
+// Tests the accuracy of trained networks, and that evaluation figures are exact.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ Figures evaluate(Executor& exe, Reader& data) {
   return {loss / static_cast<double>(data.samples()), sum / weight};
 }
 
-/// The same from nothing but the probabilities, in double precision.
+/// Computes the figures from the probabilities alone, in double precision.
 Figures evaluate_plainly(Executor& exe, Reader& data) {
   double loss = 0, right = 0;
   for (const Batch& batch : data) {
@@ -100,7 +100,7 @@ TEST(Accuracy, DigitsAreTooHardForALinearSoftmax) {
   EXPECT_GT(reached, 0.7) << "it learns what such a network can";
 }
 
-/// What takes minutes.
+/// Tests that take minutes.
 class LongAccuracy : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// The same program, options and seed give the same bits, whatever the number of threads.
+// Equal programs, options and seeds give bitwise equal results with any number of threads.
 
 #include <gtest/gtest.h>
 

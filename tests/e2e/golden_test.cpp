@@ -49,7 +49,7 @@ struct Work {
   std::string name;
   Program net;
   int64_t batch;
-  std::vector<std::string> states;  ///< what the optimizer keeps of a parameter
+  std::vector<std::string> states;  ///< optimizer states of a parameter
   std::function<Batch(uint64_t step)> data;
 };
 

@@ -100,7 +100,7 @@ TEST_F(GpuConvolutions, TrainWithChannelsLastInHalves) {
   EXPECT_LT(worst_after_training({.batch = kBatch8, .precision = {.amp = o2}}), 4e-3);
 }
 
-/// The gradients of a slice, and that which comes around a convolution, are added where they lie.
+/// Gradients of micro-batches, and residual connections, are added in place.
 TEST_F(GpuConvolutions, AddInPlace) {
   const ExecutorOptions options{.batch = kBatch8, .micro_batches = 2};
   const std::string text = text_of(options);
@@ -118,14 +118,14 @@ TEST_F(GpuConvolutions, TakeBiasAndReluAlongWhereNothingIsTrained) {
   EXPECT_EQ(count_of(text, "kernel = \"cudnn.conv2d\""), 3) << text;
 }
 
-/// What is chosen is kept with what was chosen of products, on disk and in checkpoints.
+/// Convolution choices are stored with the matmul choices, on disk and in checkpoints.
 TEST_F(GpuConvolutions, AreChosenOnce) {
   const TempDir dir;
   Executor first(residual_network(), stand_in(dir.path()), {.batch = kBatch8});
   first.run(batch_of(kBatch8));
   const auto decided = first.snapshot().tuning_record;
   EXPECT_GE(decided.size(), 8U);
-  fluid::testing::fail_host_gpu("convolution_algorithms", fluid_gpu_failed);  // nobody asks again
+  fluid::testing::fail_host_gpu("convolution_algorithms", fluid_gpu_failed);  // no further call
   Executor(residual_network(), stand_in(dir.path()), {.batch = kBatch8}).run(batch_of(kBatch8));
   const TempDir elsewhere;
   Executor resumed(residual_network(),

@@ -1,5 +1,5 @@
-// What other processes have decided is taken by steps that are bound already, on the host that
-// stands in for a GPU; and where binding them anew fails, what there was stays.
+// Bound steps adopt the tuning choices of other processes, on a host that stands in for a GPU. If
+// rebinding fails, the old choices stay.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 using fluid::testing::fail_host_gpu;
 
 constexpr int64_t kSamples = 32, kIn = 64;
-constexpr int kFirstCaptures = 4;  ///< of which a step has four, after one a product to try it
+constexpr int kFirstCaptures = 4;  ///< captures of a step, after one trial per product
 using Decisions = std::map<std::string, std::string>;
 
 /// A dense layer that is wide enough for a library.
@@ -65,7 +65,7 @@ class Training {
   PreparedStep& step_;
 };
 
-/// Of a GPU on which products are fastest in parts, which gives other bits.
+/// Returns the tuning choices on a GPU where split-K is fastest, which gives different bits.
 Decisions choices_of_other_rank() {
   fluid::testing::change_host_gpu({.split_k_is_fast = true});
   const Decisions decided = Training().decided();
@@ -116,7 +116,7 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
   }
 }
 
-/// Nothing runs then, and who asks is told so; variables are there.
+/// Later calls report the error and run nothing; variables can still be read.
 TEST_F(GpuDecisions, ThatCannotBeBoundAtAllAreToldFromThenOn) {
   const Decisions others = choices_of_other_rank();
   Training training;

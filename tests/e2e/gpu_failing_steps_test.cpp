@@ -1,5 +1,5 @@
-// Calls that fail once and leave the GPU in order, on the host that stands in for one: who goes on
-// trains on, on the data that it gives.
+// Single failing calls that leave the GPU usable, on a host that stands in for a GPU: training can
+// continue, on the data that it is given.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ Batch bad_batch() {
   return bad;
 }
 
-/// What the call throws; "" where nothing.
+/// Returns the message that the call throws; "" if it throws nothing.
 template <class F>
 std::string thrown(F call) {
   try {
@@ -41,7 +41,7 @@ std::string thrown(F call) {
 
 class GpuFailingSteps : public testing::HostGpuPaceTest {};
 
-/// Nobody may have heard that the step was refused; the one after it is applied all the same.
+/// The step after a rejected step is applied, even if the rejection has not been reported.
 TEST_P(GpuFailingSteps, HoldUpNoneThatComeAfterOneThatWasRejected) {
   Executor exe(small_network(), stand_in(), {.batch = kSamples});
   exe.run(batch_of(kSamples)).wait();
@@ -58,7 +58,7 @@ TEST_P(GpuFailingSteps, HoldUpNoneThatComeAfterOneThatWasRejected) {
         told += thrown([&] { exe.parameter("fc0.w"); }) == failure;
       }
       fail_host_gpu(function, fluid_gpu_invalid_usage, kNever);
-      thrown([&] { exe.parameter("fc0.w"); });  // whatever is still to be told
+      thrown([&] { exe.parameter("fc0.w"); });  // reports any pending error
       const std::vector<std::byte> before = state_of(exe);
       const OutputViews outputs = exe.run(batch_of(kSamples, 3));
       EXPECT_NE(state_of(exe), before);

@@ -1,5 +1,5 @@
-// `fluidrun train` on the host that stands in for a GPU, which is told of each step when the next
-// has begun: what it saves, shows and logs is that of the steps it names.
+// `fluidrun train` on a host that stands in for a GPU. It reads the results of a step after it
+// starts the next step, but saves, shows and logs each result with its own step.
 
 #include <fmt/format.h>
 
@@ -32,9 +32,9 @@ class GpuLateSteps : public GpuProgramsTest {
                  "dropping.fir");
   }
 
-  /// Trains to step 10, the 3rd of an epoch, on one place; goes on from the checkpoint of step 8,
-  /// that was written on the way, as where it was killed, to step 18 on the next, and from that of
-  /// step 16 to the end on the last.
+  /// Trains to step 10, the third step of an epoch, on the first place. Resumes from the checkpoint
+  /// of step 8 on the second place, as after a kill, and trains to step 18. Resumes from step 16 on
+  /// the third place, and trains to the end.
   void train_in_parts(const std::array<std::string, 3>& places, const std::string& name,
                       const std::string& flags) const {
     const std::string command =
@@ -49,7 +49,7 @@ class GpuLateSteps : public GpuProgramsTest {
     EXPECT_NE(third.find("step-0000000016: step 16 in epoch 3"), std::string::npos) << third;
   }
 
-  /// What a step of the log says but for its loss and times.
+  /// The fields of a logged step, without its loss and times.
   using Step = std::tuple<int, int, double, double, bool>;
   std::vector<Step> steps(const std::string& log) const {
     std::vector<Step> all;
@@ -86,7 +86,7 @@ TEST_F(GpuLateSteps, ACheckpointWithinAnEpochGoesOnBitForBit) {
   EXPECT_EQ(read_file(dir_.file("parts.safetensors")), read_file(dir_.file("whole.safetensors")));
 }
 
-/// As the CPU tells them, which is told of each step at once.
+/// Same as on the CPU, where the results of a step are available at once.
 TEST_F(GpuLateSteps, TheLossScaleAndSkippedStepsAreThoseOfTheStepTheyAreSaidOf) {
   const std::string flags =
       "--amp o1 --amp-dtype f16 --loss-scale-init 16777216 --loss-scale-interval 4 --log-json ";
@@ -94,7 +94,7 @@ TEST_F(GpuLateSteps, TheLossScaleAndSkippedStepsAreThoseOfTheStepTheyAreSaidOf) 
     const size_t at = said.rfind("loss scale ");
     return at == std::string::npos ? said : said.substr(at, said.find('\n', at) - at);
   };
-  constexpr int kSteps = 103;  // of one sample each: an epoch lasts longer than the bar stays
+  constexpr int kSteps = 103;  // one sample per step: the bar is redrawn within an epoch
   const std::string expected = report(succeed(train_dropping(flags + "cpu.json --place cpu", 1)));
   EXPECT_EQ(report(succeed(train_dropping(flags + "cuda.json --place cuda", 1))), expected);
   const std::vector<Step> all = steps("cpu.json");

@@ -103,7 +103,7 @@ TEST_F(GpuLibrary, TrainsInHalvesAsTheCpuDoes) {
   EXPECT_LT(worst_after_training({.batch = kBatch64, .precision = {.amp = o2}}), 2e-3);
 }
 
-/// The gradient of a slice is added to those before where they lie.
+/// The gradient of a micro-batch is added to earlier gradients in place.
 TEST_F(GpuLibrary, AddsUpTheGradientsOfMicroBatches) {
   const ExecutorOptions options{.batch = kBatch64, .micro_batches = 2};
   EXPECT_LT(worst_after_training(options), 2e-5);
@@ -160,7 +160,7 @@ TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->snapshot.tuning_record, decided);
   fluid::testing::reset_host_gpu({});
-  fluid::testing::fail_host_gpu("matmul_algorithms", fluid_gpu_failed);  // nobody asks again
+  fluid::testing::fail_host_gpu("matmul_algorithms", fluid_gpu_failed);  // no further call
   Executor later(wide_network(),
                  gpu_device(host_gpu_table(), {.libraries = {kWorkspace},
                                                .tune = false,
@@ -171,7 +171,7 @@ TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
   EXPECT_EQ(later.snapshot().tuning_record, decided);
 }
 
-/// What cannot be kept would be another choice the next time.
+/// Tuning runs only if its choices can be stored. Otherwise a later run might choose differently.
 TEST_F(GpuLibrary, TimesOnlyWhatItCanKeep) {
   const TempDir dir;
   const auto times = [](const std::string& cache_dir, bool tune) {
@@ -206,7 +206,7 @@ TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
     EXPECT_EQ(gpu.memory().transient, planned(kWorkspace).transient);
     EXPECT_EQ(gpu.memory().slots, 2 * (planned(kWorkspace).feeds + planned(kWorkspace).outputs));
   }
-  const int64_t small = int64_t{4} << 20;  // what products of this size have of kGpuWorkspace
+  const int64_t small = int64_t{4} << 20;  // share of kGpuWorkspace that products of this size get
   const int64_t part = small / (kGpuWorkspace / kWorkspace);
   EXPECT_EQ(planned(kWorkspace).at_peak.at(RangeCategory::workspace), planned_workspace(part));
   EXPECT_EQ(planned(0).at_peak.at(RangeCategory::workspace), planned_workspace(small));
@@ -248,7 +248,7 @@ TEST_F(GpuLibrary, AProductNeverWritesAVariable) {
   EXPECT_NE(kept(), before);
 }
 
-/// Preparing a step computes its products once, on whatever lies there.
+/// Preparing a step runs its products once, on arbitrary memory contents.
 TEST_F(GpuLibrary, FeedsThatASlotHoldsAreNotLostToPreparing) {
   Executor gpu(wide_network(), stand_in(), {.batch = kBatch64});
   gpu.prepare({.predict = {kBatch64}});
@@ -283,7 +283,7 @@ struct Seen {
 };
 Seen seen;
 
-/// The stand-in's, told of in `seen`.
+/// The functions of the stand-in, which also record their calls in `seen`.
 FluidGpuTable seeing_table() {
   FluidGpuTable table = host_gpu_table();
   table.allocate = [](FluidGpu* gpu, int64_t bytes, void** address) {
@@ -310,7 +310,7 @@ FluidGpuTable seeing_table() {
   return table;
 }
 
-/// Noise lies where the step has memory for it, as variables keep what they hold.
+/// Tuning writes noise to the step's memory only; variables keep their values.
 TEST_F(GpuLibrary, TriesItsWaysBesideTheVariables) {
   seen = {};
   const FluidGpuTable table = seeing_table();
@@ -328,7 +328,7 @@ TEST_F(GpuLibrary, TriesItsWaysBesideTheVariables) {
   EXPECT_EQ(parameter_bytes(gpu), parameter_bytes(untuned));
 }
 
-/// What the library finds only as it computes it: the program is compiled again without it.
+/// If the library fails only when it runs a kernel, the program is recompiled without that kernel.
 TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
   for (const FluidGpuResult result : {fluid_gpu_invalid_usage, fluid_gpu_failed}) {
     const TempDir dir;
@@ -349,7 +349,7 @@ TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
   }
 }
 
-/// Steps that are there go on as they are.
+/// Steps that are already prepared do not change.
 TEST_F(GpuLibrary, LeavesStepsAloneWhereAnotherFailsAsItIsComputed) {
   Executor gpu(wide_network(), stand_in(), {.batch = kBatch64});
   Executor same(wide_network(), stand_in(), {.batch = kBatch64});

@@ -1,5 +1,5 @@
-// A step on the host that stands in for a GPU is run again to find where its numbers stopped being
-// finite: where that fails training goes on as before, and it takes none of the GPU's memory.
+// Repeats a step on a host that stands in for a GPU, to find its first non-finite value. If the
+// search fails, training continues unchanged. The search uses no GPU memory.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ Executor overflowed(int64_t micro_batches = 1) {
   return exe;
 }
 
-/// What it ran again is over, and what that wrote is gone.
+/// A failed search ends the step that it repeats, and undoes its writes.
 TEST_F(GpuNonFinite, ASearchThatFailsLeavesTrainingAsItWas) {
   for (const int64_t micro_batches : {1, 2}) {
     Executor undisturbed = overflowed(micro_batches), exe = overflowed(micro_batches);
@@ -66,7 +66,7 @@ TEST_F(GpuNonFinite, ASearchThatFailsLeavesTrainingAsItWas) {
   }
 }
 
-/// Whoever went on would train on what the search left.
+/// Continuing would train on the state that the search left.
 TEST_F(GpuNonFinite, NothingRunsWhereTheStateCannotBeAsItWas) {
   Executor exe = overflowed();
   constexpr int kFillsBefore = 1;  // the error words, as the step is run again
@@ -79,7 +79,7 @@ TEST_F(GpuNonFinite, NothingRunsWhereTheStateCannotBeAsItWas) {
   EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {3}}); }), told);
 }
 
-/// What kernels compute together takes memory where it is computed one by one.
+/// The search computes the ops of a fused kernel one by one, in host memory.
 TEST_F(GpuNonFinite, ASearchTakesNoMemoryOfTheGpu) {
   Program net("wide");
   const Value x = net.data("x", {kBatch, kWide}, f32);
@@ -95,7 +95,7 @@ TEST_F(GpuNonFinite, ASearchTakesNoMemoryOfTheGpu) {
   };
   const ExecutorOptions options{.batch = kSamples, .debug = {.check_finite = true}};
   const int64_t needed = Executor(net, stand_in(), options).memory().total;
-  constexpr int64_t kWords = 64 << 10;  // of refused data, a page each
+  constexpr int64_t kWords = 64 << 10;  // error words, one page each
   static_assert(kWords < kSamples * kWide * 4, "no value of a kernel's fits beside the arena");
   fluid::testing::reset_host_gpu({.memory = needed + kWords});
   const std::string expected = found(Executor(net, cpu(), options));

@@ -37,8 +37,8 @@ TEST_F(GpuPrograms, TrainAsOnTheCpu) {
   }
 }
 
-/// Of 7 steps an epoch has each is begun before the one before it is done, and so in validation;
-/// the log has them all, in their order.
+/// With 7 steps per epoch, each step but the first starts before the previous one is complete, in
+/// training and in validation. The log contains all steps in order.
 TEST_F(GpuPrograms, BeginAStepWhileTheOneBeforeRuns) {
   before_ += "export FLUID_STAND_IN_PACE=late FLUID_STAND_IN_OVERLAPS=overlaps; ";
   const auto overlaps = [&] {
@@ -58,7 +58,7 @@ TEST_F(GpuPrograms, BeginAStepWhileTheOneBeforeRuns) {
   EXPECT_EQ(overlaps(), 6);
 }
 
-/// What is wrong with the data is said a step later, and is what the CPU says.
+/// A data error is reported one step later, with the message of the CPU.
 TEST_F(GpuPrograms, RejectTheSameDataAsTheCpu) {
   std::ofstream(dir_.file("classes.fir")) << R"(program @classes {
   %x = data "x" : f32[?, 1]
@@ -147,7 +147,7 @@ TEST_F(GpuPrograms, TrainANetworkOfTheExamples) {
   for (const std::string layer : {"conv0", "conv1", "fc0"}) EXPECT_TRUE(layers.contains(layer));
 }
 
-/// By layers, calls of libraries and exchanges, too.
+/// The profile shows layers, library calls and collectives.
 TEST_F(GpuPrograms, ShowTheTimesOfLibrariesAndCollectives) {
   write_wide_program();
   const std::string said =
@@ -273,7 +273,7 @@ TEST_F(GpuPrograms, GenerateWhatTheLibraryHasNoWayFor) {
   EXPECT_NEAR(losses("none.json").at(1), losses("cpu.json").at(1), 1e-5 * losses("cpu.json").at(1));
 }
 
-/// The same, where the library finds that only as it is to compute it.
+/// Like the test above, but the library fails only when it runs the kernel.
 TEST_F(GpuPrograms, GenerateWhatTheLibraryFailsToCompute) {
   write_wide_program();
   const std::string flags = "--batch 32 --max-steps 2 --workspace 1MiB --log-json ";
@@ -294,7 +294,7 @@ TEST_F(GpuPrograms, GenerateWhatTheLibraryFailsToCompute) {
   EXPECT_NE(plan.find("  " + refused), std::string::npos) << plan;
 }
 
-/// Of a GPU whose every object takes 1 MiB of its memory: contexts, modules, multipliers, graphs.
+/// Each object (context, module, matmul plan, graph) takes 1 MiB of the GPU's memory.
 TEST_F(GpuPrograms, SayWhatTakesMemoryOutsideTheArena) {
   write_wide_program();
   before_ += "export FLUID_STAND_IN_OBJECT=1048576; ";
@@ -335,7 +335,7 @@ TEST_F(GpuPrograms, RunWhereThePlanJustFits) {
   const std::string plan = succeed("plan line.fir --json --batch 40000 --place cuda:0");
   std::smatch planned;
   ASSERT_TRUE(std::regex_search(plan, planned, std::regex("\"arena_bytes\": ([0-9]+)"))) << plan;
-  constexpr int64_t kWords = 64 << 10;  // of refused data, a page each
+  constexpr int64_t kWords = 64 << 10;  // error words, one page each
   const int64_t enough = std::stoll(planned[1]) + kWords;
   before_ += "export FLUID_STAND_IN_MEMORY=" + std::to_string(enough) + "; ";
   const std::string data = " --data synthetic-linear?limit=50000 --batch 40000 --place cuda:0";

@@ -7,7 +7,7 @@
 namespace fluid::gpu_precision_test {
 namespace {
 
-constexpr int64_t kWords = 64 << 10;  // beside arenas: those of refused data, a page each
+constexpr int64_t kWords = 64 << 10;  // error words outside arenas, one page each
 
 class GpuPrecisions : public GpuProgramsTest {
  protected:

@@ -1,4 +1,4 @@
-// Steps that cannot be prepared, on the host that stands in for a GPU: what was there goes on.
+// Failed preparations on a host that stands in for a GPU: prepared steps still run.
 
 #include <gtest/gtest.h>
 
@@ -139,8 +139,8 @@ TEST_F(GpuPreparations, WithoutMemoryForMoreLeavesTheStepsThereWere) {
   EXPECT_NE(state_of(exe), before);
 }
 
-/// The seed, and halves of parameters, are written after the steps are there: a call that fails
-/// among these writes leaves them to the next.
+/// The seed and half-precision weights are written after the steps are prepared. If a write fails,
+/// the next call repeats it.
 TEST_F(GpuPreparations, ThatFailAtAnyCopyAreMadeUpFor) {
   const ExecutorOptions options{.seed = 7, .precision = {.amp = AmpOptions{.level = AmpLevel::o2}}};
   const auto loss = [](Executor& exe) { return exe.run(samples(0))["loss"].item(); };
@@ -164,7 +164,8 @@ TEST_F(GpuPreparations, ThatFailAtAnyCopyAreMadeUpFor) {
   EXPECT_GT(calls, 3);
 }
 
-/// What a step has told the host goes along, of one that is under way, too.
+/// Growing the arena keeps the values that steps have copied to the host, even those of a step in
+/// flight.
 TEST_F(GpuPreparations, ThatLetTheArenaGrowKeepWhatStepsTold) {
   Executor exe(dropped(), stand_in(), {.batch = kBatch});
   exe.run(samples(0));
@@ -178,7 +179,7 @@ TEST_F(GpuPreparations, ThatLetTheArenaGrowKeepWhatStepsTold) {
   EXPECT_GT(last.learning_rate().value(), rate) << "it warms up";
 }
 
-/// Those that nobody has read yet are read after it.
+/// Outputs that were not read before a failed preparation can still be read.
 TEST_F(GpuPreparations, ThatFailsLeavesOutputs) {
   Executor undisturbed(small_network(), stand_in(), {.batch = kBatch});
   undisturbed.run(batch_of(kBatch));

@@ -101,7 +101,7 @@ TEST_P(GpuSession, AStepOnBadDataChangesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Pace, GpuSession, testing::kPaces, testing::name_of);
 
-constexpr int64_t kSmall = 64 << 10;  ///< beside arenas: the words of refused data, a page each
+constexpr int64_t kSmall = 64 << 10;  ///< error words outside arenas, one page each
 
 class GpuPlace : public testing::HostGpuTest {};
 
@@ -238,7 +238,7 @@ TEST_F(GpuPlace, IsGivenUpWhereItsMemoryIsLost) {
   fluid::testing::reset_host_gpu({.memory = needed + kSmall});
   Executor exe(small_network(), stand_in(), {});
   exe.run(batch_of(48));
-  constexpr int kCallsBefore = 3;  // for error words and the word of refused data; the larger arena
+  constexpr int kCallsBefore = 3;  // error words, rejection flag and the larger arena
   fluid::testing::fail_host_gpu("allocate", fluid_gpu_out_of_memory, kCallsBefore);
   const std::string why = error_of<DeviceError>([&] { exe.run(batch_of(128)); });
   EXPECT_TRUE(
@@ -256,7 +256,8 @@ TEST_F(GpuPlace, OutOfMemoryComesBeforeTheFirstStep) {
       << why;
 }
 
-/// Also where kernels may refuse labels: the host does not look before the end.
+/// A step is one graph, even if kernels may reject labels: the host reads the rejection flag only
+/// at the end.
 TEST_F(GpuPlace, AStepIsOneGraph) {
   Executor exe(small_network(), stand_in(), {.batch = 4});
   fluid::testing::fail_host_gpu("graph_launch", fluid_gpu_failed, 3);

@@ -1,5 +1,5 @@
-// Steps on a GPU go on by themselves: whenever the work is done, and whenever somebody looks, they
-// come to what they would come to one at a time. On the host that stands in for a GPU.
+// Steps run asynchronously on a GPU, here a host that stands in for one. Their results are those of
+// synchronous steps, at any pace and whenever the host reads them.
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ Batch bad_samples(int64_t number, int64_t sample) {
   return batch;
 }
 
-/// What a step tells.
+/// The results of a step.
 struct StepResults {
   double loss = 0, right = 0, rate = 0, scale = 0;
   int64_t skipped = 0;
@@ -85,7 +85,7 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-/// Trains from one buffer, and reads what a step told when `late` more were begun.
+/// Trains from one batch buffer. Reads the results of a step after `late` more steps have started.
 Trained trained(int steps, int late, const ExecutorOptions& options) {
   Executor exe(classifier(), stand_in(), options);
   Trained run;
@@ -126,7 +126,8 @@ TEST_P(GpuSteps, GiveTheBitsOfStepsThatAreWaitedFor) {
   }
 }
 
-/// The loss scale and the count of skipped steps are those of each step, though the next has begun.
+/// Each step reports its own loss scale and number of skipped steps, although the next step has
+/// started.
 TEST_P(GpuSteps, TellWhichWereSkipped) {
   const ExecutorOptions options{
       .batch = kSamples,
@@ -186,8 +187,8 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
   }
 }
 
-/// How somebody may come to hear that step 2 was refused, when step 3 was begun as well, and which
-/// it is to them.
+/// A call that reports that step 2 was rejected, after step 3 has started, and the step that its
+/// message names.
 struct ErrorReport {
   const char* name;
   const char* step;
@@ -249,7 +250,8 @@ TEST_P(GpuSteps, TheLastThatWasBegunIsCalledSo) {
   EXPECT_EQ(heard, "in the last step: " + error_of<UserError>([&] { refused.wait(); }));
 }
 
-/// Bad data is met in inference too: training that was begun after it stops there as on a CPU.
+/// Inference also rejects bad data. Training that was started afterwards stops there, as on the
+/// CPU.
 TEST_P(GpuSteps, AnEvaluationThatIsRejectedHoldsTrainingUp) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
   exe.prepare({.eval = {kSamples}});
@@ -263,7 +265,7 @@ TEST_P(GpuSteps, AnEvaluationThatIsRejectedHoldsTrainingUp) {
   EXPECT_NE(state_of(exe), before);
 }
 
-/// Nobody waits for a step that is only looked at.
+/// A search does not stop later steps.
 TEST_P(GpuSteps, ASearchOnBadDataHoldsNothingUp) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples, .debug = {.check_finite = true}});
   exe.run(samples(0));
@@ -287,7 +289,8 @@ TEST_P(GpuSteps, TwoThatAreRejectedAreToldOneByOne) {
   EXPECT_NE(state_of(exe), before);
 }
 
-/// The step that was refused read feeds that another had left: they stay until it is done.
+/// The rejected step reads feeds of an earlier step, which stay in the slot until the step is
+/// complete.
 TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
   Executor exe(classifier(), stand_in(), {.gpu = {.prefetch = false}});
   exe.prepare({.eval = {kSamples}});
@@ -300,8 +303,8 @@ TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
   expect_user_error([&] { again.wait(); }, "in sample 3 of the batch; the step was not applied");
 }
 
-/// Where feeds have one slot, who brings the next ones hears of it, while the slot has those that
-/// were refused.
+/// With a single feed slot, the call that copies the next feeds reports the rejection, while the
+/// slot still holds the rejected feeds.
 TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples, .gpu = {.prefetch = false}});
   const OutputViews good = exe.run(samples(0));
@@ -317,7 +320,7 @@ TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
   EXPECT_NE(state_of(exe), before);
 }
 
-/// A network with running statistics, and slices of a batch.
+/// A network with running statistics, in micro-batches.
 TEST_P(GpuSteps, OfMicroBatchsAreRejectedByTheBatchsSample) {
   Executor exe(small_network(), stand_in(), {.batch = 4, .micro_batches = 2});
   Batch bad = batch_of(4, 1);
@@ -325,7 +328,7 @@ TEST_P(GpuSteps, OfMicroBatchsAreRejectedByTheBatchsSample) {
   expect_user_error([&] { exe.run(bad); }, "in sample 3 of the batch; the step was not applied");
 }
 
-/// A launch for the slice that is refused, two for the step after it.
+/// One launch for the rejected micro-batch, and two for the next step.
 TEST_P(GpuSteps, EndWithTheMicroBatchThatIsRejected) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples, .micro_batches = 2});
   const std::vector<std::byte> before = state_of(exe);
@@ -348,7 +351,8 @@ TEST_P(GpuSteps, MayBeUnderWayWhenTheExecutorGoes) {
   EXPECT_TRUE(std::isfinite(kept.item()));
 }
 
-/// Nobody hears of it any more: what is kept of steps before stays, and all is given back.
+/// The error is not reported any more. Copies from earlier steps stay valid, and all objects are
+/// freed.
 TEST_P(GpuSteps, MayFailWhenTheExecutorGoes) {
   for (const FluidGpuResult result :
        {fluid_gpu_failed, fluid_gpu_out_of_memory, fluid_gpu_invalid_usage}) {
@@ -433,7 +437,7 @@ TEST_F(GpuOverlap, PrefetchTakesTheMemoryOfASecondSlot) {
   EXPECT_EQ(on_cpu.slots, without.slots) << "where a step is done when the next begins";
 }
 
-/// Who reads what the step before told does not hold up the next one.
+/// Reading the outputs of the previous step does not delay the next step.
 TEST_F(GpuOverlap, ReadingOneStepLateDoesNotWait) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
   std::optional<OutputViews> before = exe.run(samples(0));
@@ -463,7 +467,7 @@ TEST_F(GpuOverlap, OutputsAreGoneWithTheSecondStepAfterTheirs) {
   }
 }
 
-constexpr int64_t kRows = 512;  // of 513 f32: more than 1 MiB
+constexpr int64_t kRows = 512;  // rows of 513 f32: more than 1 MiB in total
 
 Program large() {
   Program net("large");

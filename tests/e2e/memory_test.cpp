@@ -1,4 +1,4 @@
-// What `train` says about memory explains what the system says of the process.
+// The memory that `train` reports explains the memory that the system reports for the process.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -16,8 +16,8 @@ namespace fluid::memory_test {
 namespace {
 
 struct Trained {
-  std::string text;     ///< of stderr
-  double peak_mib = 0;  ///< resident
+  std::string text;     ///< text on stderr
+  double peak_mib = 0;  ///< peak resident memory
   bool finished = false;
 };
 

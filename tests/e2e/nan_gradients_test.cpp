@@ -15,8 +15,8 @@
 namespace fluid::nan_gradients_test {
 namespace {
 
-/// What a step of SGD with rate 1 makes of zeros that are added to {NaN, 1, -1}, with a loss of the
-/// sum of f: minus their gradients.
+/// Adds zeros, the parameter, to {NaN, 1, -1} and minimizes the sum of f with one step of SGD with
+/// rate 1. Returns the new parameter: the negative gradients.
 std::vector<double> stepped(const std::function<Value(Value)>& f) {
   Program net("nan");
   const Value x = net.data("x", {1, 3}, f32);

@@ -1,5 +1,5 @@
-// Steps of several processes on GPUs of which one has no samples: it makes all exchanges that the
-// others make, word of refused data included. On hosts that stand in for GPUs.
+// Data-parallel steps in which one rank has no samples. The rank takes part in all collectives,
+// including the exchange of error words. Runs on hosts that stand in for GPUs.
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST_F(EmptyGpuRank, TrainsInHalfPrecision) {
   expect_as_on_the_cpu(testing::parallel_program(), {.precision = {.amp = amp}}, 2e-2);
 }
 
-/// Processes tell of refusals once the statistics of all layers are there.
+/// The ranks exchange their error words after the statistics of all layers.
 TEST_F(EmptyGpuRank, SharesStatistics) {
   expect_as_on_the_cpu(testing::normalising_program(3), {.distributed = {.sync_bn = true}}, 2e-3);
 }

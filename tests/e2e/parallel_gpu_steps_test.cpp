@@ -1,5 +1,5 @@
-// Steps of several processes on GPUs go on by themselves too: they come to what they would come to
-// one at a time, and who fails is named meanwhile. On hosts that stand in for GPUs.
+// Data-parallel steps run asynchronously on GPUs. Their results are those of synchronous steps, and
+// a failed rank is named while steps are in flight. Runs on hosts that stand in for GPUs.
 
 #include <gtest/gtest.h>
 
@@ -41,8 +41,8 @@ ExecutorOptions of_rank(const World& world, ExecutorOptions options = {}) {
   return options;
 }
 
-/// Training with evaluations and a snapshot on the way; what each step told, read when the next was
-/// begun or at once.
+/// Trains with evaluations and a snapshot. Returns the results of the steps. `late`: reads the
+/// results of a step after the next step has started.
 std::string told(const World& world, ExecutorOptions options, bool late) {
   Executor exe(parallel_program({.clip = {.global_norm = 0.5}}), cuda(world.rank),
                of_rank(world, std::move(options)));
@@ -58,7 +58,7 @@ std::string told(const World& world, ExecutorOptions options, bool late) {
     batch.columns[0].second.as<float>()[0] += static_cast<float>(step);
     const OutputViews outputs = step % 4 == 2 ? exe.eval(batch) : exe.run(batch);
     if (!late) outputs.wait();
-    if (step % 4 != 3) read();  // what it read is of this rank's samples
+    if (step % 4 != 3) read();  // outputs of eval cover only this rank's samples
     before = outputs;
     if (step == 5) {
       for (const auto& variable : exe.snapshot().variables) {
@@ -97,8 +97,8 @@ std::vector<float> parameters_of(Executor& exe) {
   return all;
 }
 
-/// A label that is none, on one rank: no rank applies the step, nor one that it has begun
-/// meanwhile, whether or not the others have.
+/// One rank has an invalid label: no rank applies the step, nor the next step if some ranks have
+/// started it.
 TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRejects) {
   for (const int begin_next : {0b00, 0b11, 0b01, 0b10}) {
     SCOPED_TRACE(begin_next);
@@ -132,7 +132,8 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRejects) {
   }
 }
 
-/// Of a slice that exchanges nothing with the others, too: they hear of it in the last one.
+/// Also tests a rejected micro-batch without collectives: the other ranks learn of it in the last
+/// micro-batch.
 TEST_P(GpuRankSteps, NoneIsAppliedWhereAMicroBatchIsRejected) {
   Ranks ranks(2, [](const World& world) {
     Executor exe(parallel_program(), cuda(world.rank), of_rank(world, {.micro_batches = 3}));
@@ -155,8 +156,8 @@ TEST_P(GpuRankSteps, NoneIsAppliedWhereAMicroBatchIsRejected) {
   EXPECT_TRUE(own.ends_with(", in sample 1 of the batch; the step was not applied" + left)) << own;
 }
 
-/// An evaluation concerns one rank alone: the step after it is begun once its data is known to be
-/// good, so that the others are not left.
+/// An evaluation concerns one rank only. The next training step starts after the rank knows that
+/// the data is valid, so the other ranks do not wait in vain.
 TEST_P(GpuRankSteps, AnEvaluationOnBadDataLeavesNobody) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
@@ -194,7 +195,7 @@ const Failure kFailures[] = {
     {": rank 1 has been silent for ", [] { raise(SIGSTOP); }},
     {": rank 1 is late: it has entered ", [] { std::this_thread::sleep_for(4 * kTimeout); }}};
 
-/// The step that did not end is named, not the one that was begun after it.
+/// The message names the step that did not end, not the step started after it.
 TEST_P(GpuRankFailures, AreNamedWhileStepsAreUnderWay) {
   for (const Failure& failure : kFailures) {
     const auto said = [&](bool ahead) {

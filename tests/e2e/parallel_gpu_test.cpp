@@ -72,8 +72,8 @@ TEST_F(GpuParallel, ARankWithoutSamplesJoinsTheOthers) {
   }
 }
 
-/// Two heads, of which one may refuse its labels: in which order they are computed follows from the
-/// batch, here of 102 samples and of 101, and their gradients are exchanged all the same.
+/// Two heads, one of which may reject labels. Batches of 102 and of 101 samples compute the heads
+/// in different orders, but the ranks all-reduce the gradients in the same order.
 TEST_F(GpuParallel, RanksWithOtherOrdersExchangeInOne) {
   write_plain(dir_.file("heads.fir"), R"(program @heads {
   %x = data "x" : f32[?, 16]
@@ -114,7 +114,7 @@ TEST_F(GpuParallel, RanksWithOtherOrdersExchangeInOne) {
   expect_losses("two.json", "one.json");
 }
 
-/// What one rank's data was refused for is what `launch` shows, whichever rank ends first.
+/// `launch` shows the data error of the rank that rejected its data, whichever rank exits first.
 TEST_F(GpuParallel, TheRankWhoseDataIsRejectedIsTheOneNamed) {
   std::ofstream rows(dir_.file("rows.csv"));
   rows << "c0,label\n";
@@ -192,8 +192,8 @@ TEST_F(GpuParallel, GoesOnFromCheckpointsOfTheCpuAndBack) {
   expect_losses("parts.json", "whole.json");
 }
 
-/// Of two GPUs on which other ways to multiply are the fastest; and where they are not the same, so
-/// that each goes its own way.
+/// Two equal GPUs on which different matmul algorithms are fastest use the choices of rank 0. Two
+/// different GPUs use their own choices.
 TEST_F(GpuParallel, AllRanksMultiplyAsTheFirstDoes) {
   write_wide_program();
   before_ += "export FLUID_STAND_IN_PACE=early; ";
@@ -242,7 +242,8 @@ TEST_F(GpuParallel, GoOnWhereOneRanksLibraryFails) {
   for (size_t i = 0; i < all.size(); ++i) EXPECT_NEAR(one[i], all[i], 1e-5 * all[i]) << i;
 }
 
-/// Of 7 steps an epoch has, each rank begins each before the one before it is done.
+/// With 7 steps per epoch, each rank starts each step but the first before the previous one is
+/// complete.
 TEST_F(GpuParallel, BeginAStepWhileTheOneBeforeRuns) {
   before_ += "export FLUID_STAND_IN_PACE=late; ";
   const std::string flags = "--epochs 3 --batch 8 --dtype f64 ";
@@ -263,7 +264,7 @@ TEST_F(GpuParallel, BeginAStepWhileTheOneBeforeRuns) {
   EXPECT_EQ(overlaps("--check-finite"), std::vector<int>(2, 0)) << "it waits for every step";
 }
 
-/// What a rank does to itself once steps are done.
+/// Shell code with which a rank sends itself `signal` after its first steps.
 std::string once_it_trains(const std::string& signal) {
   return "(while [ ! -s steps.json ]; do sleep 0.1; done; kill -" + signal + " $$) &";
 }
@@ -360,7 +361,8 @@ TEST_F(GpuParallel, ARankMayBeWithoutACache) {
   EXPECT_EQ(result.code, 0) << result.output;
 }
 
-/// The same programs, one that normalises and one that drops and counts, by the C++ interface.
+/// Tests the same programs (one with normalisation, one with dropout and counters) with the C++
+/// API.
 class GpuRanks : public testing::GpuRanksTest {
  protected:
   static void expect_as_on_the_cpu(const Program& net, const ExecutorOptions& options,
@@ -390,7 +392,7 @@ TEST_F(GpuRanks, ShareStatistics) {
   expect_as_on_the_cpu(testing::normalising_program(3), {.distributed = {.sync_bn = true}}, 2e-3);
 }
 
-/// A label that is none, on one rank: no rank applies the step, and none waits for another.
+/// One rank has an invalid label: no rank applies the step, and none waits for another.
 TEST_F(GpuRanks, DataThatOneRankRejectsChangesNoVariableOnAny) {
   testing::Ranks ranks(2, [](const World& world) {
     const ExecutorOptions options{.batch = 6, .threads = 1, .distributed = {.world = world}};
@@ -442,9 +444,9 @@ std::string tuning_choices_of(Executor& exe) {
   return all;
 }
 
-/// Of ranks on which other products are the fastest. What is prepared after the first step the one
-/// computes as the other does that was there first, whichever that is, and whether or not it does
-/// so in the same order.
+/// Different products are fastest on each rank. For sizes prepared after the first step, both ranks
+/// use the choices of the rank that prepared the size first, even if the ranks prepare them in
+/// different orders.
 TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
   const TempDir dir;
   const std::vector<std::string> results =
@@ -485,7 +487,7 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
   EXPECT_EQ(in_parts, (std::set<bool>{false, true})) << results[0];
 }
 
-/// Whoever writes the checkpoint, and whether it has prepared such a step or not.
+/// Holds whichever rank writes the checkpoint, and whether or not it has prepared the step.
 TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
   for (const int decides : {0, 1}) {
     const std::vector<std::string> results =

@@ -1,4 +1,4 @@
-// What `fluidrun plan --world 2` says beside what two processes do.
+// Compares the output of `fluidrun plan --world 2` with two processes.
 
 #include <fmt/format.h>
 
@@ -88,7 +88,7 @@ double number_after(const std::string& text, const std::string& before) {
   return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + before.size(), nullptr);
 }
 
-/// What plan says in all of a step, in ms.
+/// The figures of a step in the output of plan, in ms.
 struct Said {
   explicit Said(const std::string& text)
       : computing(number_after(text, " steps: ")),
@@ -115,7 +115,7 @@ TEST_F(ParallelPlan, SaysWhatTwoProcessesSend) {
         << text;
   }
 
-  // Each is sent in two halves, one after the other, and little is computed.
+  // An all-reduce of two ranks sends two halves, one after the other. The compute time is small.
   const Said said(text);
   EXPECT_NEAR(said.communicating, 4 * 2 * 3 + bytes / 1e4, 1e-3);
   EXPECT_GE(said.step, said.communicating);

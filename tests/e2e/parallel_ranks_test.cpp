@@ -1,5 +1,5 @@
-// What only rank 0 does for all, where ranks share no disk and rank 0's is slow or full; and that a
-// program of the user's own comes to the same on several processes.
+// Tests the work that only rank 0 does, when the ranks share no disk and the disk of rank 0 is slow
+// or full. Also runs a user's program on several processes.
 
 #include <random>
 #include <regex>
@@ -30,7 +30,7 @@ class RanksTest : public ParallelTest {
     ASSERT_EQ(one.code, 0) << one.output;
     expect_losses(log, "one.json");
   }
-  /// What goes before a command to inject `fault` into its calls that flush a file.
+  /// Returns a command prefix that injects `fault` into calls that flush a file.
   std::string with_fault(const std::string& fault) const {
     return "env GOMP_SPINCOUNT=1000 ASAN_OPTIONS=detect_leaks=0 strace -f -o trace -e trace=fsync "
            "-e "
@@ -134,7 +134,7 @@ TEST_F(RanksTest, ADeathIsNoticedLongBeforeTheTimeOut) {
   }
 }
 
-/// The same lines alone and on several processes, whoever starts these.
+/// The example prints the same lines in one process and in several, however they are started.
 TEST_F(RanksTest, TheExampleComesToTheSameFigures) {
   const std::string example =
       std::string(FLUID_BINARY_DIR) + "/examples/ddp_mnist --data digits --steps 12";

@@ -1,4 +1,4 @@
-// Training in several processes that goes on from a checkpoint.
+// Resumes data-parallel training from a checkpoint.
 
 #include <map>
 
@@ -9,7 +9,8 @@
 namespace fluid::parallel_resume_test {
 namespace {
 
-/// With everything that goes on from step to step; each rank has statistics of its own samples.
+/// A program with all kinds of state that steps carry over. Each rank has statistics of its own
+/// samples.
 constexpr std::string_view kMoving = R"(program @moving {
   %x = data "x" : f32[?, 2]
   %y = data "y" : f32[?, 1]
@@ -37,7 +38,7 @@ constexpr std::string_view kMoving = R"(program @moving {
 
 class ParallelResume : public ParallelTest {
  protected:
-  /// What a run came to.
+  /// The results of a run.
   struct Outcome {
     std::string parameters;                         ///< the file's bytes
     std::string log;                                ///< without times
@@ -53,8 +54,9 @@ class ParallelResume : public ParallelTest {
     return outcome;
   }
 
-  /// Two ranks train for three epochs of six steps, the last one of 3 samples. Those that stop
-  /// within the second epoch and go on come to what they come to without. Returns the log.
+  /// Two ranks train for three epochs of six steps; the last step has 3 samples. Expects that
+  /// stopping within the second epoch and resuming gives the results of an uninterrupted run.
+  /// Returns the log.
   std::string expect_same_with_stop(const std::string& flags) const {
     const auto train_to = [&](const std::string& name, const std::string& more) {
       const Result result = run(launch(2,

@@ -12,9 +12,9 @@
 namespace fluid::parallel_start_test {
 namespace {
 
-constexpr int kLeastPort = 20000;  // of those that a Slurm job gets by its id
+constexpr int kLeastPort = 20000;  // lowest port that a Slurm job gets by its id
 
-/// Whether somebody could listen there just now.
+/// Whether `port` is free at the moment.
 bool free_now(int port) {
   try {
     comm::listen_at("127.0.0.1", port);
@@ -49,7 +49,8 @@ class ParallelStart : public ParallelTest {
                                             "\n");
     return run("launch --nproc 2 --log-dir logs -- sh differing");
   }
-  /// That is said of the second rank's `what`, with `how` it differs.
+  /// Expects the error that the second rank has another `what`. `how`: description of the
+  /// difference.
   void expect_mismatch_error(const Result& result, const std::string& what,
                              const std::string& how = "") const {
     const std::string said =
@@ -119,7 +120,7 @@ TEST_F(ParallelStart, RanksOfOtherProgramsAreTold) {
   expect_mismatch_error(launch_differing("", "", "recipe.fir"), "program");
   const std::string resuming = "--zero 1 --checkpoint-dir ck --resume";
   expect_mismatch_error(launch_differing(resuming, resuming, "state.fir"), "program");
-  // The same program is no other one for lying in another kind of file.
+  // The same program in another file format is not a different program.
   ASSERT_EQ(run("opt line.fir --pass dce -o line.fluid").code, 0);
   const Result same = launch_differing("", "", "line.fluid");
   EXPECT_EQ(same.code, 0) << same.output;

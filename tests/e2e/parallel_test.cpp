@@ -119,7 +119,7 @@ TEST_F(Parallel, ADyingRankNeverLeavesATornCheckpointOrARunThatHangs) {
     double fallen = 0;
     std::ifstream(dir_.file("fallen")) >> fallen;
     EXPECT_NE(result.code, 0) << result.output;
-    // Nobody gives up a rank that is late by less than the timeout.
+    // No rank gives up on a rank that is late by less than the timeout.
     const std::string said = signal == "STOP" ? "" : " was killed by signal 9";
     EXPECT_NE(result.output.find("rank " + victim + said), std::string::npos) << result.output;
     EXPECT_EQ(result.output.find("passed over"), std::string::npos) << result.output;

@@ -1,5 +1,5 @@
-// What networks trained in mixed precision reach beside those trained in f32. The runs take hours;
-// the table of all of them is tests/golden/accuracy.json.
+// Compares networks trained in mixed precision with networks trained in f32. The runs take hours;
+// tests/golden/accuracy.json has all results.
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ Task mnist_cnn_task() {
           128, 3};
 }
 
-/// On the CIFAR-10 images that there are: the last quarter is to judge by.
+/// Uses the available CIFAR-10 images: the last quarter for validation.
 Task resnet18_task() {
   Program net("resnet18");
   const Value loss = record_classifier(net, resnet18(cifar10_images(net)));
@@ -79,7 +79,7 @@ struct Network {
   const char* name;
   const char* data;  ///< below the data folder
   Task (*task)();
-  double points;  ///< of accuracy that half precision may cost
+  double points;  ///< percentage points of accuracy that half precision may cost
 };
 
 const Network kNetworks[] = {{"mnist_cnn", "mnist", mnist_cnn_task, 0.01},

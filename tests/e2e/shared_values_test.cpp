@@ -44,7 +44,7 @@ TEST(SharedValues, AMaximumIsEqualToTheElementThatItIs) {
     for (const char* dtype : {"f32", "f64", "bf16", "f16"}) {
       for (const bool stored : {false, true}) {
         const int64_t hits = columns_hit(extremum, dtype, stored);
-        const bool ties = dtype[0] == 'b' || dtype[1] == '1';  // halves have few values
+        const bool ties = dtype[0] == 'b' || dtype[1] == '1';  // half precision has few values
         EXPECT_TRUE(ties ? hits >= 40 && hits < 50 : hits == 40)
             << extremum << " " << dtype << (stored ? ", product stored: " : ": ") << hits;
       }
@@ -77,7 +77,7 @@ TEST(SharedValues, GoodLabelsAreNotLookedUpAsBadOnes) {
   std::ranges::fill(x.as<float>(), 1.0f);
   const Batch batch{.size = 3, .columns = {{"x", x}, {"l", Tensor(i64, {3, 13, 1})}}};
   Executor exe(program, cpu(), {.batch = 3});
-  EXPECT_EQ(exe.run(batch)["loss"].item(), 0);  // of a single class
+  EXPECT_EQ(exe.run(batch)["loss"].item(), 0);  // there is only one class
 }
 
 }  // namespace

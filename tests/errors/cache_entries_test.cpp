@@ -1,5 +1,5 @@
-// What stands in the directory of compiled kernels where an entry should: nothing is waited for,
-// nothing foreign is run, and it is said once.
+// Tests foreign files in the kernel cache directory: nothing waits for them, nothing runs them, and
+// one message reports them.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -73,7 +73,7 @@ TEST_F(CacheEntries, MayBeLinksToADevice) {
   expect_one_warning(train_with([](const fs::path& at) { fs::create_symlink("/dev/zero", at); }));
 }
 
-/// Whole, so that nothing but the key tells.
+/// The entry is undamaged; only its key differs.
 TEST_F(CacheEntries, MayHoldAnotherKernel) {
   size_t next = 0;
   expect_one_warning(train_with([&](const fs::path& at) {

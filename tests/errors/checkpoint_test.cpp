@@ -1,4 +1,4 @@
-// Checkpoints from the command line: what is interrupted goes on as if it had not been.
+// Checkpoints on the command line: an interrupted run resumes with the same results.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ class CheckpointCommand : public FluidrunTest {
     write_plain(dir_.file("dropping.fir"), std::string(testing::kDropping));
   }
 
-  /// What a run came to: its parameters' bytes, its log and its table, without times.
+  /// The results of a run: bytes of the parameter file, log and table, without times.
   struct Outcome {
     std::string parameters, log, table;
   };
@@ -44,7 +44,7 @@ TEST_F(CheckpointCommand, GoesOnAsIfNothingHadBeen) {
   for (const std::string steps : {"20", "26"}) {
     const std::string options = train(steps) + "--checkpoint-every 7 --checkpoint-dir run" + steps;
     ASSERT_EQ(run(options + " --max-steps " + steps).code, 0);
-    // What a killed process leaves: lines after the checkpoint, the last one torn.
+    // A killed process leaves lines after the checkpoint, the last one truncated.
     std::ofstream(dir_.file(steps + ".json"), std::ios::app)
         << "{\"epoch\":2,\"step\":27,\"loss\":1}\n{\"epoch\":2,\"st";
     const Result rest = run(options + " --resume --keep 1");

@@ -1,4 +1,4 @@
-// Files of every format that were cut off, changed or made to harm, as fluidrun meets them.
+// Truncated, changed and malicious files of every format, read by fluidrun.
 
 #include <gtest/gtest.h>
 
@@ -147,7 +147,7 @@ TEST_F(DamagedFiles, Gz) {
   write_gz(dir_.file(labels), idx_labels("\1\2"));
   write_gz(dir_.file(images), idx_images(2));
   const std::string bytes = read_file(dir_.file(images));
-  // What follows a whole gzip stream is padding and ignored, as gzip itself does.
+  // Data after a complete gzip stream is padding and ignored, as in gzip.
   expect_damage_error(images, bytes, bytes.size() - 6, command, images, /*longer=*/false);
 }
 

@@ -1,4 +1,4 @@
-// What `fluidrun devices` says of machines that made-up libraries stand for.
+// Tests `fluidrun devices` with libraries that simulate machines.
 
 #include <regex>
 
@@ -10,7 +10,7 @@ namespace {
 
 class Devices : public FluidrunTest {
  protected:
-  /// What `command` prints on the machine of a library in gpu_libraries, or of another file.
+  /// Returns the output of `command` with a library in gpu_libraries, or with another file.
   std::string on(const std::string& library, const std::string& command = "devices") {
     before_ = "export FLUID_GPU_LIBRARY=" +
               (library.find('/') == std::string::npos
@@ -31,7 +31,7 @@ class Devices : public FluidrunTest {
 TEST_F(Devices, ListsCpuAndGpus) {
   const std::string output = on("three_gpus");
   EXPECT_NE(output.find(" threads, "), std::string::npos) << output;
-  const std::regex driver("driver [0-9.]+ for");  // of this machine, where it has one
+  const std::regex driver("driver [0-9.]+ for");  // the driver of this machine, if any
   EXPECT_EQ(std::regex_replace(behind_cpu(output), driver, "driver for"),
             "cuda:0  Made-up GPU 0, compute capability 9.0, 132 multiprocessors: 79.00 GiB of "
             "80.00 GiB are free\n"
@@ -152,7 +152,7 @@ TEST_F(Devices, ThatAreNotThereAreNamedByEveryCommand) {
   expect_failure("plan line.fir --place cuda:2", "cuda:2: cudaErrorMadeUp, as asked");
 }
 
-/// What runs on the CPU because a GPU cannot be used says so, unless somebody hides the GPU.
+/// A command that runs on the CPU because a GPU is unusable says so, unless the user hides the GPU.
 TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
   const auto said = [&](const std::string& library, const std::string& command = "plan line.fir") {
     const std::string output = on(library, command);

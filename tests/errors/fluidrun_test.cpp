@@ -1,4 +1,4 @@
-// The command line as users meet it: exit codes, messages of one line, no partial files.
+// Tests the command line: exit codes, messages of one line, no partial files.
 
 #include "tests/support/fluidrun_test.h"
 
@@ -352,7 +352,7 @@ constexpr std::string_view kSkip = R"(program @skip {
 }
 )";
 
-/// What is drawn as a box holds its lines, and an arrow past other boxes keeps to their right.
+/// A box encloses its lines of text. An arrow past other boxes stays to their right.
 TEST_F(Fluidrun, DrawsNothingAcrossBoxes) {
   std::ofstream(dir_.file("skip.fir")) << kSkip;
   const std::string svg = run("show skip.fir --format svg").output;
@@ -443,7 +443,7 @@ TEST_F(Fluidrun, LooksAtPrograms) {
   EXPECT_TRUE(std::filesystem::exists(dir_.file("out.fir")));
 }
 
-/// What follows "arena" in what a command says: "5.33 MiB".
+/// Returns the size after "arena" in the output of a command, such as "5.33 MiB".
 std::string arena_of(const std::string& said) {
   const size_t at = said.find_first_not_of(' ', said.find("arena") + 5);
   return said.substr(at, said.find('B', at) + 1 - at);

@@ -31,7 +31,7 @@ class Lack : public FluidrunTest {
       "train line.fir --data synthetic-linear?n=50 --batch 10 ";
 };
 
-/// The limit of processes binds other users than root alone. Nobody else is this user.
+/// The process limit does not apply to root, so the tests run as a user that no one else uses.
 class LackOfThreads : public Lack {
  protected:
   void SetUp() override {

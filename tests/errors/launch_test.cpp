@@ -30,7 +30,7 @@ class Launch : public FluidrunTest {
     std::ofstream(dir_.file("script")) << script;
     return run("launch " + flags + " -- sh script");
   }
-  /// The same in the background; what it prints goes to the file "out".
+  /// Like launch(), but in the background. The output goes to the file "out".
   void start(const std::string& flags, const std::string& script) {
     std::ofstream(dir_.file("script")) << script;
     launcher_ = fork();
@@ -364,13 +364,13 @@ TEST_F(Launch, WhatRanksLeaveBehindIsKilled) {
 
 TEST_F(Launch, AStoppedTerminalStopsNothingElse) {
   ASSERT_EQ(mkfifo(dir_.file("fifo").c_str(), 0600), 0);
-  const int nobody = open(dir_.file("fifo").c_str(), O_RDWR);  // reads what rank 0 writes
+  const int nobody = open(dir_.file("fifo").c_str(), O_RDWR);  // a reader that reads nothing
   const Result result = run_command(
       "timeout --foreground --preserve-status 5 " + kFluidrun +
       " launch --nproc 2 -- sh -c '[ $RANK = 1 ] && sleep 0.5 && exit 9; yes' > fifo & wait $!");
   close(nobody);
   EXPECT_EQ(result.code, 9);
-  // It waits for somebody to read the rest, until it is told to end.
+  // launch waits until the rest is read, until a signal ends it.
   EXPECT_EQ(result.output,
             "fluidrun: rank 1 ended with exit code 9; stopping the others\n"
             "fluidrun: killing all ranks\n");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 #include "tests/support/training_log.h"
@@ -89,6 +91,15 @@ TEST_F(Overfit, AugmentsOnce) {
                 .code,
             0);
   EXPECT_NE(losses("each"), std::vector<double>(5, losses("each").at(0)));
+}
+
+/// A stop says nothing about whether the program can learn the samples.
+TEST_F(Overfit, StopsForASignalWithoutAVerdict) {
+  const Result result = run_command("timeout --foreground --signal=INT --preserve-status 2 " +
+                                    kFluidrun + " " + kTrain + "--overfit 20 --epochs 1000000000");
+  EXPECT_EQ(result.code, 128 + SIGINT) << result.output;
+  EXPECT_TRUE(states(result.output, "stopped after step")) << result.output;
+  EXPECT_EQ(result.output.find("learned"), std::string::npos) << result.output;
 }
 
 TEST_F(Overfit, RejectsWhatItDoesNotDo) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "executor/executor.h"
 #include "frontend/files/safetensors.h"
 #include "frontend/layers.h"
@@ -187,6 +189,14 @@ TEST_F(Parameters, WithNamesOfPyTorchAreRecognised) {
   expect_error(run_two_ + "names.safetensors",
                "parameter 'u.w' is missing; the file holds 'u.weight', PyTorch's name of it: pass "
                "--params-layout pytorch");
+}
+
+TEST_F(Parameters, AreBoundedByFlags) {
+  ASSERT_EQ(
+      run("train line.fir --data synthetic-linear --param w:l2=0.1,max_norm=0.25 --save w").code,
+      0);
+  const Tensor w = read_safetensors(dir_.file("w")).tensors.at(0).second;
+  EXPECT_NEAR(std::hypot(w.at(0), w.at(1)), 0.25, 1e-5);
 }
 
 TEST_F(Parameters, ThatTrainAreChosenByFlags) {

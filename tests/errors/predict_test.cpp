@@ -1,4 +1,4 @@
-// What predict prints and writes, and what training logs.
+// Tests the output of predict, and the log of training.
 
 #include <gtest/gtest.h>
 

@@ -64,6 +64,18 @@ TEST_F(ImageData, BadRecordsStopOrAreSkipped) {
   expect_error(train + "--workers 0", "--workers: must be a positive integer, not 0");
 }
 
+TEST_F(ImageData, BadRecordsAreSkippedByDryRunsAndOverfit) {
+  damage("images/cats/0.jpg");
+  const std::string train = "train tint.fir --batch 2 --data " + spec_;
+  expect_late_error(train + "--dry-run", "'images/cats/0.jpg'");
+  EXPECT_EQ(run(train + "--dry-run --on-bad-record skip").code, 0);
+  expect_late_error(train + "--overfit 2", "'images/cats/0.jpg'");
+  const Result few = run(train + "--overfit 2 --max-steps 3 --on-bad-record skip");
+  EXPECT_TRUE(states(few.output, "skipped 1 bad record")) << few.output;
+  const Result all = run(train + "--overfit 9 --max-steps 3 --on-bad-record skip");
+  EXPECT_TRUE(states(all.output, "5 samples after")) << all.output;
+}
+
 TEST_F(ImageData, IsDescribed) {
   const Result described = run("data folder:images --draw 1");
   ASSERT_EQ(described.code, 0) << described.output;

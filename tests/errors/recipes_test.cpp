@@ -63,6 +63,41 @@ TEST_F(RecipesOfAProgram, HaveTheirOwnLearningRatesInTensorBoard) {
   EXPECT_TRUE(events.scalars.contains("optimizer/distances/learning_rate"));
 }
 
+TEST_F(RecipesOfAProgram, AreTimedEachByADryRun) {
+  const Result result = run(kTrain + "--recipes s:2,dist --dry-run");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(states(result.output, "squares 10 4 distances 10 1")) << result.output;
+}
+
+/// A gradient is written for the steps of the recipe that trains the parameter.
+TEST_F(RecipesOfAProgram, HaveGradientsOfTheirOwn) {
+  std::string text = kTwo;
+  text.insert(text.find("  train(%squares)"),
+              R"(  %v = param "v" {init = "constant", value = 1.0} : f32[]
+  %scaled = mul(%squares, %v) : f32[]
+)");
+  text.replace(text.find("train(%squares)"), 15, "train(%scaled)");
+  std::ofstream(dir_.file("three.fir")) << text;
+  const Result result =
+      run("train three.fir --data synthetic-linear?n=50 --batch 10 --recipes s:1,d:1 --dump "
+          "v.grad,w.grad --dump-steps 4 --tensorboard board --tensorboard-histograms 1");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const auto steps = [&](const std::string& name) {
+    std::string found;
+    for (const std::string step : {"1", "2", "3", "4"}) {
+      if (std::filesystem::exists(dir_.file("dump/step-000" + step + "." + name + ".npy"))) {
+        found += step;
+      }
+    }
+    return found;
+  };
+  EXPECT_EQ(steps("w.grad"), "1234");
+  EXPECT_EQ(steps("v.grad"), "13");
+  const ReadEvents events = read_events(event_files(dir_.file("board")).at(0));
+  EXPECT_EQ(events.other_tags.at("gradient/w").size(), 5u);
+  EXPECT_EQ(events.other_tags.at("gradient/v").size(), 3u);
+}
+
 TEST_F(RecipesOfAProgram, AreRejectedWithoutACycle) {
   const std::string cycle = "--recipes squares:1,distances:1";
   expect_error(kTrain, "program 'two' has the recipes squares, distances");
@@ -86,6 +121,8 @@ TEST_F(RecipesOfAProgram, KeepTheSettingsOfTheProgram) {
   for (const char* flag : {"--lr 0.5", "--optimizer sgd", "--schedule constant", "--ema 0.5"}) {
     expect_error(kTrain + "--recipes s,d " + flag, std::string(flag) + ": changes the only recipe");
   }
+  expect_late_error(kTrain + "--recipes s,d --find-lr",
+                    "find_learning_rate: program 'two' has several recipes");
 }
 
 TEST_F(RecipesOfAProgram, ArePlannedTogetherOrOne) {
@@ -101,6 +138,12 @@ TEST_F(RecipesOfAProgram, ArePlannedTogetherOrOne) {
   expect_error("opt two.fir --pass infer_types,append_backward", "the program has two train ops");
   const Result step = run("opt two.fir --pipeline train --recipe dist");
   EXPECT_NE(step.output.find("\"distances:update\""), std::string::npos) << step.output;
+  const Result pass = run("opt two.fir --pass infer_types --recipe dist");
+  EXPECT_EQ(pass.output.find("train(%squares)"), std::string::npos) << pass.output;
+  expect_error("opt two.fir --pipeline eval --recipe dist",
+               "--recipe: pipeline eval compiles no recipe");
+  expect_error("plan two.fir --pipeline eval --recipe dist",
+               "--recipe: a step of mode eval compiles no recipe");
 }
 
 TEST_F(RecipesOfAProgram, AreVerified) {

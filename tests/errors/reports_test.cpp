@@ -1,4 +1,4 @@
-// What people read: the lines of an epoch, the summary, notes and warnings.
+// Tests text for users: the lines of epochs, the summary, notes and warnings.
 
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ TEST_F(Reports, O2IsComparedWithF32ByTheTrainingStep) {
   EXPECT_NE(training.output.find(expected), std::string::npos) << expected << training.output;
 }
 
-/// `opt` shows what ranks and slices run.
+/// `opt` shows the programs of ranks and micro-batches.
 TEST_F(Reports, TheStepsOfRanksAndSlicesCanBeLookedAt) {
   const auto text = [&](const std::string& flags) {
     const std::string batch = flags.find("--batch") == std::string::npos ? " --batch 8" : "";
@@ -210,7 +210,7 @@ TEST_F(Reports, AutomaticPrecisionSaysWhatItTakesAndKeepsTo) {
   EXPECT_NE(again.find(said + " (measured before)\n"), std::string::npos) << again;
   EXPECT_EQ(run(train + "other.safetensors --amp-dtype f16" + kData).output.find("(measured"),
             std::string::npos);
-  // What is timed leaves no trace in what is trained.
+  // The timing runs do not affect the trained parameters.
   const std::string level = said.starts_with("--amp auto selects f32")        ? "off"
                             : said.starts_with("--amp auto selects bf16 o1,") ? "o1"
                                                                               : "o2";

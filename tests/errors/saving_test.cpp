@@ -1,4 +1,4 @@
-// What happens where the results should go: disks that are full, paths that cannot be written.
+// Tests full disks and unwritable paths.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ using fluid::testing::count_of;
 
 class Saving : public FluidrunTest {
  protected:
-  /// What a file holds; "" when there is none.
+  /// Returns the contents of a file; "" if it does not exist.
   std::string bytes_in(const std::string& name) const {
     return std::filesystem::exists(dir_.file(name)) ? read_file(dir_.file(name)) : "";
   }

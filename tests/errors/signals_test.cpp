@@ -1,4 +1,4 @@
-// What a signal does to a training run: nothing is lost, and nothing is left half done.
+// Tests signals during training: nothing is lost, and no file is incomplete.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class Background : public FluidrunTest {
     return std::filesystem::exists(path) ? read_file(path) : "";
   }
   bool saved() const { return std::filesystem::exists(dir_.file("w.safetensors")); }
-  /// How it ended, as a shell tells it.
+  /// Exit code of the process, as a shell reports it.
   int exit_code() {
     int status = 0;
     waitpid(child_, &status, 0);
@@ -78,7 +78,7 @@ class Signals : public Background {
   }
 };
 
-/// A run that waits for its data, from a FIFO. After load() nobody writes to the FIFO yet.
+/// A run that waits for data from a FIFO. After load(), the FIFO has no writer yet.
 class StartingUp : public Background {
  protected:
   void load() {
@@ -86,7 +86,7 @@ class StartingUp : public Background {
     start(
         "train line.fir --data 'csv:data?label=y' --batch 1 --epochs 100000000 "
         "--save w.safetensors");
-    const auto opened = [&] {  // which fails while nobody reads
+    const auto opened = [&] {  // fails while the FIFO has no reader
       data_ = open(dir_.file("data").c_str(), O_WRONLY | O_NONBLOCK);
       return data_ >= 0;
     };

@@ -123,7 +123,8 @@ TEST_F(TensorBoardFiles, HoldHistogramsAndText) {
                "TensorBoard histograms: 'v' selects no parameter; there are 'w'");
 }
 
-/// Training goes on without it, the file keeps whole records, and the exit code is 1.
+/// Training continues without the file, the file contains only whole records, and the exit code is
+/// 1.
 TEST_F(TensorBoardFiles, AreCutOffOnAFullDisk) {
   before_ = "ulimit -f 6; ";
   const Result result =

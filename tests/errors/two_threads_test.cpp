@@ -1,4 +1,4 @@
-// One Executor and several threads: what is refused, and how several threads serve.
+// One Executor used by several threads: invalid uses are rejected, and valid ones work.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Batch batch_of(float value) {
   return batch;
 }
 
-/// What `work` throws in a thread of its own; "" when it returns.
+/// Returns the message that `work` throws in another thread; "" if it throws nothing.
 std::string thrown_in_a_thread(const std::function<void()>& work) {
   std::string what;
   std::thread thread([&] {

@@ -1,4 +1,4 @@
-// What a choice is kept for.
+// Tests which tasks and machines a recorded algorithm applies to.
 
 #include "executor/gpu_libraries/algorithm_record.h"
 
@@ -9,7 +9,7 @@
 namespace fluid::algorithm_record_test {
 namespace {
 
-/// What is chosen on one is not taken on another.
+/// A choice for one machine is not used on another.
 TEST(MachineOf, TellsMachinesApart) {
   const FluidGpuDescription gpu = {.name = "gpu",
                                    .major = 9,

@@ -76,9 +76,9 @@ TEST(Amp, InBf16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = bf16}, 0
 /// Libraries compute in f32: what one kernel reads and writes is there in both.
 TEST(Amp, InF16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = f16}, 0.027, 0.95); }
 
-/// A step of a network in half, here and as a CPU runs it that has neither AVX nor instructions for
-/// halves: it has no library and converts. Both compute in f32, so that a value that is stored
-/// differs by one rounding at most, which is 2^-8 of it in bf16 and 2^-11 in f16.
+/// Compares a half-precision step on this CPU with one on a CPU without AVX and half-precision
+/// instructions, which uses no library and converts the values. Both compute in f32, so stored
+/// values differ by at most one rounding: relative 2^-8 in bf16, 2^-11 in f16.
 void expect_same_on_lesser_cpu(const AmpOptions& amp, double rounding) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "this CPU is no x86-64";
@@ -135,7 +135,7 @@ TEST(Amp, LeavesAScopeAndItsGradientsInF32) {
   const int products = products_in(f16, all);
   EXPECT_GE(products, 4);
   EXPECT_EQ(products_in(f32, all), 0) << all;
-  EXPECT_EQ(products_in(f16, scoped), 2) << scoped;  // of the first layer: y and the gradient of w
+  EXPECT_EQ(products_in(f16, scoped), 2) << scoped;  // y and the weight gradient of the first layer
   EXPECT_EQ(products_in(f32, scoped), products - 2) << scoped;
 }
 
@@ -216,7 +216,7 @@ TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
   other.gpu.prefetch = false;  // on a GPU it takes less memory
   EXPECT_FALSE(cached_amp_choice(net, cpu(), other));
   other = asked;
-  other.threads = thread_count(0);  // what 0 means
+  other.threads = thread_count(0);  // the value that 0 selects
   EXPECT_TRUE(cached_amp_choice(net, cpu(), other));
   ++other.threads;
   EXPECT_FALSE(cached_amp_choice(net, cpu(), other));

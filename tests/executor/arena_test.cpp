@@ -1,4 +1,4 @@
-// What the arena of a real network takes.
+// Tests the arena size of a real network.
 
 #include <gtest/gtest.h>
 

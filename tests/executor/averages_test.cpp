@@ -93,6 +93,26 @@ TEST(Averages, SwaIsUsedForEvaluation) {
   EXPECT_EQ(exe.parameter("fc0.w").at(0), own);
 }
 
+/// Both recipes keep averages of the same parameter.
+TEST(Averages, OfTwoRecipesAreThoseOfTheFirst) {
+  Program net("two");
+  const Value x = net.data("x", {kBatch, 3}, f64);
+  const Value y = linear(x, {.units = 1});
+  net.output("y", y);
+  minimize(mean(square(y)), SGD{.lr = 0.1}, {.name = "a", .ema = {.decay = 0.5}});
+  minimize(mean(square(y - 1)), SGD{.lr = 0.1}, {.name = "b", .swa = {.start = 1}});
+  Executor exe(net, cpu());
+  const Batch batch{4, {{"x", testing::golden_tensor(1, {4, 3})}}, 0};
+  for (const char* recipe : {"a", "b", "a", "b"}) exe.run(recipe, batch);
+  const double own = exe.parameter("fc0.w").at(0);
+  const double first = exe.parameter("a:fc0.w.ema").at(0);
+  ASSERT_NE(first, exe.parameter("b:fc0.w.swa").at(0));
+  exe.use_averages(true);
+  EXPECT_EQ(exe.parameter("fc0.w").at(0), first);
+  exe.use_averages(false);
+  EXPECT_EQ(exe.parameter("fc0.w").at(0), own);
+}
+
 TEST(Averages, AreTheSameOnRanksWithShardedState) {
   Program net = testing::parallel_program();
   Attrs& train = find_directive(net.ir().main())->attrs;

@@ -1,4 +1,4 @@
-// Training that is interrupted and goes on from a checkpoint.
+// Interrupts training and resumes it from a checkpoint.
 
 #include "executor/checkpoint/checkpoint.h"
 
@@ -23,8 +23,8 @@ namespace {
 
 constexpr int64_t kSamples = 50, kBatchSize = 8, kSteps = 10;
 
-/// With everything that goes on from step to step: moments, running statistics, random numbers, a
-/// schedule and, in f16, a loss scale.
+/// A program with all kinds of state that steps carry over: moments, running statistics, random
+/// numbers, a schedule and, in f16, a loss scale.
 template <class Optimizer = Adam>
 Program stateful_program(int64_t units = 4, const Optimizer& optimizer = {.lr = 0.01}) {
   Program net("stateful");
@@ -384,7 +384,7 @@ TEST_F(CheckpointTest, OneProcessWritesADirectory) {
   expect_user_error([&] { newest_checkpoint(path()); }, "cannot read '" + path() + "': ");
 }
 
-/// What only another version of Fluid writes, with the right hash.
+/// A checkpoint of another version of Fluid, with a correct hash.
 TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   TrainingRun run(net_);
   run.state.output_statistics = {{"loss", {1, 2}}};

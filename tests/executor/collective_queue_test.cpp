@@ -12,7 +12,7 @@
 namespace fluid::collective_queue_test {
 namespace {
 
-/// Adds the exchange's number, from 1, to every element; fails at one of them.
+/// Collective n, counted from 1, adds n to every element. Collective `failing` fails.
 class CountingCommunicator : public Communicator {
  public:
   explicit CountingCommunicator(int failing = 0) : failing_(failing) {}

@@ -52,6 +52,24 @@ TEST(Constraints, AreTheSameInMicroBatches) {
   for (const Json& c : golden().at("cases")) expect_golden(c, {.micro_batches = 2});
 }
 
+/// A group sets after minimize() what ParameterOptions sets before it.
+TEST(Constraints, AreSetByParameterGroups) {
+  for (const Json& c : golden().at("cases")) {
+    const Json& given = c.at("options");
+    SCOPED_TRACE(given.dump());
+    Program net = regression({.dtype = f64, .l1 = 0.5, .l2 = 0.25, .max_norm = 3});
+    set_parameter_groups(net, {{.pattern = "w",
+                                .l1 = given.value("l1", 0.0),
+                                .l2 = given.value("l2", 0.0),
+                                .max_norm = given.value("max_norm", 0.0)}});
+    Executor exe(net, cpu());
+    testing::set_golden_start(exe, {"w", "b"});
+    testing::expect_golden_steps(exe, {"w", "b"}, c.at("params"));
+    const OutputViews outputs = exe.eval(testing::golden_batch(0, 6, 3, 2));
+    EXPECT_EQ(outputs.size(), 1u);
+  }
+}
+
 /// With the feeds of testing::parallel_program().
 Program constrained_program() {
   Program net("constrained");

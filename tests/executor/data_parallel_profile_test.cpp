@@ -1,4 +1,4 @@
-// What a profile says of steps that several processes take together.
+// Tests the profile of data-parallel steps.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace fluid::data_parallel_profile_test {
 namespace {
 
-/// What a rank's exchanges took, and what they sent.
+/// Returns the times and bytes of a rank's collectives.
 std::string profiled_rank(const World& world) {
   Program net = mnist_cnn_program();
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.01});

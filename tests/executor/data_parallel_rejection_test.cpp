@@ -1,4 +1,5 @@
-// What one process of several refuses: an evaluation is its own affair, a training step is not.
+// Tests data that one of several ranks rejects. In an evaluation, the other ranks continue; in a
+// training step, all ranks stop.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 namespace fluid::data_parallel_rejection_test {
 namespace {
 
-constexpr int64_t kSamples = 4;  // of a rank
+constexpr int64_t kSamples = 4;  // samples per rank
 
 Program classifier() {
   Program net("classifier");
@@ -22,7 +23,7 @@ Program classifier() {
   return net;
 }
 
-/// Of this rank; the label of its first sample is `first`.
+/// The batch of this rank. `first`: label of its first sample.
 Batch shard_of(const World& world, int64_t first) {
   Tensor x(f32, {kSamples, 2}), label(i64, {kSamples});
   for (float& v : x.as<float>()) v = 1;
@@ -53,7 +54,8 @@ TEST(DataParallelRejection, OfAnEvaluationLeavesTheOthersAlone) {
             (std::vector<std::string>{"goes on", "refused, goes on"}));
 }
 
-/// The others are in its last slice: what this process sent next would be taken for a part of that.
+/// A rank that rejects any micro-batch of a training step must stop. The other ranks are in the
+/// last micro-batch, and would take its next message for a part of it.
 TEST(DataParallelRejection, OfAnySliceOfATrainingStepIsTheEnd) {
   const auto body = [](const World& world) {
     Executor exe(

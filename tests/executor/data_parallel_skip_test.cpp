@@ -14,7 +14,7 @@
 namespace fluid::data_parallel_skip_test {
 namespace {
 
-constexpr int64_t kSamples = 8;  // of a rank
+constexpr int64_t kSamples = 8;  // samples per rank
 
 Batch shard_of(const World& world, bool overflows) {
   Batch batch = stateful_batch(kSamples, overflows);
@@ -23,7 +23,8 @@ Batch shard_of(const World& world, bool overflows) {
   return batch;
 }
 
-/// What two ranks say of a good step, a bad one and another good one.
+/// Runs a good step, an overflowing step and another good step on two ranks. Expects that the
+/// second step is skipped.
 void expect_unchanged(const ExecutorOptions& options) {
   const std::set<std::string_view> goes_on = {kLossScale, kGoodSteps, kSkippedSteps, kRandomState};
   Program net = stateful_program();

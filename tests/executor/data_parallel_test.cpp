@@ -1,4 +1,5 @@
-// What several processes that train together agree on, keep and say when one is gone.
+// Tests training in several processes: equal results, stored state, and messages after a rank is
+// lost.
 
 #include <gtest/gtest.h>
 
@@ -31,9 +32,9 @@ using testing::text_of;
 using testing::trained;
 using testing::trained_by;
 
-/// Of a layer that batch norm follows the ranks' shares of the gradient nearly cancel: here 90874
-/// and -84929, scaled, of one weight of fc0, where the largest of the whole batch's is 11168. Each
-/// is rounded to f16, whose largest number is 65504, before they are added up.
+/// The ranks' gradients of a layer before batch norm nearly cancel. Here, the scaled gradients of a
+/// weight of fc0 are 90874 and -84929, while the largest gradient of the whole batch is 11168. Each
+/// rank rounds its gradients to f16, whose maximum is 65504, before the all-reduce.
 TEST(DataParallel, AShareOfAGradientMayOverflowWhereTheSumDoesNot) {
   const Program net = normalising_program(0);
   const auto scaling = [&](int size, const AmpOptions& amp) {
@@ -241,8 +242,8 @@ TEST(DataParallel, ABatchSaysWhichPartItIs) {
             "Batch::first and Batch::whole, as a Reader with rank and world does");
 }
 
-/// What rank 0 says when `late` happens to rank 1 before its fourth of six steps; "" when all goes
-/// well.
+/// Returns the error of rank 0 if rank 1 calls `late` before the fourth of six steps; "" if there
+/// is none.
 std::string message_after(const std::function<void()>& late) {
   const Program net = parallel_program();
   Ranks ranks(2, [&](const World& world) {

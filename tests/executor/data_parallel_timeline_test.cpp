@@ -1,4 +1,4 @@
-// What is predicted of a step of two processes, and what it takes them.
+// Compares the predicted times of a data-parallel step of two processes with measured times.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -26,10 +26,10 @@ namespace {
 using testing::Ranks;
 
 constexpr int64_t kSamples = 32;
-constexpr double kLargeBytes = 16 * 16 * 16 * 32 * 4;  // of the last layer's weights
+constexpr double kLargeBytes = 16 * 16 * 16 * 32 * 4;  // bytes of the last layer's weights
 constexpr std::chrono::milliseconds kTimeout{30'000};
 constexpr double kLatency = 0.1;  // ms
-constexpr int kSteps = 40;        // of each kind
+constexpr int kSteps = 40;        // steps of each kind
 
 /// Where nearly all that is sent, 512 KB of the last layer's gradient, is there as soon as backward
 /// begins, and nearly all that is computed comes before it or after it.
@@ -76,11 +76,11 @@ class SlowCommunicator : public Communicator {
   double bytes_per_ms_ = 1;
 };
 
-/// What is said of a step of two processes.
+/// Figures of a step of two processes.
 struct Figures {
   double step = 0;        ///< ms
   double overlap = 0;     ///< as Timeline::overlap_fraction
-  double efficiency = 0;  ///< what a step takes one process alone, by what it takes two
+  double efficiency = 0;  ///< step time of one process / step time of two processes
 
   bool are_near(const Figures& o) const {
     return std::abs(step - o.step) < 0.2 * o.step && std::abs(overlap - o.overlap) < 0.15 &&
@@ -90,7 +90,8 @@ struct Figures {
 
 double ms(const TimeSpan& span) { return static_cast<double>(span.ns()) / 1e6; }
 
-/// Of a call: handing an exchange over wakes the other thread, which may go first.
+/// Compute time of a call. 0 for a collective, because starting it wakes the other thread, which
+/// may run first.
 double computing_ms(const CallTimes& call) { return call.collective.ns() > 0 ? 0 : ms(call.call); }
 
 double overlap_of(const StepTimes& step) {
@@ -102,7 +103,7 @@ double overlap_of(const StepTimes& step) {
   return (together - ms(step.step)) / communicating;
 }
 
-/// What is predicted of `calls` when they take as long as they did in a step.
+/// Predicts the timeline of `calls` with the call times of `step`.
 Timeline timeline_of(const StepTimes& step, std::vector<TimedCall> calls, const Link& link) {
   calls[0].ms = ms(step.runs[0].feeds);
   for (size_t i = 1; i < calls.size(); ++i)
@@ -159,8 +160,8 @@ class Steps {
 struct Case {
   const char* name;
   bool one_bucket;
-  double message;  ///< what the large message takes, by what is computed after its values
-  double overlap;  ///< that this makes, about
+  double message;  ///< time of the large message / time of the computation after its gradient
+  double overlap;  ///< expected overlap, approximately
 };
 using Cases = std::vector<Case>;
 
@@ -225,7 +226,7 @@ class Rank {
                const Link& link) {
     Steps& parallel = c.one_bucket ? whole_ : parallel_;
     run(parallel, link);
-    // Of the step that was disturbed least: waking up late makes none shorter.
+    // Uses the least disturbed step, because late wake-ups only lengthen steps.
     const std::vector<StepTimes> steps = parallel.last();
     const StepTimes& best = *std::ranges::min_element(steps, {}, [&](const StepTimes& step) {
       return ms(step.step) - timeline_of(step, calls, link).step;
@@ -269,8 +270,8 @@ TEST(TimedDataParallel, IsThatOfAProcessThatWaitsForMessagesAlone) {
   EXPECT_EQ(Rank({.size = 2}, *nobody).far_of(cases, 10), "");
 }
 
-/// Who wait for each other too, which is not predicted: messages take so long that it matters
-/// little.
+/// Two processes also wait for each other, which is not predicted. Long messages keep this effect
+/// small.
 TEST(TimedDataParallel, IsAboutThatOfTwoProcesses) {
   Ranks ranks(2, [](const World& world) {
     const auto fast = make_communicator(world, kTimeout);

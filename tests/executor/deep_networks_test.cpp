@@ -35,7 +35,7 @@ int kernels_of(int layers) {
 }
 
 TEST(DeepNetworks, CompileAsManyKernelsAsShallowOnes) {
-  EXPECT_LE(kernels_of(24), kernels_of(12) + 4);  // updates lie side by side: the rest of a launch
+  EXPECT_LE(kernels_of(24), kernels_of(12) + 4);  // one kernel updates many parameters
 }
 
 /// Layers share the kernels that draw, not what these draw.

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <set>
 
 #include "frontend/fluid.h"
 #include "tests/support/errors.h"
@@ -104,9 +106,50 @@ TEST(EvaluationReport, KeepsTheSamplesWithTheLargestLosses) {
   }
 }
 
+TEST(EvaluationReport, NamesTheSamplesOfShuffledData) {
+  Program net = classifier();
+  EvaluationReport report(net, {.worst = 2});
+  Trainer trainer(net, cpu());
+  Reader reader(samples(), {.batch = 2, .shuffle_seed = 3});
+  trainer.evaluate(reader, report.observer(reader));
+  EXPECT_EQ(report.worst().at(0).row, 3);
+  EXPECT_EQ(report.worst().at(1).row, 2);
+}
+
+/// Samples of which number 3, the worst one, cannot be read.
+class Damaged : public SampleSource {
+ public:
+  int64_t samples() const override { return good_->samples(); }
+  const std::vector<Column>& columns() const override { return good_->columns(); }
+  void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
+    if (sample == 3) throw UserError("damaged");
+    good_->read(sample, draw, to);
+  }
+  std::string name() const override { return "damaged"; }
+
+ private:
+  SampleSourcePtr good_ = make_source(evaluation_report_test::samples());
+};
+
+TEST(EvaluationReport, NamesTheSampleThatReplacesABadOne) {
+  Program net = classifier();
+  EvaluationReport report(net, {.worst = 7});
+  Trainer trainer(net, cpu());
+  Reader reader(std::make_shared<Damaged>(), {.batch = 2, .bad_records = BadRecords::skip});
+  trainer.evaluate(reader, report.observer(reader));
+  std::multiset<int64_t> rows;
+  for (const SampleLoss& sample : report.worst()) {
+    EXPECT_NEAR(sample.loss, loss_of(static_cast<size_t>(sample.row)), 1e-5) << sample.row;
+    rows.insert(sample.row);
+  }
+  EXPECT_EQ(rows, (std::multiset<int64_t>{0, 1, 2, 4, 4, 5, 6}));
+}
+
 TEST(EvaluationReport, LeavesOutIgnoredLabels) {
   Program net = classifier({.ignore_index = {1}});
   EvaluationReport report(net);
+  evaluated(net, report, samples());
+  EXPECT_EQ(report.confusion(), (std::vector<int64_t>{2, 0, 0, 0, 0, 0, 1, 0, 1}));
   Dataset data = samples();
   data.columns[1].second.as<int64_t>()[0] = -100;
   Program other = classifier({.ignore_index = {-100}});

@@ -76,7 +76,7 @@ double normalised(const Feed& feed, double x, size_t c) {
 }
 
 TEST(Feeds, NormalisesEveryChannel) {
-  const int64_t n = 30, inner = 1201;  // enough for several threads, which meet within a channel
+  const int64_t n = 30, inner = 1201;  // several threads, whose ranges meet within a channel
   Tensor column(u8, {n, 3, inner});
   for (int64_t i = 0; i < column.numel(); ++i) {
     column.as<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 7 % 256);
@@ -105,7 +105,7 @@ TEST(Feeds, CopiesSomeSamples) {
   Feed feed{.name = "x", .declared_dtype = f32, .type = Type{f32, {kBatch, 2}, {}}};
   copy_feed(Tensor::of<float>({3, 2}, values), feed, 1, 2, to, 1);
   EXPECT_EQ(copy, (std::vector<float>{3, 4, 5, 6}));
-  feed.type.shape = {4};  // of no sample: whole in every slice
+  feed.type.shape = {4};  // without a batch dimension: whole in each micro-batch
   copy_feed(Tensor::of<float>({4}, std::span(values).first(4)), feed, 1, 2, to, 1);
   EXPECT_EQ(copy, (std::vector<float>{1, 2, 3, 4}));
 }
@@ -126,7 +126,8 @@ TEST(Feeds, NormalisesFeaturesAndSingleNumbers) {
   copy_feed(Tensor(f32, {0}), feed, 0, 0, nullptr, 1);
 }
 
-/// What a program with options reads of an image of two channels, one pixel each.
+/// Returns the values of an image of two channels, one pixel each, as a program with `options`
+/// reads them.
 std::vector<double> read_by(const DataOptions& options, const std::string& as) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 2, 1, 1}, f32, options);

@@ -36,7 +36,7 @@ void expect_has(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
-/// What rank `rank` adds: the same at every call.
+/// The values that rank `rank` contributes; the same in each call.
 template <class T>
 std::vector<T> numbers(int rank, int64_t count) {
   std::mt19937 random(static_cast<unsigned>(rank + 1));
@@ -404,7 +404,8 @@ TEST(Gloo, NamesAPeerThatLeaves) {
   expect_has(ranks.result(0), "rank 1 has left the group");
 }
 
-/// What rank 0 is told when what it does by other means, as on its GPU, does not go on.
+/// Returns the error of rank 0 when work outside of the communicator, such as GPU work, does not
+/// complete.
 std::string error_seen_by_rank_0(const std::function<void()>& second, const std::string& said) {
   Ranks ranks(2, [&](const World& world) {
     auto all = make_communicator(world, kShort);
@@ -440,7 +441,7 @@ TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
             begins + "rank 1 is late: it has entered 3 collective operations, rank 0 4");
 }
 
-/// Rank 0 has begun one thing more, and cannot go on with what both have begun.
+/// Rank 0 has started one more collective, and fails in a collective that both ranks have started.
 TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kShort);

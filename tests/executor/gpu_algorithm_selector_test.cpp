@@ -137,7 +137,7 @@ TEST_F(GpuChooserTest, AWayThatCannotBeRecordedIsPassedOver) {
   }
 }
 
-/// Of what holds nothing that is needed, and of nothing else.
+/// Tuning fills the unused memory with noise, and leaves other memory unchanged.
 TEST_F(GpuChooserTest, IsTimedOnNoise) {
   constexpr int64_t kBytes = 200'000, kNoise = 150'000;
   const Gpu& gpu = gpu_->gpu;
@@ -170,7 +170,7 @@ TEST_F(GpuChooserTest, WhatWasChosenBeforeMakesNoNoise) {
   EXPECT_EQ(fluid::testing::host_gpu_copied(), copied);
 }
 
-/// What an engine only finds out as it runs.
+/// An engine fails only when it runs.
 TEST_F(GpuChooserTest, AWayThatFailsIsPassedOver) {
   GpuAlgorithmSelector chooser = products({.machine = "this", .workspace = 2048, .tune = false});
   fail_host_gpu("multiply", fluid_gpu_invalid_usage);
@@ -292,8 +292,8 @@ TEST_F(GpuChooserTest, ATaskIsRejectedWhereEveryWayFails) {
   }
 }
 
-/// What failed otherwise than by a refusal may work another time: it is refused in this process, in
-/// what is resumed from its checkpoints, and in those that it works with.
+/// A failure other than a rejection may not recur. It is recorded for this process, its checkpoints
+/// and its peers, but not on disk.
 TEST_F(GpuChooserTest, AFailureIsNotKeptForLater) {
   fluid::testing::change_host_gpu(
       {.most_rows_computed = kProduct.m - 1, .rejection_result = fluid_gpu_failed});
@@ -444,7 +444,7 @@ TEST(GpuTaskText, SaysAllThatAConvolutionIs) {
             "filter gradient of f16 2 x 4 x 7 x 9 by 6 x 3 x 3, 2 groups, channels last, added");
 }
 
-/// What is kept of one is not taken for another.
+/// The keys of different convolutions differ.
 TEST(GpuTaskText, TellsConvolutionsApart) {
   using C = FluidGpuConvolution;
   const C c = fluid::testing::convolution_of(fluid_gpu_forward, fluid_gpu_f32);

@@ -17,7 +17,8 @@ std::string made_up(const std::string& name) {
   return std::string(FLUID_BINARY_DIR) + "/gpu_libraries/" + name + ".so";
 }
 
-/// Why the library finds no GPUs; expects that there is a reason, in one line, that all give.
+/// Returns the reason why the library finds no GPUs. Expects that the reason has one line and that
+/// all functions report it.
 std::string absence(const std::string& library) {
   const GpuBackend backend = find_gpus(library);
   EXPECT_EQ(backend.devices, 0);

@@ -1,5 +1,4 @@
-// What the executor expects of GPUs that compute together, checked on processes whose host stands
-// in for a GPU each.
+// Tests the collective functions of a GPU backend, in processes whose host stands in for a GPU.
 
 #include <gtest/gtest.h>
 
@@ -42,11 +41,11 @@ class Peer {
 
   FluidGpuCommunicator* communicator() const { return communicator_.get(); }
   const Gpu& gpu() const { return *gpu_; }
-  /// Kernels run on a, exchanges on b.
+  /// Kernels run on stream a, collectives on stream b.
   const GpuStream& a() const { return a_; }
   const GpuStream& b() const { return b_; }
 
-  /// What the state comes to, within some seconds.
+  /// Polls the state of the communicator for up to five seconds.
   FluidGpuResult state() const {
     return polled([&] { return table_.communicator_state(communicator()); }, 5000);
   }
@@ -78,7 +77,7 @@ class Peer {
     gpu_->synchronize(a_);
     return {reinterpret_cast<const char*>(host.data()), static_cast<size_t>(memory.bytes())};
   }
-  /// What b has is done before what a is given from now on; and the other way round.
+  /// Makes later work on stream a wait for the work queued on b, or vice versa.
   void a_waits_for_b() const { join(a_, b_); }
   void b_waits_for_a() const { join(b_, a_); }
 
@@ -264,7 +263,8 @@ TEST_P(GpuCollectiveFunctions, AreRecordedAndReplayedInTheOrderOfTheirStreams) {
   }
 }
 
-/// What does not wait for an exchange runs although it never ends; aborting lets go of the rest.
+/// Work that does not wait for a collective runs although the collective never ends. Aborting
+/// releases the other work.
 TEST_P(GpuCollectiveFunctions, ARankThatNeverComesIsWaitedForUntilItIsAborted) {
   const auto body = [](const Peer& peer, int rank) {
     peer.wait_until_complete(fluid_gpu_ok);

@@ -1,5 +1,5 @@
-// The host that stands in for a GPU does what the executor expects of one, at each of its paces,
-// and fails when it is told to.
+// Runs the conformance tests on the host that stands in for a GPU, at each pace. Also tests the
+// failures that it can simulate.
 
 #include "tests/conformance/gpu_conformance.h"
 
@@ -89,7 +89,8 @@ TEST_P(HostGpuProductFailures, CallsThatAreToldToFailDo) {
   EXPECT_THROW(gpu_->synchronize(a_), DeviceError);
 }
 
-/// Two streams write the same memory and neither waits: a test that relies on luck has to fail.
+/// Two streams write the same memory without synchronization. The stand-in must produce both
+/// orders, so that tests detect such races.
 TEST(HostGpu, RunsWorkInAnyOrderThatNobodyForbids) {
   std::set<int64_t> seen;
   for (uint64_t seed = 0; seed < 20; ++seed) {

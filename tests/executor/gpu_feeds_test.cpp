@@ -31,7 +31,7 @@ TEST(Stretches, JoinAcrossPaddingAlone) {
   EXPECT_EQ(text({{192, 8}, {0, 64}, {64, 65}}), "0+200 ");
 }
 
-/// More than there are cells for on their way, of which none is copied before somebody waits.
+/// More pending writes than staging cells; none is copied before the host waits.
 TEST(GpuPlaceMemory, KeepsSmallWritesUntilTheyAreCopied) {
   constexpr int64_t kWrites = 20'000;
   fluid::testing::reset_host_gpu({.pace = HostPace::late});
@@ -65,7 +65,8 @@ TEST(GpuPlaceMemory, SaysThatTheHostHasNoRoomForWhatIsKept) {
   EXPECT_FALSE(memory.is_lost());
 }
 
-/// What the step sees of both slots for feeds while the next step's feeds go to one of them.
+/// The contents of both feed slots during a step, while the next step's feeds are copied to one of
+/// them.
 struct Seen {
   static inline std::array<std::byte*, 2> slots = {};
   static inline std::vector<int> of[2];

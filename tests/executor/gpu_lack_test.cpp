@@ -24,7 +24,7 @@ class GpuLack : public testing::HostGpuTest {
   }
 };
 
-/// Somebody else has filled the GPU.
+/// Another process uses all GPU memory.
 TEST_F(GpuLack, OfTheContextSaysHowToGetOne) {
   const std::string advice =
       "its context needs memory: free GPU memory, or choose another GPU by CUDA_VISIBLE_DEVICES";

@@ -214,7 +214,7 @@ TEST(GpuTarget, AcceptsWhatFollowsConvolutions) {
   }
 }
 
-/// Filters always lie in order.
+/// Filters always have the plain layout.
 TEST(GpuTarget, AcceptsConvolutionsWithChannelsLast) {
   for (const int which : {0, 1, 2}) {
     const Convolved made({.dtype = bf16, .last = true});

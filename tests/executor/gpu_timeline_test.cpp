@@ -35,8 +35,8 @@ class GpuTimelineTest : public ::testing::TestWithParam<HostPace> {
   GpuMemory memory_;
 };
 
-/// A call, an exchange of what it made, a call beside that, one that waits for it; and an exchange
-/// that none waits for.
+/// A call, a collective on its result, a call concurrent with the collective, a call that waits for
+/// it, and a collective for which no call waits.
 TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
   const Gpu& gpu = gpu_->gpu;
   const std::array<CollectiveRole, 5> roles = {
@@ -91,7 +91,7 @@ TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
   }
 }
 
-/// Where nothing is exchanged, none waits for other processes.
+/// Without collectives, no call waits for other processes.
 TEST_P(GpuTimelineTest, HasNoWaitsWithoutCollectives) {
   const std::array<CollectiveRole, 2> roles = {};
   const GpuTimeline timeline(gpu_, roles);

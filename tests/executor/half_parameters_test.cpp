@@ -122,7 +122,7 @@ TEST(HalfParameters, FollowWhatIsLoadedAndAreNotSaved) {
   late.load(dir.file("w.safetensors"));
   expect_copies(late, bf16);
   Executor plain(net, cpu(), {.seed = 1, .precision = {.amp = amp_of(AmpLevel::o1, bf16)}});
-  plain.load(dir.file("w.safetensors"));  // which would refuse parameters it does not have
+  plain.load(dir.file("w.safetensors"));  // would reject parameters that it does not have
   plain.prepare({.eval = {kSamples}});
   const Batch batch = batch_of(3);
   EXPECT_EQ(numbers(loaded.eval(batch)["y"]), numbers(plain.eval(batch)["y"]));

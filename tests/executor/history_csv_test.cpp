@@ -90,6 +90,21 @@ TEST_F(HistoryCsv, GoesOnAfterAResume) {
   }
 }
 
+TEST_F(HistoryCsv, KeepsOutputsThatAreCalledAsItsColumns) {
+  Program net = regression();
+  net.output("steps", net.ir().main().outputs.at(0).value + 1000);
+  Trainer trainer(net, cpu());
+  Reader data = samples();
+  FitOptions options;
+  fluid::HistoryCsv csv(path_);
+  csv.attach(options, trainer.executor());
+  trainer.fit(data, options);
+  const Table table = table_in(path_);
+  EXPECT_EQ(table.at(1).at(1), "2");
+  ASSERT_EQ(table.at(0).at(7), "train_steps");
+  EXPECT_GT(std::stod(table.at(1).at(7)), 1000);
+}
+
 TEST_F(HistoryCsv, ANewRunReplacesTheFile) {
   write_file_atomically(path_, "what was here before\n");
   train(1, false);

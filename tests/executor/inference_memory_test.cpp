@@ -1,4 +1,4 @@
-// What inference takes: parameters alone, and no initialiser where a file gives their values.
+// Tests the memory of inference: only parameters, and no initialiser if a file provides the values.
 
 #include <gtest/gtest.h>
 

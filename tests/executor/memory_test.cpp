@@ -67,7 +67,7 @@ TEST_F(PlanGuardTest, AcceptsWritesToLiveMemoryAndClearsTheDead) {
 
 TEST_F(PlanGuardTest, TakesAnEmptyValuePastTheEndForNoMemory) {
   plan_.values[program_.main().ops[2]->result()] = {.offset = 192, .bytes = 0, .last = 2};
-  memory_.resize(192);  // what lies behind is another's
+  memory_.resize(192);  // the memory beyond belongs to others
   PlanGuard guard(plan_, 3);
   guard.bind(memory_.data());
   guard.begin_step();

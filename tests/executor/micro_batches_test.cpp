@@ -1,4 +1,4 @@
-// A step in slices against the same step on the whole batch.
+// Compares a step in micro-batches with the same step on the whole batch.
 
 #include <gtest/gtest.h>
 
@@ -134,7 +134,8 @@ TEST(MicroBatches, RunningStatisticsTakeEverySlice) {
   const Batch batch = batch_of(8);
   Executor sliced(net, cpu(), {.batch = 8, .micro_batches = 2});
   sliced.run(batch);
-  // Two steps on halves, of the same parameters, but for the running statistics.
+  // Runs two steps on the halves of the batch, with equal parameters but continued running
+  // statistics.
   Executor halves(net, cpu(), {.batch = 4});
   std::map<std::string, Tensor> initial;
   for (const std::string& name : halves.parameters()) {

@@ -58,8 +58,8 @@ std::vector<std::byte> everything(Executor& exe) {
   return bytes;
 }
 
-/// Runs a step on numbers that overflow and returns what is said of it, which costs the training
-/// nothing: it goes on as without.
+/// Runs a step whose values overflow, and returns the message about it. Expects that the check does
+/// not affect training.
 std::string nonfinite_message(const Program& net, int64_t micro_batches) {
   ExecutorOptions options{.batch = kSamples,
                           .micro_batches = micro_batches,
@@ -111,9 +111,8 @@ TEST(NonFinite, IsFoundBackwardInAMiddleLayer) {
   EXPECT_NE(text.find(" (backward): element "), std::string::npos) << text;
 }
 
-/// Where the loss is scaled, a step looks at the gradients anyway: it is the same program, in the
-/// same memory, whether somebody will ask or not, and nothing more is compiled. A step in f32 looks
-/// at its loss.
+/// With loss scaling, a step checks its gradients anyway. check_finite therefore does not change
+/// the program or its memory, and compiles nothing more. A step in f32 checks its loss.
 TEST(NonFinite, CostsAStepThatIsAppliedNothing) {
   const Program net = network([](Value v) { return v; });
   for (const auto& [level, micro_batches] : {std::pair(AmpLevel::o1, 1), {AmpLevel::o2, 3}}) {
@@ -154,7 +153,7 @@ TEST(NonFinite, InAnySliceKeepsTheStepFromBeingApplied) {
   Executor exe(net, cpu(),
                {.batch = kSamples, .micro_batches = 3, .debug = {.check_finite = true}});
   const std::vector<std::byte> before = parameter_bytes(exe);
-  Batch bad = batch_of(0.01F);  // in its first slice
+  Batch bad = batch_of(0.01F);  // in its first micro-batch
   bad.columns[0].second.as<float>()[5] = std::numeric_limits<float>::quiet_NaN();
   exe.run(bad);
   EXPECT_EQ(parameter_bytes(exe), before);
@@ -180,8 +179,9 @@ TEST(NonFinite, IsLookedForInTheLastStepAlone) {
   expect_user_error([&] { exe.first_nonfinite(without); }, "feed 'x' is missing");
 }
 
-/// What each rank is told of a step on `values`, of each rank's samples: it is not
-/// applied on any, and training goes on alike. A rank whose value is 0 has no samples.
+/// Returns the message of each rank for a step with the sample values `values`, one per rank.
+/// Expects that no rank applies the step, and that training continues. A rank with value 0 has no
+/// samples.
 std::vector<std::string> told(const Program& net, ExecutorOptions options,
                               const std::vector<float>& values) {
   const auto share = [](const std::vector<float>& of, const World& world) {

@@ -1,4 +1,4 @@
-// What a user gets when oneDNN fails in the middle of a step.
+// Tests the error message when oneDNN fails within a step.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -147,7 +147,7 @@ TEST(Onednn, Conv2dOfAllKindsInBf16) {
   if (candidates[0] == 0) GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
 }
 
-/// One thread; slices of unequal length; a batch whose slices would have too few images.
+/// One thread; shards of unequal length; a batch with too few images to shard.
 TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
   struct Case {
     int threads;

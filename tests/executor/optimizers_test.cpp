@@ -147,7 +147,8 @@ Program parallel_program_with(const std::string& optimizer) {
   return net;
 }
 
-/// Those that read more of a parameter than their shard, and one other; in a full run, all.
+/// Returns the optimizers that read more of a parameter than their shard, and nadam; all optimizers
+/// in a full run.
 std::vector<std::string> sharded_optimizers() {
   if (testing::is_full_run()) return optimizer_names();
   return {"lamb", "lars", "muon", "adafactor", "nadam"};

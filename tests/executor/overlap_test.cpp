@@ -1,4 +1,4 @@
-// Kernels run while processes exchange what they do not read.
+// Tests that kernels run during collectives whose results they do not read.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace fluid::overlap_test {
 namespace {
 
 constexpr int64_t kSamples = 2, kUnits = 16;
-constexpr std::chrono::seconds kPatience{20};  // of what must happen at once
+constexpr std::chrono::seconds kPatience{20};  // timeout of events that must happen immediately
 
 /// A bucket for each of four layers.
 Program layers_program() {
@@ -47,7 +47,7 @@ class Progress {
     }
     changed_.notify_all();
   }
-  /// Waits for the end of a kernel that comes after exchange number `exchange` was handed over.
+  /// Waits for the end of a kernel that runs after collective number `exchange` was issued.
   bool goes_on_after(size_t exchange) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience, [&] {
@@ -58,8 +58,8 @@ class Progress {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  size_t kernels_ = 0;               ///< that are done
-  std::vector<size_t> handed_over_;  ///< of each exchange, kernels done by then
+  size_t kernels_ = 0;               ///< completed kernels
+  std::vector<size_t> handed_over_;  ///< kernels completed when each collective was issued
 };
 
 /// Stands for the other processes, which this one cannot tell from it.
@@ -146,7 +146,7 @@ class ParallelStep {
 
 TEST(Overlap, KernelsRunWhileGradientsAreAddedUp) {
   Progress progress;
-  PatientCommunicator others(progress, 3);  // of four: behind the last there is nothing
+  PatientCommunicator others(progress, 3);  // the last of the four has no later kernels
   ParallelStep step(others);
   step.watch([&](const ir::Op& op, void* const*, bool done) {
     if (done) progress.ends(op);

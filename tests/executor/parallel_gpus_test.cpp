@@ -40,7 +40,7 @@ struct Rank {
 
   double* values() const { return reinterpret_cast<double*>(host.data()); }
   void exchange(CollectiveKind kind) { all->start(0, {kCount, kind}, x.data(), f64); }
-  /// Waits for the exchange; what x is then.
+  /// Waits for the collective. Returns some elements of x.
   std::string finish() {
     all->stream_wait(1);
     open->gpu.copy(open->stream, host.data(), x.data(), x.bytes());
@@ -58,7 +58,7 @@ struct Rank {
   GpuMemory x, host;
 };
 
-/// The first rank's stream goes on before the second has come.
+/// The stream of rank 0 continues before rank 1 has joined the collective.
 TEST(ParallelGpus, CollectivesRunBesideWhatDoesNotWaitForThem) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
@@ -106,8 +106,9 @@ TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
   for (const std::string& result : results) EXPECT_EQ(result, "0 93 96 147 ");
 }
 
-/// Of what `body` begins the other rank stays away: rank 0, to whom it returns what was said, names
-/// it, with what both have entered. It gives back all that it took, although no exchange ended.
+/// Runs `body` on rank 0 while rank 1 does not take part in its collectives. Expects that the error
+/// that `body` returns names rank 1 and the operations that both ranks have entered, and that rank
+/// 0 frees all objects.
 void expect_reported_once(const std::function<std::string(Rank&)>& body) {
   Ranks ranks(2, [&body](const World& world) {
     std::string said;
@@ -140,7 +141,7 @@ TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
   });
 }
 
-/// The first of two exchanges that were begun is named, and the second is not waited for again.
+/// With two collectives in flight, the error names the first, and the second is not waited for.
 TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
   expect_reported_once([](Rank& rank) {
     std::vector<PendingCollective> begun;
@@ -166,7 +167,7 @@ TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
   });
 }
 
-/// Of functions that do nothing.
+/// The collective functions do nothing.
 TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
   fluid::testing::reset_host_gpu({.devices = 2});
   FluidGpuTable idle = host_gpu_table();

@@ -1,4 +1,5 @@
-// Losses and outputs of every kind in slices and on several ranks: what counts is the whole batch.
+// Losses and outputs of every kind, in micro-batches and on several ranks, give the results of the
+// whole batch.
 
 #include <gtest/gtest.h>
 
@@ -20,10 +21,10 @@ using testing::Ranks;
 
 constexpr int64_t kSamples = 11;
 
-/// What a loss may be made of.
+/// Values that a loss may depend on.
 struct Parts {
   Value x, y;    ///< [?, 4] of data, [?, 3] of them and w
-  Value errors;  ///< [?]: of each sample
+  Value errors;  ///< [?]: error of each sample
   Value w;       ///< [4, 3]
 };
 using Loss = std::function<Value(const Parts&)>;
@@ -132,7 +133,7 @@ TEST(Parts, RanksMakeTheStepOfTheWholeBatch) {
   }
 }
 
-/// The message for a loss, or an output beside the mean, in slices.
+/// Expects the error for a loss, or for another output beside the mean, in micro-batches.
 void expect_rejection(const Loss& value, const std::string& op, bool is_output = false) {
   Program net("refused");
   const Parts parts = recorded(net);

@@ -18,7 +18,7 @@ TEST(PlaceMachine, HasTheMemoryOfTheMachine) {
   EXPECT_FALSE(limit.set_by_user);
 }
 
-/// On the machine of a made-up library: in a process where nobody has asked for GPUs.
+/// Runs on the machine of a made-up library, in a process that has not loaded a GPU library before.
 TEST(PlaceMachineDeathTest, HasTheMemoryOfTheGpuWhateverIsFree) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto say = [] {

@@ -87,7 +87,7 @@ TEST(PlateauSchedule, IsNoMatterOfOtherSchedules) {
   }
 }
 
-/// The same parameters as a program has that records each rate.
+/// Gives the same parameters as programs that record each learning rate.
 TEST(ManualSchedule, TakesTheRateThatIsSetBetweenSteps) {
   const Program net = program_with(0.5, Manual{});
   Executor exe(net, cpu(), {.batch = 1}), constant(program_with(0.5, {}), cpu(), {.batch = 1});

@@ -125,7 +125,7 @@ TEST(Profile, KnowsSlicesAndModes) {
   EXPECT_EQ(profile.steps[0].runs.size(), 3U);
   EXPECT_EQ(profile.steps[1].name(), "eval step of 5 samples");
   EXPECT_EQ(profile.steps[1].runs.size(), 1U);
-  // The slices of 3, 3 and 2 samples.
+  // Micro-batches of 3, 3 and 2 samples.
   const double whole = 8.0 * 26 * 26 * 32 * (2 * 9 + 1);
   double flops = 0;
   for (const CallInfo& c : calls_of(profile.steps[0])) {
@@ -157,7 +157,7 @@ constexpr int64_t kMs = 1'000'000;
 constexpr Limits kLimits = {
     .flops_f64 = 1e11, .flops_f32 = 2e11, .flops_f16 = 2e11, .flops_bf16 = 4e11, .bytes = 1e10};
 
-/// Two steps of which the faster takes 10 ms, and one exchange of 6 MB beside.
+/// A profile of two steps, the faster of which takes 10 ms, and a concurrent collective of 6 MB.
 Profile made_up_profile() {
   const CallInfo conv = {.layer = "conv0",
                          .ops = "conv2d",

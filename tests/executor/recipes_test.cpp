@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "executor/trainer/recipe_cycle.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/examples/gan.h"
 #include "passes/loss_scale.h"
@@ -268,6 +269,26 @@ TEST(Recipes, UpdateTheRunningStatisticsThatTheirLossReads) {
   EXPECT_EQ(exe.parameter("shared.gamma").at(0), scale.at(0)) << "a constant of recipe b";
 }
 
+/// The penalties of a recipe belong to no output: the outputs are the losses as the user has them.
+TEST(Recipes, KnowTheirLossesWithoutPenalties) {
+  Program net("penalties");
+  const Value x = net.data("x", {kBatch, 3}, f64);
+  const Value w = net.parameter("w", {3, 1}, Init::constant(1), {.dtype = f64, .l1 = 0.1, .l2 = 2});
+  const Value y = matmul(x, w);
+  const Value first = mean(square(y)), second = mean(abs(y));
+  net.output("first", first);
+  net.output("second", second);
+  minimize(first, SGD{.lr = 0.1}, {.name = "a"});
+  minimize(second, SGD{.lr = 0.1}, {.name = "b"});
+  const RecipeCycle cycle(net, {{"a", 1}, {"b", 1}});
+  EXPECT_EQ(cycle.recipes()[0].loss, "first");
+  EXPECT_EQ(cycle.recipes()[1].loss, "second");
+  Executor exe(net, cpu());
+  const OutputViews outputs = exe.run("b", {{"x", golden_tensor(1, {4, 3})}});
+  EXPECT_TRUE(outputs.has("second"));
+  EXPECT_FALSE(outputs.has("first"));
+}
+
 TEST(Recipes, RejectWhatNamesNone) {
   const Feeds feeds = {{"noise", golden_tensor(200, {kBatchSize, kLatent})}};
   Executor exe(gan(), cpu());
@@ -290,6 +311,10 @@ TEST(Recipes, RejectWhatNamesNone) {
         minimize(other, SGD{});
       },
       "has several recipes, and this one has no name");
+  Program colon("colon");
+  const Value c = mean(square(linear(colon.data("x", {kBatch, 2}, f32), {.units = 1})));
+  expect_user_error([&] { minimize(c, SGD{}, {.name = "a:2"}); },
+                    "the name 'a:2' of a recipe may hold only letters, digits, '_', '-' and '.'");
   Program unnamed("unnamed");
   const Value u = mean(square(linear(unnamed.data("x", {kBatch, 2}, f32), {.units = 1})));
   unnamed.output("loss", u);

@@ -1,4 +1,4 @@
-// A step on data that a kernel refuses changes nothing, whatever the optimizer and the order of the
+// A step whose data a kernel rejects changes no variable, with any optimizer and any order of the
 // kernels.
 
 #include <gtest/gtest.h>
@@ -205,7 +205,7 @@ TEST(RejectionReason, ACheckInTheKernelOfAnUpdateComesInTime) {
   }
 }
 
-/// What looks at the labels may wait for a mean over the batch, as the update does.
+/// The index check may run after a mean over the batch, as the update does.
 Program check_behind_a_mean(bool added) {
   Program net("behind");
   const Value x = net.data("x", {kBatch, 4}, f32), z = net.data("z", {kBatch, 2}, f32);

@@ -1,5 +1,5 @@
-// What fl::TensorBoard writes besides scalars. tests/e2e/event_files.py compares the files of
-// fluidrun with numpy and reads them with TensorBoard's reader.
+// Tests the output of fl::TensorBoard other than scalars. tests/e2e/event_files.py compares the
+// files of fluidrun with numpy and reads them with TensorBoard's reader.
 
 #include "executor/trainer/tensorboard.h"
 

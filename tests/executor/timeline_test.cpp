@@ -55,7 +55,7 @@ TEST(Timeline, SendsOneMessageAfterTheOther) {
                              {.ms = 1, .awaited_collectives = 2}};
   const Timeline t = simulate_timeline(calls, kTwo);
   ASSERT_EQ(t.collectives.size(), 2U);
-  // The first is under way from 1 to 5, so that the second, complete at 2, waits until then.
+  // The first collective is in flight from 1 to 5, so the second, ready at 2, waits until 5.
   EXPECT_DOUBLE_EQ(t.collectives[0].end, 5);
   EXPECT_DOUBLE_EQ(t.collectives[1].ready, 2);
   EXPECT_DOUBLE_EQ(t.collectives[1].begin, 5);

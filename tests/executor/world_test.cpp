@@ -79,7 +79,7 @@ TEST(World, NeedsNoMasterAlone) {
   EXPECT_EQ(world.size, 1);
 }
 
-/// Nor does it cost anything, whatever is asked of the exchanges that several would make.
+/// A world of one costs nothing, whatever the options of the collectives.
 TEST(World, OfOneRunsTheProgramOfNone) {
   Program net = stateful_program();
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.01}, {.clip = {.global_norm = 0.5}});

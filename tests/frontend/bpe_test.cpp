@@ -72,6 +72,43 @@ TEST(BpeTokens, ArePackedIntoWindows) {
   expect_user_error([&] { open_data(spec + "&split=val"); }, "the split has 2 tokens, but");
 }
 
+/// The samples of a source, one after the other.
+std::vector<int64_t> values_of(const std::string& spec) {
+  Reader reader(open_data(spec).source, {.batch = 1});
+  std::vector<int64_t> values;
+  for (const Batch& batch : reader) {
+    const Tensor& text = *batch.find("text");
+    for (int64_t i = 0; i < text.numel(); ++i) values.push_back(text.integer(i));
+  }
+  return values;
+}
+
+TEST(BpeTokens, AreKeptInAFile) {
+  TempDir dir;
+  const std::string text = dir.file("t.txt"), tokens = dir.file("tokens");
+  const std::string spec = "text:" + text + "?length=2&stride=1&bpe=" + kGoldens;
+  write_plain(text, "the compiler It's\nab the compiler");
+  const std::vector<int64_t> expected = values_of(spec);
+  EXPECT_EQ(values_of(spec + "&tokens=" + tokens), expected);
+  const std::string kept = read_file(tokens);
+  const auto written = std::filesystem::last_write_time(tokens);
+  EXPECT_EQ(values_of(spec + "&tokens=" + tokens), expected);
+  EXPECT_EQ(std::filesystem::last_write_time(tokens), written) << "is read, not written again";
+  EXPECT_EQ(open_data(spec + "&tokens=" + tokens).source->resident_bytes(), 0);
+  write_plain(text, "compiler the the ab It's");
+  EXPECT_EQ(values_of(spec + "&tokens=" + tokens), values_of(spec));
+  EXPECT_NE(read_file(tokens), kept);
+  for (const std::string& damaged : {std::string("notes"), kept.substr(4), kept + "more"}) {
+    write_plain(tokens, damaged);
+    expect_user_error(
+        [&] { open_data(spec + "&tokens=" + tokens); },
+        "'" + tokens + "' is not a file of tokens, or is damaged; it is not replaced");
+    EXPECT_EQ(read_file(tokens), damaged);
+  }
+  expect_user_error([&] { open_data("text:" + text + "?tokens=" + tokens); },
+                    "option tokens=FILE needs bpe=DIR");
+}
+
 TEST(BpeTokens, MistakesAreNamed) {
   TempDir dir;
   const std::string vocabulary = dir.file("vocab.json"), merges = dir.file("merges.txt");

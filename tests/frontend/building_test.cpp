@@ -1,4 +1,4 @@
-// What goes wrong while a program is built, with the line that asked for it.
+// Tests errors in the construction of a program, and the source lines that they name.
 
 #include <gtest/gtest.h>
 

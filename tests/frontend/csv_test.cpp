@@ -230,14 +230,31 @@ TEST_F(Csv, TablesAreKept) {
                "the id 2");
   EXPECT_EQ(values(*read(unseen, "?unknown=1&categories=c" + options).find("c")),
             (std::vector<double>{1, 2}));
-  expect_error("a,b\n1,2\n", "?" + options.substr(1), "'" + table + "' has no column 'b'");
+  expect_error("a,b\n1,2\n", "?" + options.substr(1), "no column 'c', which the training data had");
+  expect_error("a,b\n1,2\n", "?columns=b&categories=" + options,
+               "'" + table + "' has no column 'b'");
   expect_error("a,d\n1,2\n", "?categories=d" + options, "'" + table + "' has no column 'd'");
   write_plain(table, "{\"moments\": {}}");
   expect_error(train, "?label=y&categories=c" + options,
-               "'" + table + "' is not a table of columns that the option table wrote");
+               "'" + table + "' is not a table of columns that Fluid wrote");
   write_plain(table, R"({"moments": {"a": {"mean": 1, "std": 0}}, "classes": {}})");
   expect_error(train, "?label=y&categories=c" + options,
                "'" + table + "': the std of column 'a' is not positive");
+}
+
+TEST_F(Csv, CategoriesMayBeLatin1) {
+  const Dataset data = read(
+      "Stra\xdf"
+      "e,y\nK\xf6ln,1\nBonn,2\n",
+      "?label=y&categories=Stra\u00dfe");
+  EXPECT_EQ(data.classes.at("Stra\u00dfe"), (std::vector<std::string>{"Bonn", "K\u00f6ln"}));
+  EXPECT_EQ(read("Stra\u00dfe,y\nK\u00f6ln,1\n", "?categories=Stra\u00dfe").classes,
+            (std::map<std::string, std::vector<std::string>>{{"Stra\u00dfe", {"K\u00f6ln"}}}));
+}
+
+TEST_F(Csv, CategoriesAreNotNamedLikeTheNumbers) {
+  expect_error("x,a\nred,1\n", "?categories=x", "column 'x' can hold neither categories nor the");
+  EXPECT_EQ(read("y,a\nred,1\n", "?categories=y&label=y").classes.at("y").size(), 1u);
 }
 
 TEST_F(Csv, BadLinesAreSkippedOnRequest) {

@@ -131,8 +131,8 @@ TEST(Reader, DropsTheSmallerBatchAfterGoingOn) {
   EXPECT_EQ(epoch_of(reader).size(), 24u);
 }
 
-/// What the ranks of a world hand out together, whole batches in the order of the ranks; checks
-/// that all say the same of each.
+/// Returns the samples of an epoch of all ranks: global batches, with the shards in rank order.
+/// Checks that the ranks agree on each batch.
 std::vector<int64_t> epoch_of(std::vector<Reader>& ranks) {
   std::vector<int64_t> ids;
   while (true) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "frontend/files/npy.h"
@@ -86,15 +87,148 @@ TEST_F(RowSplit, MistakesAreNamed) {
   }
   for (const std::string option : {"split=train", "seed=1"}) {
     expect_user_error([&] { open_data(spec(10, "&" + option)); },
-                      "option " + option.substr(0, option.find('=')) +
+                      "option " + option.substr(0, option.find("=1")) +
                           " needs val=0.2, the share of rows held out");
   }
   expect_user_error([&] { open_data(spec(10, "&val=0.2&split=tran")); },
-                    "option split=tran must be one of train, val, test (did you mean 'train'?)");
+                    "options val and split=tran both split the rows (did you mean 'train'?)");
+  expect_user_error([&] { open_data(spec(10, "&val=0.2&split=a")); },
+                    "options val and split=a both split the rows: give one of them");
+  expect_user_error([&] { open_data(spec(10, "&val=0.2"), "vall"); },
+                    "split 'vall' must be train, val or test (did you mean 'val'?)");
   expect_user_error([&] { open_data(spec(10, "&val=0.2&seed=-1")); },
                     "option seed=-1 must be an integer of at least 0");
   expect_user_error([&] { open_data(spec(1, "&val=0.2")); }, "a single row cannot be split");
   expect_user_error([] { open_data("digits?val=0.2"); }, "no option or column 'val'");
+}
+
+/// The column x of the rows that a SPEC reads.
+std::vector<double> xs_of(const std::string& spec, const std::string& split) {
+  const Dataset data = open_data(spec, split).dataset();
+  EXPECT_EQ(data.find("fold"), nullptr) << "the column is no feature";
+  std::vector<double> xs;
+  const Tensor& x = *data.find("x");
+  for (int64_t i = 0; i < x.numel(); ++i) xs.push_back(x.at(i));
+  return xs;
+}
+
+class ColumnSplit : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) const {
+    write_plain(dir_.file(name), text);
+    return dir_.file(name);
+  }
+  /// A csv file with a column fold, and the SPEC of it.
+  std::string csv(const std::vector<std::string>& folds, const std::string& options) const {
+    std::string text = "a,fold,y\n";
+    for (size_t i = 0; i < folds.size(); ++i) {
+      text += std::to_string(i) + "," + folds[i] + "," + std::to_string(2 * i) + "\n";
+    }
+    return "csv:" + write("t.csv", text) + "?label=y&" + options;
+  }
+  using Rows = std::vector<double>;
+
+  TempDir dir_;
+};
+
+TEST_F(ColumnSplit, NamesOfTheSplitsSelectRows) {
+  const std::string spec =
+      csv({"train", "Validation", "test", "TRAIN", "val", "dev", "testing"}, "split=fold");
+  EXPECT_EQ(xs_of(spec, "train"), (Rows{0, 3}));
+  EXPECT_EQ(xs_of(spec, "val"), (Rows{1, 4, 5}));
+  EXPECT_EQ(xs_of(spec, "test"), (Rows{2, 6}));
+  const DataSource data = open_data(spec, "test");
+  EXPECT_EQ(data.source->location(1), "line 8 of '" + dir_.file("t.csv") + "'");
+  EXPECT_EQ(data.source->row(1), 6);
+  ASSERT_TRUE(data.split_counts);
+  EXPECT_EQ(data.split_counts->train, 2);
+  EXPECT_EQ(data.split_counts->validation, 3);
+  EXPECT_EQ(data.split_counts->test, 2);
+  EXPECT_EQ(xs_of(spec + "&limit=1", "val"), Rows{1});
+  EXPECT_FALSE(open_data(csv({"1"}, "drop=fold"), "train").split_counts);
+}
+
+TEST_F(ColumnSplit, HeldOutRowsAreThoseThatThereAre) {
+  EXPECT_EQ(xs_of(csv({"train", "test"}, "split=fold"), "val"), Rows{1});
+  EXPECT_EQ(xs_of(csv({"train", "val"}, "split=fold"), "test"), Rows{1});
+  expect_user_error([&] { open_data(csv({"train"}, "split=fold"), "val"); },
+                    "option split=fold leaves no row for validation and test");
+  expect_user_error([&] { open_data(csv({"val"}, "split=fold")); },
+                    "option split=fold leaves no row for training");
+}
+
+TEST_F(ColumnSplit, AValueSelectsTheValidationRows) {
+  for (const std::string value : {"1", "1.0", "true", "True"}) {
+    const std::string spec = csv({"0", "1", "1", "0"}, "split=fold:" + value);
+    EXPECT_EQ(xs_of(spec, "train"), (Rows{0, 3})) << value;
+    EXPECT_EQ(xs_of(spec, "val"), (Rows{1, 2})) << value;
+    EXPECT_EQ(xs_of(spec, "test"), (Rows{1, 2})) << value;
+  }
+  EXPECT_EQ(xs_of(csv({"a", "b", "A"}, "split=fold:A"), "val"), Rows{2}) << "texts as they are";
+  EXPECT_EQ(xs_of(csv({"train", "val", "test"}, "split=fold:test"), "train"), (Rows{0, 1}));
+  write_plain(dir_.file("colon.csv"), "x:1,a\ntrain,5\nval,6\n");
+  EXPECT_EQ(xs_of("csv:" + dir_.file("colon.csv") + "?split=x:1", "val"), Rows{6});
+}
+
+TEST_F(ColumnSplit, OfOtherKindsToo) {
+  const std::string lines = write("t.jsonl",
+                                  "{\"x\": 1, \"fold\": \"train\", \"n\": 7}\n"
+                                  "{\"x\": 2, \"fold\": \"test\", \"n\": 8}\n");
+  EXPECT_EQ(xs_of("jsonl:" + lines + "?split=fold", "val"), Rows{2});
+  EXPECT_EQ(xs_of("jsonl:" + lines + "?split=fold&columns=x", "train"), Rows{1});
+  EXPECT_EQ(xs_of("jsonl:" + lines + "?split=n:7&columns=x", "val"), Rows{1});
+  const std::vector<int64_t> folds = {0, 1, 2, 1};
+  const std::vector<double> held = {0, 0.5, 1, 0.5};
+  write_npy(dir_.file("x.npy"), Tensor::of<float>({4}, std::vector<float>{5, 6, 7, 8}));
+  write_npy(dir_.file("fold.npy"), Tensor::of<int64_t>({4}, folds));
+  write_npy(dir_.file("held.npy"), Tensor::of<double>({4, 1}, held));
+  write_npy(dir_.file("wide.npy"), Tensor(f32, {4, 2}));
+  for (const std::string memory : {"0", "1"}) {
+    const std::string npy = "npy:x=" + dir_.file("x.npy") + ",fold=" + dir_.file("fold.npy") +
+                            "?memory=" + memory + "&split=fold:1";
+    EXPECT_EQ(open_data(npy, "train").source->samples(), 2);
+    EXPECT_EQ(open_data(npy, "val").source->columns().size(), 1u);
+    EXPECT_EQ(open_data(npy, "val").source->row(1), 3);
+  }
+  const std::string half = "npy:x=" + dir_.file("x.npy") + ",h=" + dir_.file("held.npy");
+  EXPECT_EQ(xs_of(half + "?split=h:0.5", "val"), (Rows{6, 8}));
+  expect_user_error(
+      [&] {
+        open_data("npy:x=" + dir_.file("x.npy") + ",w=" + dir_.file("wide.npy") + "?split=w:0");
+      },
+      "column 'w' is f32[2]: a column to split by has one value a row");
+}
+
+TEST_F(ColumnSplit, MistakesAreNamed) {
+  const auto expect_error = [&](const std::vector<std::string>& folds, const std::string& options,
+                                const std::string& message) {
+    expect_user_error([&] { open_data(csv(folds, options)); }, message);
+  };
+  expect_error({"train"}, "split=fodl", "option split=fodl: no column 'fodl' (did you mean 'fold'");
+  expect_error({"train"}, "split=vla", "option split=vla: no column 'vla' (did you mean 'val'?)");
+  expect_error({"train", "3"}, "split=fold",
+               "line 3 of '" + dir_.file("t.csv") +
+                   "': column 'fold' holds '3', which is none of train, val and "
+                   "test; split=fold:3 takes the rows with this value for validation");
+  expect_error({"1", "2"}, "split=fold:3", "no row has the value '3' in column 'fold'");
+  expect_error({"red", "blue"}, "split=fold:bleu",
+               "no row has the value 'bleu' in column 'fold' (did you mean 'blue'?)");
+  expect_error({"train"}, "split=fold&seed=1",
+               "option seed needs val=0.2, the share of rows held out");
+  expect_error({"train"}, "split=fold&columns=a,fold",
+               "column 'fold' splits the rows: columns names it");
+  write_plain(dir_.file("x.csv"), "x,a\ntrain,1\n");
+  expect_user_error([&] { open_data("csv:" + dir_.file("x.csv") + "?split=x"); },
+                    "column 'x' can hold neither categories nor the split");
+}
+
+TEST_F(ColumnSplit, NumbersAreNormalizedByTheTrainingRows) {
+  const std::string spec = csv({"train", "val", "train", "test"}, "split=fold&normalize=1");
+  EXPECT_EQ(xs_of(spec, "train"), (Rows{-1, 1}));
+  EXPECT_EQ(xs_of(spec, "val"), Rows{0});
+  EXPECT_EQ(xs_of(spec, "test"), Rows{2});
+  const std::string by_value = csv({"0", "1", "0", "0"}, "split=fold:1&normalize=1");
+  EXPECT_NEAR(xs_of(by_value, "val")[0], (1 - 5.0 / 3) / std::sqrt(14.0 / 9), 1e-6);
 }
 
 TEST_F(RowSplit, AColumnWithoutSamplesIsNamed) {

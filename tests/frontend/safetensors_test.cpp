@@ -16,8 +16,9 @@ namespace {
 
 using Named = std::vector<std::pair<std::string, Tensor>>;
 
-/// What safetensors 0.8.0 writes for w = [[1, 2], [3, -4.5]] f32, h = [1.5, -2] bf16, n = 7 i64,
-/// m = [1, 0, 1] bool, e = zeros(0, 3) f32 and the metadata {"by": "ref"}, or that and `more`.
+/// The file that safetensors 0.8.0 writes for w = [[1, 2], [3, -4.5]] f32, h = [1.5, -2] bf16, n =
+/// 7 i64, m = [1, 0, 1] bool, e = zeros(0, 3) f32 and the metadata {"by": "ref"}, or these metadata
+/// and `more`.
 std::string reference_file(const std::string& more = "") {
   const std::string header = R"({"__metadata__":{"by":"ref")" + more +
                              R"(},"n":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
@@ -185,6 +186,11 @@ TEST(Safetensors, WritingMistakesAreNamed) {
         write_safetensors(path, {{"\xff", t}});
       },
       "a tensor's name or a metadata entry is not UTF-8");
+  expect_user_error(
+      [&] {
+        write_safetensors(path, {}, {{"m", std::string(100'000'000, 'a')}});
+      },
+      "metadata, such as categories, take 100000064 bytes; the format allows 100000000");
   expect_user_error([&] { read_safetensors(path); }, "No such file or directory");
   expect_user_error([&] { read_safetensors(dir.path()); }, "not a regular file");
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "frontend/readers/documents.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
@@ -74,6 +75,49 @@ TEST_F(Text, DocumentsAreFollowedByAnEnd) {
   EXPECT_EQ(windows("length=2&key=t", "target"), (Windows{{'b', '\0'}, "cd"}));
 }
 
+TEST_F(Text, IsTheSameReadFromDisk) {
+  const std::string options = "length=2&stride=1";
+  for (const char* column : {"text", "target"}) {
+    EXPECT_EQ(windows(options + "&memory=0", column), windows(options, column));
+  }
+  EXPECT_EQ(windows("length=1&split=val&memory=0", "target"), Windows{"t"});
+  EXPECT_EQ(open_data(spec("length=2&memory=0")).source->resident_bytes(), 0);
+  EXPECT_GT(open_data(spec("length=2")).source->resident_bytes(), 0);
+}
+
+/// The parts of a file: each ends where a line ends that a word ends, however small the parts are.
+TEST_F(Text, IsReadInParts) {
+  const std::string text = "ab cd\n\n ef\xc2\xa0\ngh.\n\tij\nkl";
+  write_plain(file_, text);
+  for (int64_t bytes = 1; bytes <= std::ssize(text); ++bytes) {
+    std::vector<std::string> parts;
+    std::string all;
+    int64_t last = 0;
+    for_each_document_part(
+        file_, "",
+        [&](const DocumentPart& part) {
+          EXPECT_EQ(part.first_byte, std::ssize(all));
+          EXPECT_TRUE(all.empty() || part.text.front() == '\n') << part.text;
+          all += part.text;
+          last += part.is_last ? 1 : 0;
+          parts.emplace_back(part.text);
+        },
+        bytes);
+    EXPECT_EQ(all, text);
+    EXPECT_EQ(last, 1);
+    if (bytes == 1) EXPECT_EQ(parts, (Windows{"ab cd", "\n\n ef\xc2\xa0\ngh.", "\n\tij", "\nkl"}));
+    int64_t lines = 0;
+    write_plain(dir_.file("l"), "{\"t\": \"x\"}\n\n{\"t\": \"y\"}\n{\"t\": 1}");
+    expect_user_error(
+        [&] {
+          for_each_document_part(
+              dir_.file("l"), "t", [&](const auto&) { ++lines; }, bytes);
+        },
+        "l:4: no string at key 't'");
+    EXPECT_EQ(lines, 2);
+  }
+}
+
 TEST_F(Text, DocumentMistakesAreNamed) {
   expect_user_error([&] { open_data(spec("key=t")); }, file_ + ":1: not a JSON object");
   write_plain(file_, "{\"t\": \"ab\"}\n{\"t\": 3}\n");
@@ -81,6 +125,8 @@ TEST_F(Text, DocumentMistakesAreNamed) {
   write_plain(file_, "{\"t\": \"ab\"}\n");
   expect_user_error([&] { open_data(spec("key=t&end=256")); },
                     "option end=256 must be a byte, 0 to 255; with bpe=DIR, a token");
+  expect_user_error([&] { open_data(spec("end=33")); },
+                    "option end= ends documents, and '" + file_ + "' is one text");
   std::filesystem::create_directory(dir_.file("none"));
   expect_user_error([&] { open_data("text:" + dir_.file("none")); },
                     "'" + dir_.file("none") + "' holds no file");

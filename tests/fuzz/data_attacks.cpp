@@ -78,7 +78,7 @@ void read_damaged_idx(Random& random) {
   read_idx(dir.file("damaged"), 3);
 }
 
-/// MNIST's files, both gzipped: the content tells, whatever the name.
+/// Reads damaged gzipped MNIST files. The reader detects gzip by the content, not by the name.
 void read_damaged_gz(Random& random) {
   TempDir dir;
   const std::string labels(below(random, 5), '\3');

@@ -28,17 +28,17 @@
 namespace fluid::fuzz {
 namespace {
 
-constexpr int kSecondsAllowed = 5;       ///< of computing
-constexpr unsigned kSecondsWaited = 60;  ///< of the clock: more is a deadlock, not a busy machine
+constexpr int kSecondsAllowed = 5;       ///< CPU time
+constexpr unsigned kSecondsWaited = 60;  ///< wall-clock time; more means a deadlock, not load
 constexpr long kKiBAllowed = 256 << 10;
 constexpr int kFullCount = 1000;
 
-char g_running[160];  ///< the attempt under way, for the signal handler
+char g_running[160];  ///< the current attempt, for the signal handler
 
 /// Says which attempt it was; write() is all that a signal handler may call.
 void report(const char* what) {
   for (const char* text : {what, static_cast<const char*>(g_running)}) {
-    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(2);  // there is nobody to tell
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(2);  // cannot report it
   }
 }
 
@@ -104,7 +104,7 @@ void allow(int computing, unsigned waiting) {
 }
 
 void forget_peak() {
-  malloc_trim(0);  // what earlier attempts freed must not hide what this one takes
+  malloc_trim(0);  // memory freed by earlier attempts must not hide the use of this one
   std::ofstream("/proc/self/clear_refs") << 5;
 }
 
@@ -112,8 +112,8 @@ struct Tally {
   int accepted = 0;
   int refused = 0;
   int failed = 0;
-  double seconds = 0;  ///< of the slowest
-  long kib = 0;        ///< of the largest
+  double seconds = 0;  ///< slowest attempt
+  long kib = 0;        ///< largest attempt
 };
 
 std::string fault_of_message(const std::string& message) {
@@ -122,7 +122,7 @@ std::string fault_of_message(const std::string& message) {
   return "";
 }
 
-/// What went wrong, or "".
+/// Runs one attempt. Returns a description of the error, or "".
 std::string run_one(const Attack& attack, uint64_t seed, bool show, Tally& tally) {
   Random random(seed);
   try {
@@ -138,7 +138,7 @@ std::string run_one(const Attack& attack, uint64_t seed, bool show, Tally& tally
   return "";
 }
 
-/// The same within bounds of time and memory.
+/// Like run_one(), with limits of time and memory.
 std::string run_bounded(const Attack& attack, uint64_t seed, bool show, Tally& tally) {
   forget_peak();
   const long before = peak_kib();

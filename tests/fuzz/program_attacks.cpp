@@ -32,7 +32,8 @@ std::unique_ptr<ir::Program> whole_net(Random& random) {
   return program;
 }
 
-/// What a file may hold: mostly a whole net, else one after some passes, with bodies and stores.
+/// A program for a file: usually a whole network, sometimes one after some passes, with bodies and
+/// stores.
 std::unique_ptr<ir::Program> saved_net(Random& random) {
   auto program = whole_net(random);
   if (below(random, 4) != 0) return program;
@@ -51,7 +52,7 @@ std::unique_ptr<ir::Program> saved_net(Random& random) {
 std::string net_text(Random& random) { return ir::print(*saved_net(random)); }
 std::string net_file(Random& random) { return ir::serialize(*saved_net(random), version_of); }
 
-/// Zeros for every feed, small enough to be made; more is refused when the step is planned.
+/// Zeros for every feed that is small enough. Planning the step rejects larger feeds.
 Batch zeros_for(const ir::Program& program) {
   constexpr int64_t kMost = int64_t{64} << 20;
   Batch batch{.size = kBatchSize};

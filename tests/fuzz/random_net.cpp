@@ -86,7 +86,7 @@ void try_op(Random& random, ir::Graph& graph, Values& values) {
     const Values results = record(graph, *def.name, operands, attrs, {"net.cpp", 1});
     values.insert(values.end(), results.begin(), results.end());
   } catch (const UserError&) {
-    // Most random operands do not fit; that they are refused in this way is the point.
+    // Most random operands do not fit. They must be rejected with a UserError.
   }
 }
 
@@ -138,7 +138,8 @@ Value random_product(Random& random, ir::Graph& graph, const Values& values) {
   return below(random, 2) == 0 ? y : y + add_param(graph, {x.dtype(), {units}, {}});
 }
 
-/// What libraries have kernels for, with a bias and a relu or without; its operands fit together.
+/// Adds an op that libraries have kernels for, with or without a relu. Its operands have matching
+/// types.
 void add_library_op(Random& random, ir::Graph& graph, Values& values) {
   try {
     const Value y = below(random, 2) == 0 ? random_conv(random, graph, values)

@@ -7,8 +7,8 @@
 
 namespace fluid::fuzz {
 
-/// A valid program of about `ops` ops drawn from the whole op table, those that libraries have
-/// kernels for most often: what record() refuses is left out, and must be refused with a UserError.
+/// A valid program of about `ops` ops drawn from the whole op table, most often ops with library
+/// kernels. Leaves out ops that record() rejects, which it must do with a UserError.
 std::unique_ptr<ir::Program> random_net(Random& random, int ops);
 
 /// A value of the kind of `like`: near it, or one of the kind's extremes.

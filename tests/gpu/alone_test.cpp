@@ -1,4 +1,5 @@
-// One GPU that exchanges with itself: what several processes need of it and of NCCL.
+// Runs collectives on one GPU, in a world of one: tests the functions of the GPU and of NCCL that
+// several processes need.
 
 #include "frontend/fluid.h"
 #include "tests/gpu/gpu_test.h"
@@ -40,7 +41,7 @@ TEST_F(GpuAlone, TrainsAsItDoesWithoutCollectives) {
   }
 }
 
-/// Nothing goes on after it through the communicator, and all is given back.
+/// After a rejected step, the communicator is unusable and all objects are freed.
 TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
   Program net("labels");
   const Value x = net.data("x", {kBatch, 4}, f32);

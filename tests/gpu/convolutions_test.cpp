@@ -24,7 +24,7 @@ class GpuLibraryConvolutions : public GpuLibraryTest {
     return found;
   }
 
-  /// By every algorithm that there is, twice with the same bits.
+  /// Checks every algorithm twice, with bitwise equal results.
   void expect_right(const FluidGpuConvolution& c) {
     const ConvolutionData data(c);
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);

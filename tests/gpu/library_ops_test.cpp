@@ -1,4 +1,4 @@
-// What a GPU's libraries compute of ops, with what follows these, is what they are defined to be.
+// Tests that GPU libraries compute ops and their epilogues correctly.
 
 #include <cstring>
 

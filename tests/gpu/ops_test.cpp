@@ -12,7 +12,7 @@ constexpr size_t kGroups = 16;
 /// In groups, as a GPU that has failed computes nothing more for this process.
 class GpuOps : public GpuTest, public ::testing::WithParamInterface<size_t> {
  protected:
-  /// Of every 16th op; for the stand-in of every tenth of these, as test_ops interprets the same
+  /// Checks every 16th op; a tenth of these on the stand-in, because test_ops interprets the same
   /// kernels.
   static void expect_none(Faults (*faults_of)(const OpTest& test, Processor processor)) {
     const size_t stride = kGroups * scaled<size_t>(1, 10);

@@ -122,14 +122,15 @@ TEST_P(GpuTraining, FollowsTheCpuInF64) {
 }
 
 struct Drift {
-  double times;  ///< what the CPU's is
-  double least;  ///< part of a loss
+  double times;  ///< allowed multiple of the CPU's error
+  double least;  ///< error that is always allowed, relative to the loss
 };
 
-/// Expects losses of the GPU no farther from f64 than some times what the CPU's are in the same
-/// precision, or than the least: a rounding grows with the steps, on every place in its own way. Of
-/// a CPU that computes in another order (in two micro-batches) it takes 2.9 times in f32, and 1.8
-/// in halves. A run that learns nothing has to be twice as far as that allows.
+/// Expects that the GPU's losses differ from f64 at most by `drift.times` times the CPU's error in
+/// the same precision, or by `drift.least`. Rounding errors grow with the steps, differently on
+/// each place: if the CPU computes in another order (two micro-batches), its error is 2.9 times as
+/// large in f32, and 1.8 times in half precision. A run that learns nothing must differ by more
+/// than twice the allowed error.
 void expect_drift_of(const std::vector<double>& expected, const std::vector<double>& found,
                      const std::vector<double>& exact, const Drift& drift,
                      const std::string& what) {
@@ -195,13 +196,13 @@ INSTANTIATE_TEST_SUITE_P(Long, GpuTraining,
 
 using GpuMemoryUse = GpuTest;
 
-/// What the GPU has less of is the arena that was planned, and little besides.
+/// The GPU's free memory decreases by the planned arena and little else.
 TEST_F(GpuMemoryUse, IsThatOfThePlan) {
   if (is_stand_in()) GTEST_SKIP() << "a host's memory is not this process's alone";
   const Program net = minimized(mnist_cnn_program(0.1), Adam{});
   const auto executor = [&] { return Executor(net, cuda(0), {.batch = 1024}); };
   const auto free_now = [] { return describe_gpu(gpu_backend(), 0).free_memory; };
-  executor();  // what the driver takes once, it keeps
+  executor();  // the driver keeps the memory that it once allocated
   const int64_t before = free_now();
   const Executor exe = executor();
   const int64_t taken = before - free_now(), arena = exe.memory().total;

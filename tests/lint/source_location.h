@@ -1,7 +1,7 @@
 #pragma once
 
-// What <source_location> of libstdc++ leaves out under clang 14, which lacks the builtin that it
-// needs. scripts/lint puts this before every file; nothing is compiled with it.
+// Defines the part of libstdc++'s <source_location> that clang 14 lacks, because it has no such
+// builtin. scripts/lint includes this file before every file; no build uses it.
 #include <source_location>
 
 #ifndef __cpp_lib_source_location

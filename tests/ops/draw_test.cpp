@@ -1,5 +1,5 @@
-// What random numbers must be beside equal to a reference: uniform, normal, independent, the same
-// however a batch is split. All seeds are fixed, so no test fails by chance.
+// Tests that random numbers are uniform, normal, independent, and the same for any division of the
+// batch. All seeds are fixed, so no test fails by chance.
 
 #include <gtest/gtest.h>
 

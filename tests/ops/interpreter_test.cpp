@@ -46,7 +46,7 @@ TEST_F(Interpreter, RoundsToTheDTypeOnceAnOp) {
   const Value x = feed("x", {f16, {1}, {}});
   graph_.outputs = {{"y", x + 2049.0}, {"z", cast(x, u8)}};
   const Interpreted result = interpret(graph_, {{"x", iota({1})}});
-  EXPECT_EQ(result.outputs.at("y").item(), 2048);  // 2049 is between two halves
+  EXPECT_EQ(result.outputs.at("y").item(), 2048);  // 2049 lies between two f16 values
   EXPECT_EQ(result.outputs.at("z").dtype(), u8);
 }
 

@@ -71,7 +71,7 @@ std::string failure_of(const Json& vector, std::string& recording) {
 
 struct Row {
   int passed = 0, failed = 0, not_mapped = 0;
-  std::string reason;  ///< of the first vector that is not mapped
+  std::string reason;  ///< reason of the first vector that is not mapped
 };
 
 /// Results by operator. A vector of several nodes counts for each of its operators.

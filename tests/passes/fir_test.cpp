@@ -38,7 +38,7 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What follows "// KEY:" on its line; empty when there is none.
+/// Returns the text after "// KEY:" on its line; empty if there is none.
 std::string comment(const std::string& text, const std::string& key) {
   const std::string mark = "// " + key + ":";
   const size_t at = text.find(mark);

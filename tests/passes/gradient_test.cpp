@@ -1,4 +1,5 @@
-// What the training passes make of a whole network, against finite differences of its loss.
+// Compares the gradients of a whole network, after the training passes, with finite differences of
+// its loss.
 
 #include <gtest/gtest.h>
 

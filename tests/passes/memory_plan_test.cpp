@@ -65,7 +65,7 @@ TEST(MemoryPlan, EveryModeIsSafe) {
   }
 }
 
-/// The new value lies in the variable's memory at once, wherever the variable is declared.
+/// The new value is written directly to the variable's memory, wherever the variable is declared.
 TEST(MemoryPlan, VariablesThatAreOnlyWrittenAreOverwrittenAtAnyTime) {
   const Options options{.batch = 4};
   const std::unique_ptr<ir::Program> program = ir::parse(R"(program @p {

@@ -127,8 +127,8 @@ std::string without_locations(const std::string& text) {
   return std::regex_replace(text, std::regex("  @ \"[^\"]*\""), "");
 }
 
-/// What every pass does to mnist_fluid's training step: the text as recorded, then the changed
-/// lines; "simplify.2.diff" is of its second run. A target with made-up costs keeps the texts the
+/// The text of mnist_fluid's training step as recorded, then the lines that each pass changes;
+/// "simplify.2.diff" is the second run of simplify. A target with made-up costs keeps the texts the
 /// same on every machine.
 TEST(Stages, MatchTheGoldenTexts) {
   Program net = mnist_fluid_program();

@@ -1,4 +1,4 @@
-// One process alone runs the program that it would run if nobody had thought of several.
+// A world of one process runs the same program as without data parallelism.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ std::string step_after(const std::vector<Pass>& passes, const Options& options) 
   return ir::print(net.ir());
 }
 
-/// `options` of a program without exchanges: the passes that insert them change nothing for one.
+/// `options`: options of a program without collectives. Expects that the passes that insert
+/// collectives change nothing in a world of one.
 void expect_nothing_inserted(const Options& options) {
   Options several = options;
   several.world = 2;

@@ -14,7 +14,7 @@ std::string_view name_of(Break kind);
 /// break: no gradient, no arithmetic of its own, a cost of zero, no operand of a result's type.
 std::optional<OpDef> broken(const OpTest& test, Break kind);
 
-/// What the harness says about it.
+/// Returns the faults that the harness finds.
 Faults check_for(Break kind, const OpTest& test, const OpDef& def);
 
 }  // namespace fluid::testing

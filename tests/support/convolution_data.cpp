@@ -43,8 +43,8 @@ std::array<int64_t, 3> sizes(const FluidGpuConvolution& c) {
   return {x, y, w};
 }
 
-/// Calls visit(image, filter, map), the places of three numbers of which each is a sum of products
-/// of the others, for all that meet.
+/// Calls visit(image, filter, map) for each term of the convolution, with the indices of the three
+/// elements. Each element is a sum of products of the other two.
 template <class Visit>
 void for_each_product_term(const FluidGpuConvolution& c, const Visit& visit) {
   const int64_t own = c.channels / c.groups;

@@ -24,7 +24,7 @@ void expect_user_error(F call, const std::string& expected) {
   ADD_FAILURE() << "no UserError, expected: " << expected;
 }
 
-/// What the Error says that `call` is expected to throw.
+/// Returns the message of the Error that `call` is expected to throw.
 template <class Error, class F>
 std::string error_of(F call) {
   try {

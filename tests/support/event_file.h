@@ -88,12 +88,12 @@ inline std::map<uint64_t, std::vector<std::string>> message_fields(std::string_v
   return fields;
 }
 
-/// What an event file contains.
+/// The contents of an event file.
 struct ReadEvents {
   std::string version;
   std::vector<int64_t> starts;                              ///< steps of SessionLog.START
   std::map<std::string, std::map<int64_t, float>> scalars;  ///< tag -> step -> value
-  std::map<std::string, std::set<int64_t>> other_tags;      ///< tag -> steps; not of scalars
+  std::map<std::string, std::set<int64_t>> other_tags;      ///< tag -> steps, for other kinds
 };
 
 inline ReadEvents read_events(const std::string& path) {

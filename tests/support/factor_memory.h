@@ -7,7 +7,7 @@
 
 namespace fluid::testing {
 
-/// What lies in host memory for a product or a convolution.
+/// Operands of a product or a convolution in host memory.
 struct FactorData {
   Tensor a, b, addend, bias;  ///< the addend has the result's type and size
 };
@@ -22,7 +22,7 @@ class FactorMemory {
                int64_t workspace);
 
   const FluidGpuOperands& factors() const { return factors_; }
-  /// What lies at an address of the GPU's that a result, or an addend, has.
+  /// Returns the elements at a GPU address of a result or an addend.
   std::vector<double> read(const void* address) const;
   std::vector<double> result() const { return read(factors_.result); }
 

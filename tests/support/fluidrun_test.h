@@ -1,7 +1,7 @@
 #pragma once
 
-// What tests of the fluidrun program share: where it is, a small program to give it, and how it
-// refuses what is wrong.
+// Shared code of the tests of fluidrun: its path, a small program, and checks of its error
+// messages.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ class FluidrunTest : public ::testing::Test {
  protected:
   struct Result {
     int code = -1;       ///< -1 when a signal ended it
-    std::string output;  ///< of both streams
+    std::string output;  ///< stdout and stderr
   };
 
   void SetUp() override {
@@ -61,7 +61,7 @@ class FluidrunTest : public ::testing::Test {
     const std::string output = expect_late_error(arguments, message);
     EXPECT_EQ(std::ranges::count(output, '\n'), 1) << arguments << ": " << output;
   }
-  /// The same, for what comes out after other lines: mistakes that a step meets. Returns all lines.
+  /// Like expect_error(), for an error that a step reports after other lines. Returns all lines.
   std::string expect_late_error(const std::string& arguments, const std::string& message) const {
     const std::set<std::string> before = files();
     const Result result = run(arguments);

@@ -20,7 +20,7 @@
 namespace fluid::testing {
 namespace {
 
-constexpr int64_t kGroups = 5;  // of an emulated launch: fewer than blocks, so that teams stride
+constexpr int64_t kGroups = 5;  // launched teams; fewer than blocks, so that a team runs several
 
 class Runner {
  public:

@@ -15,7 +15,7 @@ void lay(const Values& images, const std::optional<Layout>& layout) {
   for (const Value& v : images) v.op()->results[0].type.layout = layout;
 }
 
-/// What follows a convolution.
+/// The epilogue of a convolution.
 enum class Follows : uint8_t { nothing, bias, bias_and_relu, sum };
 
 ConvolutionProgram empty_program(DType dtype) {

@@ -20,17 +20,17 @@ inline constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu
 
 using Convolutions = std::vector<FluidGpuConvolution>;
 
-/// Of each of these sizes, in every direction, number and layout.
+/// Convolutions of each size, in every direction, dtype and layout.
 Convolutions convolutions_of(std::span<const ConvolutionSize> sizes);
-/// Of this size, in every number and layout, with all that may follow.
+/// Convolutions of this size, in every dtype and layout, with each epilogue.
 Convolutions followed_convolutions(const ConvolutionSize& size);
 
-/// For which kConformanceWorkspace is enough.
+/// Sizes for which kConformanceWorkspace is enough.
 std::vector<ConvolutionSize> conformance_sizes();
 inline constexpr ConvolutionSize kConformanceFollowed = {};
 inline constexpr int64_t kConformanceWorkspace = 1 << 20;
 
-/// Likewise; those that a GPU alone computes are large.
+/// Sizes for which kManyWorkspace is enough; large ones only on a real GPU.
 std::vector<ConvolutionSize> many_sizes();
 inline constexpr ConvolutionSize kManyFollowed = {
     .channels = 16, .height = 13, .width = 13, .filters = 24};
@@ -44,12 +44,12 @@ struct ConvolutionProgram {
   Values images;
   bool channels_last = false;
 
-  /// Lets the images lie as they are to be, or plain.
+  /// Sets the layout of the images: the layout of the case, or the plain one.
   void lay_out() const;
   void lay_plain() const;
 };
 
-/// Of convolution_cases(), in every direction, number and layout, with all that may follow.
+/// The programs of convolution_cases(), in every direction, dtype and layout, with each epilogue.
 /// kConformanceWorkspace is enough.
 std::vector<ConvolutionProgram> convolution_programs();
 

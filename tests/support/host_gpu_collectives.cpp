@@ -71,7 +71,8 @@ void add_up(std::span<std::byte> to, const std::vector<std::string>& parts, DTyp
   }
 }
 
-/// What a rank gives, and what it makes of what all gave.
+/// The data that a rank contributes to a collective, and the function that computes its result from
+/// all contributions.
 struct CollectiveOp {
   std::string what;  ///< the same on all ranks
   std::span<std::byte> data, given;
@@ -111,7 +112,7 @@ std::span<std::byte> bytes_of(void* data, int64_t bytes) {
   return {static_cast<std::byte*>(data), static_cast<size_t>(bytes)};
 }
 
-/// Of `data`, elements of `size` bytes, what rank `rank` has.
+/// Returns the shard of rank `rank` of `data`, whose elements have `size` bytes.
 std::span<std::byte> shard_of(std::span<std::byte> data, int64_t share, int64_t size, int rank) {
   const size_t begin = std::min(static_cast<size_t>(rank * share * size), data.size());
   return data.subspan(begin, std::min(static_cast<size_t>(share * size), data.size() - begin));

@@ -4,9 +4,9 @@
 
 namespace fluid::testing {
 
-// What GPUs that the host stands in for compute together, as functions of the table. Processes find
-// each other in a folder. As with a GPU's library, a call is queued only while its state is asked
-// for: who asks too seldom has what follows run before it.
+// Collective functions of the GPUs that the host stands in for. Processes find each other in a
+// folder. As with NCCL, a call is queued only while its state is polled: without polling, later
+// work runs before it.
 FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuUuid* identity);
 FluidGpuResult host_unique_id(FluidGpuUniqueId* meeting);
 FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting,

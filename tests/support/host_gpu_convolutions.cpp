@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMark = 0x636f6e76;  ///< in choices that are the host's
 constexpr int64_t kParts = 4;
 
-using Place = std::array<int64_t, 4>;  ///< of an element, or the extents: [n, c, h, w]
+using Place = std::array<int64_t, 4>;  ///< indices of an element, or extents: [n, c, h, w]
 using Numbers = std::vector<float>;
 
 struct Tensor {
@@ -57,7 +57,7 @@ Numbers numbers_at(const FluidGpuConvolution& c, const void* data, int64_t count
   return numbers;
 }
 
-/// One computation: all pairs of a filter's tap and a pixel that meet in a map.
+/// Computes one convolution: sums the products of filter taps and pixels for each output element.
 class Computation {
  public:
   Computation(const FluidGpuConvolution& c, const FluidGpuOperands& f)
@@ -68,7 +68,7 @@ class Computation {
         a_(numbers_at(c, f.a, a_of(c).count())),
         b_(numbers_at(c, f.b, b_of(c).count())) {}
 
-  /// What the outer loop of an element's sum runs over.
+  /// Extent of the outer loop of an element's sum.
   int64_t steps() const {
     if (c_.direction == fluid_gpu_filter_gradient) return c_.images;
     return (c_.direction == fluid_gpu_forward ? c_.channels : c_.filters) / c_.groups;
@@ -158,7 +158,7 @@ void finish(const FluidGpuConvolution& c, const FluidGpuOperands& f, const Place
   const auto at = static_cast<int64_t>(result_of(c).at(p));
   if (c.has_addend != 0) value += load_as_double(f.addend, c.dtype, at);
   if (c.bias != 0) value += load_as_double(f.bias, c.dtype, p[1]);
-  if (c.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
+  if (c.relu != 0) value = value > 0 ? value : 0;  // 0 for a NaN, too
   store_from_double(f.result, c.dtype, at, value);
 }
 

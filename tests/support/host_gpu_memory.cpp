@@ -9,7 +9,7 @@ namespace fluid::testing {
 namespace {
 
 constexpr int64_t kPage = 4096;
-constexpr int kJunk = 0xCD;  ///< what lies in fresh memory
+constexpr int kJunk = 0xCD;  ///< contents of fresh memory
 
 /// Whole pages, of which a GPU's block has one even if it has no byte.
 int64_t pages(int64_t bytes) { return (std::max<int64_t>(bytes, 1) + kPage - 1) / kPage * kPage; }

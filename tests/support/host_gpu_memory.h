@@ -7,8 +7,8 @@
 
 namespace fluid::testing {
 
-/// Memory of a GPU that is none. Only queued work can touch it: at any other time, reading or
-/// writing it is a segmentation fault, as it would be with a GPU.
+/// The memory of a GPU that the host stands in for. Only queued work can access it. Other accesses
+/// are segmentation faults, as with a GPU.
 class HostGpuMemory {
  public:
   explicit HostGpuMemory(int64_t bytes) : total_(bytes) {}
@@ -16,23 +16,23 @@ class HostGpuMemory {
   HostGpuMemory(const HostGpuMemory&) = delete;
   HostGpuMemory& operator=(const HostGpuMemory&) = delete;
 
-  /// Null when there is no room.
+  /// Returns null if there is not enough memory.
   void* allocate(int64_t bytes);
   void* allocate_host(int64_t bytes);
-  /// False when it is no address that it gave.
+  /// Returns false for an address that was not allocated here.
   bool release(void* address);
   bool release_host(void* address);
 
   int64_t total() const { return total_; }
   int64_t free() const { return total_ - taken_; }
-  /// Whether all of it lies in memory that was given and not returned.
+  /// Whether the bytes lie in allocated memory.
   bool contains(const void* address, int64_t bytes) const;
-  /// Whether an address lies in the block, of the GPU or the host, that begins there.
+  /// Whether `address` lies in the GPU or host block that begins at `block`.
   bool is_within(const void* address, const void* block) const;
-  /// The GPU's block that an address lies in, from its first byte to behind its last; nulls: none.
+  /// Returns the begin and end of the GPU block that contains `address`; nulls if there is none.
   std::pair<const std::byte*, const std::byte*> block_of(const void* address) const;
 
-  /// Lets work touch it as long as it lives.
+  /// Makes the memory accessible for its lifetime.
   class Opened {
    public:
     explicit Opened(HostGpuMemory& memory);
@@ -45,7 +45,7 @@ class HostGpuMemory {
   };
 
  private:
-  using Blocks = std::map<std::byte*, int64_t>;  ///< bytes asked for
+  using Blocks = std::map<std::byte*, int64_t>;  ///< address -> requested bytes
   static bool holds(const Blocks& blocks, const void* address, int64_t bytes);
   void protect(int rights) const;
 

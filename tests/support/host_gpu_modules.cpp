@@ -54,7 +54,7 @@ Kernels read_ptx(std::string_view text, FluidGpu* gpu) {
   return kernels;
 }
 
-/// Those of host_gpu_text, or of PTX.
+/// Returns the kernels of host_gpu_text(), or of PTX.
 Kernels kernels_of(std::string_view text, FluidGpu* gpu) {
   if (!text.starts_with(kTextBegins)) return read_ptx(text, gpu);
   const auto number = fluid::parse_number<size_t>(text.substr(kTextBegins.size()));

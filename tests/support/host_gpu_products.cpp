@@ -39,7 +39,7 @@ void finish(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, 
   const int64_t at = matrix * p.result_matrix_stride + row * p.result_row_stride + column;
   if (p.has_addend != 0) value += load_as_double(f.addend, p.result, at);
   if (p.bias != 0) value += load_as_double(f.bias, p.result, column);
-  if (p.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
+  if (p.relu != 0) value = value > 0 ? value : 0;  // 0 for a NaN, too
   store_from_double(f.result, p.result, at, value);
 }
 

@@ -24,7 +24,7 @@ struct HostTouched {
 std::vector<HostTouched> touched_by(const FluidGpuMatmul& product, const FluidGpuAlgorithm& choice,
                                     const FluidGpuOperands& factors);
 
-/// What is to be done, one after the other.
+/// Returns the work of a product, in execution order.
 std::vector<std::function<void()>> host_work(const FluidGpuMatmul& product,
                                              const FluidGpuAlgorithm& choice,
                                              const FluidGpuOperands& factors);

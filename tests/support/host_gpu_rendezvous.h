@@ -8,34 +8,35 @@
 
 namespace fluid::testing {
 
-/// Processes that give each other bytes through files of one folder.
+/// Exchanges bytes between processes through files of a folder.
 class HostRendezvous {
  public:
-  /// A folder to meet in.
+  /// Creates a folder for a rendezvous.
   static std::string make_folder();
 
-  /// `identity`: tells this process's GPU from others.
+  /// `identity`: distinguishes this process's GPU from others.
   HostRendezvous(std::string folder, int rank, int ranks, const std::string& identity);
-  /// The last to leave removes the folder; or one that ended an exchange in its midst, which nobody
-  /// can go on with.
+  /// The last rank to leave removes the folder. So does a rank that aborted a collective, because
+  /// no rank can continue.
   ~HostRendezvous();
   HostRendezvous(const HostRendezvous&) = delete;
   HostRendezvous& operator=(const HostRendezvous&) = delete;
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  /// Whether every rank has come.
+  /// Whether every rank has arrived.
   bool all_here() const;
-  /// "rank 0 and rank 1", which have the same GPU; nothing where none have.
+  /// Names two ranks that have the same GPU: "rank 0 and rank 1"; nullopt if there are none.
   std::optional<std::string> twins() const;
 
-  /// Gives `part` to the others, or goes on with it, as long as `owner` asks; an exchange that
-  /// another owner has begun comes first. Whether the others have given theirs.
+  /// Contributes `part` to the collective of `owner`, or polls it. A collective that another owner
+  /// has started comes first. Returns whether all ranks have contributed.
   bool exchange(const void* owner, const std::string& what, std::span<const std::byte> part);
-  /// Ends the exchange: what each rank gave. Throws when ranks mean different exchanges.
+  /// Ends the collective and returns the contributions of all ranks. Throws if the ranks have
+  /// started different collectives.
   std::vector<std::string> parts(const std::string& what);
 
-  /// Ends this exchange and all that come: nobody is waited for.
+  /// Aborts this collective and all later ones, without waiting for other ranks.
   void abort();
   bool aborted() const { return aborted_; }
 
@@ -46,7 +47,7 @@ class HostRendezvous {
   std::string folder_;
   int rank_, ranks_;
   const void* owner_ = nullptr;
-  int64_t number_ = 0;  ///< of exchanges that have begun
+  int64_t number_ = 0;  ///< number of collectives that have started
   bool aborted_ = false, torn_ = false;
 };
 

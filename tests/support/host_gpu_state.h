@@ -10,7 +10,7 @@
 #include "tests/support/host_gpu.h"
 #include "tests/support/host_gpu_memory.h"
 
-// What the functions of a GPU that the host stands in for share: its state, and how each is run.
+// Shared state of the functions of a GPU that the host stands in for, and the code that runs them.
 
 struct FluidGpu {
   explicit FluidGpu(const fluid::testing::HostGpuOptions& options)
@@ -20,7 +20,7 @@ struct FluidGpu {
   fluid::testing::HostScheduler scheduler;
   int device = 0;
   std::vector<fluid::testing::HostStream*> streams;
-  std::vector<const fluid::testing::HostFrontier*> graphs;  ///< all that there are
+  std::vector<const fluid::testing::HostFrontier*> graphs;  ///< all existing graphs
   fluid::testing::HostFrontier graph;                       ///< the work of the one launched last
   std::string failure;                                      ///< once it failed
 };
@@ -39,10 +39,10 @@ struct HostGpuState {
 
   HostGpuOptions options;
   std::map<std::string, ToFail> to_fail;
-  std::vector<std::vector<HostKernel>> modules;  ///< of host_gpu_text()
+  std::vector<std::vector<HostKernel>> modules;  ///< modules of host_gpu_text()
   std::string error;
   int objects = 0;
-  int overlaps = 0;  ///< of graphs
+  int overlaps = 0;  ///< graph launches that overlap the previous one
   size_t most_graphs = 0;
   int64_t copied = 0;  ///< bytes
 };
@@ -52,9 +52,9 @@ HostGpuState& host_gpu_state();
 /// Runs a function of the table. On a GPU that failed every one fails.
 FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call);
 
-/// A refusal of a call that misuses the GPU, and a capture does not survive it.
+/// Returns the error of a call that misuses the GPU, and invalidates the capture.
 HostError misused_by(FluidGpuStream* stream, const std::string& why);
-/// What a capture does not survive.
+/// Throws if a stream is capturing, because the call `what` invalidates the capture.
 void check_not_capturing(FluidGpu* gpu, const char* what);
 
 template <class T, class... Arguments>
@@ -69,7 +69,7 @@ void destroy(T* object) {
   --host_gpu_state().objects;
 }
 
-/// What a graph would be left with that is launched again, and no GPU notices: the GPU fails.
+/// Fails the GPU if a graph still uses `block`. A real GPU would not notice the dangling pointer.
 void check_not_captured(FluidGpu* gpu, const void* block);
 
 /// `given`: see HostWork.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What tests on the host that stands in for a GPU share.
+// Shared code of the tests on a host that stands in for a GPU.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ inline std::string name_of(const ::testing::TestParamInfo<TestedPace>& info) {
   return info.param.name;
 }
 
-/// The same at each pace.
+/// Runs the tests at each pace.
 class HostGpuPaceTest : public HostGpuTest, public ::testing::WithParamInterface<TestedPace> {
  protected:
   void SetUp() override { reset_host_gpu(GetParam().options()); }

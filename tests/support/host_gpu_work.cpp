@@ -17,7 +17,7 @@ bool is_next(const Work& work) {
   return std::ranges::all_of(work->after, [](const Work& w) { return w->done; });
 }
 
-/// Of all that it holds.
+/// Releases everything that the work holds.
 void empty(HostWork& work) {
   work.after.clear();
   work.run = nullptr;
@@ -33,7 +33,8 @@ bool is_ready(const Work& work) {
   return is_next(work) && (!work->others || work->others(work.get()));
 }
 
-/// The same work for a graph alone: events that were noted in its capture hold it no more.
+/// Copies recorded work into a graph of its own, so that the events of the capture no longer refer
+/// to it.
 HostFrontier moved(const HostFrontier& recorded) {
   HostFrontier graph;
   std::map<Work, Work> moves;

@@ -13,56 +13,56 @@ namespace fluid::testing {
 
 struct HostEvent;
 
-/// Queued work: runs once all that it comes after is done.
+/// Queued work. It runs once all work in `after` is done.
 struct HostWork {
   std::function<void()> run;
-  /// Addresses that it is given, of memory among others.
+  /// Addresses that the work uses.
   std::vector<const void*> given = {};
   std::vector<std::shared_ptr<HostWork>> after = {};
-  /// Of work that also waits for other processes: whether they have come. Asked again and again
-  /// once all that the work comes after is done, with its own address.
+  /// For work that waits for other processes: returns whether they have arrived. Called repeatedly,
+  /// with the work's own address, once all work in `after` is done.
   std::function<bool(const HostWork* self)> others = {};
-  HostEvent* noted = nullptr;  ///< when it is done, if it was recorded
+  HostEvent* noted = nullptr;  ///< event to record when the work is done; null: none
   bool done = false;
-  int64_t done_at = 0;  ///< by a clock that counts work
+  int64_t done_at = 0;  ///< completion time, on a clock that counts work
 };
 
-/// Work that a stream or an event stands for: what comes next waits for all of it.
+/// The last work of a stream or an event: later work waits for all of it.
 using HostFrontier = std::vector<std::shared_ptr<HostWork>>;
 
-/// What is recorded of the streams that were joined to `origin`.
+/// The work recorded from the streams that joined the capture of `origin`.
 struct HostCapture {
   const void* origin = nullptr;
   HostFrontier recorded;
-  bool lost = false;   ///< by a call that is not allowed meanwhile
-  bool ended = false;  ///< events noted in it stand for nothing any more
+  bool lost = false;   ///< whether a call that is not allowed invalidated the capture
+  bool ended = false;  ///< whether its events are no longer valid
 };
 
 struct HostStream {
   HostFrontier queued, recorded;
-  std::shared_ptr<HostCapture> capture;  ///< null: runs what it is given
+  std::shared_ptr<HostCapture> capture;  ///< the current capture; null: none
 };
 
 struct HostEvent {
   HostFrontier stands_for;
-  std::shared_ptr<HostCapture> capture;  ///< that it was noted in
+  std::shared_ptr<HostCapture> capture;  ///< capture in which the event was recorded
   bool noted = false;
-  bool times = false;  ///< tells the time
+  bool times = false;  ///< whether the event records its time
 };
 
-/// Why a call did not go well.
+/// The error of a call.
 struct HostError {
   FluidGpuResult result;
   std::string why;
 };
-/// The refusal of a call that misuses the GPU.
+/// The error of a call that misuses the GPU.
 inline HostError misused(const std::string& why) { return {fluid_gpu_invalid_usage, why}; }
 
-/// When queued work runs. A GPU may do it at any time between being given it and being waited for.
+/// When queued work runs. A GPU may run it at any time before the host waits for it.
 enum class HostPace : uint8_t {
   early,   ///< at once
-  late,    ///< when somebody waits for it
-  random,  ///< some at every call
+  late,    ///< when the host waits for it
+  random,  ///< some work at every call
 };
 
 /// Runs the work of all streams in any order that events and streams allow.
@@ -70,30 +70,30 @@ class HostScheduler {
  public:
   HostScheduler(HostPace pace, uint64_t seed) : pace_(pace), random_(seed) {}
 
-  /// After what the stream has.
+  /// Queues `work` after the work of the stream.
   void add(HostStream& stream, HostWork work);
   void note(HostEvent& event, const HostStream& stream) const;
   void wait(HostStream& stream, const HostEvent& event) const;
-  /// Throws when other processes that it waits for do not come within a minute.
+  /// Throws if another process for which the work waits does not arrive within a minute.
   void run_until_done(const HostFrontier& work);
   void run_all();
-  /// Somebody looks whether work is done, for more than the first time: that is waiting, too.
+  /// Called when the host polls for completion again, which counts as waiting.
   void look() {
     if (pace_ == HostPace::late) run_one();
   }
   static bool is_done(const HostFrontier& work);
 
   void begin_capture(HostStream& stream, const std::vector<HostStream*>& all);
-  /// The recorded work, each after what it comes after.
+  /// Returns the recorded work, in dependency order.
   HostFrontier end_capture(HostStream& stream, const std::vector<HostStream*>& all);
   void launch(const HostFrontier& graph, HostStream& stream);
 
-  /// Lets the clock go on, and some work be done where it is done at random times.
+  /// Advances the clock. At random pace, may run some work.
   void pass();
 
  private:
   bool run_one();
-  /// Runs `until` it says so, or nothing is left that runs now or may once others have come.
+  /// Runs work until `until` returns true, or no work is left that can run.
   void run(const std::function<bool()>& until);
 
   HostPace pace_;

@@ -25,9 +25,9 @@ struct InterpretOptions {
 };
 
 struct Interpreted {
-  std::map<Value, Tensor> values;  ///< of every op that remains once composite ones are expanded
+  std::map<Value, Tensor> values;  ///< values of the ops after composite ops are expanded
   NamedTensors outputs;
-  NamedTensors stores;       ///< what `store` ops wrote, by variable
+  NamedTensors stores;       ///< values written by `store` ops, by variable
   bool index_error = false;  ///< an index that came from data was out of range
   double operations = 0;     ///< operations on floats in kernels that ops write themselves
 };

@@ -8,12 +8,12 @@ namespace fluid::testing {
 
 enum class Processor : uint8_t { cpu, emulated_gpu, gpu };
 
-/// The generated kernels of a graph without composite ops, one an op, in order.
+/// The generated kernels of a graph without composite ops, one per op, in order.
 std::vector<kir::Kernel> kernels_of(const ir::Graph& graph);
-/// The same for GPUs: an op's passes.
+/// For GPUs: the passes of each op.
 std::vector<std::vector<kir::Kernel>> gpu_kernels_of(const ir::Graph& graph);
 
-/// Evaluates a graph without composite ops by the generated kernels, one an op. Gives the outputs.
+/// Evaluates a graph without composite ops with generated kernels, one per op. Returns the outputs.
 NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t batch,
                          Processor processor = Processor::cpu);
 

@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// What `call` is expected to have no memory for, and to say what to do about.
+/// Returns OutOfMemory::failed_allocation() of the error that `call` is expected to throw.
 template <class F>
 std::string lack_of(F call) {
   try {

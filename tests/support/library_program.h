@@ -39,7 +39,7 @@ struct ConvolutionCase {
   Conv2dAttrs attrs;
 };
 
-/// Of all kinds but padding that differs on two sides.
+/// Convolutions of all kinds, except with asymmetric padding.
 std::vector<ConvolutionCase> convolution_cases();
 
 /// How far a kernel may be off, by expect_near.

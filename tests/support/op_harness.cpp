@@ -335,7 +335,7 @@ Faults check_in_place(const OpTest& test, const OpDef& def) {
     const std::string who =
         test.op + ": result " + std::to_string(out) + " in place of operand " + std::to_string(in);
     if (declared(out, in) && !safe) faults.push_back(who + " is read after it is overwritten");
-    // Of several results one operand is enough: which of them dies first is the op's to know.
+    // For an op with several results, one in-place operand is enough: the op declares which one.
     const bool alone = def.outputs->size() == 1 && updates == nullptr && !test.own_memory;
     if (test.own_memory && declared(out, in)) faults.push_back(who + " is not memory of its own");
     if (safe && alone && !declared(out, in)) faults.push_back(who + " would be safe");

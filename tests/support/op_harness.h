@@ -53,7 +53,7 @@ struct AddOpTest {
   explicit AddOpTest(OpTest test) { op_tests().push_back(std::move(test)); }
 };
 
-/// What is wrong, one line a finding; `def` is the table's definition or one broken on purpose.
+/// Faults of an op, one line each. `def` is the definition in the table, or one broken on purpose.
 using Faults = std::vector<std::string>;
 Faults check_forward(const OpTest& test, const OpDef& def);   ///< types and values
 Faults check_gradient(const OpTest& test, const OpDef& def);  ///< against finite differences
@@ -78,7 +78,8 @@ struct Built {
   int64_t batch = 1;
 };
 Built build(const OpTest& test, const Sample& sample, DType dtype = f64);
-/// The same with whole numbers that `dtype` holds, an integer or bool; null if the op takes none.
+/// Like build(), with integers that `dtype`, an integer or bool, can hold; null if the op takes
+/// none.
 std::optional<Built> build_of_integers(const OpTest& test, const Sample& sample, DType dtype);
 
 // Samples and references that many tests share.
@@ -91,7 +92,7 @@ inline double& at(Tensor& t, int64_t i) { return t.as<double>()[static_cast<size
 /// Uniform in [low, high), from a fixed seed that depends on the shape and `salt`.
 Tensor random_tensor(std::vector<int64_t> shape, double low = -2, double high = 2, int salt = 0);
 Tensor bool_tensor(std::vector<int64_t> shape, int salt = 0);
-/// Of a rank that covers scalars, sizes 0, 1 and primes, and the batch.
+/// Samples of one operand with scalars, extents 0, 1 and primes, and the batch.
 std::vector<Sample> unary_samples(double low = -2, double high = 2);
 /// Broadcasting of either side, sizes 0, 1 and primes, and the batch.
 std::vector<Sample> binary_samples(double low = -2, double high = 2);

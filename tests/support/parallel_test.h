@@ -1,6 +1,6 @@
 #pragma once
 
-// What tests of `fluidrun train` in several processes share.
+// Shared code of the tests of `fluidrun train` in several processes.
 
 #include <vector>
 

@@ -26,11 +26,11 @@ Dataset parallel_samples(int64_t count = kSamples);
 /// A rank's part of the first kWhole samples.
 Batch shard_of_batch(const World& world);
 
-/// What a rank saw.
+/// The results of a rank.
 struct Seen {
-  std::vector<double> figures;  ///< of each step its loss, its accuracy's sum and its weight
-  /// And running statistics, averages of the parameters if the recipe keeps them, and with f16 the
-  /// loss scale and skips.
+  std::vector<double> figures;  ///< for each step: loss, sum of the accuracy, and its weight
+  /// Parameters and running statistics, parameter averages if the recipe keeps them, and with f16
+  /// the loss scale and the number of skipped steps.
   std::vector<double> parameters;
   bool operator==(const Seen&) const = default;
 };
@@ -44,7 +44,7 @@ Seen seen_in(const std::string& text);
 Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples = kSamples,
              Place place = cpu(), std::optional<int64_t> resume_at = {});
 
-/// What `size` ranks see, which must be the same; on the places that `place_of` gives them.
+/// Trains on `size` ranks, whose results must be equal. `place_of` gives the place of each rank.
 using PlaceOf = Place (*)(int rank);
 Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
                 int64_t samples = kSamples, PlaceOf place_of = nullptr,

@@ -10,13 +10,13 @@
 
 namespace fluid::testing {
 
-/// A port of the loopback interface that nobody listens on now.
+/// A port of the loopback interface that is free at the moment.
 int free_port();
 
 /// A world of `size` on the loopback interface, as rank 0 sees it.
 World loopback_world(int size);
 
-/// Processes forked from this one, one a rank. Those that still run are killed at the end.
+/// Processes forked from this one, one per rank. The destructor kills those that still run.
 class Ranks {
  public:
   using Body = std::function<std::string(const World&)>;
@@ -31,7 +31,7 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
 
   void signal(int rank, int number);
-  /// What the rank's process wrote by `say`, up to the first line; fails the test after 60 s.
+  /// Returns the first line that the rank wrote with `say`; fails the test after 60 s.
   std::string line(int rank);
   /// Everything that the process wrote until it ended; fails the test after 60 s.
   std::string result(int rank);

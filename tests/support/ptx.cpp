@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kFew = 32;  ///< passes that every architecture takes in any run
 
-/// What the assembler says of each kernel: what it spills, and the registers of a thread.
+/// Checks the spills and registers that the assembler reports for each kernel.
 void read_messages(const std::string& text, const std::string& architecture,
                    const PtxLimits& most_of) {
   static const std::regex kEntry(
@@ -38,7 +38,7 @@ void read_messages(const std::string& text, const std::string& architecture,
   std::printf("%s: %d kernels, at most %d registers\n", architecture.c_str(), kernels, most);
 }
 
-/// Those that architecture `a` of `all` takes.
+/// Returns the kernels to assemble for architecture `a` of `all`.
 std::vector<kir::Kernel> shard_of(const std::vector<kir::Kernel>& passes, size_t a, size_t all) {
   if (is_full_run() || passes.size() <= kFew) return passes;
   std::vector<kir::Kernel> share;

@@ -10,10 +10,10 @@ namespace fluid::testing {
 /// NVIDIA's assembler for PTX: its path, or "" when there is none.
 std::string ptx_assembler();
 
-/// Those that kernels are tested for.
+/// The architectures for which kernels are tested.
 std::vector<std::string> gpu_architectures();
 
-/// What a thread of a kernel may take at most.
+/// Limits of a thread of a kernel.
 struct PtxLimits {
   int registers = 255;
   int spilled = 0;  ///< bytes of registers that the assembler puts into memory

@@ -1,4 +1,4 @@
-// What PTX's instructions compute.
+// Arithmetic instructions of PTX.
 
 #include <algorithm>
 #include <cmath>
@@ -129,7 +129,7 @@ struct Reciprocal {
   }
 };
 
-/// Of two Ts a product twice as wide.
+/// Product of two Ts, twice as wide.
 template <class T, class Product>
 void multiply_wide(PtxThread& t, const PtxInstruction& i) {
   put<Product>(t, i.to[0], Product{get<T>(t, i.from[0])} * Product{get<T>(t, i.from[1])});
@@ -160,7 +160,7 @@ void of_pairs(PtxThread& t, const PtxInstruction& i) {
   t.registers[i.to[0].number] = result;
 }
 
-/// Of halves and a float, the last operand.
+/// Operations on half-precision operands with an f32 as the last operand.
 template <class T>
 PtxRun mixed(std::string_view what) {
   if (what == "fma") {

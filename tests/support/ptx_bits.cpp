@@ -1,4 +1,4 @@
-// What PTX's instructions do with bits: moving, comparing, choosing, converting them.
+// Bit instructions of PTX: moves, comparisons, selections, conversions.
 
 #include <bit>
 #include <cmath>
@@ -153,7 +153,7 @@ bool holds(V a, V b) {
   return false;
 }
 
-/// Of each of the two halves that registers hold, into a predicate for each.
+/// Compares two packed half-precision values, and writes one predicate for each.
 template <Order kOrder, bool kUnordered, class H>
 void compare_pairs(PtxThread& t, const PtxInstruction& i) {
   for (const size_t at : {0, 1}) {
@@ -228,7 +228,7 @@ PtxRun move(std::string_view type) {
   });
 }
 
-/// To an integer: the ends of its range for what lies beyond, 0 for what is no number.
+/// Converts to an integer. Saturates at the ends of its range; NaN becomes 0.
 template <class To, class From>
 To saturated(From value) {
   if (std::isnan(value)) return 0;
@@ -269,7 +269,7 @@ PtxRun convert(std::string_view to, std::string_view from) {
   });
 }
 
-/// Two floats to a pair of halves, the first of them above.
+/// Packs two f32 values into a pair of half-precision values; the first one is the upper half.
 template <class To>
 void convert_pair(PtxThread& t, const PtxInstruction& i) {
   const uint32_t high = To(get<float>(t, i.from[0])).bits, low = To(get<float>(t, i.from[1])).bits;

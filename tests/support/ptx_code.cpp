@@ -85,7 +85,7 @@ class Reader {
   }
 
  private:
-  /// What comes before the next `end`, which goes too.
+  /// Returns the text before the next `end`, and consumes both.
   std::string_view until(char end) {
     const size_t at = rest_.find(end);
     if (at == std::string_view::npos) unknown(rest_.substr(0, 80));

@@ -20,7 +20,7 @@ struct PtxOperand {
   uint64_t bits = 0;
 };
 
-/// Registers that every thread has: where results go that nobody reads, and its place.
+/// Registers that every thread has: a sink for unused results, and the thread and block indices.
 enum PtxRegister : uint32_t {
   kPtxNowhere,
   kPtxThread,
@@ -37,7 +37,7 @@ struct PtxInstruction {
   uint8_t count = 1;     ///< elements that a load or store moves, or parts of a register
   bool joins = false;    ///< the parts are read, not written
   std::array<PtxOperand, 4> to, from;
-  int64_t offset = 0;           ///< of an address, in bytes
+  int64_t offset = 0;           ///< offset of an address, in bytes
   uint32_t target = 0;          ///< the instruction to jump to
   std::vector<uint32_t> table;  ///< or one of these
 };
@@ -46,12 +46,11 @@ struct PtxEntry {
   std::vector<PtxInstruction> code;
   uint32_t registers = kPtxOwn;
   int64_t shared_bytes = 0;
-  int64_t threads = 0;  ///< of a group, as it asks for
+  int64_t threads = 0;  ///< threads per block that the kernel requires
   size_t arguments = 0;
 };
 
-/// What a PTX text says, of what the code generator writes: any other thing is an InternalError
-/// that names it.
+/// Parsed PTX of the code generator. Throws InternalError for any unknown text.
 struct PtxCode {
   explicit PtxCode(std::string_view text);
   PtxCode(const PtxCode&) = delete;
@@ -60,7 +59,8 @@ struct PtxCode {
   std::map<std::string, std::vector<std::byte>, std::less<>> globals;
 };
 
-/// What an instruction does, by its name's parts: "ld", "global", "v4", "b32".
+/// Returns the implementation of an instruction. `name`: the parts of its name: "ld", "global",
+/// "v4", "b32".
 PtxRun ptx_run(const std::vector<std::string_view>& name);
 
 }  // namespace fluid::testing

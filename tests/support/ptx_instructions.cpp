@@ -1,4 +1,4 @@
-// What PTX's instructions do to memory and to the order of things.
+// PTX instructions for memory, control flow and synchronization.
 
 #include <algorithm>
 
@@ -30,7 +30,8 @@ void require_aligned(uint64_t address, size_t bytes) {
   check(address % bytes == 0, "a kernel touches memory that is not at a multiple of its size");
 }
 
-/// Whole vectors may be read over the end of a block: what is aligned lies in its last 16 bytes.
+/// An aligned vector load may extend past the end of a block, within its last 16 bytes. Those bytes
+/// are junk.
 std::array<std::byte, 16> read_global(PtxThread& t, const PtxInstruction& i, size_t bytes) {
   const std::byte* from = address_in(t, i.from[0], i.offset);
   require_aligned(reinterpret_cast<uintptr_t>(from), bytes);
@@ -81,7 +82,7 @@ void load(PtxThread& t, const PtxInstruction& i) {
   }
 }
 
-/// Of what is atomic any order will do.
+/// Stores elements. Atomic stores may run in any order.
 template <class T, auto kWritten, bool kAtomic = false>
 void store(PtxThread& t, const PtxInstruction& i) {
   std::byte* to = kWritten(t, i, sizeof(T) * i.count);

@@ -20,7 +20,8 @@ void run_until_it_waits(PtxThread& t) {
   }
 }
 
-/// Lets threads of a warp go on that all wait for each other. Whether any does.
+/// Resumes the threads of a warp if all of them wait for each other. Returns whether any thread
+/// resumed.
 bool release_warp(std::span<PtxThread> warp) {
   bool moved = false;
   for (PtxThread& t : warp) {

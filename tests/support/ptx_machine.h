@@ -9,27 +9,27 @@
 
 namespace fluid::testing {
 
-/// Bytes that a thread may touch.
+/// A memory block that threads may access.
 struct PtxBlock {
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;
 };
 
-/// A GPU that is none: reads PTX and runs its threads, one at a time, up to where they wait for
-/// others. What a GPU would stop at, or do anything about, ends in an InternalError: an access out
-/// of bounds or not at a multiple of its size, threads that wait for others that never come.
+/// Interprets PTX: runs its threads one at a time, up to their barriers. Throws InternalError for
+/// errors that a GPU would trap or ignore: misaligned accesses, accesses out of bounds, barriers
+/// that some threads never reach.
 class PtxMachine {
  public:
-  /// Throws InternalError for a text that is none.
+  /// Throws InternalError for text that is not PTX.
   explicit PtxMachine(std::string_view text);
   ~PtxMachine();
 
   std::vector<std::string> entries() const;
-  /// The block of memory that an address lies in; empty: none.
+  /// Returns the memory block that contains an address; empty if there is none.
   using FindBlock = std::function<PtxBlock(const void* address)>;
-  /// The order that threads run in.
+  /// The order in which threads run.
   struct Order {
-    bool backwards = false;      ///< the last thread of a group first
+    bool backwards = false;      ///< runs the last thread of a block first
     bool must_be_given = false;  ///< by the kernel, wherever it matters (see ptx_races.h): slow
   };
   void run(std::string_view entry, int64_t groups, int64_t threads,

@@ -10,27 +10,26 @@ namespace fluid::testing {
 
 struct PtxThread;
 
-/// Finds threads of one launch that touch the same byte with nothing between them that orders them,
-/// where one of them changes it: a GPU would run them in any order, or at once. Threads of a group
-/// are ordered by its barriers, those of a warp also by the warp's; exchanges of registers order no
-/// memory. Atomic accesses, which any order is right for, are not told. A byte's last two readers
-/// are known, not all.
+/// Finds races between the threads of a launch: accesses to the same byte, at least one of which
+/// changes it, that no barrier orders. Block barriers order the threads of a block, warp barriers
+/// the threads of a warp; shuffles order no memory accesses. Ignores atomic accesses, for which any
+/// order is right. Remembers only the last two readers of a byte.
 class PtxRaces {
  public:
-  /// Throws InternalError where another thread may write at the same time.
+  /// Must be called for a read. Throws InternalError if another thread may write at the same time.
   void read(const PtxThread& t, const std::byte* at, size_t bytes);
-  /// Of what lies there now, written. Throws InternalError where another thread may read at the
-  /// same time, or write something else.
+  /// Must be called after a write. Throws InternalError if another thread may read the byte at the
+  /// same time, or write another value.
   void written(const PtxThread& t, const std::byte* at, size_t bytes);
-  /// Memory that others, who never see what lies there, have from now on.
+  /// Forgets the accesses to memory that gets a new owner, which does not see the old contents.
   void forget(std::span<const std::byte> memory);
 
  private:
-  /// That a thread was there.
+  /// An access by a thread.
   struct Touch {
     bool made = false;
     uint32_t group = 0, number = 0;
-    uint32_t group_waits = 0, warp_waits = 0;  ///< that it had come through
+    uint32_t group_waits = 0, warp_waits = 0;  ///< barriers that the thread had passed
   };
   struct Byte {
     Touch writer, readers[2];

@@ -27,7 +27,7 @@ using BF16 = Half<DType::bf16>;
 
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
-/// What a T is computed in.
+/// The type in which T is computed.
 template <class T>
 using Wide = std::conditional_t<kIsHalf<T>, float, T>;
 
@@ -122,7 +122,7 @@ bool negative(T x) {
     return false;
 }
 
-/// What the instruction does; null where it is none of these.
+/// Each returns the implementation of an instruction; null if the instruction is not in its file.
 PtxRun ptx_arithmetic(const PtxName& name);
 PtxRun ptx_bits(const PtxName& name);
 

@@ -9,7 +9,7 @@
 namespace fluid::testing {
 namespace {
 
-constexpr int64_t kMaxElements = 20000;  // of a value, per sample
+constexpr int64_t kMaxElements = 20000;  // maximum elements of a value, per sample
 
 class Recorder {
  public:
@@ -27,7 +27,7 @@ class Recorder {
     pool_.push_back(parameter({b}));
     pool_.push_back(parameter({a, b}));
     for (int ops = static_cast<int>(8 + below(17)); ops > 0; --ops) grow();
-    Value loss = mean(tanh(pool_[1]));  // a parameter, so that there is something to train
+    Value loss = mean(tanh(pool_[1]));  // depends on a parameter
     for (size_t i = pool_.size() - 5; i < pool_.size(); ++i) {
       loss = loss + mean(tanh(pool_[i]));
       if (below(3) == 0) random_.net().output("value" + std::to_string(i), pool_[i]);
@@ -65,7 +65,7 @@ class Recorder {
         return;
       }
       pool_.push_back(is_tensor ? of_tensor(x) : of_element(x));
-    } catch (const UserError&) {  // what does not fit is left out
+    } catch (const UserError&) {  // skips ops that do not fit
     }
   }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What every Chrome trace has to be, after Google's "Trace Event Format".
+// Checks for all Chrome traces, according to Google's "Trace Event Format".
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 
 namespace fluid::testing {
 
-/// Of complete events of one thread, each lies within another or beside it; `but`: a category that
-/// another clock may have timed.
+/// Expects that the complete events of each thread are nested or disjoint. `but`: a category to
+/// ignore, whose times may come from another clock.
 inline void expect_nested(const nlohmann::json& events, const std::string& but) {
   constexpr double kRounding = 2e-3;  // microseconds
   using Span = std::pair<double, double>;

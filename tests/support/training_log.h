@@ -10,7 +10,7 @@
 
 namespace fluid {
 
-/// What `train --log-json` wrote to the file at `path`, without how long its steps took.
+/// Returns the log of `train --log-json` at `path`, without step times.
 inline std::string log_without_times(const std::string& path) {
   return std::regex_replace(read_file(path), std::regex(",\"step_ms\":[^}]*"), "");
 }

@@ -1,4 +1,4 @@
-// A rank that meets the others in the world that its environment describes.
+// A rank that joins the world that its environment variables describe.
 
 #include <chrono>
 #include <cstdio>

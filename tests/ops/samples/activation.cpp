@@ -29,7 +29,7 @@ OpTest activation_test(const std::string& op, Activation f, std::vector<Attrs> o
   return t;
 }
 
-/// The same at special values, which have no finite differences.
+/// The test at special values, which have no finite differences.
 OpTest special_test(OpTest t) {
   std::vector<Sample> samples;
   for (const Sample& s : t.samples) {

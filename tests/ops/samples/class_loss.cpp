@@ -57,7 +57,7 @@ struct Rows {
   }
 
   const Sample& s;
-  Extents shape;  ///< of the rows
+  Extents shape;  ///< shape of the rows
   int64_t classes = 0, inner = 1;
   std::vector<int64_t> ignored;
 };

@@ -226,7 +226,7 @@ OpTest focal_loss_test(const Make& x, const Make& target) {
   return t;
 }
 
-/// The same x with f of each row [..., D].
+/// Computes f for each row of x [..., D].
 template <class F>
 Tensor by_row(const Tensor& x, F f) {
   const Extents rows(x.shape().begin(), x.shape().end() - 1);

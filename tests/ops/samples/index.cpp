@@ -187,7 +187,7 @@ OpTest gather_grad_test() {
     return std::vector{y};
   };
   t.slack = 4;
-  t.gradient = false;  // that of its gradient is gather, which clamps an index out of range
+  t.gradient = false;  // the gradient's gradient is gather, which clamps indices out of range
   t.bad = {{{{f32, {2}, {}}, {i64, {3}, {}}},
             {{"input", Type{f32, {5}, {}}}},
             "gather_grad: expects dy f32[3], got f32[2]"}};

@@ -50,7 +50,7 @@ std::vector<Sample> optimizer_samples(const std::string& op, const std::vector<A
 /// the step.
 using Rule = std::function<double(const Sample& s, double gradient, std::vector<double>& states)>;
 
-/// What weight decay acts on.
+/// The tensor to which weight decay applies.
 enum class Decay { gradient, parameter };
 
 /// Adds to `t` the wrong uses of its operands. `extra`: operands behind the update counter.

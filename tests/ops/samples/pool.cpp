@@ -284,7 +284,8 @@ std::vector<Sample> adaptive_samples() {
           {{random_tensor({1, 1, 5, 3})}, to({2}), {0}}};
 }
 
-/// Of the pool's samples those of its gradient: a gradient and, for a maximum, the positions.
+/// Derives the samples of a pool's gradient from the samples of the pool: a gradient and, for max
+/// pooling, the argmax indices.
 std::vector<Sample> gradient_samples(const std::string& pool, const std::vector<Sample>& samples,
                                      bool positions) {
   std::vector<Sample> gradients;

@@ -7,7 +7,7 @@
 namespace fluid::testing::rounding_samples {
 namespace {
 
-/// Integers, halves and their neighbours, large numbers, infinities and NaN.
+/// Integers, multiples of 0.5 and their neighbours, large numbers, infinities and NaN.
 Tensor special_values() {
   return Tensor::of<double>(
       {21}, {{-INFINITY,    -8388609, -3,   -2.5, -1.5, -1,  -0.75, -0.5,    -0.0,     0,  0x1p-30,

@@ -305,7 +305,7 @@ OpTest matmul_test() {
     const int64_t ar = a.shape()[ra - 2], ac = a.shape()[ra - 1], bc = b.shape()[rb - 1];
     const int64_t br = b.shape()[rb - 2];
     const int64_t m = flip_a ? ac : ar, k = flip_a ? ar : ac, n = flip_b ? br : bc;
-    // Of the samples only [2, 1, ...] times [4, ...] has dimensions before the matrices.
+    // Only the sample [2, 1, ...] times [4, ...] has batch dimensions.
     const bool stacked = ra > 2;
     Tensor y(f64, stacked ? Extents{2, 4, m, n} : Extents{m, n});
     for (int64_t i = 0; i < y.numel(); ++i) {

@@ -1,2 +1,2 @@
-// What needs_absent.cpp links; it lies where the loader does not look.
+// needs_absent.cpp links this library, which is not on the loader's search path.
 extern "C" int fluid_absent() { return 1; }

@@ -1,8 +1,9 @@
-// Libraries that drive no GPU and answer as one would: each build of this file is another machine.
-//   DRIVER          the version of CUDA that its driver runs, 0 without one
-//   DEVICES         how many GPUs it has; -1: the driver refuses to say
-//   OLD             the number of one that is too old
-//   TABLE_VERSION   that it has
+// Libraries that answer like a GPU library, but drive no GPU. Each build of this file is another
+// machine:
+//   DRIVER          the CUDA version of its driver; 0: no driver
+//   DEVICES         number of GPUs; -1: the driver fails to report it
+//   OLD             index of a GPU that is too old
+//   TABLE_VERSION   version of its function table
 
 #include <cstdio>
 
@@ -35,7 +36,7 @@ FluidGpuResult architecture(int32_t device, int32_t* architecture) {
   return fluid_gpu_ok;
 }
 
-/// Of cuda:0 and cuda:1 one is as good as one can be; cuda:2 is in use.
+/// cuda:0 and cuda:1 can be described; OLD may be one of them. cuda:2 is in use.
 FluidGpuResult describe(int32_t device, FluidGpuDescription* gpu) {
   if (device > 1) return fluid_gpu_unusable;
   *gpu = {.major = device == OLD ? 7 : 9,

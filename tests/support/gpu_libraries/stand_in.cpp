@@ -1,11 +1,15 @@
-// A library that drives no GPU, but lets the host stand in for one: what is loaded for GPUs runs
-// whole programs. $FLUID_STAND_IN_PACE: early, late or random; $FLUID_STAND_IN_MEMORY: bytes;
-// $FLUID_STAND_IN_OBJECT: those of each object; $FLUID_STAND_IN_DEVICES: how many there are;
-// $FLUID_STAND_IN_FAILS: "NAME CALLS", a function of the table that fails after so many calls;
-// $FLUID_STAND_IN_NAME; $FLUID_STAND_IN_ROWS: of the largest product that it can compute;
-// $FLUID_STAND_IN_ROWS_COMPUTED: the same, of which it finds that only when it is to compute it;
-// $FLUID_STAND_IN_PARTS: with any value, products are faster in parts; $FLUID_STAND_IN_OVERLAPS: a
-// file that is told at the end how many graphs were launched before the one before them was done.
+// A GPU library that lets the host stand in for GPUs, so that whole programs run. Environment
+// variables:
+//   FLUID_STAND_IN_PACE           early, late or random
+//   FLUID_STAND_IN_MEMORY         bytes of memory
+//   FLUID_STAND_IN_OBJECT         bytes of memory of each object
+//   FLUID_STAND_IN_DEVICES        number of GPUs
+//   FLUID_STAND_IN_FAILS          "NAME CALLS": function NAME fails after CALLS calls
+//   FLUID_STAND_IN_NAME           name of the GPUs
+//   FLUID_STAND_IN_ROWS           rows of the largest product that the library supports
+//   FLUID_STAND_IN_ROWS_COMPUTED  rows of the largest product that does not fail when it runs
+//   FLUID_STAND_IN_PARTS          any value: split-K is faster
+//   FLUID_STAND_IN_OVERLAPS       file that gets the number of overlapping graph launches at exit
 
 #include <cstdlib>
 #include <fstream>
@@ -48,7 +52,7 @@ extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
        .most_rows = std::stoll(named("FLUID_STAND_IN_ROWS", "65536")),
        .most_rows_computed = std::stoll(named("FLUID_STAND_IN_ROWS_COMPUTED", "65536")),
        .split_k_is_fast = std::getenv("FLUID_STAND_IN_PARTS") != nullptr});
-  static const TellsOverlaps at_the_end;  // what it reads is there by now, so it goes first
+  static const TellsOverlaps at_the_end;  // constructed last, so destroyed before its state
   std::istringstream fails(named("FLUID_STAND_IN_FAILS", ""));
   std::string name;
   int calls = 0;

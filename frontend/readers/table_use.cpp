@@ -1,0 +1,107 @@
+#include "frontend/readers/table_use.h"
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "frontend/readers/excerpt.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+/// The file of option table; null if the option is not given, or none.
+const std::string* table_file(const DataArgs& args) {
+  const std::string* path = args.find("table");
+  return path != nullptr && *path == "none" ? nullptr : path;
+}
+
+bool has_training_rows(const DataArgs& args) {
+  const RowSplit split(args, /*has_splits=*/false);
+  return split.trains() || split.has_fraction() || split.uses_column();
+}
+
+ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind) {
+  if (const std::string* path = table_file(args)) {
+    if (std::filesystem::exists(*path)) {
+      auto table = std::make_shared<const ColumnTable>(ColumnTable::read(*path));
+      if (table->kind.empty() || table->kind == kind) return table;
+      args.fail("'" + *path + "' is a table of " + table->kind + " data");
+    }
+    if (has_training_rows(args)) return nullptr;
+    args.fail("there is no table '" + *path + "': it is written when data is opened to train");
+  }
+  const ColumnTablePtr& table = args.training_table();
+  const bool applies = args.find("table") == nullptr && table != nullptr && table->kind == kind;
+  return applies ? table : nullptr;
+}
+
+}  // namespace
+
+const std::vector<std::string>& TableUse::options() {
+  static const std::vector<std::string> names = {"table", "unknown"};
+  return names;
+}
+
+TableUse::TableUse(const DataArgs& args, const std::string& kind)
+    : kind_(kind),
+      given_(table_given_to(args, kind)),
+      args_(given_ != nullptr ? args.with_defaults(given_->options) : args),
+      split_(args_, /*has_splits=*/false) {}
+
+ColumnTable TableUse::start(const std::vector<std::string>& options) const {
+  ColumnTable table = given_ != nullptr ? *given_ : ColumnTable();
+  table.kind = kind_;
+  table.feeds.clear();
+  table.options.clear();
+  for (const std::string& option : options) {
+    if (const std::string* value = args_.find(option)) table.options[option] = *value;
+  }
+  return table;
+}
+
+ColumnTablePtr TableUse::keep(ColumnTable table) const {
+  const std::string* path = table_file(args_);
+  if (path != nullptr && given_ == nullptr && split_.trains()) table.write(*path);
+  return std::make_shared<const ColumnTable>(std::move(table));
+}
+
+std::vector<int64_t> TableUse::ids_of(const std::vector<std::string>& values,
+                                      const std::string& column, const ColumnTable& table,
+                                      const std::function<std::string(size_t)>& subject) const {
+  const auto classes = table.classes.find(column);
+  if (classes == table.classes.end()) fail_without_column(column);
+  const std::vector<std::string>& names = classes->second;
+  std::map<std::string_view, int64_t> id_of;
+  for (size_t i = 0; i < names.size(); ++i) id_of.emplace(names[i], static_cast<int64_t>(i));
+  const auto next_id = static_cast<int64_t>(names.size());
+  const bool knows_all = !args_.get_flag("unknown", false);
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto found = id_of.find(values[i]);
+    if (found == id_of.end() && knows_all) {
+      throw UserError(subject(i) + ": no category '" + excerpt(values[i]) +
+                      "' in the training data" + did_you_mean(values[i], names) +
+                      "; unknown=1 gives it the id " + std::to_string(next_id));
+    }
+    ids.push_back(found == id_of.end() ? next_id : found->second);
+  }
+  return ids;
+}
+
+void TableUse::fail_without_column(const std::string& column) const {
+  const std::string* path = table_file(args_);
+  if (path != nullptr) {
+    throw UserError("'" + *path + "' has no column '" + column +
+                    "': remove the file to learn it again");
+  }
+  args_.fail("the training data was not read with column '" + column +
+             "' in this way: table=none learns it from this data");
+}
+
+std::vector<std::string> categories_of(const std::vector<std::string>& values) {
+  const std::set<std::string> distinct(values.begin(), values.end());
+  return {distinct.begin(), distinct.end()};
+}
+
+}  // namespace fluid
