@@ -33,7 +33,7 @@ std::string encode_png(const Image& image) {
   png_alloc_size_t bytes = file.size();
   if (png_image_write_to_memory(&png, file.data(), &bytes, 0, image.pixels.data(), 0, nullptr) ==
       0) {
-    throw UserError("cannot encode a PNG file: " + std::string(png.message));
+    throw InternalError("cannot encode a PNG file: " + std::string(png.message));
   }
   file.resize(bytes);
   return file;

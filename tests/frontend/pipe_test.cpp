@@ -227,6 +227,12 @@ TEST_F(Pipe, MistakesAreNamed) {
                "batch 1, column 'y': the output ends before the array does");
   expect_error("cat x0 y0 x1", "", "batch 2, column 'y': the output ends before the array does");
   expect_error("echo hello", "", "batch 1, column 'x': not an array in .npy format");
+  write_plain(dir_.file("v2"), std::string("\x93NUMPY\x02\x00\x76\x00", 10));
+  expect_error("cat v2", "", "batch 1, column 'x': not version 1 of the .npy format");
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (400000000,), }\n";
+  write_plain(dir_.file("large"), std::string("\x93NUMPY\x01\x00", 8) +
+                                      static_cast<char>(header.size()) + '\0' + header);
+  expect_error("cat large", "", "the array takes more than 1 GiB; write smaller batches");
   expect_error("cat x0 y1", "", "column 'y': 2 samples, but the first column has 3");
   expect_error("cat x0 y0 y1 x1", "",
                "after 3 samples, batch 2, column 'x': x f32[1] becomes x i64[]");
