@@ -208,7 +208,7 @@ TrainingTable training_table(const ParamsFlags& flags, const std::string& spec) 
 
 Reader open_predict_reader(const Program& program, const std::string& spec, int64_t batch,
                            const ReadingFlags& reading, const TrainingTable& training) {
-  DataSource source = open_with_table(spec, "test", reading, training);
+  DataSource source = open_with_table(spec, "test", reading, {}, training);
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   const bool full = batch == 0 && source.full_batch && source.stream == nullptr;
   if (batch == 0) batch = full ? source.source->samples() : kDefaultBatch;

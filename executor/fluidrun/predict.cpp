@@ -56,7 +56,7 @@ std::string row_text(const Tensor& value, int64_t sample, const std::vector<std:
 }
 
 /// The text of one sample of a column that has one value a sample: its class if it has a name.
-std::string column_text(const SampleSource& data, const std::string& name, const Tensor& column,
+std::string column_text(const SampleData& data, const std::string& name, const Tensor& column,
                         int64_t sample) {
   const std::vector<std::string> classes = data.classes(name);
   const bool is_class = !classes.empty() && !is_float(column.dtype());
@@ -89,7 +89,7 @@ std::vector<std::string> computable_outputs(const Program& program, Executor& ex
 }
 
 /// Prints sample `sample` of a batch, which is sample `index` of the data.
-void print_sample(const Batch& batch, const OutputViews& outputs, const SampleSource& data,
+void print_sample(const Batch& batch, const OutputViews& outputs, const SampleData& data,
                   const PrintedRows& rows, int64_t sample, int64_t index, bool draw) {
   std::string line = std::to_string(data.row(index));
   for (const std::string& name : rows.outputs) {

@@ -105,7 +105,9 @@ TEST_F(Text, IsReadInParts) {
         bytes);
     EXPECT_EQ(all, text);
     EXPECT_EQ(last, 1);
-    if (bytes == 1) EXPECT_EQ(parts, (Windows{"ab cd", "\n\n ef\xc2\xa0\ngh.", "\n\tij", "\nkl"}));
+    if (bytes == 1) {
+      EXPECT_EQ(parts, (Windows{"ab cd", "\n\n ef\xc2\xa0\ngh.", "\n\tij", "\nkl"}));
+    }
     int64_t lines = 0;
     write_plain(dir_.file("l"), "{\"t\": \"x\"}\n\n{\"t\": \"y\"}\n{\"t\": 1}");
     expect_user_error(
