@@ -101,7 +101,7 @@ void apply_group(ir::Graph& graph, const ParameterGroup& group, const Loc& loc) 
       }
     });
   }
-  if (group.l1 || group.l2) {
+  if (group.l1 || group.l2 || group.trainable) {
     for (ir::Op* train : recipes_of(graph)) set_penalties(*train);
   }
   if (!group.freeze_statistics) return;

@@ -96,8 +96,9 @@ class MeanTimes {
     ++sum.steps;
   }
   /// The mean time of the steps of `recipe` with `samples` samples. If no such step was timed,
-  /// returns the mean of the recipe's largest steps.
+  /// returns the mean of the recipe's largest steps; 0 if this rank timed none.
   double mean_ms(const std::string& recipe, int64_t samples) const {
+    if (sums_.empty()) return 0;
     auto sum = sums_.find({recipe, samples});
     if (sum == sums_.end()) sum = std::prev(sums_.upper_bound({recipe, INT64_MAX}));
     return sum->second.ms / sum->second.steps;

@@ -52,8 +52,8 @@ std::string text_of(const NamedScalars& before, const NamedScalars& after) {
 Reader read_first_samples(Reader& data, int64_t samples, uint64_t seed, const World& world) {
   Dataset few = data.read_first(samples, seed);
   samples = few.samples();
-  const int64_t batch = std::max<int64_t>(1, data.batch_sizes().front());
   const int64_t all = (samples + world.size - 1) / world.size;
+  const int64_t batch = data.options().batch == 0 ? all : data.options().batch;
   const bool shuffles = batch < all;
   return Reader(std::move(few), {.batch = std::min(batch, all),
                                  .shuffle_seed = shuffles ? std::optional(seed) : std::nullopt,

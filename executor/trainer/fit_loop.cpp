@@ -174,6 +174,7 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   epoch.training = progress_.means.values_with_gathered_rows(group_);
   epoch.complete = epoch_ended(number) && !stopping_;
   if (options_.validation != nullptr && !stopping_) {
+    options_.validation->seek({number - 1, 0});  // a resumed run validates as an unbroken one
     epoch.validation = with_averages(executor_, options_.averages, [&] {
       return evaluate(executor_, *options_.validation, program_);
     });

@@ -57,6 +57,11 @@ class ImageFolder : public ImageFiles {
       ends.push_back(paths_.size());
     }
     const TableUse use(args, kFolderKind);
+    if (paths_.empty()) {
+      throw UserError("'" + root_ +
+                      "' has no directory with .jpg, .jpeg or .png files: each class needs "
+                      "one");
+    }
     ColumnTable table = use.start({"unknown"});
     if (use.given() == nullptr) table.classes[kLabelColumn] = names;
     table.feeds[kLabelColumn] = kLabelColumn;
@@ -67,11 +72,6 @@ class ImageFolder : public ImageFiles {
     }
     classes_ = table.classes[kLabelColumn];
     table_ = use.keep(std::move(table));
-    if (paths_.empty()) {
-      throw UserError("'" + root_ +
-                      "' has no directory with .jpg, .jpeg or .png files: each class "
-                      "needs one");
-    }
     set_image_type();
   }
 

@@ -17,8 +17,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kJsonlKind = "jsonl";
-constexpr size_t kMaxDepth = 8;             ///< of nested arrays
-constexpr double kMaxInteger = 0x1p53 - 1;  ///< integers up to this one are exact in a double
+constexpr const char* kColumns = "columns";  ///< option, and entry of ColumnTable::columns
+constexpr size_t kMaxDepth = 8;              ///< of nested arrays
+constexpr double kMaxInteger = 0x1p53 - 1;   ///< integers up to this one are exact in a double
 
 /// The values of a key in all lines.
 struct KeyValues {
@@ -96,12 +97,16 @@ class JsonLines {
   }
 
   void choose_keys(const Json& first) {
-    const std::string* columns = args_.find("columns");
+    const std::string* columns = args_.find(kColumns);
     std::vector<KeyValues> keys;
-    if (columns == nullptr) {
-      for (const auto& [key, value] : first.items()) keys.push_back({key});
-    } else {
+    if (columns != nullptr) {
       for (std::string& key : ir::split_at_commas(*columns)) keys.push_back({std::move(key)});
+    } else if (use_.given() != nullptr && use_.given()->columns.contains(kColumns)) {
+      for (const std::string& key : use_.given()->columns.at(kColumns)) {
+        if (first.contains(key)) keys.push_back({key});  // data to predict has no labels
+      }
+    } else {
+      for (const auto& [key, value] : first.items()) keys.push_back({key});
     }
     if (use_.split().uses_column()) {
       std::vector<std::string> names;
@@ -157,6 +162,7 @@ class JsonLines {
     data.source = args_.path();
     data.skipped = skipped_;
     ColumnTable table = use_.start({"unknown"});
+    if (use_.given() == nullptr) table.columns[kColumns] = kept_keys();
     for (const KeyValues& key : keys_) {
       if (lines_.empty()) break;
       std::vector<int64_t> shape = {static_cast<int64_t>(lines_.size())};
@@ -178,12 +184,24 @@ class JsonLines {
     return data;
   }
 
+  /// The keys of the data, without the column of the split.
+  std::vector<std::string> kept_keys() const {
+    std::vector<std::string> keys;
+    for (const KeyValues& key : keys_) {
+      if (key.key != split_key_) keys.push_back(key.key);
+    }
+    return keys;
+  }
+
   /// Replaces the texts of a key by the ids of their categories, which `table` gives or learns.
   void add_categories(const KeyValues& key, ColumnTable& table, Dataset& data) const {
     const bool is_split = key.key == split_key_;
     ColumnTable values;  // of the split, which other data need not have
     ColumnTable& used = is_split ? values : table;
-    if (!used.classes.contains(key.key)) used.classes[key.key] = categories_of(key.texts);
+    if (!used.classes.contains(key.key)) {
+      if (!is_split && use_.given() != nullptr) use_.fail_without_column(key.key);
+      used.classes[key.key] = categories_of(key.texts);
+    }
     const std::vector<int64_t> ids = use_.ids_of(key.texts, key.key, used, [&](size_t line) {
       return args_.path() + ":" + std::to_string(lines_[line]) + ": key '" + key.key + "'";
     });

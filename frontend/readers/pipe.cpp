@@ -66,8 +66,9 @@ class PipeStream : public SampleStream {
   int64_t resident_bytes() const override { return batch_bytes_; }
 
   void open(const StreamPass& pass) override {
-    const bool holds_first_batch = pipe_ && batches_ == 1 && pass.epoch == pass_.epoch &&
-                                   pass.rank == pass_.rank && pass.world == pass_.world;
+    const bool holds_first_batch = pipe_ && batches_ == 1 && batch_.samples() > 0 &&
+                                   pass.epoch == pass_.epoch && pass.rank == pass_.rank &&
+                                   pass.world == pass_.world;
     interrupt_.clear();
     if (holds_first_batch) {
       row_ = 0;
@@ -253,7 +254,7 @@ DataKind pipe_kind() {
               "the output of a shell command: for each batch an array in .npy format for each of "
               "columns=x,y, kept in temporary files, or with `stream` read while it is written and "
               "shuffled by shuffle_buffer=N; "
-              "records=N ends the command after N samples; timeout=60 seconds for each read; "
+              "records=N reads N samples; timeout=60 seconds for each read; "
               "memory=0|1 as for npy",
           .splits_rows = true,
           .options = {"columns", "memory", "records", "timeout"},

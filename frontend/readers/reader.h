@@ -61,8 +61,8 @@ class BatchLoader;
 class Reader {
  public:
   /// Throws UserError for an empty dataset, columns of different lengths or invalid options. Also
-  /// throws UserError if `drop_last` would leave no batch. A stream throws the last two, and that
-  /// it is empty, in next().
+  /// throws UserError if `drop_last` would leave no batch. A stream throws in next() if it is
+  /// empty, or if `drop_last` leaves no batch.
   Reader(Dataset data, ReaderOptions options);
   Reader(SampleSourcePtr source, ReaderOptions options);
   Reader(SampleStreamPtr stream, ReaderOptions options);

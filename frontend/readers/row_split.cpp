@@ -1,6 +1,8 @@
 #include "frontend/readers/row_split.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -13,6 +15,13 @@
 
 namespace fluid {
 namespace {
+
+/// The shortest text of `value` as an f32.
+std::string float_text(float value) {
+  std::array<char, 32> buffer = {};
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), end};
+}
 
 /// SplitMix64 stream that selects the held-out rows. The shuffles of the epochs use streams 0, 1,
 /// 2...
@@ -92,7 +101,8 @@ std::vector<std::string> column_values(const SampleSource& data, size_t column,
     const double number = value.at(0);
     const bool is_class = number >= 0 && number < static_cast<double>(classes.size());
     values.push_back(is_class               ? classes[static_cast<size_t>(number)]
-                     : is_float(type.dtype) ? ir::float_text(number)
+                     : type.dtype == f64    ? ir::float_text(number)
+                     : is_float(type.dtype) ? float_text(static_cast<float>(number))
                                             : std::to_string(value.integer(0)));
   }
   return values;
@@ -133,8 +143,12 @@ std::string RowSplit::column_text() const { return args_.get_string("split", "")
 std::string RowSplit::column(const std::vector<std::string>& names) const {
   const std::string text = column_text();
   if (std::ranges::find(names, text) != names.end()) return text;
-  const std::string name = text.substr(0, text.rfind(':'));
-  if (std::ranges::find(names, name) != names.end()) return name;
+  size_t colon = text.rfind(':');
+  const std::string name = text.substr(0, colon);
+  for (; colon != std::string::npos && colon > 0; colon = text.rfind(':', colon - 1)) {
+    const std::string before = text.substr(0, colon);
+    if (std::ranges::find(names, before) != names.end()) return before;
+  }
   std::vector<std::string> known = names;
   known.insert(known.end(), kParts.begin(), kParts.end());
   args_.fail("option split=" + text + ": no column '" + name + "'" + did_you_mean(name, known));

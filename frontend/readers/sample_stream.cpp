@@ -24,6 +24,7 @@ class WrappedStream : public SampleStream {
   std::vector<std::string> classes(const std::string& column) const override {
     return inner_->classes(column);
   }
+  ColumnTablePtr table() const override { return inner_->table(); }
   SkippedRecords skipped() const override { return inner_->skipped(); }
   int64_t resident_bytes() const override { return inner_->resident_bytes(); }
   const BatchMix* batch_mix() const override { return inner_->batch_mix(); }
@@ -118,6 +119,7 @@ class NewestSample : public SampleSource {
   std::vector<std::string> classes(const std::string& column) const override {
     return stream_->classes(column);
   }
+  ColumnTablePtr table() const override { return stream_->table(); }
   void read(int64_t, const Draw&, std::span<std::byte* const> to) const override {
     if (!has_sample_) read_first();
     for (size_t c = 0; c < to.size(); ++c) {
@@ -150,6 +152,7 @@ class ChangedStream : public WrappedStream {
   std::vector<std::string> classes(const std::string& column) const override {
     return changed_->classes(column);
   }
+  ColumnTablePtr table() const override { return changed_->table(); }
   const BatchMix* batch_mix() const override { return changed_->batch_mix(); }
 
   void open(const StreamPass& pass) override {

@@ -108,7 +108,9 @@ class StreamLoader : public BatchLoader {
     int64_t read = 0;
     while (read < samples && stream_->next(rows_at(buffers, read))) ++read;
     if (read == 0) fail("holds no sample");
-    return dataset_of(*stream_, std::move(buffers)).first(read);
+    Dataset first = dataset_of(*stream_, std::move(buffers)).first(read);
+    first.table = stream_->table();
+    return first;
   }
 
  private:

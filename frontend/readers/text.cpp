@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <type_traits>
 
 #include "frontend/files/gz.h"
@@ -140,15 +141,18 @@ void for_each_tokens(const DataArgs& args, const std::string& directory, bool do
 
 /// Identifies the tokens of a text by the tokenizer, the options, and the names, sizes and times of
 /// the text's files.
-uint64_t token_key(const DataArgs& args, const std::string& directory) {
+uint64_t token_key(const DataArgs& args, const std::string& directory, bool documents) {
   namespace fs = std::filesystem;
-  std::string text = args.get_string("key", "") + '\0' + args.get_string("end", "") + '\0' +
-                     read_file(directory + "/vocab.json") + '\0' +
-                     read_file(directory + "/merges.txt");
+  std::string text = (documents ? "documents" : "text") + args.get_string("key", "") + '\0' +
+                     args.get_string("end", "") + '\0' + read_file(directory + "/vocab.json") +
+                     '\0' + read_file(directory + "/merges.txt");
   for (const std::string& file : text_files(args.path())) {
-    const auto time = fs::last_write_time(file).time_since_epoch().count();
-    text += '\0' + fs::path(file).filename().string() + '\0' + std::to_string(fs::file_size(file)) +
-            '\0' + std::to_string(time);
+    std::error_code error;
+    const auto bytes = fs::file_size(file, error);
+    const auto time = error ? fs::file_time_type() : fs::last_write_time(file, error);
+    if (error) args.fail("cannot read '" + file + "': " + error.message());
+    text += '\0' + fs::path(file).filename().string() + '\0' + std::to_string(bytes) + '\0' +
+            std::to_string(time.time_since_epoch().count());
   }
   return XXH3_64bits(text.data(), text.size());
 }
@@ -159,7 +163,7 @@ Symbols<int32_t> kept_tokens(const DataArgs& args, const std::string& directory,
                              const std::string& path) {
   static std::mutex mutex;  // training and validation data are opened at the same time
   const std::scoped_lock lock(mutex);
-  const uint64_t key = token_key(args, directory);
+  const uint64_t key = token_key(args, directory, documents);
   if (std::optional<Symbols<int32_t>> kept = open_token_file(path, key)) return *kept;
   TokenFileWriter file(path, key);
   for_each_tokens(args, directory, documents,

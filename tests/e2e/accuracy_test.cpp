@@ -28,7 +28,7 @@ Figures evaluate(Executor& exe, Reader& data) {
     sum += out.find("accuracy").statistics.at(0);
     weight += out.find("accuracy").statistics.at(1);
   }
-  return {loss / static_cast<double>(data.samples()), sum / weight};
+  return {loss / static_cast<double>(*data.samples()), sum / weight};
 }
 
 /// Computes the figures from the probabilities alone, in double precision.
@@ -44,7 +44,7 @@ Figures evaluate_plainly(Executor& exe, Reader& data) {
       right += std::ranges::max_element(row) - row.begin() == truth ? 1 : 0;
     }
   }
-  const auto n = static_cast<double>(data.samples());
+  const auto n = static_cast<double>(*data.samples());
   return {loss / n, right / n};
 }
 

@@ -70,6 +70,15 @@ TEST(Constraints, AreSetByParameterGroups) {
   }
 }
 
+TEST(Constraints, FollowWhatTrains) {
+  Program net = regression({.dtype = f64, .l2 = 0.5});
+  const std::string text = net.text();
+  set_parameter_groups(net, {{.pattern = "w", .trainable = false}});
+  EXPECT_EQ(net.text().find("penalties"), std::string::npos);
+  set_parameter_groups(net, {{.pattern = "w", .trainable = true}});
+  EXPECT_NE(net.text().find("penalties = 1"), std::string::npos) << net.text();
+}
+
 /// With the feeds of testing::parallel_program().
 Program constrained_program() {
   Program net("constrained");

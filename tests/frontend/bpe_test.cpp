@@ -105,6 +105,8 @@ TEST(BpeTokens, AreKeptInAFile) {
         "'" + tokens + "' is not a file of tokens, or is damaged; it is not replaced");
     EXPECT_EQ(read_file(tokens), damaged);
   }
+  expect_user_error([&] { open_data("text:" + text + "x?bpe=" + kGoldens + "&tokens=" + tokens); },
+                    "cannot read '" + text + "x': No such file or directory");
   expect_user_error([&] { open_data("text:" + text + "?tokens=" + tokens); },
                     "option tokens=FILE needs bpe=DIR");
 }
