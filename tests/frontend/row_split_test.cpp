@@ -192,6 +192,10 @@ TEST_F(ColumnSplit, OfOtherKindsToo) {
   }
   const std::string half = "npy:x=" + dir_.file("x.npy") + ",h=" + dir_.file("held.npy");
   EXPECT_EQ(xs_of(half + "?split=h:0.5", "val"), (Rows{6, 8}));
+  write_plain(dir_.file("tenths.jsonl"),
+              "{\"x\": 1, \"t\": 0.1}\n{\"x\": 2, \"t\": 0.2}\n{\"x\": 3, \"t\": 0.1}\n");
+  const std::string tenths = "jsonl:" + dir_.file("tenths.jsonl") + "?split=t:0.1";
+  EXPECT_EQ(open_data(tenths, "val").source->samples(), 2) << "an f32 has no exact 0.1";
   expect_user_error(
       [&] {
         open_data("npy:x=" + dir_.file("x.npy") + ",w=" + dir_.file("wide.npy") + "?split=w:0");
