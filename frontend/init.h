@@ -46,7 +46,7 @@ class Init {
   static Init orthogonal(double gain = 1);
   /// A convolution that keeps its input, as torch.nn.init.dirac_.
   static Init dirac(int64_t groups = 1);
-  /// The values of a float tensor. The program holds them in f64. Throws UserError for other
+  /// The values of a float tensor, which the program stores as f64. Throws UserError for other
   /// dtypes.
   static Init array(const Tensor& values);
   /// The values in a .npy file, which is read now.

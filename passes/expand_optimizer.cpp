@@ -154,7 +154,8 @@ class Expansion {
     Attrs settings;
   };
 
-  /// Whether the parameters that are not matrices have another optimizer, and `whole` is one.
+  /// Whether parameter `whole` is not a matrix and `optimizer` leaves such parameters to another
+  /// optimizer, as Muon does.
   static bool has_other_optimizer(const OpDef& optimizer, Value whole) {
     return !optimizer.optimizer->non_matrix_optimizer.empty() && whole.shape().rank() != 2;
   }
@@ -264,7 +265,8 @@ class Expansion {
     ir::ScopedRecording as(graph_, recipe_.recording(name));
     const Values results = record(graph_, *optimizer.name, operands, of.settings, train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
-      if (static_cast<size_t>(operand) >= of.variables.size()) break;  // left out by settings
+      if (static_cast<size_t>(operand) >= of.variables.size())
+        break;  // the settings need no such variable
       const Value old = operands.at(static_cast<size_t>(operand));
       Value value = results.at(static_cast<size_t>(result));
       if (old == param) value = looked_ahead(index, param, value, counter);

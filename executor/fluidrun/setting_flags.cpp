@@ -24,7 +24,7 @@ std::optional<std::vector<T>> list_in(const std::string& text) {
   return list;
 }
 
-/// Types of settings that have a value.
+/// A type of settings whose flag takes a value.
 struct ValueKind {
   std::string type_name, expectation;
   std::function<std::optional<Attr>(const std::string&)> parse;

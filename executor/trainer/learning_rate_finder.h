@@ -35,7 +35,7 @@ struct LearningRateCurve {
 };
 
 /// Trains on the batches of `data`, epoch after epoch, while the learning rate grows exponentially.
-/// Then restores the variables. `program`: the program of the executor, with the loss as an output
+/// Then restores the variables. `program`: the program of `executor`, with the loss as an output
 /// and schedule `manual`. Collective; returns the same curve on every rank. Throws UserError if the
 /// program or the settings do not fit.
 LearningRateCurve find_learning_rate(Executor& executor, const Program& program, Reader& data,

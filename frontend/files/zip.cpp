@@ -71,7 +71,7 @@ Directory find_directory(const ByteSource& archive, const std::string& name) {
   return {end64.size_at(48, 8), end64.size_at(40, 8)};
 }
 
-/// Replaces the sizes and the offset of `member` that are in the ZIP64 extension.
+/// Replaces the 32-bit sizes and offset of `member` by those in the ZIP64 extension, if present.
 void read_zip64_field(const ZipBytes& directory, int64_t begin, int64_t end, ZipMember& member) {
   for (int64_t at = begin; at + 4 <= end;) {
     const auto size = static_cast<int64_t>(directory.at<2>(at + 2));

@@ -13,7 +13,8 @@
 /// not.
 namespace fluid::augment {
 
-/// Changes an image. Takes the random numbers of a sample from `random`, always the same.
+/// Changes an image. Draws from `random`, which is seeded per sample; the same seed must give the
+/// same image.
 using Stage = std::function<void(Image& image, SplitMix64& random)>;
 
 /// Height and width. A stage with `width` = 0 uses `height` for both.

@@ -12,8 +12,8 @@ namespace {
 
 using List = std::vector<int64_t>;
 
-/// Returns "conv2d" for an op "conv" and images. Throws NotMapped unless x has 1 to 3 spatial
-/// dimensions.
+/// Returns the name of the op for x's spatial dimensions: "conv2d" for "conv" and two. Throws
+/// NotMapped unless x has 1 to 3 spatial dimensions.
 std::string spatial_op(const Context& c, const std::string& op, Value x) {
   const int64_t dims = x.shape().rank() - 2;
   if (dims < 1 || dims > 3) c.not_mapped(x.type().str() + " has not 1 to 3 spatial dimensions");

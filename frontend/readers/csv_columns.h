@@ -16,7 +16,7 @@ struct CsvColumns {
   std::optional<size_t> split;         ///< of split=COLUMN
   bool has_categorical_label = false;  ///< the only label, which is not in `categories`
 
-  /// The columns of text: the categories, then a categorical label.
+  /// Indices of the columns that hold text: `categories`, then the label if it is categorical.
   std::vector<size_t> categorical() const;
 };
 

@@ -64,7 +64,7 @@ class ShuffledStream : public WrappedStream {
     for (const Column& column : columns()) sample += column.bytes();
     return inner_->resident_bytes() + capacity_ * sample;
   }
-  /// A sample's place in the stream is not known after the shuffle.
+  /// Names no position: the shuffle does not keep the positions of samples in the stream.
   std::string location(int64_t) const override { return "a sample of '" + name() + "'"; }
 
   void open(const StreamPass& pass) override {

@@ -14,7 +14,7 @@ namespace {
 // Sequence length from which keys and values overflow the L2 cache of a core. A block then has two
 // strips that share each tile of rows, which halves the reads.
 constexpr int64_t kLongSequence = 2048;
-constexpr int64_t kColumns = 2;  // lanes that an iteration of a matrix product computes
+constexpr int64_t kColumns = 2;  // columns that an iteration of a matrix product computes
 
 /// Number of lanes that one vector holds in f32, or, on a GPU, that threads process in parallel.
 int64_t half_of(KernelDevice device) { return device == KernelDevice::cpu ? 16 : 32; }
