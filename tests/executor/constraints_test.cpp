@@ -72,10 +72,14 @@ TEST(Constraints, AreSetByParameterGroups) {
 
 TEST(Constraints, FollowWhatTrains) {
   Program net = regression({.dtype = f64, .l2 = 0.5});
-  const std::string text = net.text();
+  const Program without = regression({.dtype = f64});
+  const size_t ops = net.ir().main().ops.size();
+  EXPECT_NE(net.text().find("penalties = 1"), std::string::npos) << net.text();
   set_parameter_groups(net, {{.pattern = "w", .trainable = false}});
-  EXPECT_EQ(net.text().find("penalties"), std::string::npos);
+  EXPECT_EQ(net.ir().main().ops.size(), without.ir().main().ops.size()) << net.text();
+  EXPECT_EQ(net.text().find("penalties"), std::string::npos) << net.text();
   set_parameter_groups(net, {{.pattern = "w", .trainable = true}});
+  EXPECT_EQ(net.ir().main().ops.size(), ops) << net.text();
   EXPECT_NE(net.text().find("penalties = 1"), std::string::npos) << net.text();
 }
 
