@@ -101,6 +101,17 @@ TEST_F(Pipe, AnEndlessProcessIsEnded) {
   EXPECT_NE(kill(pid_in("pid"), 0), 0) << "the shell still runs";
 }
 
+TEST_F(Pipe, AReaderThatEndsDoesNotWaitForTheCommand) {
+  const DataSource data = open_data(spec("cat x0 y0; sleep 1000", "&stream"));
+  const Stopwatch watch;
+  {
+    Reader reader = data.reader({.batch = 2});
+    ASSERT_NE(reader.next(), nullptr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // its thread waits for the command
+  }
+  EXPECT_LT(watch.ms(), 20'000);
+}
+
 TEST_F(Pipe, AllProcessesOfTheCommandAreEnded) {
   const std::string child =
       "sh -c 'trap \"echo late > ended; exit\" TERM; echo $$ > child; "
