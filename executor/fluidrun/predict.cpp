@@ -35,7 +35,7 @@ struct PredictFlags {
   ProfileFlags profile;
 };
 
-/// What is printed of each sample.
+/// Outputs to print for each sample, and the names of the classes.
 struct PrintedRows {
   const std::vector<std::string>& outputs;
   const std::vector<std::string>& classes;  ///< names of the classes of a classifier; may be empty

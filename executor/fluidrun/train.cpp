@@ -201,8 +201,8 @@ class Training {
   /// Applies the schedule flags, or sets schedule `manual` for --find-lr. Returns the program.
   const Program& scheduled_program() {
     if (flags_.finds_lr()) {
-      if (recipes_of(program_.ir().main()).size() ==
-          1) {  // for others, find_learning_rate() throws
+      // With several recipes, find_learning_rate() throws.
+      if (recipes_of(program_.ir().main()).size() == 1) {
         set_schedule(program_, {.name = std::string(kManualSchedule), .settings = {}}, 0);
       }
       return program_;

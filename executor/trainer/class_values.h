@@ -15,8 +15,8 @@ struct ClassValues {
   Value label, prediction;  ///< [N, ...] of equal shapes; class indices
   int64_t classes = 0;
   std::optional<int64_t> ignored_class = {};  ///< label without a loss; nullopt: none
-  std::string label_feed =
-      {};  ///< name of the feed that holds the labels; empty: computed from feeds
+  /// Name of the feed that holds the labels; empty: computed from feeds.
+  std::string label_feed = {};
 };
 
 /// Records the labels and predictions, as class indices, of the first classification loss among

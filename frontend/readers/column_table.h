@@ -12,7 +12,7 @@ struct ColumnTable;
 /// A ColumnTable; null: none.
 using ColumnTablePtr = std::shared_ptr<const ColumnTable>;
 
-/// What a reader learned from the columns of its training data: which columns it read and how,
+/// Facts that a reader learned from its training data: which columns it read and how,
 /// their categories, means and standard deviations. Other data is read in the same way by the
 /// table. It is kept in files of parameters (Executor::save()) and in checkpoints, and by the
 /// option table=FILE.

@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// What a row of data is for.
+/// Use of a row of data.
 enum class RowUse : uint8_t { train, validation, test };
 
 /// How the options of a SPEC divide the rows of its data:

@@ -50,7 +50,7 @@ class SampleData {
   virtual std::string find_location(const std::string& column, int64_t value) const;
   /// Names of the classes that the integers of column `column` stand for; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
-  /// What was learned from the columns, or the table by which they are read; null: nothing.
+  /// The table learned from the columns, or the table by which they are read; null: none.
   virtual ColumnTablePtr table() const { return nullptr; }
   virtual SkippedRecords skipped() const { return {}; }  ///< left out when the data was opened
   virtual int64_t resident_bytes() const { return 0; }   ///< size in bytes of data in memory

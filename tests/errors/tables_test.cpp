@@ -1,4 +1,4 @@
-// What is learned from the columns of the training data, and other data that is read by it.
+// Column tables: a reader learns one from training data, and other data is read by it.
 
 #include <gtest/gtest.h>
 
