@@ -70,7 +70,7 @@ class Contraction {
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the contraction, then its epilogue
   Vars rows_;
-  int64_t vector_ = -1;         ///< vectorized variable
+  int64_t vector_ = -1;         ///< index of the vectorized loop variable; -1: none
   bool lanes_reduced_ = false;  ///< whether the vector variable is a reduction variable
   std::vector<Tile> tiles_;
   Vars memory_vars_;   ///< result variables whose accumulators are in memory

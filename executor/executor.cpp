@@ -364,8 +364,9 @@ class Executor::Impl {
     return none;
   }
 
-  /// Returns the name of the recipe called `name`, or of the only recipe if `name` is empty.
-  /// Returns "" for a program that minimizes nothing. Throws UserError if there is no such recipe.
+  /// Returns the recipe to run: `name`, or the only recipe of the program if `name` is empty.
+  /// Returns "" if `name` is empty and the program has no recipe. Throws UserError if the program
+  /// has no recipe called `name`, or if `name` is empty and there are several recipes.
   const std::string& checked_recipe(std::string_view name) const {
     if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
     const auto found = std::ranges::find(recipes_, name);

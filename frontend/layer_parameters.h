@@ -19,7 +19,8 @@ std::string scoped_name(const std::string& scope, const std::string& name);
 ir::Graph::Recording layer_recording(const ir::Graph& graph, const std::string& kind,
                                      const std::string& name);
 
-/// Returns the graph of `x`. Throws UserError, which names the layer, if `x` is an empty value.
+/// Returns the graph of `x`. Throws UserError, which names the layer, if `x` is a
+/// default-constructed Value.
 ir::Graph& input_graph(Value x, const char* layer, const Loc& loc);
 
 /// Throws UserError(loc, message) unless `condition` is true.

@@ -237,7 +237,7 @@ struct RmsNorm {
   bool weight_decay = true;
   std::string name = {};
 };
-/// Root mean square normalisation: divides x by its root mean square over the dimensions from
+/// RMSNorm: divides x by its root mean square over the dimensions from
 /// `axis` on and multiplies by scale. Adds the parameter rms0.scale (ones).
 Value rms_norm(Value x, const RmsNorm& layer = {}, const Loc& loc = Loc::here());
 

@@ -23,7 +23,7 @@ struct Buffer {
   enum class Role : uint8_t { in, out, scratch, error, constants };
   std::string name;
   DType dtype = DType::f32;
-  Dim elements;  ///< number of elements, with padding; may be a multiple of the batch size
+  Dim elements;  ///< number of elements, including padding; may depend on the batch size
   Role role = Role::in;
   /// Whether the buffer is noalias: it overlaps no output of the kernel, so that loads may move
   /// across stores and use read-only caches. False for an operand whose memory a result may reuse.

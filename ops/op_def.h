@@ -199,7 +199,7 @@ struct Source {};
 /// Writes operand 0 into the variable named by the op's symbol, at the end of the step.
 struct Store {};
 
-/// An op that compiler passes replace before code generation (train).
+/// An op that a compiler pass replaces by other ops before code generation. Example: train.
 struct Directive {};
 
 /// The gradients of operand 0 with respect to the other operands (gradients). The pass

@@ -34,10 +34,10 @@ bool is_recomputable(const ir::Op& op) {
          });
 }
 
-/// The ops of a forward body whose results the forward scan must stack if gradients need them: the
-/// arguments and all ops that are not recomputable. If the only reader of such a result is
-/// recomputable and has a result of the same type, the result of the reader is stacked instead.
-/// Example: product + bias instead of the product. All other ops are recomputed.
+/// Ops of the scan body whose results the forward scan stacks if a gradient uses them: the
+/// arguments, and all ops that are not recomputable. If the only user of such a result is
+/// recomputable and has a result of the same type, the result of the user is stacked instead.
+/// Example: product + bias instead of the product. The gradient recomputes all other ops.
 std::set<const ir::Op*> kept_ops(const ir::Graph& body) {
   const Uses uses = body.uses();
   std::set<const ir::Op*> kept;

@@ -15,7 +15,7 @@ namespace fluid {
 
 /// Values for the variables of a program, and what a file gave.
 struct LoadedParameters {
-  std::vector<std::pair<std::string, Tensor>> values;  ///< by the program's names
+  std::vector<std::pair<std::string, Tensor>> values;  ///< names as in the program
   LoadReport report;
   ColumnTablePtr column_table;  ///< in the metadata of the file; null: none
 };

@@ -220,14 +220,15 @@ void CpuExecutable::run_call(const CpuCall& call, size_t slots, TimeSpan* collec
 
 /// Calls a library kernel. If the kernel throws, the rethrown error also names the kernel and says
 /// whether the step has already changed variables.
-void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool updated) {
+void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool parameters_updated) {
   try {
     call.library_calls[slots]();
   } catch (const DeviceError& e) {
     throw DeviceError((call.op->loc.known() ? call.op->loc.str() + ": " : "") +
                       call.op->attrs.get<std::string>("kernel") + " failed: " + e.what() +
-                      (updated ? "; the step was applied in part: start again from saved parameters"
-                               : "; the step was not applied"));
+                      (parameters_updated
+                           ? "; the step was applied in part: start again from saved parameters"
+                           : "; the step was not applied"));
   }
 }
 
@@ -277,7 +278,7 @@ template <class Clock>
 StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->begin_step();
-  bool updated = false;
+  bool parameters_updated = false;
   for (size_t i = 0; i < calls_.size(); ++i) {
     const CpuCall& call = calls_[i];
     if (observer_ && call.collective.depends_on_collective) {
@@ -298,11 +299,11 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
     }
     clock.begins(i);
     if (call.library) {
-      call_library(call, slots, updated);
+      call_library(call, slots, parameters_updated);
     } else {
       run_call(call, slots, clock.collective_time(i));
     }
-    updated |= call.updates_variables;
+    parameters_updated |= call.updates_variables;
     if (call.kernel.finish != nullptr) {
       // `finish` combines partial sums and may write variables, so check the error words first.
       if (call.updates_variables) {

@@ -65,7 +65,7 @@ class CpuExecutable : public Executable {
   StepStatus run_timed(size_t slots, RunTimes* times);
   StepStatus run_with_collectives(size_t slots, RunTimes* times);
   void run_call(const CpuCall& call, size_t slots, TimeSpan* collective_time);
-  static void call_library(const CpuCall& call, size_t slots, bool updated);
+  static void call_library(const CpuCall& call, size_t slots, bool parameters_updated);
   StepStatus data_check_status() const;
 
   const MemoryPlan& plan_;

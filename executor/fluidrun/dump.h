@@ -20,9 +20,9 @@ struct DumpFlags {
   std::string directory = "dump";
   int64_t steps = 1;  ///< number of training steps to dump
 };
-/// Adds --dump, --dump-steps and --dump-dir. `command` must already have --checkpoint-dir. --dump
-/// excludes --checkpoint-dir, because the dumped values change the program, and a checkpoint fits
-/// only one program.
+/// Adds the options --dump, --dump-steps and --dump-dir to `command`, which must already define
+/// --checkpoint-dir. Users cannot combine --dump with --checkpoint-dir: dumped values change the
+/// program, and a checkpoint fits only one program.
 void add_dump_flags(CLI::App& command, DumpFlags& flags);
 
 /// Writes values of training steps as .npy files.

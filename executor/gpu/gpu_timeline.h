@@ -16,7 +16,7 @@ struct GpuEventPair {
 };
 
 /// Measures the time of each call of a step with timing events in the step's CUDA graph, so that
-/// the host does not affect the times. The time of a call starts when the previous call on the
+/// the host does not affect the times. A call's interval begins when the previous call on the
 /// steps' stream ends, and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:

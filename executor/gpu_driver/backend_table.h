@@ -35,8 +35,8 @@ typedef struct FluidGpuVersions {
   int64_t runtime;      ///< CUDA runtime
   int64_t blas;         ///< cuBLASLt
   int64_t dnn;          ///< cuDNN
-  int64_t collectives;  ///< NCCL
-  int64_t linker;       ///< nvJitLink
+  int64_t collectives;  ///< NCCL's version
+  int64_t linker;       ///< nvJitLink's version
 } FluidGpuVersions;
 
 /// Properties of a GPU.

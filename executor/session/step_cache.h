@@ -46,10 +46,10 @@ class StepCache {
 
   /// Returns the step for these options, or null.
   PreparedStep* find(const Options& wanted) const;
-  /// Considers the predict steps of this length whose feeds are all in `batch`. Returns the step
+  /// Considers the predict steps for `length` whose feeds are all in `batch`. Returns the step
   /// with the most outputs, or null if there is none.
   PreparedStep* find_predict(const Batch& batch, int64_t length) const;
-  /// Returns the predict step of this length whose feeds are exactly the columns of `batch`, or
+  /// Returns the predict step for `length` whose feeds are exactly the columns of `batch`, or
   /// null. `all_feeds`: feeds of the program. Does not allocate.
   PreparedStep* find_predict(const Batch& batch, int64_t length,
                              std::span<const std::string> all_feeds) const;

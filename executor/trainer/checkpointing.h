@@ -73,7 +73,7 @@ class Checkpointing {
       directory_;  ///< null if checkpoints are off, and on ranks other than 0
   /// The checkpoint that the run resumes; nullopt for a new run, and on ranks other than 0.
   std::optional<Checkpoint> resumed_;
-  /// Training state of the resumed checkpoint, on all ranks; nullopt for a new run.
+  /// Training state of the resumed checkpoint, set on all ranks; nullopt for a new run.
   std::optional<TrainingState> state_;
   std::vector<std::string> notices_;
   bool due_ = false;

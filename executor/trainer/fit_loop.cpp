@@ -111,8 +111,8 @@ void FitLoop::keep_column_table() {
   executor_.set_column_table(table);
 }
 
-/// Throws UserError when options differ between ranks. Otherwise, the ranks would wait for each
-/// other in different collectives.
+/// Throws UserError if options differ between ranks. Such ranks would wait for each other in
+/// different collectives.
 void FitLoop::check_equal_options() {
   std::map<std::string, std::string> values = {
       {"epochs", std::to_string(options_.epochs)},

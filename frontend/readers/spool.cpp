@@ -17,7 +17,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kChunkBytes = int64_t{1} << 20;  // of samples that are written together
+constexpr int64_t kChunkBytes = int64_t{1} << 20;  // bytes of samples per write
 
 /// A temporary file that is unlinked while it is open, so that no end of the process leaves it.
 class UnlinkedFile {

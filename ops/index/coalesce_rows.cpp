@@ -194,7 +194,7 @@ class CoalesceRows {
     });
   }
 
-  /// Element `i` of the update of the index at `position`.
+  /// Element `i` of the update for the row `indices[position]`.
   Expr update(const Expr& position, const Expr& i) {
     const Expr element =
         k_.load(k_.operand(1), scalar::floordiv(position, per_update_) * width_ + i);

@@ -12,8 +12,8 @@ kir::Kernel attention_grad_key_value_kernel(const LoopsCtx& c) {
   KernelWriter k(c);
   AttentionGradTiles grad(k, c, shape, AttentionOwner::key);
   AttentionTiles& tiles = grad.tiles();
-  const auto key_sums = tiles.tile_per_strip(shape.depth);          // [D, keys]
-  const auto value_sums = tiles.tile_per_strip(shape.value_depth);  // [E, keys]
+  const auto key_sums = tiles.tile_per_strip(shape.depth);          // [depth, keys]
+  const auto value_sums = tiles.tile_per_strip(shape.value_depth);  // [value_depth, keys]
   const Expr groups = c.extent(shape.batch) * Expr::index(shape.groups);
   tiles.for_each_block(groups, [&](const Expr& group, const Expr& first) {
     tiles.for_each_strip(first, [&](const Expr& first_key) {

@@ -4,9 +4,9 @@
 
 namespace fluid {
 
-/// These functions pool x [N, C, ...] over all spatial dimensions, as GlobalAveragePool,
-/// GlobalMaxPool and GlobalLpPool of ONNX. The result is [N, C, 1, ...]. They throw UserError if x
-/// has no spatial dimension.
+/// These functions pool x [N, C, ...] over all spatial dimensions, like ONNX's GlobalAveragePool,
+/// GlobalMaxPool and GlobalLpPool. The result is [N, C, 1, ...]. They throw UserError if x has no
+/// spatial dimension.
 Value global_avg_pool(Value x, const Loc& loc = Loc::here());
 Value global_max_pool(Value x, const Loc& loc = Loc::here());
 /// Computes the norm (sum |x|^p)^(1 / p). Requires p >= 1, and 1 to 3 spatial dimensions.

@@ -23,7 +23,7 @@ void expect_every_op_assembles(DType dtype) {
   std::vector<kir::Kernel> kernels;
   for (const OpTest& test : op_tests()) {
     for (size_t s = 0; s < test.samples.size(); ++s) {
-      if (!is_gpu_turn(s, dtype)) continue;
+      if (!is_tested(s, dtype, Processor::gpu)) continue;
       const std::optional<Built> one = built(test, test.samples[s], dtype);
       if (!one) continue;
       expand_all(one->program->main());

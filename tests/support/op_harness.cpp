@@ -343,12 +343,15 @@ Faults check_in_place(const OpTest& test, const OpDef& def) {
   return faults;
 }
 
-bool is_gpu_turn(size_t sample, DType dtype) {
-  if (is_full_run() || dtype == f32) return true;
+bool is_tested(size_t sample, DType dtype, Processor processor) {
+  if (is_full_run()) return true;
   constexpr std::array kFloats = {f64, f16, bf16};
   constexpr std::array kOthers = {i64, i32, u8, boolean};
-  return is_float(dtype) ? kFloats[sample % kFloats.size()] == dtype
-                         : kOthers[sample % kOthers.size()] == dtype;
+  if (!is_float(dtype)) return kOthers[sample % kOthers.size()] == dtype;
+  if (processor == Processor::cpu) {
+    return dtype == f32 || kFloats[sample % kFloats.size()] == dtype;
+  }
+  return (sample % 2 == 0 ? f32 : kFloats[sample / 2 % kFloats.size()]) == dtype;
 }
 
 Faults check_kernels(const OpTest& test, Processor processor) {
@@ -361,10 +364,8 @@ Faults check_kernels(const OpTest& test, Processor processor) {
       {{f64, 1e-13}, {f32, 2e-6}, {f16, 4e-3}, {bf16, 3e-2}}};
   Faults faults;
   for (const Precision& p : kPrecisions) {
-    // Halves are read and written by the same code everywhere: every other sample is enough.
-    const size_t step = is_half_precision(p.dtype) && processor != Processor::emulated_gpu ? 2 : 1;
-    for (size_t s = 0; s < test.samples.size(); s += step) {
-      if (processor == Processor::emulated_gpu && !is_gpu_turn(s, p.dtype)) continue;
+    for (size_t s = 0; s < test.samples.size(); ++s) {
+      if (!is_tested(s, p.dtype, processor)) continue;
       Built b = build(test, test.samples[s], p.dtype);
       Sample rounded = test.samples[s];
       for (Tensor& t : rounded.inputs) {
@@ -414,7 +415,7 @@ Faults check_integer_kernels(const OpTest& test, Processor processor) {
   Faults faults;
   for (const DType dtype : {i64, i32, u8, boolean}) {
     for (size_t s = 0; s < test.samples.size(); ++s) {
-      if (processor == Processor::emulated_gpu && !is_gpu_turn(s, dtype)) continue;
+      if (!is_tested(s, dtype, processor)) continue;
       std::optional<Built> b = build_of_integers(test, test.samples[s], dtype);
       if (!b) continue;
       expand_all(b->program->main());

@@ -59,10 +59,12 @@ Faults check_forward(const OpTest& test, const OpDef& def);   ///< types and val
 Faults check_gradient(const OpTest& test, const OpDef& def);  ///< against finite differences
 Faults check_cost(const OpTest& test, const OpDef& def);      ///< against the lowered form's size
 Faults check_in_place(const OpTest& test, const OpDef& def);  ///< against the lowered form's reads
-/// Whether the emulated GPU and the assembler get the kernels of sample number `sample` in `dtype`.
-/// In a full run they get all. Else they get f32 for every sample and one of the other floats and
-/// one of the other dtypes in turns: a dtype changes loads, stores and casts alone.
-bool is_gpu_turn(size_t sample, DType dtype);
+/// Whether the generated kernel of sample number `sample` is tested in `dtype` on `processor`. A
+/// full run tests all dtypes, because a dtype changes only loads, stores, casts and the number of
+/// lanes, other runs test one of the integer dtypes in turn and, of the floats:
+/// - on the CPU: f32 and one of the others in turn
+/// - on a GPU: one in turn, f32 every second time
+bool is_tested(size_t sample, DType dtype, Processor processor);
 /// Generated code in f64, f32, f16, bf16.
 Faults check_kernels(const OpTest& test, Processor processor = Processor::cpu);
 /// In every integer dtype that infer takes.
