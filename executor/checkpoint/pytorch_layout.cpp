@@ -12,7 +12,8 @@ namespace {
 
 using Kind = PytorchSource::Kind;
 
-/// Suffixes of parameter names: in a program, and in PyTorch. The first one that fits counts.
+/// Pairs of parameter name suffixes: in a program, and in PyTorch. The first pair that matches is
+/// used.
 constexpr std::pair<std::string_view, std::string_view> kSuffixes[] = {
     {".qkv.w", ".in_proj_weight"}, {".qkv.b", ".in_proj_bias"}, {".out.w", ".out_proj.weight"},
     {".out.b", ".out_proj.bias"},  {".w", ".weight"},           {".b", ".bias"},

@@ -29,8 +29,8 @@ class ProcessPipe {
   ~ProcessPipe();
   ProcessPipe(const ProcessPipe&) = delete;
 
-  /// Reads to.size() bytes, or fewer at the end of the output. Returns their number. Throws
-  /// UserError if the command writes nothing for the timeout.
+  /// Reads to.size() bytes, or fewer at the end of the output. Returns the number of bytes read.
+  /// Throws UserError if the command writes nothing for the timeout.
   size_t read(std::span<std::byte> to);
   /// Waits for the command to exit, after the end of its output. Throws UserError if it fails.
   void wait();
