@@ -150,7 +150,7 @@ std::vector<KernelCandidate> GpuTarget::candidates(const ir::Op& op,
     task = *product;
   } else if (const auto convolution = gpu_convolution(op, epilogue, 1)) {
     task = *convolution;
-    kernel = gpu_convolution_kernel(op);
+    kernel = gpu_convolution_kernel_name(op);
   }
   if (!task) return {};
   std::visit([&](auto& t) { t.tf32 = libraries_.tf32; }, *task);

@@ -156,7 +156,7 @@ const GpuBackend& gpu_backend() {
   return found;
 }
 
-std::vector<int> supported_gpus(const GpuBackend& backend) {
+std::vector<int> supported_gpu_indices(const GpuBackend& backend) {
   std::vector<int> supported;
   for (int device = 0; device < backend.devices; ++device) {
     int32_t architecture = 0;

@@ -37,7 +37,7 @@ const GpuBackend& gpu_backend();
 
 /// Indices of the GPUs with a supported architecture. Creates no CUDA context, and so uses no GPU
 /// memory. Throws DeviceError when a GPU does not respond.
-std::vector<int> supported_gpus(const GpuBackend& backend);
+std::vector<int> supported_gpu_indices(const GpuBackend& backend);
 
 /// Returns the properties of a GPU, supported or not. Creates a CUDA context, which uses GPU
 /// memory. Throws UserError for an invalid index, OutOfMemory when the GPU's memory is full, and

@@ -142,7 +142,7 @@ std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const EpilogueOps& ep
                         .result_matrix_stride = result.elements()};
 }
 
-std::string_view gpu_convolution_kernel(const ir::Op& op) {
+std::string_view gpu_convolution_kernel_name(const ir::Op& op) {
   const Kind* kind = kind_of(op);
   return kind != nullptr ? kind->kernel : std::string_view();
 }

@@ -20,7 +20,7 @@ std::optional<FluidGpuMatmul> gpu_matmul(const ir::Op& op, const EpilogueOps& ep
                                          int64_t batch);
 
 /// Returns the name of the library kernel for the convolution `op`; empty if there is none.
-std::string_view gpu_convolution_kernel(const ir::Op& op);
+std::string_view gpu_convolution_kernel_name(const ir::Op& op);
 
 /// Converts the convolution `op` and its epilogue to a cuDNN convolution. The epilogue is a bias
 /// with an optional relu, or an addend. Returns nullopt when cuDNN does not support the op.

@@ -40,7 +40,7 @@ Place parse_place(std::string_view name, int local_rank) {
 }
 
 std::vector<int> list_usable_gpus() {
-  return may_have_gpus() ? supported_gpus(gpu_backend()) : std::vector<int>();
+  return may_have_gpus() ? supported_gpu_indices(gpu_backend()) : std::vector<int>();
 }
 
 Place best_place(int local_rank) {

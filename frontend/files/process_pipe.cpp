@@ -197,7 +197,7 @@ void ProcessPipe::end_group() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kGraceMilliseconds);
   bool reaped = false;
   do {
-    if (!reaped && has_exited(0)) reaped = waitpid(pid_, nullptr, 0) == pid_;
+    if (!reaped && wait_for_exit(0)) reaped = waitpid(pid_, nullptr, 0) == pid_;
     if (reaped && !group_runs(pid_)) return;
     std::this_thread::sleep_for(kPollInterval);
   } while (std::chrono::steady_clock::now() < end);
@@ -230,8 +230,8 @@ size_t ProcessPipe::read(std::span<std::byte> to) {
   return done;
 }
 
-bool ProcessPipe::has_exited(int milliseconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+bool ProcessPipe::wait_for_exit(int timeout_ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   while (!exited_) {
     siginfo_t info = {};
     exited_ = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -245,7 +245,7 @@ bool ProcessPipe::has_exited(int milliseconds) {
 }
 
 void ProcessPipe::wait() {
-  if (!has_exited(options_.timeout_seconds * 1000)) {
+  if (!wait_for_exit(options_.timeout_seconds * 1000)) {
     fail("closed its output, but runs on after " + std::to_string(options_.timeout_seconds) + " s");
   }
   const std::string status = std::to_string(exit_.status);

@@ -43,8 +43,8 @@ class ProcessPipe {
 
   void end_group();
   [[noreturn]] void fail(const std::string& why) const;
-  /// Waits up to `milliseconds` for the shell to exit. Returns whether it did.
-  bool has_exited(int milliseconds);
+  /// Waits up to `timeout_ms` ms for the shell to exit. Returns whether it did.
+  bool wait_for_exit(int timeout_ms);
   void throw_if_interrupted() const;
 
   std::string command_;

@@ -78,7 +78,7 @@ kir::Kernel attention_kernel(const LoopsCtx& c) {
       for_each_key(part, [&](const Expr& j) {
         const Expr p = k.let(scalar::unary(ScalarOp::exp, tiles.load(scores, j, lane) - shift));
         const Expr weight =
-            tiles.drops() ? p * tiles.dropout_factor(head, first + lane, first_key + j) : p;
+            tiles.has_dropout() ? p * tiles.dropout_factor(head, first + lane, first_key + j) : p;
         tiles.store(scores, j, lane, weight);
         k.accumulate(total, p);
       });

@@ -134,9 +134,10 @@ class AttentionTiles {
   Expr score(const Expr& product, const Expr& head, const Expr& query, const Expr& key) const;
 
   /// Whether dropout applies to the softmax weights.
-  bool drops() const { return random_key_.has_value(); }
+  bool has_dropout() const { return random_key_.has_value(); }
   /// Returns the factor by which dropout multiplies the softmax weight of a query and a key: 0, or
-  /// 1 / (1 - p). Requires drops(). Draws one number per element of [B, H, T, S], as dropout does.
+  /// 1 / (1 - p). Requires has_dropout(). Draws one number per element of [B, H, T, S], as dropout
+  /// does.
   Expr dropout_factor(const Expr& head, const Expr& query, const Expr& key) const;
 
  private:

@@ -48,8 +48,8 @@ AttentionGradTiles::AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c,
       value_tile_(tiles_.tile_per_strip(shape.value_depth)),
       weights_(tiles_.tile(AttentionTiles::kTileRows)),
       // The gradients overwrite the weights, unless dv or dropout needs both.
-      gradients_(lanes_are_keys() || tiles_.drops() ? tiles_.tile(AttentionTiles::kTileRows)
-                                                    : weights_) {}
+      gradients_(lanes_are_keys() || tiles_.has_dropout() ? tiles_.tile(AttentionTiles::kTileRows)
+                                                          : weights_) {}
 
 void AttentionGradTiles::load_lanes(const Expr& head, const Expr& first_lane) {
   const bool keys = lanes_are_keys();
@@ -86,10 +86,11 @@ void AttentionGradTiles::compute_score_tile(const Expr& head, const Expr& group,
                 shape_.value_depth, [&](const Expr& i, const Expr& lane, const Expr& sum) {
                   const Expr row = clamped_row(first_row + i), column = first_lane + lane;
                   const Expr delta = statistic(Operands::kDelta, head, row, column);
-                  tiles_.store(gradients_, i, lane,
-                               tiles_.drops() ? sum : weight(i, lane) * (sum - delta) * scale_);
+                  tiles_.store(
+                      gradients_, i, lane,
+                      tiles_.has_dropout() ? sum : weight(i, lane) * (sum - delta) * scale_);
                 });
-  if (tiles_.drops()) apply_dropout(head, first_row, first_lane, count);
+  if (tiles_.has_dropout()) apply_dropout(head, first_row, first_lane, count);
 }
 
 void AttentionGradTiles::apply_dropout(const Expr& head, const Expr& first_row,

@@ -98,7 +98,7 @@ TEST(GpuBackend, DescribesGpus) {
 /// Each rank has another of those that are supported; one too many has none.
 TEST(GpuBackend, RanksAreNumberedAmongSupportedGpus) {
   const std::string path = made_up("three_gpus");
-  EXPECT_EQ(supported_gpus(find_gpus(path)), (std::vector<int>{0, 2}));
+  EXPECT_EQ(supported_gpu_indices(find_gpus(path)), (std::vector<int>{0, 2}));
   const auto body = [&](const World& world) {
     setenv("FLUID_GPU_LIBRARY", path.c_str(), 1);
     return best_place(world.rank).str() + " " + parse_place("cuda", world.rank).str();
