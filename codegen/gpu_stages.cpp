@@ -44,8 +44,8 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the ids of the sinks of a stage, grouped by equal loops: the reductions if
-  /// `reductions`, else the maps that are not deferred.
+  /// Returns the ids of the reductions of a stage or, if `reductions` is false, of its maps that
+  /// are not deferred. Sinks with equal loops form one group.
   std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
