@@ -25,9 +25,9 @@ namespace fluid::ir {
 /// empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 
-/// Like print(), but names an unnamed value after its op and the op's id, as `%relu_7`. Ops that a
-/// pass does not change keep their names, so texts before and after the pass can be compared. The
-/// text omits ids, so parse() assigns new ones.
+/// Like print(), but names an unnamed value after its op and the op's id, for example `%relu_7`.
+/// Ops that a pass does not change keep their names, so that the texts before and after the pass
+/// can be compared. The text omits ids, so parse() assigns new ones.
 std::string print_by_id(const Program& program);
 
 /// Prints one graph as a block: `graph @main { ... }`.
