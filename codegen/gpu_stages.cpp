@@ -214,9 +214,9 @@ double group_iterations(const Group& group, const Vars& vars) {
   return n;
 }
 
-/// Whether stages can replace a sweep with a finish: all reductions are in one stage, and the maps
-/// of the finish in the next. In other groups, a map of the finish could overwrite an operand that
-/// a sink of a later stage reads.
+/// Whether stages can replace a sweep that has a finish function. The finish function must consist
+/// of maps, and all other sinks must be in the first stage. In other groups, a map of the finish
+/// function could overwrite an operand that a sink of a later stage reads.
 bool can_replace_finish(const Group& group) {
   return std::ranges::all_of(group.parts, &GroupPart::to_columns) &&
          std::ranges::all_of(

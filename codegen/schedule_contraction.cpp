@@ -106,8 +106,8 @@ std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_
   return loads;
 }
 
-/// Returns the cost of the stores of a result and of the loads of its epilogue, if `vector_var` is
-/// vectorized. The cost is divided by the number of products in the result.
+/// Returns the cost, per product, of the stores of a result and the loads of its epilogue, if
+/// `vector_var` is vectorized.
 double Contraction::result_access_cost(int64_t vector_var) const {
   double cost = 0;
   for (const FlatSink& s : sinks_) {

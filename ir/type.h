@@ -96,7 +96,7 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-/// Returns the letters of the axes of a tensor of rank `rank` in the name of a layout: "nchw" up to
+/// Returns the letters that stand for the axes of a tensor in the name of a layout: "nchw" up to
 /// rank 4, then "abcdef...". The number of letters limits the rank of a tensor with a layout.
 std::string_view layout_letters(int64_t rank);
 
