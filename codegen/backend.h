@@ -16,7 +16,7 @@ struct TargetSpec {
   std::string triple, cpu, features;
   bool gpu = false;  ///< whether the target is a GPU
 };
-/// Returns the target for the CPU with LLVM's name `cpu`. Empty: the host CPU.
+/// Returns the target for the CPU that LLVM calls `cpu`, or for the host CPU if `cpu` is empty.
 TargetSpec cpu_target_spec(const std::string& cpu);
 /// Returns the target for the GPU architecture `arch`, for example "sm_90". If this LLVM version
 /// does not support `arch`, returns the newest older architecture that it supports. Throws

@@ -41,8 +41,8 @@ T unwrap(llvm::Expected<T> value) {
   return std::move(*value);
 }
 
-/// Returns the kernel without what its code does not depend on: its name, and if it is generic, its
-/// numbers of blocks and elements.
+/// Returns the kernel without the fields that do not affect its code: its name and, if it is
+/// generic, its numbers of blocks and elements.
 kir::Kernel without_unused_facts(kir::Kernel kernel) {
   kernel.name.clear();
   if (!kernel.generic) return kernel;
@@ -56,7 +56,7 @@ kir::Kernel without_unused_facts(kir::Kernel kernel) {
 struct Job {
   kir::Kernel kernel;
   std::string symbol;  ///< also the key of the object cache
-  size_t text_size;    ///< size of the printed kernel, a measure of its compile time
+  size_t text_size;    ///< length of the kernel as text, an estimate of its compile time
   std::string object;
   bool cached = false;
 };

@@ -133,7 +133,7 @@ class KernelEmitter {
   /// Returns, for each lane, the value of `e` minus its value in lane 0. Returns nullopt if any of
   /// these differences is not constant.
   std::optional<std::vector<int64_t>> lane_offsets(const Expr& e);
-  /// Returns the remainder modulo `m` of the value of `e` in lane 0, or nullopt if it is unknown.
+  /// Returns the value of `e` in lane 0 modulo `m`, or nullopt if the result is unknown.
   std::optional<int64_t> residue(const Expr& e, int64_t m);
   std::optional<int64_t> constant_value(const Expr& e);  ///< nullopt if `e` is not constant
   std::optional<Range> range(const Expr& e);

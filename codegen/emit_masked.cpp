@@ -84,8 +84,8 @@ bool is_all_false(llvm::Value* mask, const llvm::DataLayout& layout) {
   return llvm::computeKnownBits(mask, layout).isZero();
 }
 
-/// Emits the access of `lanes` lanes from `first` on, as accesses of at most `most` lanes. Omits
-/// accesses without an enabled lane. Returns the loaded vector, or null for a store.
+/// Emits the access to lanes [first, first + lanes), split into accesses to at most `most` lanes.
+/// Omits accesses without an enabled lane. Returns the loaded vector, or null for a store.
 llvm::Value* emit_part(llvm::IRBuilder<>& b, const MaskedAccess& access, unsigned first,
                        unsigned lanes, unsigned most) {
   if (lanes > most && lanes % 2 == 0) {

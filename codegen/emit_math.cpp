@@ -113,8 +113,8 @@ Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
   return m.fma(k, m.constant(m.by_width(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
 }
 
-/// Returns the logarithm of any x. `y` is the logarithm for 0 < x < inf. The result is -inf for
-/// x = 0 and NaN for x < 0. If x is inf or NaN, the result is x.
+/// Extends `y`, the logarithm for 0 < x < inf, to every x. Returns -inf for x = 0, NaN for x < 0,
+/// and x itself if x is inf or NaN.
 Value* log_special(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
   y = m.select(m.lt(x, m.constant(infinity)), y, x);  // if x is inf or NaN, the result is x

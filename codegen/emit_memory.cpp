@@ -262,9 +262,9 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
 }
 
 /// Returns the mask of a shuffled load, which has one bit per element. An element is enabled if
-/// `mask` enables any lane that reads it. readers[k][i] is the k-th lane, from 0, that reads
-/// element i, or `lanes_` if there is none. Conjuncts of `mask` that are equal in all lanes are
-/// applied without a shuffle.
+/// `mask` enables any lane that reads it. The lanes that read element i are readers[0][i],
+/// readers[1][i], ...; unused entries are `lanes_`. Conjuncts of `mask` that are equal in all lanes
+/// are applied without a shuffle.
 llvm::Value* KernelEmitter::shuffled_load_mask(llvm::Value* mask,
                                                const std::vector<std::vector<int>>& readers) {
   const auto count = static_cast<unsigned>(readers.front().size());

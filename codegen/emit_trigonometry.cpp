@@ -68,8 +68,8 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.mul_high_unsigned(mantissa, w[1])), carry);
   Value* quadrant = m.lshr(m.iadd(high, m.int_constant(int64_t{1} << 61)), 62);
   Value* fraction = m.isub(high, m.shl(quadrant, 62));
-  // fraction * 2^-62 + middle * 2^-126 is the fraction of a quarter turn. `turn` is the value of
-  // the leading bits, exact in f64. `rest` is the value of the other bits.
+  // The reduced angle is fraction * 2^-62 + middle * 2^-126 quarter turns. `turn` holds its leading
+  // bits and is exact in f64. `rest` holds the other bits.
   Value* leading = m.shl(m.ashr(fraction, 10), 10);
   Value* turn = m.mul(m.to_float(leading), m.constant(0x1p-62));
   Value* rest = m.fma(m.to_float(m.isub(fraction, leading)), m.constant(0x1p-62),

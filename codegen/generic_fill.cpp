@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the loop of a kernel that consists of scalars and one loop over one statement list
-/// without inner loops. Returns null for other kernels.
+/// Returns the vector loop of a kernel that consists of Lets and this loop, if the body of the loop
+/// holds only Lets and unmasked stores. Returns null for other kernels.
 kir::For* only_loop(kir::Kernel& kernel) {
   if (kernel.body.empty() || !kernel.finish.empty()) return nullptr;
   const auto is_let = [](const kir::Stmt& s) { return std::holds_alternative<kir::Let>(s); };
@@ -92,7 +92,8 @@ void make_generic_if_fill(KernelBuilder& b) {
   kir::For* loop = only_loop(kernel);
   if (size == 0 || !loop) return;
 
-  // Loop variables are numbered after the dimensions of the result, which fills may differ in.
+  // Renumbers the loop variables. Their numbers depend on the number of dims of the result, which
+  // differs between fills.
   const int64_t block_var = std::exchange(kernel.block_var, 0);
   loop->var = 1;
   ConstantLoads constants(b);

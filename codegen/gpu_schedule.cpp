@@ -114,7 +114,8 @@ bool is_vectorizable(const Expr& offset, int64_t var, int64_t lanes) {
 }
 
 /// Returns the vector width of each thread, in elements. If all accesses in vector loops are
-/// contiguous and aligned, one vector of the widest dtype has 16 bytes. Otherwise the width is 1.
+/// contiguous and aligned, this is the number of elements of the widest dtype in 16 bytes.
+/// Otherwise the width is 1.
 int64_t choose_vector_width(const kir::Kernel& kernel) {
   int64_t widest = 1;
   auto bytes = [&](int64_t buffer) {

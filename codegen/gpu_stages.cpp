@@ -44,8 +44,8 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the ids of the sinks of a stage, grouped by equal loops: the reductions if
-  /// `reductions`, else the maps that are not deferred.
+  /// Returns the ids of the reductions of a stage or, if `reductions` is false, of its maps that
+  /// are not deferred. Sinks with equal loops form one group.
   std::vector<std::vector<int>> sinks_with_equal_loops(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
@@ -214,9 +214,9 @@ double group_iterations(const Group& group, const Vars& vars) {
   return n;
 }
 
-/// Whether stages can replace a sweep with a finish: all reductions are in one stage, and the maps
-/// of the finish in the next. In other groups, a map of the finish could overwrite an operand that
-/// a sink of a later stage reads.
+/// Whether stages can replace a sweep that has a finish function. The finish function must consist
+/// of maps, and all other sinks must be in the first stage. In other groups, a map of the finish
+/// function could overwrite an operand that a sink of a later stage reads.
 bool can_replace_finish(const Group& group) {
   return std::ranges::all_of(group.parts, &GroupPart::to_columns) &&
          std::ranges::all_of(

@@ -3,10 +3,10 @@
 // Schedules a group as several kernels, if its sweep schedule has too few rows to fill a GPU.
 //
 // The sweep schedule computes the reductions of a row, and the sinks that read them, in one block.
-// It computes the sums of NHWC pixels to 64 channels in 512 blocks, of which only 16 threads are
-// busy, each with 4 channels. In the schedule of this file, the kernels of a stage compute all
-// results of the stage in parallel. A reduction of many terms to few results is split into partial
-// reductions, and another kernel combines the partial results in order.
+// For example, it sums an NHWC tensor with 64 channels over the pixels in 512 blocks. In each
+// block, only 16 threads are busy, each with 4 channels. In the schedule of this file, the kernels
+// of a stage compute all results of the stage in parallel. A reduction of many terms to few results
+// is split into partial reductions, and another kernel combines the partial results in order.
 
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace fluid {
 /// Number of threads needed to hide the memory latency of a GPU.
 constexpr double kBusyThreads = 32 * 1024;
 
-/// Whether the sweep schedule leaves most of a GPU idle and schedule_in_stages() would not.
+/// Whether the sweep schedule would leave most of a GPU idle but schedule_in_stages() would not.
 /// `sweep`: the kernels of the sweep schedule, with their thread team sizes.
 bool leaves_gpu_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
 

@@ -20,14 +20,16 @@ constexpr double kGatherCost = 16;
 constexpr double kMaxContractionCost = 3;
 // Minimum number of terms; shorter sums use the sweep schedule.
 constexpr double kMinContractionTerms = 9;
-// Number of results of a tile that share a load, when an operand has no cheap vector variable. In a
-// depthwise convolution of channels-last images, the filters are gathered.
+// Assumed number of results that share a load, if every vector variable makes the loads of some
+// operand expensive. An example is a depthwise convolution of channels-last images, in which the
+// loads of the filters are gathers.
 constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
-constexpr int64_t kMaxUnrolledExtent = 8;  // the windows of most convolutions
+// Maximum extent of an unrolled reduction loop. Covers the windows of most convolutions.
+constexpr int64_t kMaxUnrolledExtent = 8;
 constexpr double kBlockProducts = 200e3;
-// Tile size in the remainder of an extent, if the full tiles are larger.
+// Tile size for a remainder whose extent depends on the batch size, if full tiles are larger.
 constexpr int64_t kRemainderTile = 4;
 // Maximum number of vector accumulators of a tile that spans several vectors along the vector
 // variable.
@@ -104,8 +106,8 @@ std::vector<Contraction::OperandLoad> Contraction::operand_loads(int64_t vector_
   return loads;
 }
 
-/// Returns the cost of the stores of a result and of the loads of its epilogue, if `vector_var` is
-/// vectorized. The cost is divided by the number of products in the result.
+/// Returns the cost, per product, of the stores of a result and the loads of its epilogue, if
+/// `vector_var` is vectorized.
 double Contraction::result_access_cost(int64_t vector_var) const {
   double cost = 0;
   for (const FlatSink& s : sinks_) {
@@ -116,8 +118,8 @@ double Contraction::result_access_cost(int64_t vector_var) const {
   return cost / estimated_trip_count(b_, sinks_.front().reduce);
 }
 
-/// Returns the cost of a load for one product, if a tile of kReusingResults results shares the
-/// loads that do not depend on one of the result variables.
+/// Returns the cost of `load` per product. Assumes that kReusingResults results share a load that
+/// does not depend on their result variable.
 double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) const {
   const bool shared = std::ranges::any_of(sinks_.front().out, [&](int64_t v) {
     return v != vector_var && !depends_on(load.offset, v) &&
@@ -126,8 +128,8 @@ double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) con
   return shared ? load.cost / kReusingResults : load.cost;
 }
 
-/// Chooses the vector variable with the lowest cost of a product. Returns false if no cost is below
-/// kMaxContractionCost. `share_loads`: whether to count a load once for all results of a tile.
+/// Chooses the vector variable with the lowest cost per product. Returns false if no cost is below
+/// kMaxContractionCost. `share_loads`: whether results of a tile share loads, see shared_cost().
 bool Contraction::choose_vector_var(bool share_loads) {
   const FlatSink& sum = sinks_.front();
   Vars candidates = sum.out;

@@ -64,7 +64,7 @@ inline constexpr Processor kGpu{
 struct KernelBuilder {
   const Processor processor;
   Group group;
-  kir::Kernel kernel;  ///< buffers: inputs, outputs, then others in order of creation
+  kir::Kernel kernel;  ///< its buffers: inputs, outputs, then others in creation order
   int64_t next_var = 0;
   /// Next free Let id. Ids below 2 * (number of sinks) are reduction results.
   int64_t next_let = 0;
@@ -73,7 +73,7 @@ struct KernelBuilder {
 
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
-  /// Number of lanes of a CPU vector of the kernel.
+  /// Returns the number of lanes of the kernel's vectors on a CPU.
   int64_t lanes() const { return kir::lanes_of(kernel); }
   int64_t add_scratch_buffer(DType dtype, Dim elements);  ///< returns the index of the buffer
   /// Returns an expression that loads `value` from the constants buffer. Equal values share one
@@ -81,7 +81,8 @@ struct KernelBuilder {
   Expr load_constant(int64_t value);
   /// Returns the extent of a loop variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
-  /// Indexed by variable; collapse_vars() enlarges the extents of merged variables.
+  /// Extents of the loop variables, indexed by variable. collapse_vars() enlarges the extents of
+  /// merged variables.
   std::vector<Dim> extents;
 };
 

@@ -202,8 +202,8 @@ void Sweep::choose_vector_vars() {
   }
 }
 
-/// Keeps the partial results of a nest with few results in registers. In memory, each row would
-/// wait until the sums of the previous row are stored.
+/// Keeps the partial results of a nest with few results in registers. If they were in memory, each
+/// row would wait until the sums of the previous row are stored.
 void Sweep::choose_registers() {
   if (b_.processor.gpu || stages_.size() != 1 || stages_.front().size() != 1) return;
   const Nest& nest = stages_.front().front();
@@ -219,7 +219,7 @@ void Sweep::choose_registers() {
   b_.kernel.vector_width = b_.lanes();
 }
 
-/// Returns the number of vectors along `var`, the last, partial one included.
+/// Returns the number of vectors along `var`, including a partial last vector.
 int64_t Sweep::vector_count(int64_t var) const {
   return (b_.extent(var).size + b_.lanes() - 1) / b_.lanes();
 }
@@ -348,8 +348,8 @@ void Sweep::store_registers(const PartialResults& partial, const Expr& block_ind
   });
 }
 
-/// Calls `body` for code that is unrolled over the full vectors along `var`, and for the last,
-/// partial vector. `vector`: index of the vector. `loop`: body of the loop over its lanes.
+/// Appends an unrolled loop over the full vectors along `var`, then the code for a partial last
+/// vector. `body` fills `loop`, the loop over the lanes of the vector with index `vector`.
 void Sweep::for_each_vector(int64_t var, kir::Block& out,
                             const std::function<void(const Expr& vector, kir::Block& loop)>& body) {
   const int64_t size = b_.extent(var).size, lanes = b_.lanes(), full = size / lanes;

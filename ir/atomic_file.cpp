@@ -47,8 +47,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    // Retries on EEXIST. The file may be left from a crashed process with the same pid, or belong
-    // to a process in another container.
+    // Retries on EEXIST. The file may be left over from a crashed process with the same pid, or
+    // belong to a process in another container.
     do {
       temporary_ = unique_temporary_path(target_);
       fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

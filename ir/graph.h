@@ -36,7 +36,7 @@ class Value {
   const Shape& shape() const { return type().shape; }
   DType dtype() const { return type().dtype; }
   bool operator==(const Value&) const = default;
-  bool operator<(const Value& other) const {  // orders by address: differs between runs
+  bool operator<(const Value& other) const {  // by address, so the order differs between runs
     return op_ != other.op_ ? std::less<>()(op_, other.op_) : index_ < other.index_;
   }
 
@@ -130,7 +130,7 @@ class Graph {
   /// Moves ops [first, end) to just before position `destination`, which must be at most `first`.
   void move_tail(size_t first, size_t destination);
 
-  Op* find(std::string_view name, std::string_view symbol) const;  ///< null if there is no such op
+  Op* find(std::string_view name, std::string_view symbol) const;  ///< null if no op matches
   /// Like find(), but uses a hash index that is extended as ops are appended. An op's symbol must
   /// not change once later ops exist.
   Op* find_indexed(std::string_view name, std::string_view symbol);
@@ -196,7 +196,7 @@ class Program {
 
   Graph& main() { return *graphs.front(); }
   const Graph& main() const { return *graphs.front(); }
-  Graph* find(std::string_view graph_name) const;  ///< null if there is no such graph
+  Graph* find(std::string_view graph_name) const;  ///< null if no graph has this name
   Graph& add_graph(std::string graph_name);        ///< `graph_name` must not be in use
   /// Removes the graphs for which `dead` returns true. Returns whether any graph was removed.
   bool erase_graphs(const std::function<bool(const Graph&)>& dead);
@@ -205,7 +205,7 @@ class Program {
 
  private:
   std::unordered_map<std::string, Graph*> by_name_;
-  /// Stem of a graph name -> n, if the names with suffixes 0 to n - 1 are in use.
+  /// Stem of graph names -> n. The names with the suffixes 0 to n - 1 are in use.
   std::unordered_map<std::string, size_t> taken_;
 };
 

@@ -7,12 +7,12 @@ namespace fluid::ir {
 /// Whether a result type of `op`, or a type in its attributes, depends on the length
 /// (fluid::kLength).
 bool has_length(const Op& op);
-/// Whether has_length() is true of any op of `program`.
+/// Whether has_length() is true for any op of `program`.
 bool has_length(const Program& program);
 
 /// Whether a type in `attrs` depends on the length.
 bool has_length(const Attrs& attrs);
-/// Returns `attrs` with the length replaced in the types. Throws UserError on overflow.
+/// Returns `attrs` with kLength replaced by `length` in all types. Throws UserError on overflow.
 Attrs at_length(Attrs attrs, int64_t length);
 
 }  // namespace fluid::ir

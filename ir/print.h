@@ -20,14 +20,14 @@ namespace fluid::ir {
 ///
 /// The statements of `main` are in the program itself; other graphs are blocks. Brackets hold the
 /// role (omitted if forward), the parameter of a gradient, the scope, and the id (omitted if it is
-/// the previous op's id plus 1). `@` gives the last component of the source file and the line.
-/// Values whose names are unique identifiers keep their names; unnamed values are numbered. An
-/// empty list prints as ints[], floats[] or strings[].
+/// the previous op's id plus 1). `@` gives the name of the source file, without directories, and
+/// the line. Values whose names are unique identifiers keep their names; unnamed values are
+/// numbered. An empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 
-/// Like print(), but names an unnamed value after its op and the op's id, as `%relu_7`. Ops that a
-/// pass does not change keep their names, so texts before and after the pass can be compared. The
-/// text omits ids, so parse() assigns new ones.
+/// Like print(), but names an unnamed value after its op and the op's id, for example `%relu_7`.
+/// Ops that a pass does not change keep their names, so that the texts before and after the pass
+/// can be compared. The text omits ids, so parse() assigns new ones.
 std::string print_by_id(const Program& program);
 
 /// Prints one graph as a block: `graph @main { ... }`.

@@ -28,10 +28,10 @@ DType compute_dtype(DType dtype);
 struct Dim {
   int64_t size = 0;          ///< the constant factor
   bool batch = false;        ///< whether the batch size is a factor
-  uint8_t length_power = 0;  ///< number of factors that are the length, up to kMaxLengthPower
+  uint8_t length_power = 0;  ///< exponent of the length, at most kMaxLengthPower
 
   constexpr Dim() = default;
-  constexpr Dim(int64_t n) : size(n) {}  // NOLINT: implicit, so that a number is a Dim
+  constexpr Dim(int64_t n) : size(n) {}  // NOLINT: implicit, so that integers convert to Dim
   constexpr Dim(int n) : size(n) {}      // NOLINT: implicit
   static constexpr Dim of_batch(int64_t factor) {
     Dim d(factor);
@@ -45,12 +45,12 @@ struct Dim {
   }
   bool is_constant() const { return !batch && length_power == 0; }
   bool has_length() const { return length_power > 0; }
-  /// Returns the extent at this batch size. The length must be set; see at_length(). Throws
+  /// Returns the extent for the given batch size. The length must be set; see at_length(). Throws
   /// UserError on overflow.
   int64_t at(int64_t batch_size) const;
   Dim at_length(int64_t length) const;  ///< replaces the length; throws UserError on overflow
   bool is(int64_t n) const { return is_constant() && size == n; }
-  /// Text: "784", "?" (the batch size), "256?" (256 times it), "L" (the length), "4?L", "LL".
+  /// Text: "784", "?" (the batch size n), "256?" (256 n), "L" (the length), "4?L", "LL".
   std::string str() const;
   bool operator==(const Dim&) const = default;
 };
@@ -76,7 +76,7 @@ class Shape : public std::vector<Dim> {
   /// Returns the number of elements, which may be a multiple of the batch size and of the length.
   Dim numel() const;
   int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
-  Shape at(int64_t batch_size) const;  ///< the shape at this batch size; the length must be set
+  Shape at(int64_t batch_size) const;  ///< the shape for `batch_size`; the length must be set
   Shape at_length(int64_t length) const;
   std::string str() const;  ///< text: "[?, 784]"
 };
@@ -96,7 +96,7 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-/// Returns the letters of the axes of a tensor of rank `rank` in the name of a layout: "nchw" up to
+/// Returns the letters that stand for the axes of a tensor in the name of a layout: "nchw" up to
 /// rank 4, then "abcdef...". The number of letters limits the rank of a tensor with a layout.
 std::string_view layout_letters(int64_t rank);
 

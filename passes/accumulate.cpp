@@ -145,7 +145,7 @@ class Accumulation {
     graph_.ops.back()->symbol = name;
   }
 
-  /// The sum of `v` over this and the previous micro-batches, carried as `name`.
+  /// Returns the sum of `v` over this and the previous micro-batches. Carries the sum as `name`.
   Value add_carried(const std::string& name, Value v) {
     const Value sum = micro_batch_ == MicroBatchKind::first ? v : v + carried(name, v.type());
     values_to_carry_.emplace_back(name, sum);

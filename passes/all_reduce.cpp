@@ -123,8 +123,8 @@ class Reduction {
   const Options& options_;
   const Buckets& buckets_;
   int64_t bucket_count_ = 0;  ///< number of gradient buckets reduced so far
-  /// Last backward collective on which a bucket built so far depends, as its order number before
-  /// this pass; -1: none.
+  /// Order number, before this pass, of the last backward collective on which a bucket built so far
+  /// depends; -1: none.
   int64_t last_backward_collective_ = -1;
   std::map<size_t, Value> cast_;
   std::vector<std::vector<int64_t>> shard_bounds_;  ///< indexed by parameter; see set_shards()

@@ -58,9 +58,9 @@ class Assigner {
     return values;
   }
 
-  /// Whether values of the op may be channels-last. The op must be a Map or Reduce, because their
-  /// generated code accepts any layout. If the op has library kernels, one of them must accept
-  /// channels-last too.
+  /// Whether values of the op may be channels-last. The op must be a Map or Reduce, because only
+  /// the generated code of these accepts any layout. If the op has library kernels, one of them
+  /// must accept channels-last too.
   bool is_layout_agnostic(const ir::Op& op) const {
     const OpDef& def = def_of(op);
     if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {
@@ -172,8 +172,8 @@ class Assigner {
         *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  /// Makes the results of the chosen ops channels-last. Inserts copies of the boundary_values()
-  /// that change their layout.
+  /// Makes the results of the chosen ops channels-last. Inserts copies of the boundary_values(),
+  /// which convert the values between layouts.
   void apply(const std::set<const ir::Op*>& chosen) {
     const Values border = boundary_values(chosen);
     for (const auto& op : graph_.ops) {

@@ -30,8 +30,8 @@ class Backward {
   /// has no gradient.
   void run();
 
-  /// Returns the gradient of x; null if it is 0 because no op with a gradient leads from x to a
-  /// seeded value.
+  /// Returns the gradient of x. Null (a gradient of 0) if no path of differentiable ops leads from
+  /// x to a seeded value.
   Value gradient(Value x) const;
   /// Whether a value of `ys` depends on x.
   bool is_ancestor(Value x) const;
@@ -48,9 +48,9 @@ class Backward {
   ir::Role role_;
   std::string reason_;
   size_t count_;            ///< number of ops in the graph before gradients are appended
-  std::set<Value> active_;  ///< values on a path from xs to y
+  std::set<Value> active_;  ///< values on a path from xs to ys
   std::map<Value, Value> gradients_;
-  std::map<Value, Values> contributions_;  ///< the keys are the values of keep_apart()
+  std::map<Value, Values> contributions_;  ///< the keys were passed to keep_apart()
 };
 
 }  // namespace fluid

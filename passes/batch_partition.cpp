@@ -23,8 +23,8 @@ size_t batch_dim(const std::vector<Dim>& shape) {
   return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
 }
 
-/// Whether each element of the value is the same in a part of the batch as in the whole batch. A
-/// nonlinear function of any other value has kind `other`.
+/// Whether each element of the value is the same in a part of the batch and in the whole batch. A
+/// nonlinear function of a value that is not plain has kind `other`.
 bool is_plain(const BatchPartition& p) {
   return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::per_sample);
 }

@@ -26,8 +26,8 @@ struct BatchPartition {
   bool operator==(const BatchPartition&) const = default;
 
   /// The value of the whole batch is the sum of the values of the parts, each multiplied by (n_part
-  /// / n_batch)^scale_power(). 0 for a sum over samples; 1 for a mean, or for a value that is equal
-  /// in all parts. Only for kinds `same` and `total`.
+  /// / n_batch)^scale_power(). The power is 0 for a sum over samples, and 1 for a mean or for a
+  /// value that is equal in all parts. Valid only for the kinds `same` and `total`.
   int scale_power() const { return kind == same ? 1 - power : -power; }
 };
 

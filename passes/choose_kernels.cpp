@@ -101,8 +101,8 @@ class Chooser {
     return known->second;
   }
 
-  /// Predicted seconds of memory traffic that generated code would save by fusing the chain with
-  /// its producers and readers. A library kernel prevents such fusion.
+  /// Predicted time, in seconds, of the memory traffic that generated code would save by fusing the
+  /// chain with its producers and readers. A library kernel prevents such fusion.
   double prevented_seconds(const std::vector<ir::Op*>& chain) const {
     double seconds = 0;
     if (!is_contraction(*chain.front())) {

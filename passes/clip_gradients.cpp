@@ -24,7 +24,7 @@ Value clip_factor(Value squares, double max_norm) {
 
 Value scaled(Value g, Value factor) { return g * cast(factor, g.dtype()); }
 
-/// Square of the global norm: the sum of squares of all elements of all gradients.
+/// Square of the global norm, that is, the sum of the squares of all elements of all gradients.
 Value all_squares(const Recipe& recipe) {
   Value sum;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {

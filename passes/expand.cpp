@@ -6,9 +6,9 @@
 namespace fluid {
 namespace {
 
-/// Sets attribute `part_of` in the expansion of `whole`, the ops from position `first` on. Skips
-/// ops that are not composite and cannot reject data. Error messages then name the composite op
-/// that the user recorded.
+/// Sets attribute `part_of` of the ops from position `first` on, which are the expansion of
+/// `whole`. Skips ops that are not composite and cannot reject data. Error messages then name the
+/// composite op that the user recorded.
 void set_part_of(const ir::Op& whole, ir::Graph& graph, size_t first) {
   for (size_t i = first; i < graph.ops.size(); ++i) {
     ir::Op& part = *graph.ops[i];

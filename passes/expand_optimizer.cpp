@@ -21,10 +21,10 @@
 namespace fluid {
 namespace {
 
-/// Name of an attribute. For an optimizer: the weight decay factor. For a parameter: a bool,
+/// Name of two attributes. On an optimizer: the weight decay factor. On a parameter: a bool,
 /// whether weight decay applies to the parameter.
 constexpr const char* kDecay = "weight_decay";
-/// Name of an attribute of a parameter: multiplies the weight decay factor.
+/// Name of an attribute of a parameter: a factor that multiplies the weight decay factor.
 constexpr const char* kDecayScale = "decay_scale";
 
 /// Replaces the train directive by optimizer ops and by the stores of the values that they update.
@@ -32,7 +32,7 @@ class Expansion {
  private:
   struct ParameterUpdate;
 
-  /// The parameter `index` for the tensors of its optimizer.
+  /// The parameter with index `index`, as an argument of OptimizerTensor::record.
   class ParameterOnRanks : public WholeParameter {
    public:
     ParameterOnRanks(Expansion& expansion, size_t index, const ParameterUpdate& update)
@@ -145,11 +145,11 @@ class Expansion {
     return settings;
   }
 
-  /// Operands of the optimizer op of a parameter, without its scalars.
+  /// Operands and attributes of a parameter's optimizer op. Omits OptimizerTraits::scalars.
   struct ParameterUpdate {
     const OpDef* optimizer = nullptr;
     Values operands;
-    /// For each operand, the variable whose new value is a result of the op; null if there is none.
+    /// Per operand: the variable whose new value is a result of the op, or null.
     Values variables;
     Attrs settings;
   };
@@ -192,7 +192,8 @@ class Expansion {
     return made;
   }
 
-  /// Records the tensors that the optimizer computes from the whole parameter, as its operands.
+  /// Records the tensors that the optimizer computes from the whole parameter, and appends them to
+  /// the operands of the update.
   void record_tensors(size_t index, ParameterUpdate& update) {
     ParameterOnRanks parameter(*this, index, update);
     Values tensors;
@@ -207,7 +208,7 @@ class Expansion {
     return graph_.find_indexed("param", parameter)->attrs.get_or("max_norm", 0.0) != 0;
   }
 
-  /// `only_bounded`: only parameters with a `max_norm`.
+  /// Throws UserError for a sparse parameter. `only_bounded`: only for one with a `max_norm`.
   void reject_sparse_parameters(const std::string& reader, bool only_bounded = false) const {
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
       if (!recipe_.rows(i) || (only_bounded && !is_bounded(recipe_.parameters()[i]))) continue;
@@ -216,8 +217,8 @@ class Expansion {
     }
   }
 
-  /// Records the norms of whole parameters that the optimizer reads. One collective sums the
-  /// squares of all shards.
+  /// Records the norms that the optimizer reads: norms over whole parameters, not over shards. One
+  /// collective sums the squares of all shards.
   void record_norms(const OpDef& optimizer, Value counter) {
     Values squares;
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) {
@@ -236,7 +237,8 @@ class Expansion {
     for (const Value sum : recipe_.all_reduce_sums(squares)) norms_.push_back(sqrt(sum));
   }
 
-  /// The next element of a sequence of scalars, which a state of the program keeps.
+  /// Records the next element of a sequence of scalars. A state of the program holds the previous
+  /// element.
   Value sequence_element(const OptimizerScalar& scalar, Value counter) {
     Value& known = sequences_[scalar.name];
     if (known) return known;
@@ -266,7 +268,7 @@ class Expansion {
     const Values results = record(graph_, *optimizer.name, operands, of.settings, train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       if (static_cast<size_t>(operand) >= of.variables.size())
-        break;  // the settings need no such variable
+        break;  // the settings omit this variable
       const Value old = operands.at(static_cast<size_t>(operand));
       Value value = results.at(static_cast<size_t>(result));
       if (old == param) value = looked_ahead(index, param, value, counter);
@@ -287,8 +289,8 @@ class Expansion {
     }
   }
 
-  /// `updated`, the new value of `parameter`, with the norm of the weights into each output bounded
-  /// by the parameter's `max_norm`, as torch.renorm does.
+  /// Returns `updated`, the new value of `parameter`, after bounding the norm of the weights into
+  /// each output by the parameter's `max_norm`, as torch.renorm does.
   Value bounded(Value parameter, Value updated) const {
     constexpr double kRoundingOfNorm = 1e-7;
     const double limit = parameter.op()->attrs.get_or("max_norm", 0.0);
@@ -317,8 +319,9 @@ class Expansion {
                                 train_.loc);
   }
 
-  /// The value of a parameter after lookahead, if the recipe has it. `updated`: the new value by
-  /// the optimizer of `param`, this process's shard.
+  /// Returns the value of a parameter after lookahead, or `updated` if the recipe has no lookahead.
+  /// `param` is the old value of this process's shard; `updated` is the optimizer's new value of
+  /// the shard.
   Value looked_ahead(size_t index, Value param, Value updated, Value counter) {
     const auto every = train_.attrs.get_or("lookahead_every", int64_t{0});
     if (every == 0) return updated;
@@ -344,7 +347,8 @@ class Expansion {
     return gather(table, maximum(rows, scalar_like(rows, 0)), {}, train_.loc);
   }
 
-  /// If the optimizer is sharded, this process's shard of `whole`, as a 1-d tensor; else `whole`.
+  /// Returns this process's shard of `whole` as a 1-d tensor, or `whole` if the optimizer is not
+  /// sharded.
   Value own_shard_of(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
     const BucketShard part = recipe_.own_shard(index);

@@ -231,7 +231,7 @@ bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
 }
 
 /// Inserts the outputs of `from` into the outputs of `to`, in graph order. The groups must be
-/// independent, because then every output remains an output of the merged group.
+/// independent: then every output remains an output of the merged group.
 void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   const auto place = [&](const Value& v) { return std::pair(positions_.at(v.op()), v.index()); };
   Values all;

@@ -16,7 +16,7 @@ namespace fluid {
 
 /// Ops that become one kernel, or a single op that is not fused.
 struct FusionGroup {
-  std::vector<const ir::Op*> ops;  ///< in graph order
+  std::vector<const ir::Op*> ops;  ///< the ops of the group, in graph order
   /// Whether one kernel is generated for the ops. Requires is_groupable() of each op, or a Loops op
   /// that is alone in the group.
   bool fusible = false;
@@ -61,7 +61,7 @@ class Fusion {
   struct KernelEstimate {
     bool valid = false;  ///< whether the group can be one kernel
     size_t parts = 0;    ///< number of GroupParts, the parts of a group that share no loops
-    double cost = 0;     ///< in scalar operations
+    double cost = 0;     ///< estimated cost, in scalar operations
   };
   const KernelEstimate& estimate_of(const FusionGroup& group) const;
   std::optional<double> cost_of(const FusionGroup& group, bool horizontal) const;

@@ -14,10 +14,11 @@
 namespace fluid {
 namespace {
 
-/// Inputs on which a value in the body of a scan may depend. Each kind includes the kinds above it.
+/// Inputs of the body of a scan on which a value may depend. Each kind includes the preceding
+/// kinds.
 enum class Dependence : uint8_t {
   none,
-  captures,  ///< the value is the same in each step
+  captures,  ///< the value is the same in all steps
   elements,  ///< elements of sequences, and captures
   carries,
 };

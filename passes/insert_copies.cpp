@@ -32,7 +32,7 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
   return shared;
 }
 
-/// Inserts copies of the operands for which `needs_copy` holds. Returns whether there were any.
+/// Inserts copies of the operands for which `needs_copy` holds. Returns whether it inserted any.
 bool copy_operands(ir::Graph& graph,
                    const std::function<bool(const ir::Op& op, size_t operand)>& needs_copy) {
   bool changed = false;
@@ -68,8 +68,7 @@ Value overwritten_operand(Value v) {
   return {};
 }
 
-/// Whether `store` stores a value that is computed in the memory of the stored variable, as an op
-/// with a required in-place pair does.
+/// Whether the op that computes the stored value must overwrite the stored variable in place.
 bool stores_in_place(const ir::Op& store) {
   const Value old = overwritten_operand(store.operands[0]);
   return old && is_variable(*old.op()) && old.op()->symbol == store.symbol;
@@ -89,8 +88,8 @@ bool copy_overwritten_operands(ir::Graph& graph) {
   });
 }
 
-/// Copies values that are more than one output of the body of a scan. Each output of the body has
-/// its own memory: the memory of a carry or of an element of a sequence.
+/// Copies values that occur several times among the outputs of a scan's body. Each output needs its
+/// own memory: the memory of a carry or of an element of a sequence.
 bool separate_outputs(ir::Graph& body) {
   std::set<Value> roots;
   bool changed = false;

@@ -43,7 +43,7 @@ std::string_view name_of(RangeCategory category);
 struct Range {
   Region region = Region::transient;
   RangeCategory category = RangeCategory::activation;
-  int64_t offset = 0;  ///< in bytes from the start of the region; a multiple of kAlign
+  int64_t offset = 0;  ///< bytes from the start of the region; a multiple of kAlign
   int64_t bytes = 0;
   /// Position of the first op that uses the range; -1: an op of an earlier micro-batch.
   int first = 0;

@@ -14,9 +14,9 @@ struct Placed {
   int first, last;
 };
 
-/// Best-fit offset for `wanted`: the start of the smallest gap that holds it between the buffers
-/// live at the same time. If no gap is large enough, the highest end of these buffers. `placed` is
-/// sorted by offset.
+/// Returns the best-fit offset for `wanted`: the start of the smallest sufficient gap between the
+/// buffers that are live at the same time. If no gap is large enough, returns the highest end of
+/// these buffers. `placed` is sorted by offset.
 int64_t best_gap(const std::vector<Placed>& placed, const Buffer& wanted) {
   int64_t best = -1, smallest = std::numeric_limits<int64_t>::max(), end = 0;
   for (const Placed& p : placed) {

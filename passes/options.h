@@ -62,7 +62,7 @@ struct AmpOptions {
   bool scales_loss() const { return dtype == DType::f16; }
 };
 
-/// How gradients are grouped into buckets for collectives. Default sizes as in PyTorch's DDP.
+/// How gradients are grouped into buckets for collectives. The default sizes are PyTorch DDP's.
 struct Buckets {
   /// Size of the first bucket: small, so that its collective starts early.
   int64_t first_bytes = int64_t{1} << 20;
@@ -76,7 +76,7 @@ struct Buckets {
 /// and the Target.
 struct Options {
   Mode mode = Mode::train;
-  std::string recipe = {};        ///< name of the recipe to train; empty: the only one
+  std::string recipe = {};        ///< name of the recipe to train; empty: the only recipe
   int64_t batch = 1;              ///< samples per step; > 0
   int64_t length = 1;             ///< extent of kLength; > 0; no effect on a program without it
   std::optional<DType> dtype;     ///< dtype of all floats (f64); nullopt: as recorded
@@ -93,9 +93,9 @@ struct Options {
   bool shard_optimizer = false;  ///< whether to shard optimizer states over the ranks (ZeRO-1)
   Buckets buckets = {};
   bool sync_bn = false;  ///< whether batch_norm uses the statistics of all processes
-  /// For Mode::predict: names of the feeds that the user supplies; empty: all.
+  /// Names of the feeds that the user supplies; empty: all feeds. Used by Mode::predict.
   std::set<std::string> feeds;
-  /// For Mode::init: names of the variables to initialise; empty: all.
+  /// Names of the variables to initialise; empty: all variables. Used by Mode::init.
   std::set<std::string> init_variables = {};
   bool fuse = true;       ///< whether to fuse ops into kernels
   bool libraries = true;  ///< whether to use library kernels where they are faster

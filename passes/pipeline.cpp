@@ -14,8 +14,9 @@ namespace {
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(derive_inference_pass());  // first: other passes then skip ops unused in inference
   p.push_back(freeze_states_pass());     // before passes that read the statistics of batch_norm
-  p.push_back(expand_gradients_pass());  // before amp_cast, whose casts would hide its operands
-  p.push_back(simplify_pass());          // before append_backward: erased ops need no gradient
+  // Before amp_cast, which would cast the operands of `gradients` ops.
+  p.push_back(expand_gradients_pass());
+  p.push_back(simplify_pass());  // before append_backward: erased ops need no gradient
   p.push_back(cse_pass());
   p.push_back(dce_pass());
 

@@ -10,7 +10,8 @@
 
 namespace fluid {
 
-// States of a recipe; recipe_state() gives the names that a program of several recipes has.
+// Names of the states of a recipe. recipe_state() prefixes them with the name of the recipe, if
+// any.
 
 /// Name of the state, f64[], that holds the learning rate of the last update. Exists only with a
 /// learning-rate schedule.
@@ -32,8 +33,8 @@ inline bool keeps_averages(const ir::Op& train) { return averages_of(train) != A
 /// Whether a recipe of the program keeps averages.
 bool keeps_averages(const ir::Graph& graph);
 
-/// Name of the state of the recipe `train` that holds the average of a parameter; the recipe keeps
-/// averages.
+/// Returns the name of the state that holds the average of a parameter. The recipe `train` must
+/// keep averages.
 std::string average_name(const ir::Op& train, std::string_view parameter);
 
 /// Whether a step with a non-finite loss is skipped. True with Options::check_finite, but not with
@@ -87,17 +88,17 @@ class Recipe {
   /// This process's shard of parameter `i`.
   BucketShard own_shard(size_t i) const;
   int64_t bucket_index(size_t i) const;
-  /// All-reduces `sums`, sums over the elements of gradients, if the optimizer is sharded: each
-  /// rank then has only its shards of the gradients. Otherwise, returns `sums`.
+  /// If the optimizer is sharded, all-reduces `sums`, which each rank has computed from its shards
+  /// of the gradients only. Otherwise returns `sums`, which are sums over elements of gradients.
   Values all_reduce_sums(const Values& sums) const;
 
-  /// A bool scalar of the program: false if the step is skipped, that is, must not update the
-  /// parameters. Null if the program never skips a step.
+  /// A bool scalar: false if the step is skipped, that is, does not update the parameters. Null if
+  /// the program never skips a step.
   Value step_predicate() const;
   void set_step_predicate(Value step_predicate) const;
 
-  /// Recording for ops that passes add on behalf of the directive: role `optimize`, the location
-  /// and scope of the directive, and `parameter`.
+  /// Recording state for ops that passes add on behalf of the directive: role `optimize`, the
+  /// location and scope of the directive, and `parameter`.
   ir::Graph::Recording recording(const std::string& parameter = "") const {
     return {ir::Role::optimize, directive_.loc, directive_.scope, parameter};
   }

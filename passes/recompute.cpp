@@ -51,22 +51,22 @@ bool reads_in_order(const Expr& read) {
 
 /// The ops that recompute a value, and the values from which they recompute it.
 struct Chain {
-  std::vector<const ir::Op*> ops;  ///< in execution order
+  std::vector<const ir::Op*> ops;  ///< the recomputing ops, in execution order
   std::set<Value> sources;         ///< values that the ops load from memory
 };
 
 /// Rematerialization: recomputes values in the kernels that read them instead of storing the
-/// values, if this increases neither memory use nor memory traffic. Example: backward of batch_norm
-/// again subtracts the mean from the half-precision result of the convolution, so that no f32
-/// result stays in memory. Another example: the mask of a relu is recomputed from the result of the
-/// relu.
+/// values, if this increases neither memory use nor memory traffic. For example, backward of
+/// batch_norm subtracts the mean again from the half-precision result of the convolution, so that
+/// no f32 result stays in memory. As another example, backward of relu recomputes the mask from the
+/// result of the relu.
 ///
 /// Only cheap ops are recomputed, such as differences, products, comparisons, selections and casts.
 /// A kernel rounds a half-precision value when it stores the value, not when the next op of the
 /// same kernel reads the value. Therefore ops with half-precision results are not recomputed, and
-/// from a stored half-precision value, only comparisons with a constant are recomputed. Recomputed
-/// values are bitwise equal to the original values, except these comparisons: their result can
-/// change if rounding moves the value onto the constant.
+/// from a stored half-precision value, only comparisons with a constant are recomputed. The result
+/// of such a comparison can change if rounding moves the value onto the constant. All other
+/// recomputed values are bitwise equal to the original values.
 class Recompute {
  public:
   Recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
@@ -226,8 +226,8 @@ class Recompute {
            std::ranges::find(group(from).outputs, source) == group(from).outputs.end();
   }
 
-  /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow: the values
-  /// whose live ranges grow are larger than `v` in total, and the peak rises.
+  /// Live ranges if `v` is recomputed and not stored. nullopt if memory use would grow, that is, if
+  /// the peak rises and the values with longer live ranges are larger than `v` in total.
   std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     LiveRanges after = lives_;

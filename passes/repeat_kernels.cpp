@@ -102,7 +102,7 @@ class RepeatKernels {
     return {inputs.begin(), inputs.end()};
   }
 
-  /// Whether `v` has not been overwritten when group `at` runs.
+  /// Whether `v` still has its value when group `at` runs.
   bool is_readable(Value v, int at) const {
     const ir::Op& root = *root_of(v).op();
     if (!is_variable(root)) return is_never_overwritten(v, uses_);

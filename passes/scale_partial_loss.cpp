@@ -17,9 +17,9 @@ class PartialLossScaler {
  public:
   explicit PartialLossScaler(ir::Graph& graph) : graph_(graph) {}
 
-  /// `v`, scaled so that the sum over all parts of the batch is the value for the whole batch. For
-  /// example, a mean is multiplied by the part's fraction of the samples. `what` names `v` in error
-  /// messages.
+  /// Returns `v`, scaled so that the sum over all parts of the batch is the value for the whole
+  /// batch. For example, a mean is multiplied by the part's fraction of the samples. `what` names
+  /// `v` in error messages.
   Value scaled_to_add_up(Value v, const std::string& what) {
     const BatchPartition parts = analysis_.partition_of(v);
     if (parts.kind == BatchPartition::other) reject_loss(analysis_.first_unsupported_op(v), what);

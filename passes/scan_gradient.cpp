@@ -282,10 +282,10 @@ class ScanGradient {
   size_t copied_;    ///< number of ops that `body_` copies from the forward body
   /// Ops of the forward copy that the backward steps do not recompute.
   std::set<const ir::Op*> kept_;
-  Values forward_arguments_, forward_outputs_;  ///< in `body_`
+  Values forward_arguments_, forward_outputs_;  ///< arguments and outputs of the forward copy
   ScanArguments arguments_;
   Backward backward_;
-  std::vector<size_t> carries_;  ///< [k]: the forward carry whose gradient is carry k
+  std::vector<size_t> carries_;  ///< carry k is the gradient of forward carry carries_[k]
   Values next_carries_;
   std::map<size_t, size_t> carried_sums_;  ///< capture -> carry that sums its gradient
   std::map<size_t, Value> sums_;           ///< capture -> its gradient in one step

@@ -326,7 +326,7 @@ Order overlapped(const Problem& p, const Order& order) {
 /// earliest. The margin allows such orders although they keep gradients and activations in memory
 /// at once.
 Order lowest_peak(const Problem& p, const std::vector<Order>& orders) {
-  constexpr double kMargin = 1.5;  // as a multiple of the bytes of all collectives
+  constexpr double kMargin = 1.5;  // relative to the bytes of all collectives
   int64_t collective_total = 0;
   for (const int collective : p.collectives())
     collective_total += collective_bytes(p.op(collective));

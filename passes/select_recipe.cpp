@@ -14,7 +14,7 @@ using Ops = std::set<const ir::Op*>;
 
 bool is_source(const ir::Op& op) { return source_kind(op) != SourceKind::none; }
 
-/// Whether a step that computes `needed` computes `v`, too, without another feed or variable.
+/// Whether all feeds and variables on which `v` depends are in `needed`.
 bool adds_no_source(Value v, const Ops& needed) {
   return std::ranges::all_of(
       ancestors({v}), [&](const ir::Op* op) { return !is_source(*op) || needed.contains(op); });
@@ -26,8 +26,8 @@ bool is_loss_of_other(Value v, const ir::Graph& graph, const ir::Op& train) {
                              [&](const ir::Op* other) { return unpenalized_loss(*other) == v; });
 }
 
-/// Whether the layer that writes a state is one of `needed`: whether the op that computes the new
-/// value is, or reads only results of `needed`, variables and constants.
+/// Whether the op that computes the stored value is in `needed`, or reads only constants, variables
+/// and results of ops in `needed`. The state then belongs to a layer that the recipe uses.
 bool writes_state_of(const ir::Op& store, const Ops& needed) {
   const ir::Op* update = store.operands.at(0).op();
   return needed.contains(update) || std::ranges::all_of(update->operands, [&](const Value& v) {

@@ -40,8 +40,7 @@ struct KernelCandidate {
 /// result of the previous op.
 using EpilogueOps = std::vector<const ir::Op*>;
 
-/// Error: the batch size exceeds a limit of the target's kernels. Lack of memory causes other
-/// errors.
+/// Thrown if the batch size exceeds a limit of the target's kernels, but not for lack of memory.
 class BatchTooLarge : public UserError {
  public:
   using UserError::UserError;
