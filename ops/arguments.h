@@ -32,9 +32,8 @@ void check_attrs(const OpDef& def, const Attrs& attrs, const Loc& loc);
 void check_source(const OpDef& def, const std::string& symbol, const Type& type, const Attrs& attrs,
                   const Loc& loc);
 
-/// Returns the attributes in the order of `def`, with defaults filled in and ints converted to
-/// floats where `def` declares a float. If `def.open_attrs`, does not fill in defaults. Throws the
-/// errors of check_attrs().
+/// Returns the attributes in the order of `def`, with ints converted to floats where `def` declares
+/// a float. Fills in defaults unless `def.open_attrs` is set. Throws the errors of check_attrs().
 Attrs complete_attrs(const OpDef& def, const Attrs& given, const Loc& loc);
 
 }  // namespace fluid

@@ -7,12 +7,12 @@
 
 namespace fluid {
 
-/// Throw UserError unless operand `i` is a float, numeric or bool tensor. The message states the
-/// actual type: "the operand must be a float tensor, not i64[3]".
+/// Throw UserError unless operand `i` is a float, numeric or bool tensor, respectively. The message
+/// states the actual type: "the operand must be a float tensor, not i64[3]".
 void require_float(const InferCtx& c, size_t i);
-void require_numeric(const InferCtx& c, size_t i);  ///< float or integer dtype
+void require_numeric(const InferCtx& c, size_t i);  ///< dtype: float or integer
 void require_bool(const InferCtx& c, size_t i);
-/// Throws UserError unless all operands from number `first` on have the same dtype.
+/// Throws UserError unless the operands from index `first` on have the same dtype.
 void require_same_dtype(const InferCtx& c, size_t first = 0);
 
 /// Whether `dtype` can hold `value`: an integer in range for integer dtypes, 0 or 1 for bool.

@@ -14,7 +14,7 @@ namespace fluid {
 
 /// Operator of a scalar expression node.
 enum class ScalarOp : uint8_t {
-  constant,  // a literal; value: fvalue (floats) or ivalue (integers, bool)
+  constant,  // a literal: `fvalue` for floats, `ivalue` for integers and bool
   var,       // an i64 loop variable; ivalue: its id
   batch,     // the batch size as i64
   read,      // an element of an operand; ivalue: operand number; args: one i64 index per dimension
@@ -68,7 +68,7 @@ enum class ScalarOp : uint8_t {
   load,   // element args[0] (i64) of buffer `ivalue`; fvalue if the optional mask args[1] is false
   let,    // the value that the Let statement with id `ivalue` defines
   acc,    // an element of the accumulator array with id `ivalue`; args: constant indices
-  lanes,  // horizontal reduction of the SIMD lanes of args[0], an acc, in a fixed tree order
+  lanes,  // horizontal reduction of the lanes of accumulator args[0], in a fixed tree order
   // The next operator occurs in op bodies and in kernel IR.
   philox,  // 32 random bits as i64 in [0, 2^32); args: seed, counter, stream, index (i64)
 };

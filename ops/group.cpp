@@ -55,13 +55,15 @@ std::vector<Expr> lets_of(const Expr& body) {
   return lets;
 }
 
-// A reduction to more columns has enough blocks if it loops over its columns.
+// Maximum number of columns of a reduction to columns. Beyond it, a loop over the columns gives
+// enough blocks.
 constexpr int64_t kMaxColumns = 1024;
-// Minimum number of rows for which partial results of blocks of rows pay off.
+// Minimum number of rows of a reduction to columns. With fewer rows, partial results per block do
+// not pay off.
 constexpr int64_t kMinColumnRows = 1024;
 
-/// Returns the last dimension in the memory order of `type` whose extent is not 1, or the rank if
-/// there is none or if the layout has blocks.
+/// Returns the innermost dimension in memory whose extent is not 1. Returns the rank if there is
+/// none or if the layout is blocked.
 size_t innermost_dimension(const Type& type) {
   const size_t rank = type.shape.size();
   if (type.layout && !type.layout->blocks.empty()) return rank;
@@ -94,7 +96,7 @@ bool reduces_to_columns(const Group& group, const GroupSink& sink) {
       return std::ranges::any_of(
           index, [&](const Expr& i) { return i.op() == ScalarOp::var && i.node().ivalue == v; });
     };
-    if (std::ranges::none_of(reduced, has_index)) return;  // one value per column
+    if (std::ranges::none_of(reduced, has_index)) return;  // the read does not depend on the row
     const size_t last = innermost_dimension(type);
     const bool along = last < index.size() && index[last].op() == ScalarOp::var &&
                        contains(columns, index[last].node().ivalue);

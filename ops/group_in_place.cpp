@@ -48,7 +48,7 @@ class InputReads {
     }
   }
 
-  /// Whether sink `writer` may store its result to the buffer of input `input`.
+  /// Whether sink `writer` may store its result in the buffer of input `input`.
   bool may_overwrite(size_t writer, size_t input) const {
     const GroupPart& part = *parts_[writer];
     return std::ranges::all_of(reads_[input], [&](const Read& read) {

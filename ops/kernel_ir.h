@@ -81,7 +81,8 @@ struct Accumulate {
   Expr position;
 };
 
-/// buffer[offset] = value where `mask` holds, converted to the buffer's dtype. A null mask is true.
+/// buffer[offset] = value, converted to the buffer's dtype, where `mask` holds. A null mask is
+/// true.
 struct StoreTo {
   int64_t buffer;
   Expr offset;
@@ -101,8 +102,9 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
   std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
-  /// Words of the buffers of role `constants`: integers, and bits of f64 numbers. Loaded at run
-  /// time, so that kernels that differ only in these constants share code.
+  /// Contents of the buffers of role `constants`, in 64-bit words: integers, or the bits of f64
+  /// numbers. Kernels load them at run time, so that kernels that differ only in constants share
+  /// code.
   std::vector<int64_t> constants;
   /// Whether the code depends neither on the number of blocks nor on the sizes of the buffers,
   /// because `body` loads its extents from the constants.
@@ -120,17 +122,17 @@ struct Kernel {
 /// Returns the text of the whole kernel, for tests, dumps and the key of the object cache.
 std::string print(const Kernel& kernel);
 
-/// Returns the number of lanes per thread in the vector loops of a kernel, a power of two:
-/// `vector_width` if it is not 0, else kVectorBytes divided by the size of the
-/// kernel's widest float dtype, or of its widest integer dtype if the kernel uses no float. Only
-/// the dtypes in vector loops and in buffers of several elements count.
+/// Returns the number of lanes per thread in the vector loops of a kernel, a power of two. This is
+/// `vector_width` if it is not 0, else kVectorBytes divided by the size of the kernel's widest
+/// float dtype. A kernel without floats uses its widest integer dtype instead. Considers only the
+/// dtypes in vector loops and in buffers of several elements.
 int64_t lanes_of(const Kernel& kernel);
 
 /// Bytes of a vector in the vector loops of CPU kernels: an AVX-512 register. A CPU with narrower
 /// registers holds a vector in several of them.
 inline constexpr int64_t kVectorBytes = 64;
 
-/// Batch size that schedules assume, because a kernel is made before the batch size is known.
+/// Batch size that schedules assume. Kernels are scheduled before the batch size is known.
 inline constexpr int64_t kNominalBatch = 64;
 
 /// Evaluates `e` for batch size `batch`, the value of ScalarOp::batch.

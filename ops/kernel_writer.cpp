@@ -63,7 +63,7 @@ KernelWriter::KernelWriter(const LoopsCtx& c)
   for (const InPlace& pair : loops_in_place_pairs(op)) {
     kernel_.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // A result without readers lies in scratch memory.
+  // A result that is not an output of the kernel is stored in scratch memory.
   for (size_t r = 0; r < results_.size(); ++r) {
     const Type& type = op.results[r].type;
     if (results_[r].buffer < 0) results_[r] = scratch(type.dtype, type.shape.numel());

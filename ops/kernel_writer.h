@@ -13,8 +13,8 @@ namespace fluid {
 ///
 ///   KernelWriter k(c);
 ///   k.blocks(rows, [&](const Expr& row) {
-///     k.vector_loop(0, columns, [&](const Expr& i) { k.store(y, row * n + i, k.load(x, row * n +
-///     i));
+///     k.vector_loop(0, columns, [&](const Expr& i) {
+///       k.store(y, row * n + i, k.load(x, row * n + i));
 ///     });
 ///   });
 ///   return k.kernel();
@@ -93,8 +93,8 @@ class KernelWriter {
 /// any number of blocks.
 int64_t preferred_blocks(KernelDevice device);
 
-/// A shape seen as [outer, extent, inner] around one axis, in row-major order. A line is the
-/// elements that differ only in their index along the axis.
+/// A shape seen as [outer, extent, inner] around one axis, in row-major order. The elements of a
+/// line differ only in their index along the axis.
 struct AxisView {
   Dim outer, inner;
   int64_t extent;

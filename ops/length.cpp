@@ -26,7 +26,7 @@ std::optional<Dim> interpolated(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
-/// Type inference of one op whose operands or attributes have types that depend on the length.
+/// Type inference of one op for which an operand or attribute type depends on kLength.
 class LengthInference {
  public:
   LengthInference(const OpDef& def, const std::vector<Type>& in, const Attrs& attrs, const Loc& loc)

@@ -2,8 +2,9 @@
 
 namespace fluid {
 
-/// Names of attributes of a `param` op that is a low-rank adapter. kLoraOf: the name of the weight.
-/// kLoraScale, of the second factor only: multiplies the adapters' product.
+/// Names of attributes of a `param` op that is a factor of a low-rank adapter. kLoraOf: the name of
+/// the adapted weight. kLoraScale, set on the second factor only: scale of the product of the
+/// factors.
 inline constexpr const char* kLoraOf = "lora_of";
 inline constexpr const char* kLoraScale = "lora_scale";
 

@@ -5,9 +5,9 @@
 namespace fluid {
 namespace {
 
-// Number of guards plus kOutside. Not 0 outside of guards, so that the variable has a place in
-// .tdata: mold 1.10 gives a program with a .tbss alone a RELRO segment that may begin in an
-// unmapped page, and such a program does not start.
+// Number of guards plus kOutside. It is nonzero outside of guards, so that the variable is in
+// .tdata. In a program whose only TLS section is .tbss, the RELRO segment that mold 1.10 emits may
+// begin in an unmapped page; the program then does not start.
 constexpr int kOutside = 1;
 thread_local int guards = kOutside;
 

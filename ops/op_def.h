@@ -202,14 +202,14 @@ struct Store {};
 /// An op that a compiler pass replaces by other ops before code generation. Example: train.
 struct Directive {};
 
-/// The gradients of operand 0 with respect to the other operands (gradients). The pass
+/// Op `gradients`: the gradients of operand 0 with respect to the other operands. The pass
 /// expand_gradients replaces the op by ops that compute these gradients.
 struct Derivative {};
 
-/// A fused group of ops (fused), which the fusion pass creates.
+/// Op `fused`: a group of ops that the fusion pass has fused.
 struct Composite {};
 
-/// A recurrence (scan): runs its body graph repeatedly. See ops/scan.h.
+/// Op `scan`: a recurrence, which runs its body graph repeatedly. See ops/scan.h.
 struct Scan {};
 
 /// A collective over all ranks (all_reduce, reduce_scatter, all_gather). Result i aliases operand
@@ -274,9 +274,9 @@ struct InPlace {
   bool required = false;
 };
 
-/// A table [V, D] given by updates of its rows. Other rows are 0.
+/// A sparse table [V, D], given by row updates. Rows without an update are 0.
 struct RowUpdates {
-  Value index;    ///< i64 [n]; an index out of range adds nothing
+  Value index;    ///< i64 [n]; out-of-range indices are ignored
   Value updates;  ///< [m, D]; update i is added at the n / m indices from i * n / m on
   Value weights;  ///< [n], factors of the updates; null: 1
 };
@@ -290,8 +290,8 @@ struct LibraryKernel {
 /// State of an optimizer: a variable of the parameter's type, initially 0.
 struct OptimizerState {
   std::string name;
-  /// Name of the attribute without which the optimizer has no such state: a bool, or a number that
-  /// is not 0. Empty: the optimizer always has the state.
+  /// Name of the attribute that enables the state: a bool, or a number that enables it unless 0.
+  /// Empty: the state is always enabled.
   std::string setting = {};
 };
 
@@ -303,12 +303,12 @@ struct OptimizerScalar {
   /// The tensor whose norm the operand is: "param", "grad", or the name of an op (param, grad, lr,
   /// update, state...) -> tensor.
   std::string norm_of = {};
-  /// The name of an op (previous element, update) -> element, f64. The first previous element is 1.
-  /// All parameters share the sequence.
+  /// The name of an op (previous element, update) -> element, f64. The previous element of the
+  /// first update is 1. All parameters share the sequence.
   std::string sequence = {};
 };
 
-class WholeParameter;  // ops/optim/whole_parameter.h
+class WholeParameter;  // defined in ops/optim/whole_parameter.h
 
 /// Operand of an optimizer, of the parameter's type, that depends on the whole parameter.
 struct OptimizerTensor {

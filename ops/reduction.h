@@ -30,8 +30,8 @@ std::vector<Type> infer_reduction(const InferCtx& c);
 /// Like infer_reduction(), but bools are reduced as i64. `op` is the name for error messages.
 std::vector<Type> infer_arithmetic_reduction(std::string_view op, const InferCtx& c);
 
-/// Like infer_reduction(), but also throws UserError if a reduced axis has extent 0: the maximum of
-/// no elements is undefined.
+/// Like infer_reduction(), but also throws UserError if a reduced axis has extent 0, because the
+/// maximum of no elements is undefined.
 std::vector<Type> infer_extremum(const InferCtx& c);
 
 /// OpDef of the maximum (`combine` is Combine::max) or minimum (Combine::min) along attribute

@@ -45,7 +45,8 @@ Value append_argument(ir::Graph& body, size_t index, const Type& type);
 /// The arguments of a body graph, by operand. Null for an operand that the body does not read.
 Values arguments_of(const ir::Graph& body, size_t operands);
 
-/// Whether a program's main graph `graph` is the body of a scan. Only a body has arguments.
+/// Whether `graph`, the main graph of a program, is the body of a scan. Only a scan body contains
+/// `arg` ops.
 bool is_scan_body(const ir::Graph& graph);
 /// The bodies of the scans of `graph`, including nested ones. An outer body precedes its inner
 /// bodies.

@@ -21,7 +21,8 @@ OpDef scan_op() {
                  true},
                 {"reverse", false, "step from the last element of the sequences to the first"}},
       .outputs = {{"y", "the final carries, then the collected values [steps, ...]", true}},
-      .infer = [](const InferCtx&) { return std::vector<Type>{}; },  // see infer_scan()
+      // The result types come from infer_scan().
+      .infer = [](const InferCtx&) { return std::vector<Type>{}; },
       .grad = NoGrad{},  // passes/scan_gradient.h builds the backward scan from the body
       .effects = Pure{},
       .amp = Amp::kFollow,

@@ -7,7 +7,7 @@ namespace fluid {
 /// Definition of attribute "axis". The axis must not be the batch dimension.
 AttrDef axis_attr(const std::string& doc, int64_t fallback);
 /// Returns attribute "axis" as a non-negative index into `shape`. Throws UserError (by c.fail())
-/// when the axis is out of range or the batch dimension.
+/// when the axis is out of range or is the batch dimension.
 int64_t nonnegative_axis(const InferCtx& c, const Shape& shape);
 /// Like nonnegative_axis(c, shape), for an op whose attributes are known to be valid.
 int64_t nonnegative_axis(const Attrs& attrs, const Shape& shape);

@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxIndexBits = 31;  // maximum bits of the number of indices
+constexpr int64_t kMaxIndexBits = 31;  // upper bound of log2(number of indices)
 
 std::vector<Type> infer_coalesce_rows(const InferCtx& c) {
   const Type &index = c.in(0), &updates = c.in(1);
@@ -57,7 +57,7 @@ class CoalesceRows {
         return k_.let(scalar::mod(parity, two()) * count_ + start);
       };
       const Expr sorted = half(passes);
-      const Expr ends = half(passes + one());  // the half of positions_ that the sort left free
+      const Expr ends = half(passes + one());  // the half of positions_ that is free after the sort
       find_ends_of_runs(sorted, ends, size);
       sum_runs(sorted, ends, size);
     });
@@ -69,7 +69,7 @@ class CoalesceRows {
   static Expr one() { return Expr::index(1); }
   static Expr two() { return Expr::index(2); }
 
-  /// Row number of the index at position `n`; -1 if it is out of range.
+  /// The row that the index at position `n` addresses; -1 if the index is out of range.
   Expr key(const Expr& n) {
     const Expr row = k_.let(k_.load(k_.operand(0), n));
     const Expr in_range = scalar::logical_and(scalar::compare(ScalarOp::ge, row, zero()),
@@ -89,8 +89,8 @@ class CoalesceRows {
     return k_.let(k_.total(earlier));
   }
 
-  /// Copies the rows and positions of the block to the scratch buffers, from slot `start` on.
-  /// Returns their number.
+  /// Copies the block's rows and their positions to the scratch buffers, from slot `start` on.
+  /// Returns the number of copied positions.
   Expr collect_rows_of(const Expr& block, const Expr& start) {
     const auto size = k_.accumulators(i64);
     k_.loop(zero(), count_, [&](const Expr& n) {
@@ -178,8 +178,8 @@ class CoalesceRows {
       const Expr row = k_.let(k_.load(keys_, sorted + slot));
       const Expr has_previous = scalar::compare(ScalarOp::gt, slot, zero());
       const Expr previous = k_.load_if(has_previous, keys_, sorted + slot - one(), -1);
-      // Out-of-range indices have key -1, which is also `previous` at slot 0. So none of their
-      // slots is the first of a row.
+      // An out-of-range index has row -1. At slot 0, `previous` is -1, so no slot with row -1
+      // counts as the first of its row.
       const Expr is_first = k_.let(scalar::compare(ScalarOp::ne, row, previous));
       const Expr position = k_.let(k_.load(positions_, sorted + slot));
       const Expr end = k_.let(scalar::select(is_first, k_.load(positions_, ends + slot), slot));
@@ -207,7 +207,7 @@ class CoalesceRows {
   Expr rows_, width_;
   Expr count_;       ///< number of indices
   Expr per_update_;  ///< number of indices per update
-  /// Row numbers, and their positions in the index. Each buffer has two halves of count_ elements.
+  /// Rows, and positions in operand 0. Each buffer has two halves of count_ elements.
   KernelWriter::Array keys_, positions_;
 };
 

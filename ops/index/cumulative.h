@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// Definitions of attributes "axis", "exclusive" and "reverse" of a cumulative op. `result` is the
-/// word for the result in their documentation: "sum" or "product".
+/// Definitions of attributes "axis", "exclusive" and "reverse" of a cumulative op. Their doc
+/// strings call the result `result`: "sum" or "product".
 std::vector<AttrDef> cumulative_attrs(const std::string& result);
 
 /// Type inference of a cumulative op: returns the type of operand 0, which must be numeric.

@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// Cost of a gather: for each element of the result, reads one index from operand 1 and one element
-/// of operand 0. Elements of operand 0 that no index addresses are not read.
+/// Cost of a gather. Each element of the result reads one index from operand 1 and one element of
+/// operand 0. Elements of operand 0 that no index addresses are not read.
 Cost gather_cost(const CostCtx& c);
 
 }  // namespace fluid

@@ -24,11 +24,11 @@ void require_scatter_shapes(const InferCtx& c, const Type& x, const Type& index,
 
 /// Whether `reduce` is a valid value of attribute "reduce".
 bool is_scatter_reduction(const std::string& reduce);
-/// Definition of attribute "reduce". Its fallback is "none".
+/// Definition of attribute "reduce", which is "none" by default.
 AttrDef scatter_reduce_attr();
 /// Throws UserError (by c.fail()) unless attribute "reduce" is valid.
 void require_scatter_reduction(const InferCtx& c);
-/// Returns the new value of an element whose old value is `old` after one update.
+/// Returns the value of an element after one update. `old`: the value before the update.
 Expr combine_update(const std::string& reduce, const Expr& old, const Expr& update);
 
 /// Functions that record the ops of a scatter's gradient. `gather` reads elements of x at the

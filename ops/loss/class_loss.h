@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-// Losses of rows of class scores with a class index per row: nll_loss, softmax_cross_entropy.
+// Losses of class scores, with one class index per row: nll_loss, softmax_cross_entropy.
 // Attribute `axis` is the class axis. Operand 2 holds the optional class weights. The weight of a
 // row is the weight of its class, or 1 without class weights. Rows whose label is `ignore_index`
 // have weight 0.
@@ -19,8 +19,8 @@ PortDef class_weight_port();
 /// UserError unless the class weights, if present, have shape [C] and operand 0's dtype.
 Shape require_class_rows(const InferCtx& c);
 /// Throws UserError unless operand 1 holds integer class indices and has shape `rows`, which is one
-/// element per row. The error message contains `alternatives`, the other valid types of operand
-/// 1.
+/// element per row. The error message contains `alternatives`, the other types that operand 1 may
+/// have.
 void require_class_indices(const InferCtx& c, const Shape& rows,
                            const std::string& alternatives = "");
 

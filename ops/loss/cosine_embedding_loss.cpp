@@ -25,7 +25,7 @@ struct CosineSimilarity {
   Value squares_a, squares_b;  ///< squared norms plus kEps
   Value norms;                 ///< product of the norms
   Value cosine;
-  Value alike, unlike;  ///< whether target == 1, whether target == -1
+  Value alike, unlike;  ///< masks: target == 1, target == -1
   Value excess;         ///< cosine - margin
 };
 

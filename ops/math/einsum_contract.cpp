@@ -109,8 +109,8 @@ LabeledValue permute_to(LabeledValue x, const std::string& order) {
 }
 
 LabeledValue contract(LabeledValue a, LabeledValue b, const std::string& keep) {
-  // If one of two extents is 1, the sum of products is the product of sums. So sum that letter
-  // first.
+  // If a letter has extent 1 in only one operand, say a, sum over it before the product:
+  // sum(a * b) = a * sum(b).
   std::string alike = keep;
   for (const char ch : a.labels) {
     if (has_letter(b.labels, ch) && extent_of(a, ch) == extent_of(b, ch)) alike += ch;

@@ -46,7 +46,7 @@ Values matmul_grad(const GradCtx& c) {
 }
 
 /// Returns a read of element (row, column) of operand `i`, transposed if `transpose`. The batch
-/// index is that of the result, with broadcasting.
+/// indices are those of the result element, with broadcasting.
 Expr element(const LowerCtx& c, size_t i, bool transpose, const Expr& row, const Expr& column) {
   const Shape& shape = c.in_type(i).shape;
   const size_t skip = c.out_type().shape.size() - shape.size();

@@ -11,8 +11,8 @@ Expr mod_of_floats(const Expr& a, const Expr& b) {
   const Expr zero = Expr::constant(dtype, 0);
   const Expr infinity = Expr::constant(dtype, std::numeric_limits<double>::infinity());
   const Expr infinite = scalar::compare(ScalarOp::eq, scalar::unary(ScalarOp::abs, b), infinity);
-  // The multiply-add is an fma, so the remainder is exact. If b is infinite, the remainder is a if
-  // a is finite, and NaN (from a - a) if a is infinite.
+  // The multiply-add is an fma, so the remainder is exact. For an infinite b, the remainder is a;
+  // if a is infinite too, it is NaN (from a - a).
   const Expr exact = a - scalar::unary(ScalarOp::floor, a / b) * b;
   const Expr rest = scalar::select(infinite, a + (a - a), exact);
   // The remainder and b may differ in sign if b is infinite, or if a / b was rounded up to an

@@ -8,7 +8,8 @@
 namespace fluid {
 namespace {
 
-/// Whether the scores have a class axis. Without it, a score is that of class 1 of two classes.
+/// Whether the scores have a class axis. Without it, each score is the score of class 1 in a binary
+/// classification.
 bool has_class_axis(const Type& scores, const Type& label) {
   return scores.shape.rank() > label.shape.rank();
 }

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Counts of a class c, or sums of them.
+/// Prediction counts of a class c, or their sums over classes.
 struct ClassCounts {
   double true_positives = 0;   ///< samples of c that are predicted as c
   double false_positives = 0;  ///< samples of other classes that are predicted as c

@@ -7,8 +7,8 @@
 namespace fluid {
 namespace {
 
-/// Fraction of the pairs (sample of class 1, sample of class 0) in which the first has the larger
-/// score; equal scores count 1/2. `rows`: score and label of each sample.
+/// Fraction of the pairs (sample of class 1, sample of class 0) in which the sample of class 1 has
+/// the larger score; equal scores count 1/2. `rows`: score and label of each sample.
 double area_under_roc(std::span<const double> rows, const Attrs&) {
   std::vector<std::pair<double, bool>> samples;
   for (size_t i = 0; i + 1 < rows.size(); i += 2) samples.emplace_back(rows[i], rows[i + 1] != 0);

@@ -11,7 +11,7 @@ struct MetricDef {
   std::vector<AttrDef> attrs = {};
   /// Checks the operands and attributes, and returns the shape of the statistics.
   std::function<Shape(const InferCtx&)> shape;
-  std::string statistics;  ///< describes the statistics
+  std::string statistics;  ///< documentation of the statistics: shape and contents
   /// Computes the statistics, in f64.
   std::function<Value(const ExpandCtx&)> compute;
   std::function<double(std::span<const double>, const Attrs&)> value;

@@ -179,7 +179,7 @@ OpDef attention_op() {
             const Shape y = {q.shape[0], q.shape[1], q.shape[2], c.in(2).shape[3]};
             return std::vector{Type{q.dtype, y, {}}, attention_statistics_type(q)};
           },
-      .grad = NoGrad{},  // scaled_dot_product_attention(_dropout) has the gradient
+      .grad = NoGrad{},  // scaled_dot_product_attention(_dropout) defines the gradient
       .effects = Pure{},
       .amp = {Amp::kHalf},
       .cost =

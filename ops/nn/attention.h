@@ -58,7 +58,8 @@ enum class AttentionOwner : uint8_t { query, key };
 class AttentionTiles {
  public:
   static constexpr int64_t kTileRows = 64;  ///< rows of a tile of scores
-  static constexpr int64_t kRows = 8;  ///< maximum rows of a product that accumulate in registers
+  /// Maximum number of rows of a product that are summed in registers at once.
+  static constexpr int64_t kRows = 8;
 
   using RowLane = std::function<void(const Expr& row, const Expr& lane)>;
   using Element = std::function<Expr(const Expr& row, const Expr& column)>;
@@ -96,8 +97,8 @@ class AttentionTiles {
                       const std::function<void(const Expr& head, const Expr& first)>& body);
   /// Writes the loop over the strips of the queries or keys from `first` on.
   void for_each_strip(const Expr& first, const KernelWriter::LoopBody& body);
-  /// Writes the loops over the tiles of rows and over the strips of a block. Leaves out rows that
-  /// the causal mask hides from all lanes. `first` is the first query or key of the block. `body`
+  /// Writes the loops over the tiles of rows and over the strips of a block. Skips rows that the
+  /// causal mask hides from all lanes. `first` is the first query or key of the block. `body`
   /// writes the code for the strip that starts at `first_lane`, and for `count` rows from
   /// `first_row` on.
   void for_each_tile(const Expr& first,
@@ -162,7 +163,7 @@ class AttentionTiles {
   /// lanes() is columns_ * half_. An iteration of a matrix product computes columns_ lanes:
   /// l, l + half_, l + 2 * half_, ...
   int64_t half_, columns_;
-  /// Rows and columns of a product whose sums are in registers at once.
+  /// Numbers of rows and columns of a product that are accumulated in registers at once.
   int64_t register_rows_, register_columns_;
   int64_t strips_;  ///< strips of a block
   Expr block_, strip_;

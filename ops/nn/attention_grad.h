@@ -15,10 +15,10 @@ std::vector<PortDef> attention_grad_inputs();
 /// Throws UserError (by c.fail()) unless the operands have matching types.
 void require_attention_grad_operands(const InferCtx& c);
 
-/// The softmax weights of a tile of queries and a tile of keys, and the gradients of its scores:
+/// The softmax weights p and the score gradients ds of a tile of queries and a tile of keys:
 ///   p = exp(score - logsumexp), ds = p * (f dy v^T - delta) * scale, delta = sum(dy * y),
-/// where f is the factor of dropout, or 1. Lanes are queries or keys, whichever the blocks own;
-/// rows are the others.
+/// where f is the factor of dropout, or 1. If the blocks own queries, lanes are queries and rows
+/// are keys; else lanes are keys and rows are queries.
 class AttentionGradTiles {
  public:
   AttentionGradTiles(KernelWriter& writer, const LoopsCtx& c, const AttentionShape& shape,
@@ -28,8 +28,8 @@ class AttentionGradTiles {
   /// Writes code that loads the queries and output gradients, or the keys and values, of the lanes
   /// from `first_lane` on. `head` is a head of queries, or of keys and values.
   void load_lanes(const Expr& head, const Expr& first_lane);
-  /// Computes the weights and the gradients of the scores of the loaded lanes and of `count` rows.
-  /// `head` is the head of the queries, and `group` the head of the keys.
+  /// Computes the softmax weights and score gradients of the loaded lanes and `count` rows. `head`
+  /// is the head of the queries, and `group` the head of the keys.
   void compute_score_tile(const Expr& head, const Expr& group, const Expr& first_row,
                           const Expr& first_lane, const Expr& count);
   /// Returns the softmax weight after dropout: p * f. Valid only if the blocks own keys.

@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t kLongSequence = 2048;
 constexpr int64_t kColumns = 2;  // columns that an iteration of a matrix product computes
 
-/// Number of lanes that one vector holds in f32, or, on a GPU, that threads process in parallel.
+/// Number of f32 lanes of a vector on a CPU; number of lanes that threads process in parallel on a
+/// GPU.
 int64_t half_of(KernelDevice device) { return device == KernelDevice::cpu ? 16 : 32; }
 
 Expr ceil_div(const Expr& a, int64_t n) {
@@ -215,8 +216,8 @@ void AttentionTiles::for_each_tile(
         body) {
   const bool query = owner_ == AttentionOwner::query;
   const Expr rows = Expr::index(row_extent()), size = Expr::index(kTileRows);
-  // Under a causal mask, query i attends to keys 0 to i. So rows of keys end at the last query of
-  // the block, and rows of queries begin at the first key of the block.
+  // Under a causal mask, query i attends to keys 0 to i. So the last key row is the block's last
+  // query, and the first query row is the block's first key.
   const auto end_of = [&](const Expr& from, int64_t count) {
     return causal_ && query ? scalar::min(rows, from + Expr::index(count)) : rows;
   };

@@ -8,7 +8,7 @@ namespace {
 
 using List = std::vector<int64_t>;
 
-/// A transposed convolution as the gradient of a convolution with respect to its input.
+/// A transposed convolution, expressed as the gradient of a convolution with respect to its input.
 struct AsGradient {
   Attrs attrs;    ///< attributes of the convolution
   Type input;     ///< type of the convolution's input
@@ -18,8 +18,8 @@ struct AsGradient {
 
 /// Finds a convolution that maps an input of type `y` to x: along each axis, it has as many windows
 /// as x has elements. An output_padding of at least the stride would add windows, so it is
-/// subtracted from the padding at the end. If it exceeds this padding, the rest becomes appended
-/// zeros.
+/// subtracted from the padding at the end. If output_padding exceeds this padding, the remainder
+/// becomes appended zeros.
 AsGradient as_gradient(const Attrs& attrs, const Type& y, const Shape& w) {
   AsGradient as{conv_attrs_of(attrs), y, List(w.size()), false};
   WindowAxes axes = conv_window(attrs, w);

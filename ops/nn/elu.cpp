@@ -8,7 +8,7 @@ namespace {
 
 Values grad_of_elu(const GradCtx& c, const EluCoefficients& k) {
   const Value x = c.in(0), dy = c.dout(0), zero = scalar_like(x, 0);
-  // minimum() keeps the exponential of positive x, which where() discards, from overflowing.
+  // where() discards the exponential of positive x; minimum() prevents its overflow.
   const Value slope = exp(minimum(x, zero) * k.input_scale) * (k.scale * k.alpha * k.input_scale);
   return {where(less_equal(x, zero), dy * slope, dy * k.scale)};
 }

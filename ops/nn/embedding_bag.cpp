@@ -25,7 +25,7 @@ std::vector<Type> infer_embedding_bag(const InferCtx& c) {
 
 /// Gathers the table rows of each bag, for the forward op and its gradient.
 struct Bags {
-  Value table, index, weights;  // weights: null for an unweighted bag
+  Value table, index, weights;  // `weights` is null for an unweighted bag
   std::optional<int64_t> padding;
   std::string mode;
 
@@ -46,7 +46,7 @@ struct Bags {
   Value without_padding(Value v, double otherwise) const {
     return padding ? where(counted(), v, scalar_like(v, otherwise)) : v;
   }
-  /// Number of rows in each bag, [N, 1], but at least 1.
+  /// Number of rows in each bag without padding rows, [N, 1], but at least 1.
   Value counts() const {
     const Type type{table.dtype(), index.shape(), {}};
     const Value one = fill(*index.op()->graph(), {.type = type, .value = 1.0});

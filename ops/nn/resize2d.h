@@ -29,7 +29,7 @@ struct ResizeAxis {
   /// or are outside the output tensor.
   int64_t max_outputs() const;
   Expr first_output(const Expr& element) const;
-  /// Sum of the weights of the taps of output element `output` that read input element `element`.
+  /// Sum of the weights with which output element `output` reads input element `element`.
   Expr weight(const Expr& output, const Expr& element, DType dtype) const;
 
  private:

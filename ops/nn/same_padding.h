@@ -6,7 +6,7 @@
 namespace fluid {
 
 /// Padding for which a convolution or pooling returns ceil(extent / stride) elements along each
-/// spatial dimension, as padding="same" of PyTorch (stride 1) and auto_pad of ONNX. If the total
+/// spatial dimension, like padding="same" in PyTorch (stride 1) and auto_pad in ONNX. If the total
 /// padding of a dimension is odd, the additional element is at the end (upper: PyTorch, SAME_UPPER)
 /// or at the beginning (lower: SAME_LOWER).
 enum class Same : uint8_t { upper, lower };

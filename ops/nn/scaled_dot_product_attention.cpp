@@ -8,8 +8,8 @@
 namespace fluid {
 namespace {
 
-/// Appends the optional operands of an attention kernel: the mask, then the random key. Appends a
-/// mask of true if there is a random key but no mask.
+/// Appends the optional operands of an attention kernel: the mask, then the random key. If there is
+/// a random key but no mask, appends an all-true mask.
 void append_options(Values& operands, Value mask, Value random_key) {
   if (random_key && !mask) {
     mask = fill(*random_key.op()->graph(), {.type = Type{boolean, {1}, {}}, .value = 1});

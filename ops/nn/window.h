@@ -15,7 +15,7 @@ inline constexpr int64_t kMaxWindow = 1 << 15;
 struct WindowAxis {
   int64_t kernel = 1, stride = 1, dilation = 1;
   int64_t before = 0, after = 0;  ///< padding before the first and after the last element
-  /// Number of elements beyond the padding that the last window of ceil_mode covers.
+  /// Number of elements past the padding that the last window covers in ceil_mode.
   int64_t excess = 0;
 
   int64_t effective_kernel() const { return dilation * (kernel - 1) + 1; }
@@ -70,8 +70,9 @@ Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x);
 int64_t taps_of(const WindowAxes& window);
 /// Upper bound of the number of windows that contain one element.
 int64_t covering_windows_of(const WindowAxes& window);
-/// Returns the index in [N, C, ...] of the element that a tap of the result element's window reads
-/// in channel `channel`. The reduction variables from `first` on are the tap.
+/// Returns the index [N, C, ...] of the input element that one tap reads in channel `channel`, for
+/// the window of the result element. The reduction variables from `first` on are the index of the
+/// tap.
 std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
                                  size_t first = 0);
 /// A window that may contain the result element. The reduction variables from `first` on are the
@@ -105,9 +106,9 @@ struct Adaptive2d {
 /// W].
 Adaptive2d adaptive_windows(const Shape& input, const Shape& output);
 /// Returns an element of operand 0 [N, C, H, W] in the window of the current result element. The
-/// two reduction variables are the element's offset in the window. Windows differ in size: returns
-/// `fallback` if the offset is outside of the window. Applies `map`, if not null, to an element
-/// inside of the window.
+/// two reduction variables are the element's offset in the window. Because windows differ in size,
+/// returns `fallback` if the offset is outside of the window. Applies `map`, if not null, to an
+/// element inside of the window.
 Expr adaptive_window_element(const LowerCtx& c, const Adaptive2d& w, double fallback,
                              const std::function<Expr(const Expr&)>& map = nullptr);
 /// Type inference of an adaptive pooling or resize op with the given input [N, C, H, W]. Attribute

@@ -20,7 +20,7 @@ double root_of_elements(const WholeParameter& p) {
   return std::sqrt(static_cast<double>(p.shape().numel().size));
 }
 
-/// Sets `state` to state + (mean - state) * weight, and returns that value.
+/// Sets `state` to state + (mean - state) * weight, and returns the new value.
 Value averaged(WholeParameter& p, Value state, Value mean, Value weight) {
   const Value updated = state + (mean - state) * weight;
   p.set_state(state, updated);

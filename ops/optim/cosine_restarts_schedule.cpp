@@ -5,7 +5,8 @@
 namespace fluid {
 namespace {
 
-// Upper bound of the rounding error of log(period count), below the distance between two updates.
+// Larger than the rounding error of log(periods) / log(growth), and smaller than its change in one
+// update.
 constexpr double kRoundingOfLog = 1e-12;
 
 /// Returns the position in the current period, in [0, 1). `t`: updates since the first period

@@ -3,7 +3,7 @@
 namespace fluid {
 namespace {
 
-/// Returns -1, 0 or 1; NaN for NaN.
+/// Returns the sign of x: -1, 0 or 1; NaN for NaN.
 Expr sign(const Expr& x) {
   const Expr zero = Expr::constant(x.dtype(), 0), one = Expr::constant(x.dtype(), 1);
   const Expr of_zero_or_nan = scalar::select(scalar::compare(ScalarOp::lt, x, zero), -one, x);

@@ -45,7 +45,7 @@ class OptimizerCtx {
   Expr lr() const { return scalar::cast(op_.in(2), dtype()); }
   /// param * (1 - lr * weight_decay).
   Expr decayed_param() const;
-  /// Number of this update, from 1, in `type`.
+  /// Number of this update, counted from 1, as a value of dtype `type`.
   Expr update(DType type) const { return scalar::cast(op_.in(3) + 1.0, type); }
   /// State `name`. Throws InternalError if the settings disable it.
   Expr state(std::string_view name) const;
@@ -79,7 +79,7 @@ struct OptimizerDef {
   double flops = 0;  ///< floating-point operations for one element
   /// Checks constraints beyond the ranges of the settings; null: none.
   std::function<void(const InferCtx&)> check = nullptr;
-  /// Returns the new parameter, then the new value of each state that exists with the settings.
+  /// Returns the new parameter, then the new value of each state that the settings enable.
   std::function<std::vector<Expr>(const OptimizerCtx&)> update;
 };
 OpDef optimizer_def(OptimizerDef optimizer);

@@ -26,7 +26,7 @@ std::set<std::string> trained_parameters(const ir::Op& train);
 Value unpenalized_loss(const ir::Op& train);
 
 /// Throws UserError if a name contains characters other than letters, digits, `_`, `-` and `.`, if
-/// two recipes have the same name, if one of several recipes has no name, and if a parameter to
+/// two recipes have the same name, if one of several recipes has no name, or if a parameter to
 /// train does not exist.
 void check_recipes(const ir::Graph& graph);
 

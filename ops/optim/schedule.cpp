@@ -52,7 +52,7 @@ void check_schedule_setting(const InferCtx& c, const ScheduleSetting& s) {
   }
 }
 
-/// Checks that the numbers of updates increase and are above the warm-up.
+/// Checks setting `name`: its update numbers must increase and exceed `warmup`.
 void check_updates(const InferCtx& c, const std::string& name, int64_t warmup) {
   const Attr& value = *c.attrs().find(name);
   if (const auto* update = std::get_if<int64_t>(&value)) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Computes the tensors that an optimizer reads of whole parameters: OptimizerTensor.
+// Interface through which an optimizer computes tensors (OptimizerTensor) from whole parameters.
 
 #include "ir/graph.h"
 

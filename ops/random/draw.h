@@ -32,7 +32,7 @@ Expr step_random_bits(const LowerCtx& c, size_t rng, const Shape& shape,
 /// Throws UserError unless operand `i` has the type of the random state, i64[3].
 void require_random_state(const InferCtx& c, size_t i);
 
-/// Cost of a draw of dropout: one Philox4x32-10 call and a comparison.
+/// FLOPs of one random draw in dropout: one Philox4x32-10 call and a comparison.
 inline constexpr double kFlopsPerDropoutDraw = 58;
 
 /// Returns 1 / (1 - p), by which dropout multiplies the elements that it keeps; 0 if p is 1.

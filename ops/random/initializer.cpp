@@ -98,7 +98,7 @@ struct InitializerContext {
     const auto groups = static_cast<int64_t>(number("groups", 1));
     return record(graph, "dirac", {}, {{"type", type}, {"groups", groups}}, loc)[0];
   }
-  /// Computed in f32 or f64 from a normal matrix [first extent, others].
+  /// Computed in f32 or f64 from a matrix [first extent, others] of standard normal numbers.
   Value orthogonal() const {
     if (type.shape.rank() < 2) {
       throw UserError(loc, "initialiser 'orthogonal' of '" + name +
@@ -109,7 +109,7 @@ struct InitializerContext {
     const Value q = orthogonal_factor(reshape(z, Shape{type.shape[0], -1}, loc), loc);
     return cast(reshape(q, type.shape, loc) * number("gain", 1), type.dtype, loc);
   }
-  /// Zeros, which the host replaces by initial_values().
+  /// Returns zeros, which the host replaces by initial_values().
   Value array() const {
     settings.emplace_back(kInitialValues);
     const auto* values = attrs.find(kInitialValues);

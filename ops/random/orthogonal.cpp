@@ -8,11 +8,12 @@
 namespace fluid {
 namespace {
 
-/// Iterations after which the smallest singular value of a random matrix has converged. It is about
-/// n^-1.5 of the Frobenius norm, rarely 100 times smaller, and grows by 15/8 in each iteration.
+/// Number of iterations until the smallest singular value of a random matrix has converged. The
+/// value is about n^-1.5 times the Frobenius norm, rarely 100 times smaller. An iteration
+/// multiplies it by up to 15/8.
 int iterations_for(double n) {
   constexpr double kRarelySmaller = 100, kGrowth = 15.0 / 8;
-  constexpr int kLastIterations = 6;  // from 0.5 on, convergence is cubic
+  constexpr int kLastIterations = 6;  // convergence is cubic for values from 0.5 on
   return kLastIterations + static_cast<int>(std::ceil(std::log(kRarelySmaller * std::pow(n, 1.5)) /
                                                       std::log(kGrowth)));
 }

@@ -5,8 +5,8 @@
 namespace fluid {
 
 /// Records ops that compute the orthogonal factor of the polar decomposition of matrix `x`: the
-/// rows, or the columns if there are fewer, are orthonormal. The factor of a matrix of independent
-/// normal numbers is uniformly distributed, as that of its QR decomposition.
+/// rows, or the columns if there are fewer, are orthonormal. For a matrix of independent standard
+/// normal numbers, the factor is uniformly distributed, like the Q factor of a QR decomposition.
 Value orthogonal_factor(Value x, const Loc& loc);
 
 }  // namespace fluid

@@ -7,7 +7,7 @@ namespace fluid {
 inline constexpr const char* kFrozenAttribute = "frozen";
 
 /// Names of the attributes of `param` and `state` ops that change how training updates the
-/// variable, and not what the program computes.
+/// variable, but not what the program computes.
 inline constexpr const char* kTrainingSettings[] = {
     "trainable", "lr_scale", "weight_decay", "decay_scale",
     "l1",        "l2",       "max_norm",     kFrozenAttribute};

@@ -131,14 +131,15 @@ std::string signature(const OpDef& def, size_t operands, bool defaults) {
   return s + ")";
 }
 
-/// Returns the field of a generated struct for an attribute.
+/// Returns the C++ declaration of an attribute's field in a generated struct.
 std::string field_text(const AttrDef& a) {
   const Spelling s = spelling_of(a.fallback);
   return a.required ? " Required<" + s.type + "> " + a.name + ";"
                     : " " + s.type + " " + a.name + " = " + s.initial + ";";
 }
 
-/// Returns the value of an attribute from the field of `object`, a generated struct.
+/// Returns the C++ expression that reads an attribute from its field in `object`, a generated
+/// struct.
 std::string value_text(const AttrDef& a, const std::string& object) {
   const std::string value = (a.required ? "*" : "") + object + "." + a.name;
   const bool ints = std::holds_alternative<std::vector<int64_t>>(a.fallback);
