@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-/// The luma of ITU-R 601-2, in the fixed point of PIL.
+/// Luma of ITU-R 601-2, in PIL's fixed-point arithmetic.
 uint8_t luma(const uint8_t* rgb) {
   return static_cast<uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
 }
