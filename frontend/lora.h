@@ -13,7 +13,7 @@ namespace fluid {
 /// Options of low-rank adapters.
 struct Lora {
   int64_t rank = 8;
-  double alpha = 8;  ///< scaling: the adapters' product is multiplied by alpha / rank
+  double alpha = 8;  ///< scales the adapters' product by alpha / rank
 };
 
 /// Adds low-rank adapters to linear weights (Hu et al., "LoRA: low-rank adaptation of large

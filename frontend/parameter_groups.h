@@ -14,7 +14,7 @@ namespace fluid {
 ///                                               {.pattern = "head", .trainable = true,
 ///                                                .lr_scale = 10, .decay_scale = 0}}});
 struct ParameterGroup {
-  /// Selects parameters by their names or the names of their layers: NamePattern::selects().
+  /// Selects parameters by their names or their layers' names; see NamePattern::selects().
   std::string pattern;
   /// false: frozen; no gradient, optimizer state or update. The backward pass stops at the first
   /// parameter that trains.

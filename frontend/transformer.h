@@ -101,7 +101,7 @@ struct TransformerBlock {
   /// Whether layer normalisation precedes each sublayer (pre-norm), or follows the residual
   /// addition (post-norm, as in the paper).
   bool norm_first = true;
-  /// Dropout probability of the outputs of the attention and of the feed-forward network.
+  /// Dropout probability after the attention and after the feed-forward network.
   double dropout = 0;
   double attention_dropout = 0;          ///< see MultiHeadAttention
   double eps = 1e-5;                     ///< epsilon of the layer normalisations

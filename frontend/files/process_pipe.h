@@ -31,9 +31,10 @@ class ProcessPipe {
   ProcessPipe(const ProcessPipe&) = delete;
 
   /// Reads to.size() bytes, or fewer at the end of the output. Returns the number of bytes read.
-  /// Throws UserError if the command writes nothing for the timeout.
+  /// Throws UserError if the command writes nothing within the timeout.
   size_t read(std::span<std::byte> to);
-  /// Waits for the command to exit, after the end of its output. Throws UserError if it fails.
+  /// Waits for the command to exit, once its output has ended. Throws UserError if the command
+  /// fails.
   void wait();
 
  private:

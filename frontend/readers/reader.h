@@ -16,7 +16,7 @@ namespace fluid {
 
 /// Options of a Reader.
 struct ReaderOptions {
-  int64_t batch = 1;  ///< batch size per rank; 0: the whole dataset, which a stream does not have
+  int64_t batch = 1;  ///< batch size per rank; 0: the whole dataset, not for streams
   std::optional<uint64_t> shuffle_seed = {};  ///< seed of the shuffle; nullopt: no shuffle
   bool drop_last = false;                     ///< whether to drop a smaller last batch of an epoch
   int rank = 0;                               ///< rank of this process in the world

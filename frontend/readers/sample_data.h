@@ -33,7 +33,7 @@ struct Draw {
 };
 
 /// The samples of a Reader: their columns, and where each comes from. A SampleSource reads them by
-/// index, a SampleStream in order. The members here are constant after construction, and may be
+/// index, a SampleStream in order. The members here do not change after construction, and may be
 /// called by several threads at once.
 class SampleData {
  public:

@@ -43,7 +43,7 @@ class TableUse {
                               const ColumnTable& table,
                               const std::function<std::string(size_t)>& subject) const;
 
-  /// Throws UserError: the given table lacks `column`, or what the options need of it.
+  /// Throws UserError: the given table lacks `column`, or data about it that the options need.
   [[noreturn]] void fail_without_column(const std::string& column) const;
 
  private:
