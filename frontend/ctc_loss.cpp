@@ -10,7 +10,8 @@
 namespace fluid {
 namespace {
 
-/// Represents the log of 0. Finite, because the gradient of logsumexp of infinities is NaN.
+/// Stands for log(0). It is finite because logsumexp has a NaN gradient where all inputs are
+/// infinite.
 constexpr double kLogZero = -1e30;
 
 /// Records the loss of one batch. L = 2 S + 1 is the length of a target with a blank before,
@@ -101,9 +102,8 @@ class Ctc {
     return max + log(exp(a - max, loc_) + exp(b - max, loc_) + exp(c - max, loc_), loc_);
   }
 
-  /// Returns the forward variables log alpha [N, L] after the last element of each input. An
-  /// element is the log-probability of all alignments that end at this position of the target with
-  /// blanks.
+  /// Returns the forward variables log alpha [N, L] at the end of each input: the log-probability
+  /// of all alignments that end at each position of the target with blanks.
   Value scan_inputs(Value labels) const {
     const Shape& shape = log_probs_.shape();
     const DType dtype = log_probs_.dtype();

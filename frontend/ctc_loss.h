@@ -15,8 +15,8 @@ struct CtcLoss {
 };
 
 /// Connectionist temporal classification loss (Graves et al., "Connectionist temporal
-/// classification", ICML 2006), as torch.nn.functional.ctc_loss: minus the log of the total
-/// probability of all alignments of a target with an input. log_probs: float [N, T, C],
+/// classification", ICML 2006), like torch.nn.functional.ctc_loss. The loss is minus the log of the
+/// total probability of all alignments of a target with an input. log_probs: float [N, T, C],
 /// log-probabilities of the classes, including the blank. targets: integers [N, S] without blanks.
 /// input_lengths and target_lengths: integers [N], at most T and S; elements past a length are
 /// ignored. If a target is too long for the input and thus has no alignment, its loss is infinite

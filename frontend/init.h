@@ -7,12 +7,12 @@
 
 namespace fluid {
 
-/// The number of inputs of an output of a layer, or of outputs of an input.
+/// The fan of a layer: inputs per output (fan-in), or outputs per input (fan-out).
 enum class FanMode { in, out };
 
-/// The gain of initialisers for the nonlinearity after a layer, as torch.nn.init.calculate_gain:
-/// linear, conv, sigmoid, tanh, relu, leaky_relu (with `slope`) or selu. Throws UserError for
-/// others.
+/// Returns the initialiser gain for the nonlinearity after a layer, like
+/// torch.nn.init.calculate_gain. `nonlinearity`: linear, conv, sigmoid, tanh, relu, leaky_relu
+/// (with `slope`) or selu. Throws UserError for others.
 double calculate_gain(const std::string& nonlinearity, double slope = 0.01);
 
 /// The initialiser of a parameter. Stored as attributes of the `param` op: `init` names the
@@ -33,23 +33,23 @@ class Init {
   /// `mode`: the fan that scales the variance.
   static Init kaiming_uniform(double slope = 0, FanMode mode = FanMode::in);
   static Init kaiming_normal(double slope = 0, FanMode mode = FanMode::in);
-  /// The normal distribution within [low, high], as torch.nn.init.trunc_normal_. The bounds must
-  /// lie within 5 `stddev` of `mean`.
+  /// The normal distribution truncated to [low, high], like torch.nn.init.trunc_normal_. The bounds
+  /// must lie within 5 `stddev` of `mean`.
   static Init truncated_normal(double mean, double stddev, double low, double high);
-  /// Bounds at 2 `stddev`.
+  /// Has mean 0 and bounds at -2 `stddev` and 2 `stddev`.
   static Init truncated_normal(double stddev) {
     return truncated_normal(0, stddev, -2 * stddev, 2 * stddev);
   }
-  /// A uniformly distributed matrix [first extent, product of the others] with orthonormal rows, or
-  /// columns if there are fewer, times `gain` (Saxe et al., "Exact solutions to the nonlinear
-  /// dynamics of learning in deep linear neural networks", ICLR 2014).
+  /// A random matrix [first extent, product of the others] whose rows (or columns, if there are
+  /// fewer) are orthonormal, times `gain` (Saxe et al., "Exact solutions to the nonlinear dynamics
+  /// of learning in deep linear neural networks", ICLR 2014).
   static Init orthogonal(double gain = 1);
-  /// A convolution that keeps its input, as torch.nn.init.dirac_.
+  /// The identity convolution, like torch.nn.init.dirac_.
   static Init dirac(int64_t groups = 1);
   /// The values of a float tensor, which the program stores as f64. Throws UserError for other
   /// dtypes.
   static Init array(const Tensor& values);
-  /// The values in a .npy file, which is read now.
+  /// The values in a .npy file. Reads the file immediately.
   static Init npy(const std::string& path);
 
   const Attrs& attrs() const { return attrs_; }

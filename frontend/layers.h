@@ -112,7 +112,7 @@ Value conv2d(Value x, const Conv2d& layer, const Loc& loc = Loc::here());
 /// kd, kh, kw].
 Value conv3d(Value x, const Conv3d& layer, const Loc& loc = Loc::here());
 
-/// Options of a transposed convolution layer, as torch.nn.ConvTranspose2d. See Conv.
+/// Options of a transposed convolution layer, like torch.nn.ConvTranspose2d. See Conv.
 struct ConvTranspose {
   Required<int64_t> filters;  ///< output channels
   Required<Ints> kernel;      ///< kernel size: one number, or one per spatial dimension
@@ -175,11 +175,12 @@ Value dropout2d(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 struct StochasticDepth {
   enum class Mode { row, batch };
   double p = 0.1;         ///< probability that a branch is dropped, in [0, 1]
-  Mode mode = Mode::row;  ///< drops the branch of each sample, or of all samples, independently
+  Mode mode = Mode::row;  ///< row: drops each sample's branch independently; batch: all or none
 };
-/// Stochastic depth (Huang et al., "Deep networks with stochastic depth", 2016; drop path), as
-/// torchvision.ops.StochasticDepth: zeroes the samples of x [N, ...], the output of a residual
-/// branch, and multiplies the others by 1 / (1 - p). In eval and predict steps, x is unchanged.
+/// Stochastic depth (Huang et al., "Deep networks with stochastic depth", 2016; drop path), like
+/// torchvision.ops.StochasticDepth. Zeroes random samples of x [N, ...], the output of a residual
+/// branch, and multiplies the others by 1 / (1 - p). In eval and predict steps, returns x
+/// unchanged.
 Value stochastic_depth(Value x, const StochasticDepth& layer, const Loc& loc = Loc::here());
 
 /// Options of batch normalisation. See Conv for parameters.

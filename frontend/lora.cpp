@@ -21,7 +21,8 @@
 namespace fluid {
 namespace {
 
-/// Whether `op` multiplies by a linear weight, a parameter [in, out] that is no adapter.
+/// Returns whether `op` multiplies by the weight of a linear layer: a parameter [in, out] that is
+/// not an adapter.
 bool is_weight_product(const ir::Op& op) {
   if (op.name != "matmul" || op.attrs.get_or("transpose_a", false) ||
       op.attrs.get_or("transpose_b", false)) {
@@ -101,7 +102,7 @@ void freeze_base(ir::Graph& graph) {
   freeze_running_statistics(graph);
 }
 
-/// Adds adapters to the weights for which `selected` returns true. Returns whether there is one.
+/// Adds adapters to the weights for which `selected` returns true. Returns false if there are none.
 template <class F>
 bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selected) {
   check_options(options, loc);

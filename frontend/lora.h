@@ -13,7 +13,7 @@ namespace fluid {
 /// Options of low-rank adapters.
 struct Lora {
   int64_t rank = 8;
-  double alpha = 8;  ///< scaling: the adapters' product is multiplied by alpha / rank
+  double alpha = 8;  ///< scales the adapters' product by alpha / rank
 };
 
 /// Adds low-rank adapters to linear weights (Hu et al., "LoRA: low-rank adaptation of large
@@ -23,17 +23,17 @@ struct Lora {
 /// zeros. Each product x w becomes x w + alpha / rank * (x a) b.
 ///
 /// Freezes all other parameters, and all running statistics. set_parameter_groups() can unfreeze
-/// some, such as a new head. Executor::save() then writes the parameters that train, and not the
-/// frozen ones. Executor::load() reads the base weights and the adapters from a file each.
+/// some, such as a new head. Executor::save() then writes only the trainable parameters.
+/// Executor::load() reads the base weights from one file and the adapters from another.
 ///
 /// Throws UserError for a pattern that selects no weight of a linear layer, for a weight that has
 /// adapters already, and for a rank or alpha that is not positive.
 void lora(Program& program, const std::string& pattern, const Lora& options = {},
           const Loc& loc = Loc::here());
 
-/// Adds the adapters that the file `path` holds, which Executor::save() or `fluidrun train --lora`
-/// wrote. Executor::load() reads their values. Throws UserError if the file holds no adapters or if
-/// the program lacks a weight.
+/// Adds the adapters that are listed in the file `path`, which Executor::save() or `fluidrun train
+/// --lora` wrote. Executor::load() reads their values. Throws UserError if the file has no adapters
+/// or if the program lacks a weight.
 void lora_from_file(Program& program, const std::string& path, const Loc& loc = Loc::here());
 
 /// The adapters of one weight in a recorded program.

@@ -93,7 +93,7 @@ class Translation {
 
   std::string_view text_;
   size_t at_ = 0;
-  std::string open_;  ///< the brackets that are open
+  std::string open_;  ///< stack of open brackets
   std::string regex_;
 };
 

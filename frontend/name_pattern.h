@@ -16,11 +16,10 @@ namespace fluid {
 ///   (...)    captures what it encloses for `$1`, `$2`... of renamed(); (*) and (.*) capture any
 ///            characters
 ///
-/// All other characters stand for themselves. A backslash takes the meaning from the next
-/// character.
+/// All other characters stand for themselves. A backslash escapes the next character.
 class NamePattern {
  public:
-  /// Throws UserError for a bracket without its partner.
+  /// Throws UserError for an unmatched bracket.
   explicit NamePattern(std::string_view text);
 
   const std::string& text() const { return text_; }

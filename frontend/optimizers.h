@@ -50,18 +50,18 @@ struct Ema {
 
 /// Equal-weight averages of the parameters (Izmailov et al., "Averaging weights leads to wider
 /// optima and better generalization", 2018), as PyTorch's AveragedModel computes them: the mean of
-/// the parameters after update `start` and after each `every` further updates. Before, the average
-/// is the parameter. The average of parameter "fc0.w" is the state "fc0.w.swa". Otherwise like Ema,
-/// which excludes Swa.
+/// the parameters after update `start` and after each `every` further updates. Before update
+/// `start`, the average equals the parameter. The average of parameter "fc0.w" is the state
+/// "fc0.w.swa". Otherwise like Ema. A recipe cannot have both.
 struct Swa {
-  int64_t start = 0;  ///< number of the first update, from 1, that is averaged; 0: no averages
+  int64_t start = 0;  ///< first update to average, counted from 1; 0: no averages
   int64_t every = 1;
 };
 
 /// Lookahead around the optimizer (Zhang et al., "Lookahead optimizer: k steps forward, 1 step
-/// back", 2019). After each `every` updates, the slow weights move by `alpha` of their distance to
-/// the parameters, which become the slow weights. Those of parameter "fc0.w" are the state
-/// "fc0.w.slow".
+/// back", 2019). After each `every` updates, the slow weights become slow + alpha * (parameters -
+/// slow), and the parameters become the slow weights. The slow weights of parameter "fc0.w" are the
+/// state "fc0.w.slow".
 struct Lookahead {
   int64_t every = 0;  ///< such as 5; 0: no lookahead
   double alpha = 0.5;
@@ -79,7 +79,7 @@ struct MinimizeOptions {
   Ema ema = {};
   Swa swa = {};
   Lookahead lookahead = {};
-  /// Settings of the parameters that are recorded so far, in their order.
+  /// Settings for the parameters recorded so far, applied in order.
   std::vector<ParameterGroup> groups = {};
 };
 
@@ -92,8 +92,8 @@ concept Optimizer = requires(const T& optimizer) {
 /// Adds a training recipe to the program of `loss`. A training step computes the gradients of the
 /// scalar `loss`, plus the penalties of ParameterOptions, and updates the recipe's trainable
 /// parameters on which `loss` depends. Each recipe has its own optimizer states, update counter,
-/// schedule and loss scale. Program::save() includes the recipes. `recipe`: the attributes of the
-/// op `train`: "optimizer", "lr" and the optimizer's settings. Throws UserError if a pattern of
+/// schedule and loss scale. Program::save() includes the recipes. `recipe` holds the attributes of
+/// the op `train`: "optimizer", "lr" and the optimizer's settings. Throws UserError if a pattern of
 /// MinimizeOptions::parameters matches no parameter of the loss, if two recipes have the same name,
 /// and if one of several recipes has no name.
 void minimize(Value loss, Attrs recipe, const MinimizeOptions& options = {},

@@ -13,16 +13,16 @@ struct ParameterOptions {
   bool trainable = true;     ///< false: frozen; no gradient, optimizer state or update
   double lr_scale = 1;       ///< multiplies the learning rate for this parameter; >= 0
   bool weight_decay = true;  ///< false: no weight decay for this parameter
-  /// true: sparse gradient, as torch.nn.Embedding(sparse=True). Requires a table [V, D] that only
+  /// true: sparse gradient, like torch.nn.Embedding(sparse=True). Requires a table [V, D] that only
   /// one op reads: embedding, embedding_bag, or gather along axis 0. The gradient holds only the
   /// rows that a step reads. The optimizer updates only these rows and their moments (lazy update).
   /// The cost of a step does not depend on V.
   bool sparse = false;
   /// The loss that minimize() records adds l1 sum(|p|) + l2 sum(p^2); >= 0.
   double l1 = 0, l2 = 0;
-  /// After each update, scales the weights into each output whose L2 norm is larger to this norm,
-  /// as torch.renorm; 0: no bound. An output is a column of a matrix [in, out], and filter i of a
-  /// convolution [out, in, ...]. A vector is bounded as a whole.
+  /// Maximum L2 norm of the weights into each output; 0: no limit. After each update, scales larger
+  /// weights down to this norm, like torch.renorm. An output is a column of a matrix [in, out], and
+  /// filter i of a convolution [out, in, ...]. A vector is bounded as a whole.
   double max_norm = 0;
 };
 

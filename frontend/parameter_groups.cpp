@@ -15,8 +15,8 @@
 namespace fluid {
 namespace {
 
-/// Applies `set` to each op of `ops` that `pattern` selects. `what` names the ops in the message if
-/// there is none.
+/// Applies `set` to each op of `ops` that `pattern` selects. Throws UserError if it selects none;
+/// `what` names the ops in the message.
 template <class F>
 void for_each_selected(const std::vector<ir::Op*>& ops, const NamePattern& pattern,
                        const std::string& what, const Loc& loc, F set) {
@@ -60,7 +60,8 @@ std::vector<NumberSetting> number_settings(const ParameterGroup& group) {
           {"max_norm", group.max_norm, 0}};
 }
 
-/// Returns whether the group has a number. Throws UserError for one that is negative or not finite.
+/// Returns whether the group sets a number. Throws UserError for a number that is negative or not
+/// finite.
 bool has_numbers(const ParameterGroup& group, const Loc& loc) {
   bool has_one = false;
   for (const auto& [name, value, fallback] : number_settings(group)) {

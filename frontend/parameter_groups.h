@@ -14,18 +14,19 @@ namespace fluid {
 ///                                               {.pattern = "head", .trainable = true,
 ///                                                .lr_scale = 10, .decay_scale = 0}}});
 struct ParameterGroup {
-  /// Selects parameters by their names or the names of their layers: NamePattern::selects().
+  /// Selects parameters by their names or their layers' names; see NamePattern::selects().
   std::string pattern;
-  /// false: frozen; no gradient, optimizer state or update. Backward stops above the first
+  /// false: frozen; no gradient, optimizer state or update. The backward pass stops at the first
   /// parameter that trains.
   std::optional<bool> trainable = {};
   std::optional<double> lr_scale = {};     ///< multiplies the learning rate; >= 0
   std::optional<double> decay_scale = {};  ///< multiplies the weight decay; >= 0
-  /// As in ParameterOptions; >= 0. The losses of recipes that were recorded before change, too.
+  /// Like those of ParameterOptions; >= 0. Also changes the losses of recipes that are already
+  /// recorded.
   std::optional<double> l1 = {}, l2 = {}, max_norm = {};
-  /// true: the selected batch norms normalise by their running statistics in training too, and do
-  /// not update them, as PyTorch's batch norms in eval mode. false: batch statistics, and the
-  /// running statistics follow them, even if gamma and beta are frozen, as in PyTorch.
+  /// true: the selected batch norms use their running statistics in training too and do not update
+  /// them, like PyTorch's batch norms in eval mode. false: they use the batch statistics and update
+  /// the running statistics, even if gamma and beta are frozen, as in PyTorch.
   std::optional<bool> freeze_statistics = {};
 };
 
@@ -37,8 +38,8 @@ void set_parameter_groups(ir::Graph& graph, const std::vector<ParameterGroup>& g
 void set_parameter_groups(Program& program, const std::vector<ParameterGroup>& groups,
                           const Loc& loc = Loc::here());
 
-/// Whether a training step does not change the parameter or state: a frozen parameter or frozen
-/// running statistics.
+/// Returns true for a frozen parameter and for frozen running statistics, which training steps do
+/// not change.
 bool is_frozen_variable(const ir::Op& variable);
 
 /// Freezes the running statistics of all batch norms.

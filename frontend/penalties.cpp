@@ -12,7 +12,7 @@
 namespace fluid {
 namespace {
 
-/// The ops that add `penalties` penalties to a loss, and those that compute the penalties.
+/// Returns the ops that compute the `penalties` penalties in a loss, and the ops that add them.
 std::set<const ir::Op*> penalty_ops(Value loss, int64_t penalties) {
   std::set<const ir::Op*> ops;
   for (; penalties > 0 && loss.op()->name == "add"; --penalties) {

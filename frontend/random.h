@@ -19,7 +19,7 @@ struct RandomUniform {
   double low = 0, high = 1;       ///< the numbers are in [low, high)
   std::optional<Type> type = {};  ///< a float type; absent: the type of `like`
 };
-/// Draws uniform numbers, as torch.rand_like. Throws UserError if the type is not a float type.
+/// Draws uniform numbers, like torch.rand_like. Throws UserError if the type is not a float type.
 Value random_uniform(Value like, const RandomUniform& options = {}, const Loc& loc = Loc::here());
 
 /// Options of random_normal().
@@ -27,11 +27,11 @@ struct RandomNormal {
   double mean = 0, std = 1;       ///< std >= 0
   std::optional<Type> type = {};  ///< a float type; absent: the type of `like`
 };
-/// Draws normally distributed numbers, as torch.randn_like. Throws UserError if the type is not a
+/// Draws normally distributed numbers, like torch.randn_like. Throws UserError if the type is not a
 /// float type.
 Value random_normal(Value like, const RandomNormal& options = {}, const Loc& loc = Loc::here());
 
-/// Samples from a Bernoulli distribution, as torch.bernoulli: each element is 1 with probability
+/// Samples from a Bernoulli distribution, like torch.bernoulli: each element is 1 with probability
 /// p[i], else 0. p is a float tensor and gets no gradient.
 Value bernoulli(Value p, const Loc& loc = Loc::here());
 

@@ -11,8 +11,8 @@ namespace fluid {
 /// The parameters on which `loss` depends, in recorded order.
 std::vector<Value> parameters_of(Value loss);
 
-/// The parameters among parameters_of(loss) that one of `patterns` (name_pattern.h) selects; all of
-/// them without patterns. Throws UserError for a pattern that selects none.
+/// Returns those of parameters_of(loss) that any of `patterns` (name_pattern.h) selects; all if
+/// there are no patterns. Throws UserError for a pattern that selects none.
 std::vector<Value> selected_parameters(Value loss, const std::vector<std::string>& patterns,
                                        const Loc& loc);
 

@@ -29,8 +29,8 @@ struct CellParameters {
 using CellStep = Values (*)(Value x, const Values& states, const CellParameters& p,
                             const Recurrent& layer, const Loc& loc);
 
-/// x [N, features] times the transpose of w [gates * H, features]. oneDNN multiplies by a
-/// transposed matrix faster where a row of the untransposed one is a multiple of 4 KiB.
+/// Returns x [N, features] times the transpose of w [gates * H, features]. oneDNN is slower with
+/// weights stored as [features, gates * H] if their rows are a multiple of 4 KiB.
 Value product(Value x, Value w, const Loc& loc) { return matmul(x, w, {.transpose_b = true}, loc); }
 
 Value with_bias(Value x, Value bias, const Loc& loc) { return bias ? add(x, bias, loc) : x; }

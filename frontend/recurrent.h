@@ -45,12 +45,12 @@ struct RecurrentResult {
 /// layer are w [H, features], u [H, H] and b [H].
 RecurrentResult rnn(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Gated recurrent unit, as torch.nn.GRU: r and z are the sigmoids of x w^T + h u^T + b,
+/// Gated recurrent unit, like torch.nn.GRU: r and z are the sigmoids of x w^T + h u^T + b,
 /// n = tanh(x w_n^T + b_n + r * (h u_n^T + c)), and h' = (1 - z) n + z h. The parameters of a layer
 /// are w [3 H, features], u [3 H, H] and b [3 H] with the gates r, z, n, and c [H].
 RecurrentResult gru(Value x, const Recurrent& layer, const Loc& loc = Loc::here());
 
-/// Long short-term memory, as torch.nn.LSTM: i, f and o are the sigmoids of x w^T + h u^T + b,
+/// Long short-term memory, like torch.nn.LSTM: i, f and o are the sigmoids of x w^T + h u^T + b,
 /// g = tanh(x w^T + h u^T + b), c' = f c + i g, and h' = o tanh(c'). The parameters of a layer are
 /// w [4 H, features], u [4 H, H] and b [4 H] with the gates i, f, g, o. b is the sum of PyTorch's
 /// two biases.

@@ -28,7 +28,7 @@ struct ScanOptions {
 /// create parameters, which all steps share.
 using ScanBody = std::function<ScanStep(const Values& carries, const Values& elements)>;
 
-/// A recurrence, as jax.lax.scan: runs `body` T times. `carries` are the initial carries; a step
+/// A recurrence, like jax.lax.scan: runs `body` T times. `carries` are the initial carries; a step
 /// must return carries of the same types. `sequences` are [T, ...]; step t reads element t. In a
 /// reverse scan, step t still writes element t of the stacked results. The backward pass runs the
 /// steps in the opposite order. For each step, the forward pass stores the carries and the results

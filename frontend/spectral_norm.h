@@ -15,9 +15,9 @@ struct SpectralNorm {
 };
 
 /// Spectral normalisation (Miyato et al., "Spectral normalization for generative adversarial
-/// networks", ICLR 2018), as torch.nn.utils.parametrizations.spectral_norm: returns weight / sigma,
-/// where sigma = u^T W v is an estimate of the largest singular value. W is the weight as a matrix,
-/// whose rows run over dimension `dim`. Pass the result as the weight of a layer:
+/// networks", ICLR 2018), like torch.nn.utils.parametrizations.spectral_norm. Returns weight /
+/// sigma, where sigma = u^T W v is an estimate of the largest singular value. W is the weight as a
+/// matrix, whose rows run over dimension `dim`. Pass the result as the weight of a layer:
 ///
 ///   auto w = net.parameter("w", {16, 3, 3, 3}, fl::Init::kaiming_uniform());
 ///   auto y = fl::conv2d(x, {.filters = 16, .kernel = 3, .weight = fl::spectral_norm(w)});

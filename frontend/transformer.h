@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// Options of an embedding. See Conv2d for parameters.
+/// Options of an embedding. See Conv for parameters.
 struct Embedding {
   Required<int64_t> rows;               ///< number of table rows, such as the vocabulary size
   Required<int64_t> units;              ///< features per row
@@ -34,7 +34,7 @@ struct ScaledDotProductAttention {
   double scale = 0;     ///< factor of the products q k^T; 0: 1 / sqrt(D)
   double dropout = 0;   ///< probability that a softmax weight is dropped, in [0, 1]
 };
-/// softmax(q k^T * scale + mask) v per head, as torch.nn.functional.scaled_dot_product_attention
+/// softmax(q k^T * scale + mask) v per head, like torch.nn.functional.scaled_dot_product_attention
 /// with enable_gqa=True: q [B, H, T, D], k [B, G, S, D], v [B, G, S, E] -> [B, H, T, E]. Query head
 /// h reads head h * G / H of k and v. The mask broadcasts to [B, H, T, S]. A bool mask hides a key
 /// where it is false. A mask of q's dtype is added to the scores. The mask gets no gradient. A
@@ -57,7 +57,7 @@ struct AttentionCache {
   Required<Value> position;  ///< integer scalar: the position of the input, from 0 to length - 1
 };
 
-/// Options of multi-head attention. See Conv2d for parameters and initialisers.
+/// Options of multi-head attention. See Conv for parameters and initialisers.
 struct MultiHeadAttention {
   Required<int64_t> heads;  ///< number of heads; divides the features
   /// Number of heads of keys and values, a divisor of `heads`: grouped-query attention (Ainslie et
@@ -89,7 +89,7 @@ Value multi_head_attention(Value x, const MultiHeadAttention& layer, const Loc& 
 Value multi_head_attention(Value x, Value memory, const MultiHeadAttention& layer,
                            const Loc& loc = Loc::here());
 
-/// Options of a transformer block. See Conv2d for parameters and initialisers.
+/// Options of a transformer block. See Conv for parameters and initialisers.
 struct TransformerBlock {
   Required<int64_t> heads;
   int64_t key_heads = 0;  ///< see MultiHeadAttention
@@ -101,7 +101,7 @@ struct TransformerBlock {
   /// Whether layer normalisation precedes each sublayer (pre-norm), or follows the residual
   /// addition (post-norm, as in the paper).
   bool norm_first = true;
-  /// Dropout probability of the outputs of the attention and of the feed-forward network.
+  /// Dropout probability after the attention and after the feed-forward network.
   double dropout = 0;
   double attention_dropout = 0;          ///< see MultiHeadAttention
   double eps = 1e-5;                     ///< epsilon of the layer normalisations

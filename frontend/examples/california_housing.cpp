@@ -1,4 +1,4 @@
-// Predicts the median house value of districts of California with a multilayer perceptron. Run it
+// Predicts the median house value of Californian districts with a multilayer perceptron. Run it
 // with --data 'csv:california_housing.csv?label=median_house_value&val=0.2'.
 
 #include "frontend/examples/california_housing.h"

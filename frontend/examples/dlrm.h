@@ -5,8 +5,8 @@
 
 #include "frontend/fluid.h"
 
-/// Hyperparameters of a recommendation model. The defaults are the paper's for Criteo's Kaggle
-/// data, except that all tables have equal size.
+/// Hyperparameters of a recommendation model. The defaults are those of Naumov et al. for Criteo's
+/// Kaggle data, except that all tables have equal size.
 struct DlrmSize {
   int64_t numbers = 13;     ///< number of numeric features
   int64_t categories = 26;  ///< number of categorical features

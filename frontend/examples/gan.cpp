@@ -1,4 +1,5 @@
-// Trains a generative adversarial network on images of digits: two recipes in one program.
+// Trains a generative adversarial network on images of digits. The program has a training recipe
+// for each of the two networks.
 
 #include "frontend/examples/gan.h"
 

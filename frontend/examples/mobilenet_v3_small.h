@@ -7,7 +7,7 @@
 
 /// Hyperparameters of MobileNetV3-Small.
 struct MobileNetSize {
-  double width = 1;      ///< factor by which the numbers of channels are multiplied
+  double width = 1;      ///< width multiplier: scales all numbers of channels
   double dropout = 0.2;  ///< dropout probability before the last layer
   int64_t classes = 10;
 };

@@ -4,8 +4,8 @@
 
 #include "frontend/fluid.h"
 
-/// Returns only the column `name` of the data of a SPEC (see open_data()), for programs that do not
-/// feed the other columns. Throws UserError if the data has no such column.
+/// Opens the data of a SPEC (see open_data()) and returns only the column `name`, for programs that
+/// do not feed the other columns. Throws UserError if the data has no such column.
 inline fluid::SampleSourcePtr one_column(const std::string& spec, const std::string& name,
                                          const std::string& split = "train") {
   const fluid::SampleSourcePtr all = fluid::open_data(spec, split).source;

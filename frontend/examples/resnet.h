@@ -26,7 +26,7 @@ inline fluid::Value conv_bn(fluid::Value x, int64_t filters, int64_t kernel, int
   return fluid::batch_norm(h, {.act = act, .name = names.bn});
 }
 
-/// torchvision's names of convolution `n` and its batch normalisation in the block `name`.
+/// Returns torchvision's names for convolution `n` of the block `name` and its batch normalisation.
 inline ConvBnNames names_in_block(const std::string& name, int n) {
   const std::string number = std::to_string(n);
   return {name + ".conv" + number, name + ".bn" + number};

@@ -46,7 +46,8 @@ class MemoryBytes : public ByteSource {
 class FileBytes : public ByteSource {
  public:
   explicit FileBytes(const std::string& path);
-  /// Takes over the open file `fd`. `path`: its name in messages; the file may have none.
+  /// Takes ownership of the file descriptor `fd`. Messages name the file `path`, which need not
+  /// exist: the file may be unlinked.
   FileBytes(int fd, std::string path);
   ~FileBytes() override;
   FileBytes(const FileBytes&) = delete;

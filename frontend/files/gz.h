@@ -8,7 +8,8 @@ namespace fluid {
 /// Size limit in bytes of data files that are read into memory.
 inline constexpr int64_t kMaxDataBytes = int64_t{1} << 32;
 
-/// Whether the file `path` begins as a gzip file does. False for what cannot be read.
+/// Returns whether the file `path` starts with the magic number of gzip. Returns false if it cannot
+/// be read.
 bool is_gzipped(const std::string& path);
 
 /// Returns the contents of the file `path`, decompressed if it is a gzip file. Throws UserError

@@ -26,7 +26,7 @@ constexpr std::array<std::pair<DType, std::string_view>, 7> kDescrs = {{{DType::
                                                                         {DType::u8, "|u1"},
                                                                         {DType::boolean, "|b1"}}};
 
-/// The entries of the header that have been parsed.
+/// Entries of the header, set once they are parsed.
 struct HeaderFields {
   std::optional<DType> dtype;
   std::optional<bool> fortran;

@@ -17,11 +17,11 @@ struct NpyHeader {
 
   int64_t data_bytes() const;  ///< size in bytes of the elements
 };
-/// Parses the header of a NumPy array file of `size` bytes that starts with the bytes `start`; at
-/// most kMaxNpyHeader are needed. Throws UserError, like read_npy(), for an invalid header, and if
-/// `size` is not that of the header and the elements.
+/// Parses the header of a NumPy array file of `size` bytes. `start` holds the first bytes of the
+/// file; the first kMaxNpyHeader always suffice. Throws UserError, like read_npy(), for an invalid
+/// header, and if `size` differs from the size of the header and the elements.
 NpyHeader parse_npy_header(std::string_view start, int64_t size, const std::string& source_name);
-/// Like the above, for an array whose end is not known.
+/// Like the above, for a file of unknown size.
 NpyHeader parse_npy_header(std::string_view start, const std::string& source_name);
 inline constexpr int64_t kMaxNpyHeader = int64_t{1} << 20;
 

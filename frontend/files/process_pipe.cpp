@@ -24,14 +24,15 @@
 namespace fluid {
 namespace {
 
-constexpr int kGraceMilliseconds = 1000;  ///< between SIGTERM and SIGKILL
+constexpr int kGraceMilliseconds = 1000;  ///< delay between SIGTERM and SIGKILL
 constexpr auto kPollInterval = std::chrono::milliseconds(2);
-constexpr int kGoFd = 3;  ///< from which the command's shell reads a line before it starts
+/// The shell reads a line from this descriptor before it starts the command.
+constexpr int kGoFd = 3;
 
-/// Runs the command $1 after a line from kGoFd. If this process ends before, runs nothing.
+/// Waits for a line from kGoFd, then runs the command $1. Runs nothing if this process exits first.
 constexpr const char* kCommandScript = R"(read -r go <&3 && exec 3<&- && exec /bin/sh -c "$1")";
 
-/// Reads the process group from its input, and kills the group at the end of the input.
+/// Reads the ID of a process group from stdin, and kills the group at the end of stdin.
 constexpr const char* kWatcherScript =
     R"(trap '' HUP INT TERM; read -r group; read -r end; kill -s KILL -- "-$group")";
 
@@ -57,10 +58,10 @@ struct PipeEnds {
   int ends[2] = {-1, -1};
 };
 
-/// Arguments of spawn_shell(). A stream without a descriptor is /dev/null.
+/// Arguments of spawn_shell(). If `in` or `out` is -1, the stream is /dev/null.
 struct Shell {
-  std::vector<std::string> arguments;    ///< after "sh -c"
-  std::vector<std::string> environment;  ///< NAME=value
+  std::vector<std::string> arguments;    ///< arguments after "sh -c"
+  std::vector<std::string> environment;  ///< entries NAME=value
   int in = -1, out = -1, go = -1;
   bool quiet = false;  ///< whether stderr is /dev/null
 };
@@ -106,7 +107,7 @@ pid_t spawn_shell(Shell shell) {
   return pid;
 }
 
-/// The environment of this process with `added`, whose values replace present ones.
+/// Returns the environment of this process plus `added`. Values in `added` take precedence.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> variables;
@@ -130,8 +131,8 @@ void write_line(int fd, const std::string& line) {
   if (written < 0) fail_to_start(errno);
 }
 
-/// Whether a process of group `group` runs. A zombie does not: its parent, the init of a container,
-/// may reap it late. Returns true if /proc cannot be read.
+/// Returns whether a process of `group` is running. Zombies do not count, because their parent, the
+/// init of a container, may reap them late. Returns true if /proc cannot be read.
 bool group_runs(pid_t group) {
   if (kill(-group, 0) != 0) return false;
   std::error_code error;
@@ -189,11 +190,11 @@ ProcessPipe::~ProcessPipe() {
   close(lifeline_);
 }
 
-/// Ends all processes of the group. The shell is reaped last, or once it has exited: until then no
-/// other process can get its id.
+/// Ends all processes of the group. Linux does not reuse `pid_` until the shell is reaped and the
+/// group is empty.
 void ProcessPipe::end_group() {
   kill(-pid_, SIGTERM);
-  close(fd_);  // after SIGTERM: a command that does not handle it ends without a message
+  close(fd_);  // after SIGTERM, so that the command dies before it can report a broken pipe
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kGraceMilliseconds);
   bool reaped = false;
   do {

@@ -10,15 +10,16 @@
 
 namespace fluid {
 
-/// A shell command whose output is read. The command runs in a process group of its own, with
-/// /dev/null as its input and this process's stderr. The destructor ends the group: by SIGTERM, and
-/// by SIGKILL if a process of the group still runs after a second. If this process ends without the
-/// destructor, for example by SIGKILL, a watching shell ends the group by SIGKILL.
+/// Runs a shell command and reads its output. The command runs in a process group of its own, with
+/// /dev/null as stdin and this process's stderr. The destructor ends the group by SIGTERM, and by
+/// SIGKILL if a process of the group still runs a second later. If this process ends without the
+/// destructor, for example by SIGKILL, a watcher shell kills the group.
 class ProcessPipe {
  public:
   struct Options {
     int timeout_seconds = 60;  ///< maximum duration of each wait for the command
-    std::vector<std::pair<std::string, std::string>> environment = {};  ///< added variables
+    /// Variables to add to this process's environment.
+    std::vector<std::pair<std::string, std::string>> environment = {};
     /// A file descriptor that outlives this object. When it becomes readable, read() and wait()
     /// throw UserError. -1: none.
     int interrupt_fd = -1;
@@ -30,9 +31,10 @@ class ProcessPipe {
   ProcessPipe(const ProcessPipe&) = delete;
 
   /// Reads to.size() bytes, or fewer at the end of the output. Returns the number of bytes read.
-  /// Throws UserError if the command writes nothing for the timeout.
+  /// Throws UserError if the command writes nothing within the timeout.
   size_t read(std::span<std::byte> to);
-  /// Waits for the command to exit, after the end of its output. Throws UserError if it fails.
+  /// Waits for the command to exit, once its output has ended. Throws UserError if the command
+  /// fails.
   void wait();
 
  private:
@@ -49,7 +51,7 @@ class ProcessPipe {
 
   std::string command_;
   Options options_;
-  pid_t pid_ = -1;  ///< of the shell, and of the process group; not reaped before the group ends
+  pid_t pid_ = -1;      ///< ID of the shell and of the process group; reaped by end_group()
   pid_t watcher_ = -1;  ///< ends the group when `lifeline_` is closed
   int fd_ = -1, lifeline_ = -1;
   bool exited_ = false;

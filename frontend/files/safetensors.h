@@ -31,8 +31,8 @@ TensorFile read_safetensors(const std::string& path);
 /// Parses the bytes of a safetensors file, like read_safetensors(). `source_name` names the source
 /// in messages.
 TensorFile parse_safetensors(const ByteSource& bytes, const std::string& source_name);
-/// Parses and validates the header of a safetensors file. The offsets of the entries are those in
-/// the file; the entries are in their order. Does not verify a Fluid checksum, which would read the
+/// Parses and validates the header of a safetensors file. Returns the entries sorted by offset,
+/// with offsets from the start of the file. Does not verify a Fluid checksum, which would read the
 /// whole file.
 TensorHeader parse_safetensors_header(const ByteSource& bytes, const std::string& source_name);
 TensorFile parse_safetensors(std::string_view bytes, const std::string& source_name);

@@ -10,8 +10,8 @@
 
 namespace fluid {
 
-/// An entry of the header of a safetensors file: describes one tensor. Not yet checked against the
-/// file's size.
+/// Describes one tensor in the header of a safetensors file. Not yet checked against the file's
+/// size.
 struct TensorEntry {
   std::string name;
   DType dtype = DType::f32;

@@ -8,9 +8,10 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxName = int64_t{1} << 16;  ///< bytes of a long name or a pax header
+/// Maximum size of a long name or a pax header, in bytes.
+constexpr int64_t kMaxName = int64_t{1} << 16;
 
-/// Reads a number of a header: octal digits, or base 256 if the first bit is set. Returns -1 for
+/// Parses a numeric header field: octal digits, or base 256 if the first bit is set. Returns -1 for
 /// other text.
 int64_t header_number(std::string_view field) {
   if ((static_cast<uint8_t>(field[0]) & 0x80) != 0) {
@@ -35,7 +36,8 @@ int64_t header_number(std::string_view field) {
 
 std::string_view until_nul(std::string_view field) { return field.substr(0, field.find('\0')); }
 
-/// Whether the checksum of a header is right: the sum of its bytes, with spaces for the checksum.
+/// Returns whether the checksum of a header is correct. The checksum is the sum of the header's
+/// bytes, with spaces in place of the checksum.
 bool is_intact(std::string_view header) {
   constexpr size_t kAt = 148, kSize = 8;
   int64_t sum = ' ' * static_cast<int64_t>(kSize);

@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// Size in bytes of a header, and of the blocks that hold the files.
+/// Size of a tar block in bytes. A header is one block, and files are padded to whole blocks.
 inline constexpr int64_t kTarBlock = 512;
 
 /// A regular file in a tar archive.
@@ -18,8 +18,8 @@ struct TarMember {
   int64_t size = 0;    ///< size in bytes
 };
 
-/// Reads the headers of a tar archive (POSIX ustar and pax, and GNU's long names) one after the
-/// other, without the files between them.
+/// Iterates over the headers of a tar archive (POSIX ustar and pax, and GNU's long names) without
+/// reading the contents of the files.
 class TarReader {
  public:
   /// `archive` must outlive the reader. Errors name `archive_name`. `start` is the offset in bytes

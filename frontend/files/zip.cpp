@@ -16,7 +16,7 @@ constexpr int64_t kLocalBytes = 30, kMaxComment = 65535;
 constexpr uint64_t kIn64 = 0xffffffff;  ///< a 32-bit field whose value is in the ZIP64 extension
 constexpr uint16_t kZip64Field = 1;
 
-/// Little-endian integers of an archive.
+/// Reads little-endian integers from a byte range of an archive.
 class ZipBytes {
  public:
   ZipBytes(const ByteSource& archive, int64_t offset, int64_t size, const std::string& name)
@@ -134,7 +134,7 @@ std::string read_zip_member(const ByteSource& archive, const ZipMember& member,
   ZipBytes stored(archive, zip_data_offset(archive, member, archive_name), member.stored_size,
                   archive_name);
   if (!member.deflated) return stored.bytes();
-  // Deflate packs at most about 1032 to 1: a larger size is damage.
+  // Deflate compresses at most about 1032 to 1. A larger size means damaged data.
   if (member.size / 1100 > member.stored_size + 1) stored.fail();
   std::string bytes(static_cast<size_t>(member.size), '\0');
   z_stream stream = {};

@@ -19,8 +19,8 @@ struct ZipMember {
 };
 
 /// Reads the central directory of a ZIP archive, with the extensions of ZIP64. Throws UserError,
-/// which names `archive_name`, for a damaged directory, and for members that are encrypted or
-/// compressed by another method than deflate.
+/// naming `archive_name`, for a damaged directory, and for members that are encrypted or use a
+/// compression method other than deflate.
 std::vector<ZipMember> read_zip_directory(const ByteSource& archive,
                                           const std::string& archive_name);
 /// Returns the offset in the archive of a member's stored bytes.

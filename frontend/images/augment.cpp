@@ -12,7 +12,7 @@
 namespace fluid::augment {
 namespace {
 
-/// Number of random rectangles that are tried, as in torchvision.
+/// Maximum number of random rectangles to try, as in torchvision.
 constexpr int kTries = 10;
 
 Size both(Size size) { return {size.height, size.width == 0 ? size.height : size.width}; }
@@ -21,7 +21,7 @@ int64_t draw_origin(SplitMix64& random, int64_t room) {
   return static_cast<int64_t>(random.below(static_cast<uint64_t>(room + 1)));
 }
 
-/// Draws the height and width of a rectangle from its area and its aspect ratio, width to height.
+/// Draws an area and an aspect ratio (width / height), and returns the rectangle's size.
 Size draw_extent(SplitMix64& random, double image_area, const Range& scale, const Range& ratio) {
   const double area = image_area * random.uniform(scale.low, scale.high);
   const double aspect = std::exp(random.uniform(std::log(ratio.low), std::log(ratio.high)));
@@ -31,7 +31,7 @@ Size draw_extent(SplitMix64& random, double image_area, const Range& scale, cons
 
 double area_of(const Image& image) { return static_cast<double>(image.height * image.width); }
 
-/// The central part with the aspect ratio in `ratio` that is nearest to the image's.
+/// Returns the largest central rectangle whose aspect ratio is in `ratio`.
 ImageBox central_part(const Image& image, const Range& ratio) {
   const auto height = static_cast<double>(image.height), width = static_cast<double>(image.width);
   int64_t h = image.height, w = image.width;
@@ -148,7 +148,7 @@ Stage erase(EraseOptions options) {
   return [=](Image& image, SplitMix64& random) {
     if (random.uniform() >= options.probability) return;
     for (int i = 0; i < kTries; ++i) {
-      // RandomErasing's aspect ratio is height to width.
+      // RandomErasing defines the aspect ratio as height / width.
       const auto [width, height] =
           draw_extent(random, area_of(image), options.scale, options.ratio);
       if (height >= image.height || width >= image.width || height < 1 || width < 1) continue;

@@ -32,8 +32,8 @@ Stage flip(double probability = 0.5);
 /// Mirrors from top to bottom, with a probability (RandomVerticalFlip).
 Stage vflip(double probability = 0.5);
 
-/// Resizes to `size`; `smaller_edge`: so that the smaller edge has `size.height` pixels, and the
-/// aspect ratio stays (Resize with antialias).
+/// Resizes to `size` (Resize with antialias). With `smaller_edge`, resizes the smaller edge to
+/// `size.height` pixels and keeps the aspect ratio.
 struct ResizeOptions {
   Size size;
   bool smaller_edge = false;
@@ -41,13 +41,13 @@ struct ResizeOptions {
 };
 Stage resize(ResizeOptions options);
 
-/// Takes a random part (RandomCrop). The image must be at least as large.
+/// Crops to `size` at a random position (RandomCrop). Throws UserError if the image is smaller.
 Stage crop(Size size);
-/// Takes the part at the centre (CenterCrop). A smaller image is padded with 0.
+/// Crops to `size` at the centre (CenterCrop). Pads a smaller image with 0.
 Stage center_crop(Size size);
 
-/// Takes a part with a random area, a fraction in `scale` of the image's, and a random aspect
-/// ratio in `ratio`, and resizes it (RandomResizedCrop with antialias).
+/// Crops a random rectangle and resizes it to `size` (RandomResizedCrop with antialias). `scale`:
+/// interval of its area, as a fraction of the image's. `ratio`: interval of its width / height.
 struct ResizedCropOptions {
   Size size;
   Range scale = {0.08, 1.0};
@@ -67,9 +67,9 @@ Stage pad(PadOptions options);
 /// Rotates by a random angle in degrees, counter-clockwise (RandomRotation by nearest neighbour).
 Stage rotate(Range degrees, uint8_t fill = 0);
 
-/// Changes brightness, contrast and saturation by random factors in these intervals, and the hue
-/// by a random part of a circle, in a random order (ColorJitter). An interval {1, 1}, or {0, 0} of
-/// the hue, draws no number and changes nothing.
+/// Changes brightness, contrast, saturation and hue in a random order (ColorJitter). Draws the
+/// factors, and the hue's shift as a fraction of the colour wheel, from the intervals. An interval
+/// {1, 1}, or {0, 0} for the hue, draws no number and changes nothing.
 struct ColorJitterOptions {
   Range brightness = {1, 1};
   Range contrast = {1, 1};
@@ -78,8 +78,8 @@ struct ColorJitterOptions {
 };
 Stage color_jitter(ColorJitterOptions options);
 
-/// Sets a random rectangle to `value`, with a probability. Its area is a fraction in `scale` of
-/// the image's, its aspect ratio in `ratio` (RandomErasing).
+/// Sets a random rectangle to `value`, with a probability (RandomErasing). `scale`: interval of its
+/// area, as a fraction of the image's. `ratio`: interval of its height / width.
 struct EraseOptions {
   double probability = 0.5;
   Range scale = {0.02, 0.33};

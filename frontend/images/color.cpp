@@ -6,12 +6,13 @@
 namespace fluid {
 namespace {
 
-/// The luma of ITU-R 601-2, in the fixed point of PIL.
+/// Luma of ITU-R 601-2, in PIL's fixed-point arithmetic.
 uint8_t luma(const uint8_t* rgb) {
   return static_cast<uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
 }
 
-/// Blends from `base` (factor 0) to `value` (factor 1), or beyond; rounds towards zero.
+/// Interpolates from `base` (factor 0) to `value` (factor 1), or extrapolates. Rounds towards zero
+/// and clamps to [0, 255].
 uint8_t blend(int base, int value, float factor) {
   const float mixed = static_cast<float>(base) + factor * static_cast<float>(value - base);
   return static_cast<uint8_t>(std::clamp(mixed, 0.f, 255.f));

@@ -4,16 +4,16 @@
 
 namespace fluid {
 
-// Colour operations on RGB images, equal in every bit to torchvision's functions of the same names
-// on PIL images. A factor of 1 leaves the image as it is. adjust_saturation() and adjust_hue()
-// leave images of other than three channels as they are.
+// Colour operations on RGB images, bit-identical to torchvision's functions of the same names on
+// PIL images. A factor of 1 changes nothing. adjust_saturation() and adjust_hue() change nothing
+// unless the image has three channels.
 
 void adjust_brightness(Image& image, double factor);
 /// Blends with the mean gray value of the image.
 void adjust_contrast(Image& image, double factor);
 /// Blends with the gray version of the image.
 void adjust_saturation(Image& image, double factor);
-/// Turns the hue by `turn` of a full circle, in [-0.5, 0.5].
+/// Shifts the hue by `turn`, a fraction of the colour wheel in [-0.5, 0.5].
 void adjust_hue(Image& image, double turn);
 
 }  // namespace fluid

@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-/// Maximum number of pixels of an image, so that a damaged header does not ask for all memory.
+/// Maximum number of pixels of an image. Limits the memory that a damaged header can request.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 28;
 
 /// Decodes a JPEG or PNG image to 8-bit RGB, as PIL's Image.convert("RGB") does: gray and palette
@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxImagePixels = int64_t{1} << 28;
 /// another format, for a damaged or truncated image, and for more than kMaxImagePixels.
 Image decode_image(std::string_view bytes, const std::string& name);
 
-/// Whether the extension of `path` is that of an image that decode_image() reads: .jpg, .jpeg,
+/// Returns whether `path` has an extension of a format that decode_image() reads: .jpg, .jpeg,
 /// .png.
 bool is_image_path(std::string_view path);
 

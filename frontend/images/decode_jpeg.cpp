@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// Error handler of libjpeg, which returns to `jump` with the message in `text`.
+/// Error handler of libjpeg that formats the message into `text` and jumps to `jump`.
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
@@ -23,7 +23,7 @@ struct JpegErrors {
   std::longjmp(errors->jump, 1);
 }
 
-/// libjpeg warns of damaged data and goes on with gray pixels. Such images are rejected.
+/// Rejects damaged images. libjpeg only warns of damaged data and fills in gray pixels.
 void reject_damage(j_common_ptr info, int level) {
   if (level >= 0) return;
   const int code = info->err->msg_code;
@@ -33,7 +33,8 @@ void reject_damage(j_common_ptr info, int level) {
   }
 }
 
-/// A JPEG decompressor. Destructors do not run when libjpeg jumps: all members are plain.
+/// A JPEG decompressor. All members are trivially destructible, because the longjmp of the error
+/// handler runs no destructors.
 struct Decompressor {
   jpeg_decompress_struct info;
   JpegErrors errors;
@@ -75,7 +76,7 @@ struct Decompressor {
   }
 };
 
-/// Converts CMYK to RGB. `inverted`: 255 means no ink, as Adobe writes.
+/// Converts CMYK to RGB. `inverted`: 255 means no ink, as in files from Adobe's programs.
 Image rgb_of_cmyk(const Image& cmyk, bool inverted) {
   Image rgb(cmyk.height, cmyk.width, 3);
   const uint8_t* from = cmyk.pixels.data();

@@ -15,7 +15,8 @@ struct PngBytes {
   size_t left;
 };
 
-/// A PNG decoder. Destructors do not run when libpng jumps: all members are plain.
+/// A PNG decoder. All members are trivially destructible, because the longjmp of libpng runs no
+/// destructors.
 struct PngDecoder {
   png_structp png = nullptr;
   png_infop info = nullptr;

@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// Returns a PNG file of an image of 1 (grey), 3 (RGB) or 4 (RGBA) channels. Throws UserError for
-/// an image without pixels, and for other channels.
+/// Encodes an image with 1 (gray), 3 (RGB) or 4 (RGBA) channels as PNG. Throws UserError for an
+/// image without pixels or with another number of channels.
 std::string encode_png(const Image& image);
 
 }  // namespace fluid

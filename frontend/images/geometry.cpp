@@ -14,7 +14,7 @@ void copy_pixel(const uint8_t* from, uint8_t* to, int64_t channels) {
   for (int64_t c = 0; c < channels; ++c) to[c] = from[c];
 }
 
-/// Returns the index in [0, size) of the pixel that continues the image at `i`.
+/// Returns the index in [0, size) of the pixel that padding copies to position `i`.
 int64_t continued(int64_t i, int64_t size, BorderMode padding) {
   if (padding == BorderMode::edge) return std::clamp<int64_t>(i, 0, size - 1);
   const int64_t mirror = padding == BorderMode::symmetric ? 1 : 0;
@@ -22,7 +22,7 @@ int64_t continued(int64_t i, int64_t size, BorderMode padding) {
   return i >= size ? 2 * (size - 1) - i + mirror : i;
 }
 
-/// Rounds to 15 decimals, as PIL does with the sines of a rotation.
+/// Rounds to 15 decimals, as PIL rounds the sine and cosine of a rotation.
 double round_15(double x) { return std::round(x * 1e15) / 1e15; }
 
 int64_t fixed_point(double x) { return static_cast<int64_t>(std::floor(x * 65536 + 0.5)); }
@@ -34,7 +34,7 @@ Image turned_by_half(const Image& image) {
   return out;
 }
 
-/// Turns a square image by 90 degrees, or by 270.
+/// Rotates a square image by 90 degrees, clockwise or counter-clockwise.
 Image turned_by_quarter(const Image& image, bool clockwise) {
   Image out(image.height, image.width, image.channels);
   const int64_t n = image.height;
@@ -81,7 +81,8 @@ Image crop(const Image& image, const ImageBox& box) {
 }
 
 Image center_crop(const Image& image, int64_t height, int64_t width) {
-  // An image that is too small is padded first: the larger half of the border lies after it.
+  // Pads an image that is too small. If the padding is odd, the bottom or right border gets one
+  // more.
   const auto origin = [](int64_t size, int64_t wanted) {
     if (wanted > size) return -((wanted - size) / 2);
     return static_cast<int64_t>(std::nearbyint(static_cast<double>(size - wanted) / 2));

@@ -23,12 +23,12 @@ struct Border {
 };
 
 /// Adds a border to an image, as torchvision's pad() does. `fill`: the value of a constant border.
-/// A reflected border must be narrower than the image; throws UserError otherwise.
+/// Throws UserError if a reflected border is too wide for the image.
 Image pad(const Image& image, const Border& border, BorderMode padding, uint8_t fill);
 
-/// Rotates an image about its centre by `degrees` counter-clockwise, by nearest neighbour, as PIL's
-/// Image.rotate() does: equal in every bit. The size stays; corners that come from outside the
-/// image have value `fill`.
+/// Rotates an image about its centre by `degrees` counter-clockwise, by nearest neighbour. Keeps
+/// the size. Sets pixels whose source lies outside the image to `fill`. Bit-identical to PIL's
+/// Image.rotate().
 Image rotate(const Image& image, double degrees, uint8_t fill);
 
 /// Sets the part `box` of the image to `value`.

@@ -6,7 +6,7 @@
 
 namespace fluid {
 
-/// An image of 8-bit channels. The channels of a pixel are adjacent, rows follow each other.
+/// An image with 8-bit channels, in row-major order [height, width, channels].
 struct Image {
   int64_t height = 0, width = 0, channels = 0;
   std::vector<uint8_t> pixels;  ///< height x width x channels
@@ -21,10 +21,10 @@ struct Image {
   uint8_t* row(int64_t y) { return pixels.data() + y * width * channels; }
   const uint8_t* row(int64_t y) const { return pixels.data() + y * width * channels; }
 
-  /// Returns the image whose channels are separate planes: channels x height x width.
+  /// Returns the image of planes [channels, height, width].
   static Image from_planes(int64_t height, int64_t width, int64_t channels,
                            std::span<const uint8_t> planes);
-  /// Writes the channels as separate planes: channels x height x width.
+  /// Writes the image as planes [channels, height, width].
   void to_planes(std::span<uint8_t> planes) const;
 };
 

@@ -6,14 +6,14 @@
 namespace fluid {
 namespace {
 
-/// Fraction bits of the weights, as PIL has them.
+/// Fraction bits of the fixed-point weights, as in PIL.
 constexpr int kWeightBits = 22;
 
 /// The weighted inputs of each output along one axis.
 struct Taps {
-  std::vector<int64_t> first;    // index of the first input of an output
-  std::vector<int32_t> count;    // number of inputs of an output
-  std::vector<int32_t> weights;  // `most` weights for each output
+  std::vector<int64_t> first;    // index of each output's first input
+  std::vector<int32_t> count;    // number of inputs of each output
+  std::vector<int32_t> weights;  // weights [outputs, most]
   int64_t most = 0;
 };
 

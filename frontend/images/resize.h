@@ -11,9 +11,9 @@ struct ImageBox {
 
 enum class Interpolation { bilinear, bicubic };
 
-/// Resizes the part `box` of `image` to height x width with antialiasing, as PIL's Image.resize()
-/// does after a crop: a convolution with the filter of the interpolation, widened by the scale
-/// where the image shrinks, along the rows and then along the columns. Equal to PIL in every bit.
+/// Crops `box` from `image` and resizes it to height x width with antialiasing, bit-identical to
+/// PIL's Image.resize(). Convolves the rows, then the columns, with the interpolation filter.
+/// Downscaling widens the filter by the scale.
 Image resize(const Image& image, const ImageBox& box, int64_t height, int64_t width,
              Interpolation interpolation = Interpolation::bilinear);
 

@@ -25,7 +25,7 @@ Value merge_heads(Value x) {
   return reshape(transpose(x, {.perm = {0, 2, 1, 3}}), {shape[0], shape[2], merged});
 }
 
-/// Returns a and b; b if a is null.
+/// Returns a && b, or b if a is null.
 Value and_also(Value a, Value b) { return a ? logical_and(a, b) : b; }
 
 /// The keys to which a query may attend.
@@ -70,7 +70,8 @@ class Visibility {
   int64_t t_, s_;
 };
 
-/// The node's mask, padded to `keys` keys that are masked out; null if the node has no mask.
+/// Returns the node's mask, padded to `keys` keys by keys that are masked out; null if the node has
+/// no mask.
 Value mask_of(const Context& c, int64_t keys) {
   if (!c.has(kMask)) return {};
   const Value mask = c.in(kMask);
@@ -158,8 +159,8 @@ Operands attended(const Context& c) {
   return outputs;
 }
 
-/// Returns the rows of a cache [positions, R / 2] at the position ids [B, T], or a cache [B, T, R /
-/// 2], as [B, 1, T, R / 2]: all heads share the rows.
+/// Returns rows of a cache as [B, 1, T, R / 2], for all heads. Gathers them from a cache
+/// [positions, R / 2] at the position ids [B, T]; without ids, the cache is [B, T, R / 2].
 Value rows_of_cache(const Context& c, size_t cache) {
   const Value rows = c.has(3) ? gather(c.in(cache), c.in(3), {.axis = 0}) : c.in(cache);
   return unsqueeze(rows, {.axes = 1});

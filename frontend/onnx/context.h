@@ -60,7 +60,7 @@ class Context {
   Loc loc_;
 };
 
-/// Maps one operator. Returns its first outputs; the others are not computed.
+/// Maps a node to ops. May return only the first outputs, if Fluid does not compute the others.
 using Mapping = std::function<Operands(const Context&)>;
 using Mappings = std::map<std::string, Mapping>;
 

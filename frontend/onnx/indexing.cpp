@@ -26,8 +26,8 @@ Operands scattered(const Context& c) {
                   {.axis = axis, .reduce = c.text("reduction", "none")})};
 }
 
-/// Replaces negative indices in `index`, tuples [..., K] that address the dimensions of x from
-/// `batch_dims` on, by indices from the start.
+/// Replaces the negative indices in `index` by indices from the start. The tuples of `index`,
+/// [..., K], address K dimensions of x from `batch_dims` on.
 Value tuples_from_start(const Context& c, Value x, Value index, int64_t batch_dims) {
   std::vector<int64_t> counts;
   const int64_t k = extent(c, index, -1);

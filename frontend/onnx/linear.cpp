@@ -6,7 +6,7 @@
 namespace fluid::onnx {
 namespace {
 
-/// Matrix product as numpy.matmul: a left vector is a row, a right vector is a column.
+/// Matrix product, like numpy.matmul: a left vector is a row, a right vector is a column.
 Operands product(const Context& c) {
   Value a = c.in(0), b = c.in(1);
   const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;

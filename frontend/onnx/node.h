@@ -40,7 +40,7 @@ struct Node {
   std::function<Operand(const std::string&)> find = {};
 };
 
-/// Fluid cannot compute the node, or not with these attributes or inputs.
+/// Thrown if Fluid cannot compute the node, at all or with these attributes or inputs.
 class NotMapped : public UserError {
  public:
   using UserError::UserError;

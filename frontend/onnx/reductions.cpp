@@ -98,7 +98,7 @@ Operands reduced(const Context& c, Reduce reduce) {
   Reduction r{c.list("axes"), c.flag("keepdims", true)};
   if (c.has(1)) r.axes = Ints(c.integers(1));
   if (r.axes.empty() && c.flag("noop_with_empty_axes", false)) {
-    // Reduces each element by itself.
+    // Reduces each element alone, over an added axis of extent 1.
     const Shape shape = x.shape();
     return {reduce(unsqueeze(x, {.axes = shape.rank()}), {shape.rank(), false})};
   }

@@ -99,7 +99,7 @@ void set_regions(const Context& c, const Options& options, std::vector<Axis>& ax
 /// Returns the input coordinate of output element i.
 double coordinate(const Context& c, const Axis& a, const std::string& mode, int64_t i) {
   const auto x = static_cast<double>(i), in = static_cast<double>(a.in);
-  const double out = a.scale * in;  // not rounded
+  const double out = a.scale * in;  // fractional output extent
   const double half_pixel = (x + 0.5) / a.scale - 0.5;
   if (mode == "half_pixel") return half_pixel;
   if (mode == "asymmetric") return x / a.scale;

@@ -102,8 +102,8 @@ Attrs pool_attrs(const Context& c, Value x) {
   return attrs;
 }
 
-/// Returns the index of the maximum of each max pooling window in the whole input. `position`: the
-/// index within the window. The spatial dimensions are row-major, or column-major with
+/// For each max pooling window, returns the index of its maximum in the whole input. `position`:
+/// the index within the window. The spatial dimensions are row-major, or column-major with
 /// storage_order 1.
 Value indices_of(const Context& c, Value x, Value position, const Attrs& attrs) {
   const List in = extents(c, x), out = extents(c, position);

@@ -30,7 +30,7 @@ void check_bools(const ArrayColumn& column, std::span<const std::byte> values) {
 }
 
 /// Reads arrays from their files, one sample at a time. Does not map the files: a mapping would
-/// count as memory of the process, and a disk error would become a signal.
+/// count as memory of the process, and a disk error would raise SIGBUS.
 class ArraySource : public SampleSource {
  public:
   ArraySource(std::vector<ArrayColumn> arrays, std::string name)

@@ -19,8 +19,8 @@ struct ArrayColumn {
   std::string file_name;  ///< name of the file in messages
 };
 
-/// Returns the array file `file` as a column; `size` bytes at `offset` in `file` are in .npy
-/// format. Arrays in Fortran order are read into memory.
+/// Returns the .npy array in the `size` bytes at `offset` of `file` as a column. Reads arrays in
+/// Fortran order into memory.
 ArrayColumn npy_column(std::string name, std::shared_ptr<const ByteSource> file, int64_t offset,
                        int64_t size, const std::string& file_name);
 

@@ -13,8 +13,8 @@
 namespace fluid {
 namespace {
 
-/// Returns a random number of the gamma distribution with `shape` and scale 1 (Marsaglia and Tsang,
-/// "A simple method for generating gamma variables", 2000).
+/// Draws from the gamma distribution with `shape` and scale 1 (Marsaglia and Tsang, "A simple
+/// method for generating gamma variables", 2000).
 double draw_gamma(SplitMix64& random, double shape) {
   if (shape < 1) {
     const double power = std::pow(1 - random.uniform(), 1 / shape);

@@ -31,7 +31,8 @@ std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Whether the file at `path` begins as a .safetensors file does: with the length of a JSON object.
+/// Returns whether the file at `path` starts like a .safetensors file: with the length of a JSON
+/// object.
 bool is_safetensors(const std::string& path) {
   const FileBytes file(path);
   if (file.size() < 9) return false;

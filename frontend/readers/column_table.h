@@ -12,36 +12,38 @@ struct ColumnTable;
 /// A ColumnTable; null: none.
 using ColumnTablePtr = std::shared_ptr<const ColumnTable>;
 
-/// Facts that a reader learned from its training data: which columns it read and how,
-/// their categories, means and standard deviations. Other data is read in the same way by the
-/// table. It is kept in files of parameters (Executor::save()) and in checkpoints, and by the
-/// option table=FILE.
+/// Facts that a reader learned from its training data: which columns it read and how, their
+/// categories, means and standard deviations. With the table, other data is read in the same way.
+/// The table is stored in parameter files (Executor::save()), in checkpoints, and in the file of
+/// the option table=FILE.
 struct ColumnTable {
   struct Moments {
     double mean = 0;
-    double std = 1;  ///< of the population; 1 for a constant column
+    double std = 1;  ///< population standard deviation; 1 for a constant column
     bool operator==(const Moments&) const = default;
   };
-  std::string kind;  ///< of the data: "csv"; empty: a table of an older Fluid, for any kind
-  std::map<std::string, Moments> moments;                   ///< of the numbers, by column
-  std::map<std::string, std::vector<std::string>> classes;  ///< categories in the order of the ids
-  /// Names of columns in the data, by the option that lists them: label, columns, categories. The
-  /// order of `columns` is that of x.
+  /// Kind of the data, such as "csv"; empty in tables of older versions: any kind.
+  std::string kind;
+  std::map<std::string, Moments> moments;  ///< numeric column -> moments
+  /// Column -> categories in the order of their ids.
+  std::map<std::string, std::vector<std::string>> classes;
+  /// Option that lists columns (label, columns, categories) -> the names of the columns. The order
+  /// of `columns` is that of x.
   std::map<std::string, std::vector<std::string>> columns;
-  std::map<std::string, std::string> options;  ///< of the SPEC, besides those of `columns`
-  /// The column of `classes` whose ids a feed holds, by the name of the feed: y -> species.
+  std::map<std::string, std::string> options;  ///< options of the SPEC, except those in `columns`
+  /// Feed -> the column of `classes` whose ids it holds, such as y -> species.
   std::map<std::string, std::string> feeds;
 
   /// Names of the classes that the integers of a feed stand for; empty: unknown.
   std::vector<std::string> classes_of_feed(const std::string& feed) const;
 
-  /// The table as JSON, on one line, and a table of such a text. parse() throws UserError, which
-  /// names `source`.
+  /// text() returns the table as one line of JSON, which parse() reads. parse() throws UserError,
+  /// naming `source`, for other text.
   std::string text() const;
   static ColumnTable parse(const std::string& text, const std::string& source);
 
-  /// Reads a file of JSON that write() wrote, or the table in a .safetensors file of parameters.
-  /// Throws UserError, also if the parameters have no table.
+  /// Reads a JSON file that write() wrote, or the table in a .safetensors file of parameters.
+  /// Throws UserError if there is no table.
   static ColumnTable read(const std::string& path);
   void write(const std::string& path) const;
 
@@ -52,7 +54,7 @@ struct ColumnTable {
 inline constexpr const char* kColumnTableMetadata = "fluid.columns";
 
 /// Returns the table in the header of a .safetensors file; null if there is none. Throws UserError
-/// for another file.
+/// for a file of another format.
 ColumnTablePtr table_of_parameters(const std::string& path);
 
 }  // namespace fluid

@@ -45,8 +45,8 @@ MissingRule missing_rule(const DataArgs& args) {
   return {MissingRule::kConstant, *number};
 }
 
-/// The text of a file as UTF-8. A text that is not UTF-8 is taken for Latin-1, so that names and
-/// categories can be kept in a table.
+/// Returns the text of a file as UTF-8, so that a table can store its names and categories. Reads
+/// text that is not UTF-8 as Latin-1.
 std::string as_utf8(std::string text) {
   char32_t code_point = 0;
   size_t at = 0;
@@ -58,7 +58,7 @@ std::string as_utf8(std::string text) {
   return converted;
 }
 
-/// Thrown for a row that the rule for missing values leaves out.
+/// Thrown for a row that missing=drop leaves out.
 struct DroppedRow {};
 
 /// Reads the columns of a CSV file into a dataset, row by row.
@@ -194,8 +194,8 @@ class TableReader {
     return missing_.kind == MissingRule::kMean || args_.get_flag("normalize", false);
   }
 
-  /// Returns the given table or an empty one, with how the columns are read: for other data of the
-  /// same columns. Other data keeps the rows that missing=drop leaves out of the training data.
+  /// Returns the given table or an empty one, and records how the columns are read. Does not record
+  /// missing=drop, which thus drops no row of other data.
   ColumnTable start_table() const {
     ColumnTable table = use_.start({"classes", "missing", "normalize", "unknown"});
     if (missing_.kind == MissingRule::kDropRow) table.options.erase("missing");
@@ -220,7 +220,7 @@ class TableReader {
     }
   }
 
-  /// The uses of the rows; empty if no option splits them.
+  /// Returns the use of each row; empty if no option splits the rows.
   std::vector<RowUse> row_uses() const {
     if (!columns_.split) return use_.split().uses(static_cast<int64_t>(lines_.size()));
     return use_.split().uses(names_[*columns_.split], split_values_,
@@ -324,7 +324,7 @@ class TableReader {
   /// Adds the column of split=COLUMN, by which split_rows() selects rows.
   void add_split_column(Dataset& data) const {
     const std::string& name = names_[*columns_.split];
-    ColumnTable values;  // other data need not have them
+    ColumnTable values;  // a separate table: other data need not have these values
     values.classes[name] = categories_of(split_values_);
     const std::vector<int64_t> ids =
         use_.ids_of(split_values_, name, values, [](size_t) { return ""; });
@@ -341,8 +341,8 @@ class TableReader {
   CsvColumns columns_;
   std::vector<int64_t> lines_, class_indices_;
   std::vector<float> x_, y_;
-  std::vector<std::vector<std::string>> categories_;  // text by categorical column and row
-  std::vector<std::string> split_values_;             // of option split=COLUMN, by row
+  std::vector<std::vector<std::string>> categories_;  // text by [categorical column][row]
+  std::vector<std::string> split_values_;  // values of the column of split=COLUMN, by row
   SkippedRecords skipped_;
 };
 

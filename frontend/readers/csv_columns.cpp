@@ -46,7 +46,7 @@ class CsvColumnChoice {
                (label ? ": leave label out where the data has none" : ""));
   }
 
-  /// The names in option `option`, or those of the table.
+  /// Returns the names that option `option` lists; without the option, those of the table.
   std::vector<std::string> names_in(const std::string& option) const {
     if (const std::string* given = args_.find(option)) {
       return given->empty() ? std::vector<std::string>() : ir::split_at_commas(*given);
@@ -132,7 +132,8 @@ class CsvColumnChoice {
     if (columns_.x.empty() && columns_.categories.empty()) args_.fail("no column is left for x");
   }
 
-  /// The data has a column of the name of each category and of the split column.
+  /// Category columns and the split column keep their names in the dataset. Throws UserError if one
+  /// of them is named x or y.
   void check_names() const {
     std::vector<size_t> named = columns_.categories;
     if (columns_.split) named.push_back(*columns_.split);

@@ -31,8 +31,8 @@ struct Dataset {
   std::string source = {};          ///< file or data SPEC of the samples
   std::vector<int64_t> rows = {};   ///< index of each sample in `source`; empty: 0, 1, 2...
   int64_t first_line = 0;           ///< line of row 0, if every row is one line; else 0
-  std::vector<int64_t> lines = {};  ///< first line of each sample, if some span several lines
-  /// Names of the classes that the integers of a column stand for, by column.
+  std::vector<int64_t> lines = {};  ///< first line of each sample; empty: `first_line` applies
+  /// Column -> names of the classes that its integers stand for.
   std::map<std::string, std::vector<std::string>> classes = {};
   ColumnTablePtr table = nullptr;  ///< SampleData::table()
   SkippedRecords skipped = {};     ///< records of `source` that were left out when it was read

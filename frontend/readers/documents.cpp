@@ -20,14 +20,14 @@ struct FilePart {
   bool is_last = true;
 };
 
-/// Position before which `text` may be cut so that lines stay whole; 0: none.
+/// Returns a position at which `text` can be cut without cutting a line; 0: none.
 size_t last_line_end(std::string_view text) {
   const size_t newline = text.rfind('\n');
   return newline == std::string_view::npos ? 0 : newline + 1;
 }
 
-/// Position before which `text` may be cut so that pre-tokens stay whole; 0: none. No pre-token of
-/// GPT-2's pattern contains white space after another character.
+/// Returns a position at which `text` can be cut without cutting a pre-token; 0: none. GPT-2's
+/// pre-tokens contain white space only at their start.
 size_t last_word_end(std::string_view text) {
   for (size_t i = text.rfind('\n'); i != std::string_view::npos && i > 0;
        i = text.rfind('\n', i - 1)) {
@@ -37,8 +37,8 @@ size_t last_word_end(std::string_view text) {
   return 0;
 }
 
-/// Calls `use` for the parts of a file, which `last_cut` finds. A gzipped file, and what is no
-/// regular file, is one part.
+/// Calls `use` for the parts of a file. `last_cut` returns where a part can end. Gzipped files and
+/// files that are not regular have one part.
 template <class Use>
 void for_each_part(const std::string& path, int64_t part_bytes,
                    size_t (*last_cut)(std::string_view text), Use use) {
@@ -64,7 +64,8 @@ void for_each_part(const std::string& path, int64_t part_bytes,
   } while (read < file.size());
 }
 
-/// The string of the key `key` of a JSON line. `where`: the file and the number of the line.
+/// Returns the string at key `key` of a JSON line. `where`: the file and the line number, for
+/// messages.
 std::string string_of_line(std::string_view line, const std::string& key,
                            const std::string& where) {
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);

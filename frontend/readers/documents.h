@@ -8,21 +8,21 @@
 
 namespace fluid {
 
-/// A part of a document. The parts of a document follow each other. A part begins where the
-/// pre-tokens of a byte-level BPE begin.
+/// A part of a document. The parts of a document are consecutive. A part starts where a pre-token
+/// of a byte-level BPE starts.
 struct DocumentPart {
   std::string_view text;
-  std::string name;        ///< of the document, for messages
+  std::string name;        ///< name of the document, for messages
   int64_t first_byte = 0;  ///< position of `text` in the document
   bool is_last = true;     ///< whether the document ends with this part
 };
 
-/// The files of a path, in sorted order: those of a directory, or the path itself. Throws UserError
-/// for a directory without files.
+/// Returns the files of a path: those of a directory in sorted order, or the path itself. Throws
+/// UserError for a directory without files.
 std::vector<std::string> text_files(const std::string& path);
 
-/// Calls `use` for the documents of a path, in order: the strings of the key `json_key` of a file
-/// of JSON lines, the files of a directory in sorted order, or one file. `json_key` empty: no JSON.
+/// Calls `use` for the parts of all documents of a path, in order. Each file of text_files() is a
+/// document; if `json_key` is not empty, each string at this key in a file of JSON lines is one.
 /// Reads about `part_bytes` bytes at a time, but a gzipped file as a whole. Throws UserError, which
 /// names the file and the line.
 void for_each_document_part(const std::string& path, const std::string& json_key,

@@ -24,7 +24,7 @@ class ImageFiles : public SampleSource {
  protected:
   virtual int64_t label(int64_t sample) const = 0;
   virtual Image decode(int64_t sample) const = 0;
-  /// Sets the size of the column `image`. The constructor of a derived class calls it at its end.
+  /// Sets the size of the column `image`. Derived classes call it at the end of their constructors.
   void set_image_type();
 
  private:

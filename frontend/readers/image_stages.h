@@ -27,7 +27,7 @@ struct ImageStages {
 /// than the images, and if a standard deviation is 0.
 SampleSourcePtr augment_images(SampleSourcePtr source, ImageStages stages);
 
-/// Mixes the images and the labels of two samples.
+/// Options of mixup() and cutmix().
 struct MixOptions {
   double alpha = 1;     ///< the weight is drawn from Beta(alpha, alpha), alpha > 0
   int64_t classes = 0;  ///< number of classes; 0: the number of SampleData::classes()

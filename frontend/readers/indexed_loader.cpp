@@ -182,12 +182,12 @@ class IndexedLoader : public BatchLoader {
     std::vector<Tensor> columns;
     std::vector<int64_t> samples;  // index in the source of each row
     Batch full, last, seek_last;
-    int64_t epoch = 0, at = 0;      // of the global batch's first sample
+    int64_t epoch = 0, at = 0;      // epoch and position of the global batch's first sample
     int64_t whole = 0;              // size of the global batch
-    RankShard shard;                // of this rank
-    int64_t rows = 0;               // to be read
-    int64_t claimed = 0, done = 0;  // rows that workers have begun, and finished
-    std::exception_ptr error;       // of the first row that could not be read
+    RankShard shard;                // shard of this rank
+    int64_t rows = 0;               // number of rows to read
+    int64_t claimed = 0, done = 0;  // numbers of rows that workers have begun, and finished
+    std::exception_ptr error;       // error of the first row that could not be read
     int64_t error_row = 0;
     bool is_filled() const { return done == rows; }
   };
@@ -264,8 +264,8 @@ class IndexedLoader : public BatchLoader {
     if (slot.is_filled()) ready_.notify_all();
   }
 
-  /// Returns the slot with rows that no worker has begun; opens batches as slots get free. Waits
-  /// until there is one. Returns null when stop() was called.
+  /// Returns the slot with rows that no worker has begun. Opens batches as slots become free, and
+  /// waits while there is no such slot. Returns null when stop() was called.
   Slot* wait_for_rows(std::unique_lock<std::mutex>& lock) {
     for (;;) {
       if (stopping_) return nullptr;
@@ -361,7 +361,7 @@ class IndexedLoader : public BatchLoader {
   SampleSourcePtr source_;
   ReaderOptions options_;
   int64_t samples_ = 0;
-  std::vector<int64_t> sample_bytes_;  // of each column
+  std::vector<int64_t> sample_bytes_;  // bytes per sample of each column
   int64_t lead_ = 0;                   // rows before the samples of a batch; see Slot
   int64_t batch_ = 0;                  // number of samples in a full global batch
   int64_t last_batch_ = 0;             // size of the last batch of an epoch; 0: full
@@ -369,16 +369,16 @@ class IndexedLoader : public BatchLoader {
   int64_t seek_remainder_ = 0;         // size of the last batch of seek_epoch_; 0: full
   int64_t epoch_ = 0;
   int64_t position_in_epoch_ = 0;            // position in epoch_ of the next batch's first sample
-  std::span<const int64_t> sample_indices_;  // of the batch that next() returned last
+  std::span<const int64_t> sample_indices_;  // samples of the last batch that next() returned
   bool single_batch_ = false;                // whether every batch is a view of the whole dataset
 
   Slot slots_[kBatchSlots];
-  SampleOrder orders_[kBatchSlots];  // of the epochs of the open batches, by order_index()
+  SampleOrder orders_[kBatchSlots];  // orders of the epochs of open batches, by order_index()
 
   std::vector<std::thread> threads_;
   mutable std::mutex mutex_;
   std::condition_variable free_, ready_;
-  int64_t next_epoch_ = 0, next_at_ = 0;  // of the batch that is opened next
+  int64_t next_epoch_ = 0, next_at_ = 0;  // start of the batch to open next
   int64_t opened_ = 0;                    // number of batches opened since start()
   int64_t released_ = 0;  // number of batches that next() has released since start()
   bool in_use_ = false, stopping_ = false;

@@ -1,4 +1,4 @@
-// The kind of data "jsonl": a JSON object a line.
+// The kind of data "jsonl": one JSON object per line.
 
 #include <algorithm>
 #include <cmath>
@@ -18,15 +18,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kJsonlKind = "jsonl";
 constexpr const char* kColumns = "columns";  ///< option, and entry of ColumnTable::columns
-constexpr size_t kMaxDepth = 8;              ///< of nested arrays
+constexpr size_t kMaxDepth = 8;              ///< maximum nesting of arrays
 constexpr double kMaxInteger = 0x1p53 - 1;   ///< integers up to this one are exact in a double
 
 /// The values of a key in all lines.
 struct KeyValues {
   std::string key;
-  std::vector<int64_t> shape;      // of a sample
-  std::vector<double> numbers;     // of all samples; empty for strings
-  std::vector<std::string> texts;  // of all samples; empty for numbers
+  std::vector<int64_t> shape;      // shape of one sample
+  std::vector<double> numbers;     // elements of all samples; empty for strings
+  std::vector<std::string> texts;  // strings of all samples; empty for numbers
   bool holds_text = false, is_integer = true;
 };
 
@@ -76,7 +76,7 @@ class JsonLines {
     return false;
   }
 
-  /// Returns the values of the keys of the first line, or of option columns, in their order.
+  /// Returns the values in `line` of the keys of the first line, or of option columns.
   std::vector<LineValue> values_of(std::string_view line) {
     const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object()) fail("not a JSON object");
@@ -196,7 +196,8 @@ class JsonLines {
   /// Replaces the texts of a key by the ids of their categories, which `table` gives or learns.
   void add_categories(const KeyValues& key, ColumnTable& table, Dataset& data) const {
     const bool is_split = key.key == split_key_;
-    ColumnTable values;  // of the split, which other data need not have
+    // A separate table for the split column: other data need not have these values.
+    ColumnTable values;
     ColumnTable& used = is_split ? values : table;
     if (!used.classes.contains(key.key)) {
       if (!is_split && use_.given() != nullptr) use_.fail_without_column(key.key);
@@ -213,7 +214,7 @@ class JsonLines {
 
   const TableUse& use_;
   const DataArgs& args_;
-  std::string_view text_;  // what follows the current line
+  std::string_view text_;  // text after the current line
   std::string split_key_;  // the column of option split; empty: none
   int64_t line_ = 0;
   std::vector<KeyValues> keys_;

@@ -29,15 +29,16 @@ class DataArgs {
 
   /// Returns a copy whose option split is `split`.
   DataArgs with_split(const std::string& split) const;
-  /// With values for options that are not given.
+  /// Returns a copy in which `defaults` are the values of options that are not given.
   DataArgs with_defaults(const std::map<std::string, std::string>& defaults) const;
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
   /// The split that is opened: the value of option split, or the default of the subcommand.
   std::string split() const { return get_string("split", default_split_); }
-  const std::string& default_split() const { return default_split_; }  ///< of the subcommand
+  /// Split that the subcommand opens by default.
+  const std::string& default_split() const { return default_split_; }
   BadRecords bad_records() const { return bad_records_; }
   const StreamPass& first_pass() const { return first_pass_; }  ///< the first pass over a stream
-  /// The table that open_data() got; null: none.
+  /// The argument `training_table` of open_data(); null: none.
   const ColumnTablePtr& training_table() const { return training_table_; }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
@@ -68,8 +69,8 @@ struct DataKind {
   std::string doc;    ///< help text, which names the columns of the dataset
   bool needs_path = true;
   bool full_batch = false;  ///< the default batch is the whole dataset
-  /// Option `val` sets how many rows are held out for validation, and option `seed` selects them.
-  /// If the format has splits (option `split`), the rows are held out of its training split.
+  /// Option `val` sets the fraction of rows to hold out for validation, and option `seed` selects
+  /// them. If the format has splits (option `split`), the rows are held out of its training split.
   bool splits_rows = false;
   bool keeps_table = false;               ///< sources of this kind have a SampleData::table()
   std::vector<std::string> options = {};  ///< options besides those common to all kinds

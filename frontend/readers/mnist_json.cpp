@@ -82,7 +82,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
   int split_;
   const std::string& path_;
   int depth_ = 0;
-  int list_ = 0;  // list being parsed in the split: 1: images, 2: labels
+  int list_ = 0;  // list of the split that is being parsed (1: images, 2: labels)
 };
 
 Dataset read_mnist_json(const std::string& path, int split) {

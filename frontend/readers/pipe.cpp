@@ -22,10 +22,11 @@ namespace {
 
 constexpr int64_t kTimeoutSeconds = 60;
 constexpr int64_t kMaxTimeoutSeconds = 86'400;
-constexpr size_t kMagicBytes = 10;  // of a .npy file of version 1, with the length of its header
+// Bytes of a version 1 .npy file up to and including the length of its header.
+constexpr size_t kMagicBytes = 10;
 constexpr int64_t kMaxBatchBytes = int64_t{1} << 30;
 
-/// A flag as a file descriptor, which is readable while the flag is set.
+/// A flag with a file descriptor that is readable while the flag is set.
 class EventFlag {
  public:
   EventFlag() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -44,8 +45,8 @@ class EventFlag {
   int fd_;
 };
 
-/// Samples that a command writes in batches: for each batch an array in .npy format for each
-/// column. Each pass runs the command, with FLUID_EPOCH, FLUID_RANK and FLUID_WORLD set.
+/// Samples that a command writes in batches. A batch is an array in .npy format for each column.
+/// Each pass runs the command, with FLUID_EPOCH, FLUID_RANK and FLUID_WORLD set.
 class PipeStream : public SampleStream {
  public:
   /// Runs the command for the pass `first`, and reads its first batch to learn the columns. Throws
@@ -118,7 +119,8 @@ class PipeStream : public SampleStream {
            ", column '" + column + "'";
   }
 
-  /// Returns f(), which waits for the command. Adds to its UserError how far the command came.
+  /// Returns f(), which waits for the command. Adds the number of samples read so far to a
+  /// UserError of f().
   template <class F>
   auto with_place(F f) const {
     try {
@@ -165,7 +167,7 @@ class PipeStream : public SampleStream {
     if (type != before) throw UserError(where(column) + ": " + before + " becomes " + type);
   }
 
-  /// Returns the bytes of the next array; none at the end of the output, if `may_end`.
+  /// Returns the bytes of the next array. Returns "" at the end of the output, if `may_end`.
   std::string read_array(const std::string& column, bool may_end) {
     std::string bytes;
     const size_t got = append(bytes, kMagicBytes);
@@ -197,7 +199,8 @@ class PipeStream : public SampleStream {
     return got;
   }
 
-  /// Throws if the output ended before the array did; if the command failed, its exit is the cause.
+  /// Throws UserError unless `complete`: the output ended before the array did. If the command
+  /// failed, the error reports its exit instead.
   void require(bool complete, const std::string& column) {
     if (complete) return;
     with_place([&] { pipe_->wait(); });
@@ -208,13 +211,13 @@ class PipeStream : public SampleStream {
   std::vector<std::string> names_;
   int timeout_;
   std::vector<Column> columns_;  // empty before the first batch was read
-  int64_t batch_bytes_ = 0;      // of the first batch
+  int64_t batch_bytes_ = 0;      // size of the first batch in bytes
   EventFlag interrupt_;
 
   StreamPass pass_;
   std::unique_ptr<ProcessPipe> pipe_;  // null after the end of the output
   int64_t batches_ = 0, samples_ = 0;  // batches read; samples in those before the last one
-  Dataset batch_;                      // the last one
+  Dataset batch_;                      // the last batch read
   int64_t row_ = 0;                    // next sample of batch_
 };
 

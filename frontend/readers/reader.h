@@ -16,7 +16,7 @@ namespace fluid {
 
 /// Options of a Reader.
 struct ReaderOptions {
-  int64_t batch = 1;  ///< batch size per rank; 0: the whole dataset, which a stream does not have
+  int64_t batch = 1;  ///< batch size per rank; 0: the whole dataset, not for streams
   std::optional<uint64_t> shuffle_seed = {};  ///< seed of the shuffle; nullopt: no shuffle
   bool drop_last = false;                     ///< whether to drop a smaller last batch of an epoch
   int rank = 0;                               ///< rank of this process in the world
@@ -47,11 +47,11 @@ class BatchLoader;
 /// samples depends only on the seed and the epoch. If a batch is the whole dataset in memory,
 /// unshuffled, next() always returns the same memory with the same Batch::id.
 ///
-/// An epoch of a stream is one pass over it. One thread reads it. Its buffers hold three batches,
-/// with several ranks also a global batch, and ReaderOptions::shuffle_buffer samples. next()
-/// returns a batch once the first sample of the following batch was read, or the stream has ended:
-/// so position() knows the end of the epoch. With `drop_last`, once the following batch was read.
-/// An error ends the epoch: next() throws it until seek() is called.
+/// An epoch of a stream is one pass over it, which one thread reads. The buffers hold three
+/// batches, with several ranks also a global batch, and ReaderOptions::shuffle_buffer samples. So
+/// that position() knows the end of the epoch, next() returns a batch once the first sample of the
+/// following batch (with `drop_last`, the whole batch) was read or the stream has ended. An error
+/// ends the epoch: next() throws it until seek() is called.
 ///
 /// The readers of several ranks return shards of the same global batches. Every sample appears once
 /// per epoch. All ranks get the same number of batches, but a rank's shard of the last batch may be
@@ -71,13 +71,14 @@ class Reader {
 
   const SampleData& source() const;      ///< the columns of the data, and its name
   const SampleSource* indexed() const;   ///< the data if it is read by index; null for a stream
-  const ReaderOptions& options() const;  ///< with the number of workers that read
+  const ReaderOptions& options() const;  ///< options, with the actual number of workers
   /// Number of samples per epoch, over all ranks; nullopt for a stream, whose length is unknown.
   std::optional<int64_t> samples() const;
   std::optional<int64_t> batches() const;  ///< number of batches per epoch; nullopt for a stream
   /// Returns the distinct sizes of this rank's batches, full batches first: full batches, the last
-  /// batch of an epoch, and the last batch of the epoch to which seek() moved. Of a stream, only
-  /// the size of full batches: the size of the last one is unknown before it is read.
+  /// batch of an epoch, and the last batch of the epoch to which seek() moved. For a stream,
+  /// returns only the size of full batches, because the size of the last one is unknown before it
+  /// is read.
   std::vector<int64_t> batch_sizes() const;
   /// Returns the size in bytes of the prefetch buffers. The first call of next() allocates them.
   int64_t buffer_bytes() const;
@@ -86,21 +87,21 @@ class Reader {
   /// epoch; the following call starts the next epoch. Throws the first error of the batch's
   /// samples; the following call returns the next batch.
   const Batch* next();
-  /// Returns the indices in source() of the samples of the batch that next() returned last, until
-  /// the next call of next(): of a stream, their positions in the pass. A sample that replaces a
-  /// bad record has its own index.
+  /// Returns the indices in source() of the samples of the last batch that next() returned; for a
+  /// stream, their positions in the pass. Valid until the next call of next(). A sample that
+  /// replaces a bad record has its own index.
   std::span<const int64_t> sample_indices() const;
   ReaderPosition position() const;
   /// Moves to `position`, a position() of this reader or of a reader with another batch or world
-  /// size. A stream is opened again, and read up to `position`, by the next call of next(). Throws
+  /// size. The next call of next() opens a stream again and reads up to `position`. Throws
   /// UserError for a negative position.
   void seek(const ReaderPosition& position);
-  /// Returns the first `samples` samples of the data, or all if there are fewer, in memory. `seed`:
-  /// of the random choices of augmentations. Mixup and cutmix do not apply. Moves a stream to the
-  /// start of its first epoch.
+  /// Reads the first `samples` samples of the data, or all if there are fewer, into memory. `seed`
+  /// selects the random choices of augmentations. Mixup and cutmix do not apply. Moves a stream to
+  /// the start of its first epoch.
   Dataset read_first(int64_t samples, uint64_t seed);
-  /// Returns the bad records that were skipped in the batches read so far, and when the data was
-  /// opened.
+  /// Returns the bad records that were skipped when the data was opened and in the batches read so
+  /// far.
   SkippedRecords skipped() const;
 
   /// An input iterator over the remaining batches of an epoch.

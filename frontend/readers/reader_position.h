@@ -6,8 +6,8 @@ namespace fluid {
 
 /// How far the ranks of a Reader have read.
 struct ReaderPosition {
-  int64_t epoch = 0;   ///< number of epochs that were read to their end
-  int64_t sample = 0;  ///< samples of the epoch after them that all ranks together have read
+  int64_t epoch = 0;   ///< number of completed epochs
+  int64_t sample = 0;  ///< number of samples of the current epoch that all ranks together have read
   bool operator==(const ReaderPosition&) const = default;
 };
 

@@ -16,7 +16,7 @@
 namespace fluid {
 namespace {
 
-/// The shortest text of `value` as an f32.
+/// Returns the shortest text that parses to `value` as an f32.
 std::string float_text(float value) {
   std::array<char, 32> buffer = {};
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
@@ -50,7 +50,7 @@ std::vector<RowUse> hold_out(int64_t rows, int64_t held, uint64_t seed) {
   return uses;
 }
 
-/// The rows that the split `part` reads.
+/// Returns the use of the rows that the split `part` reads.
 RowUse use_of_part(const std::string& part, const DataArgs& args) {
   if (std::ranges::find(kParts, part) == kParts.end()) {
     args.fail("split '" + part + "' must be train, val or test" + did_you_mean(part, kParts));
@@ -58,7 +58,7 @@ RowUse use_of_part(const std::string& part, const DataArgs& args) {
   return part == "train" ? RowUse::train : part == "val" ? RowUse::validation : RowUse::test;
 }
 
-/// The use that a value of a split column names; nullopt for another value.
+/// Returns the use that a value of a split column names; nullopt if it names none.
 std::optional<RowUse> named_use(const std::string& value) {
   static const std::map<std::string, RowUse> kNames = {
       {"train", RowUse::train},         {"training", RowUse::train},

@@ -33,7 +33,7 @@ struct Draw {
 };
 
 /// The samples of a Reader: their columns, and where each comes from. A SampleSource reads them by
-/// index, a SampleStream in order. The members here are constant after construction, and may be
+/// index, a SampleStream in order. The members here do not change after construction, and may be
 /// called by several threads at once.
 class SampleData {
  public:
@@ -41,7 +41,7 @@ class SampleData {
 
   virtual const std::vector<Column>& columns() const = 0;
   virtual std::string name() const = 0;  ///< file or data SPEC of the samples
-  /// Index of `sample` in name(), which a split or a selection keeps.
+  /// Index of `sample` in the data name(), before any split or selection.
   virtual int64_t row(int64_t sample) const { return sample; }
   /// Returns text that locates a sample: "line 7 of 't.csv'", "'cats/1.jpg'".
   virtual std::string location(int64_t sample) const;
@@ -52,8 +52,9 @@ class SampleData {
   virtual std::vector<std::string> classes(const std::string& column) const;
   /// The table learned from the columns, or the table by which they are read; null: none.
   virtual ColumnTablePtr table() const { return nullptr; }
-  virtual SkippedRecords skipped() const { return {}; }  ///< left out when the data was opened
-  virtual int64_t resident_bytes() const { return 0; }   ///< size in bytes of data in memory
+  /// Records left out when the data was opened.
+  virtual SkippedRecords skipped() const { return {}; }
+  virtual int64_t resident_bytes() const { return 0; }  ///< size in bytes of data in memory
   /// The transform of whole batches; null: none. Reader applies it to the batches.
   virtual const BatchMix* batch_mix() const { return nullptr; }
 

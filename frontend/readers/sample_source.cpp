@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// The table of `source`, in which the feeds have the names of `kept`.
+/// Returns the table of `source` with its feeds renamed by `kept`.
 ColumnTablePtr with_renamed_feeds(const SampleSource& source, const std::vector<KeptColumn>& kept) {
   const ColumnTablePtr table = source.table();
   if (table == nullptr) return nullptr;

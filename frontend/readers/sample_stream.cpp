@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// SplitMix64 stream of the shuffles of an epoch. It is added to the epoch.
+/// The shuffle of epoch e uses SplitMix64 stream kShuffleStream + e.
 constexpr uint64_t kShuffleStream = 0x627566666572;
 
 /// A stream that forwards to another one.
@@ -174,7 +174,7 @@ class ChangedStream : public WrappedStream {
   std::shared_ptr<NewestSample> newest_;
   SampleSourcePtr changed_;
   Draw draw_;
-  int64_t read_ = 0;  // samples of the pass
+  int64_t read_ = 0;  // number of samples read in this pass
 };
 
 }  // namespace

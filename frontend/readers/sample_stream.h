@@ -16,7 +16,7 @@ namespace fluid {
 struct StreamPass {
   int64_t epoch = 0;
   int rank = 0, world = 1;
-  uint64_t seed = 0;  ///< of shuffle_samples() and of augmentations
+  uint64_t seed = 0;  ///< seed of shuffle_samples() and of augmentations
 };
 
 /// Samples that are read in order, and whose number is unknown before the end of a pass. A C++
@@ -44,16 +44,16 @@ struct StreamPass {
 /// Threads: one thread at a time calls open() and next(); any thread may call interrupt().
 class SampleStream : public SampleData {
  public:
-  /// Begins a pass: next() returns its first sample. Ends the pass before, if any. Throws UserError
-  /// if the samples cannot be read.
+  /// Begins a pass: next() returns its first sample. Ends the previous pass, if any. Throws
+  /// UserError if the samples cannot be read.
   virtual void open(const StreamPass& pass) = 0;
-  /// Writes the columns of the next sample to the buffers `to`, one a column, each of
+  /// Writes the columns of the next sample to the buffers `to`, one per column, each of
   /// Column::bytes(). Skips a column whose buffer is null. Returns false, and writes nothing, at
   /// the end of the pass. Throws UserError, which names the record, if it cannot be read; the pass
   /// is then over.
   virtual bool next(std::span<std::byte* const> to) = 0;
-  /// Asks a call of open() or next() that waits for data to throw UserError soon. Another thread
-  /// calls this, repeatedly until the call has returned.
+  /// Makes an open() or next() that is waiting for data throw UserError soon. Another thread calls
+  /// this, repeatedly until that call has returned.
   virtual void interrupt() {}
 };
 
@@ -68,7 +68,8 @@ SampleStreamPtr shuffle_samples(SampleStreamPtr stream, int64_t buffer);
 /// Changes a source, as augment_images() and select_columns() do.
 using SourceChange = std::function<SampleSourcePtr(SampleSourcePtr)>;
 /// Applies `change` to each sample of `stream`. The index of a sample is its position in the pass.
-/// If `change` reads a sample to learn the type of a column, it is the first one of pass `first`.
+/// If `change` reads a sample to learn the type of a column, it reads the first sample of pass
+/// `first`.
 SampleStreamPtr change_samples(SampleStreamPtr stream, const SourceChange& change,
                                const StreamPass& first = {});
 

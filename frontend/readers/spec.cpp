@@ -135,7 +135,8 @@ std::string with_split(std::string_view spec, const std::string& split) {
   return std::string(spec) + (has_options ? "&split=" : "?split=") + split;
 }
 
-/// Opens the data as a stream, if the options ask for one. `limit`: the number of samples, or -1.
+/// Opens the data as a stream, if the options ask for one. `limit`: maximum number of samples; -1:
+/// no limit.
 SampleStreamPtr open_stream(const DataKind& kind, const DataArgs& args, int64_t limit) {
   if (kind.open_stream == nullptr) return nullptr;
   if (!args.get_flag("stream", false)) {
@@ -147,7 +148,7 @@ SampleStreamPtr open_stream(const DataKind& kind, const DataArgs& args, int64_t 
   return limit > 0 ? first_samples(std::move(stream), limit) : stream;
 }
 
-/// Opens the samples of the split that the options name. `name`: that of data without a name.
+/// Opens the samples of the split that the options name. `name`: name for data that has none.
 SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::string name) {
   const bool has_splits = contains(kind.options, "split");
   const bool holds_out = has_splits && args.find("val") != nullptr;
@@ -155,8 +156,7 @@ SampleSourcePtr open_source(const DataKind& kind, const DataArgs& args, std::str
   return source->name().empty() ? name_source(std::move(source), std::move(name)) : source;
 }
 
-/// Keeps the rows of the split that the options name, and no samples after `limit`, unless it is
-/// -1.
+/// Keeps the rows of the split that the options name, at most `limit` of them; -1: no limit.
 void select_rows(DataSource& data, const DataKind& kind, const DataArgs& args, int64_t limit) {
   if (kind.splits_rows) {
     SplitSource rows = split_rows(std::move(data.source), args, contains(kind.options, "split"));
@@ -286,7 +286,7 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
     }
   }
   const bool has_splits = contains(kind.options, "split");
-  // The training split of such a format is not split: its test split validates.
+  // Formats with splits hold out no validation rows by default: the test split validates.
   const std::string default_split = has_splits && split == "val" ? "test" : split;
   const bool split_by_default = has_splits && given.emplace("split", default_split).second;
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,

@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// How many rows of data are for what.
+/// Number of rows for each use.
 struct SplitCounts {
   int64_t train = 0, validation = 0, test = 0;
 };
@@ -17,15 +17,16 @@ struct SplitCounts {
 /// The data opened from a data SPEC, and the options of the SPEC for its Reader.
 struct DataSource {
   SampleSourcePtr source;         ///< null if the SPEC has the option stream
-  SampleStreamPtr stream;         ///< null otherwise
+  SampleStreamPtr stream;         ///< null unless the SPEC has the option stream
   std::string usage = {};         ///< DataKind::usage, such as "csv:FILE?label=COLUMN"
   std::optional<bool> shuffle;    ///< value of the option shuffle; nullopt: not given
   std::optional<bool> drop_last;  ///< value of the option drop_last; nullopt: not given
-  std::optional<SplitCounts> split_counts = {};  ///< if the options val or split=COLUMN split rows
-  bool full_batch = false;                       ///< whether the default batch is the whole dataset
-  int64_t shuffle_buffer = 0;                    ///< option shuffle_buffer; 0: not given
+  /// Set if the options val or split=COLUMN split rows.
+  std::optional<SplitCounts> split_counts = {};
+  bool full_batch = false;     ///< whether the default batch is the whole dataset
+  int64_t shuffle_buffer = 0;  ///< option shuffle_buffer; 0: not given
 
-  StreamPass first_pass = {};  ///< of the stream
+  StreamPass first_pass = {};  ///< the argument of open_data()
 
   const SampleData& data() const;  ///< the source, or the stream
   /// Applies `change` to the source, or to the stream as change_samples() does.
@@ -45,21 +46,21 @@ struct DataSource {
 ///
 /// Kinds without splits have the options val=FRACTION, the fraction of rows to hold out, and
 /// seed=N, which selects the rows. split=val and split=test return the held-out rows, split=train
-/// the others. Rows keep their order. Instead, split=COLUMN names a column that holds train, val or
-/// test for each row, and split=COLUMN:VALUE takes the rows with this value for val and the others
-/// for train; `split` selects the rows to return.
+/// the others. Rows keep their order. As alternatives, split=COLUMN names a column that holds
+/// train, val or test for each row, and split=COLUMN:VALUE takes the rows with this value for val
+/// and the others for train; `split` selects the rows to return.
 ///
-/// Kinds that are written while they are read, such as pipe, have the options `stream`, which makes
-/// them a SampleStream, and shuffle_buffer=N (ReaderOptions::shuffle_buffer), which shuffles it. An
-/// option without `=` is set to 1.
+/// Kinds whose data is produced while it is read, such as pipe, have the options `stream`, which
+/// makes them a SampleStream, and shuffle_buffer=N (ReaderOptions::shuffle_buffer), which shuffles
+/// it. An option without `=` is set to 1.
 ///
 /// `training_table`: SampleData::table() of the training data, or ColumnTable::read() of a file of
-/// its parameters. The columns are read as those of the training data: the same columns,
-/// categories, means and deviations. Options in `spec` override the table's. The kinds csv, jsonl
-/// and folder use a table of the same kind, unless `spec` has the option table; others ignore it.
+/// its parameters. The data is read with the columns, categories, means and standard deviations of
+/// the training data. Options in `spec` override the table's. The kinds csv, jsonl and folder use a
+/// table of the same kind, unless `spec` has the option table; others ignore it.
 ///
-/// `bad_records`: whether to leave out records that cannot be read when the data is opened, such as
-/// lines of a table. See SampleData::skipped().
+/// `bad_records`: whether to skip unreadable records when the data is opened, such as lines of a
+/// table. See SampleData::skipped().
 ///
 /// `first_pass`: the rank and the world of a stream; its first pass is opened to learn its columns.
 ///

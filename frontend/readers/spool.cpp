@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{1} << 20;  // bytes of samples per write
 
-/// A temporary file that is unlinked while it is open, so that no end of the process leaves it.
+/// A temporary file that is unlinked at once, so that it does not outlive the process.
 class UnlinkedFile {
  public:
   UnlinkedFile() : path_((std::filesystem::temp_directory_path() / "fluid-data-XXXXXX").string()) {

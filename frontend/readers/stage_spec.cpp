@@ -96,7 +96,7 @@ class StageArgs {
     return {ends[0], ends[1]};
   }
 
-  /// Returns the size N or HEIGHTxWIDTH that is the value of the stage. `width` is 0 for N.
+  /// Parses the stage's value N or HEIGHTxWIDTH as a size. `width` is 0 for N.
   Size size() const {
     if (!has("")) fail("needs a size, as in " + name_ + "=224 or " + name_ + "=224x320");
     const std::vector<std::string> edges = split_text(values_.at(""), 'x');

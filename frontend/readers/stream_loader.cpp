@@ -119,9 +119,9 @@ class StreamLoader : public BatchLoader {
   struct Slot {
     std::vector<Tensor> columns;
     Batch batch;
-    int64_t rows = 0;          // samples of the global batch
-    bool is_last = false;      // of the pass
-    std::exception_ptr error;  // in place of a batch
+    int64_t rows = 0;          // number of samples in the global batch
+    bool is_last = false;      // whether it is the last batch of the pass
+    std::exception_ptr error;  // thrown instead of returning a batch
   };
 
   [[noreturn]] void fail(const std::string& why) const {
@@ -294,13 +294,14 @@ class StreamLoader : public BatchLoader {
   ReaderOptions options_;
   int64_t batch_ = 0;  // number of samples in a full global batch
   int64_t lead_ = 0;   // rows before the samples of a batch; see Slot
-  /// After the batch that next() returned last. The thread reads it when it starts.
+  /// Position after the last batch that next() returned. The thread reads this member when it
+  /// starts.
   ReaderPosition position_;
-  std::vector<int64_t> sample_indices_;  // of the batch that next() returned last
+  std::vector<int64_t> sample_indices_;  // samples of the last batch that next() returned
   bool at_end_ = false;                  // whether next() returns null next
 
   Slot slots_[kBatchSlots];
-  std::vector<Tensor> global_;  // the rows of all ranks in the batch that is read
+  std::vector<Tensor> global_;  // rows of all ranks in the batch that is being read
 
   std::thread thread_;
   mutable std::mutex mutex_;

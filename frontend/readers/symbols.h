@@ -23,7 +23,7 @@ class Symbols {
 
   int64_t size() const { return count_; }
   int64_t resident_bytes() const { return static_cast<int64_t>(list_.size() * sizeof(Symbol)); }
-  /// Copies symbols from number `first` on. The range must be within size().
+  /// Copies to.size() symbols from index `first` on. The range must be within size().
   void read(int64_t first, std::span<Symbol> to) const {
     first += begin_;
     if (file_ != nullptr) {
@@ -32,7 +32,7 @@ class Symbols {
       std::memcpy(to.data(), list_.data() + first, to.size_bytes());
     }
   }
-  /// Drops all symbols but `count` from number `first` on.
+  /// Keeps only the `count` symbols from index `first` on.
   void keep(int64_t first, int64_t count) {
     begin_ += first;
     count_ = count;

@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// The file of option table; null if the option is not given, or none.
+/// Returns the file of option table=FILE; null without the option or with table=none.
 const std::string* table_file(const DataArgs& args) {
   const std::string* path = args.find("table");
   return path != nullptr && *path == "none" ? nullptr : path;

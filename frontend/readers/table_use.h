@@ -11,9 +11,9 @@
 
 namespace fluid {
 
-/// The ColumnTable by which a reader reads its columns, or which it learns. The table is given by
-/// the option table=FILE, else by DataArgs::training_table(). The columns are learned if there is
-/// none, and with table=none.
+/// The ColumnTable that a reader applies to its columns, or learns from them. Applies the table of
+/// the option table=FILE, else DataArgs::training_table(). Learns a table if there is none, and
+/// with table=none.
 class TableUse {
  public:
   /// Names of the options that a TableUse reads: table, unknown.
@@ -25,25 +25,25 @@ class TableUse {
   TableUse(const TableUse&) = delete;
 
   const ColumnTable* given() const { return given_.get(); }  ///< null: the columns are learned
-  /// The options of the SPEC, and those of the given table.
+  /// The options of the SPEC; for those that are not given, the options of the given table.
   const DataArgs& args() const { return args_; }
   const RowSplit& split() const { return split_; }
 
-  /// Returns a copy of the given table, or an empty one. It has the kind, and those of the options
-  /// `options` that are given, but no feeds.
+  /// Returns a copy of the given table, or an empty one, without feeds. Sets its kind. Its options
+  /// are those of `options` that are given.
   ColumnTable start(const std::vector<std::string>& options) const;
-  /// Returns `table` as what SampleData::table() returns. If the columns were learned to train,
-  /// writes it to the FILE of option table=FILE.
+  /// Returns `table` for SampleData::table(). If it was learned from data opened to train, writes
+  /// it to the FILE of option table=FILE.
   ColumnTablePtr keep(ColumnTable table) const;
 
-  /// Returns the ids of `values`, those of `column`, by their categories in `table`. A value that
-  /// is not among them gets the next id with the option unknown=1; else throws UserError, which
-  /// begins with `subject`(i), the place of values[i].
+  /// Returns the ids of `values`, the values of `column`, by the categories in `table`. With the
+  /// option unknown=1, a value without a category gets the next id. Otherwise throws UserError,
+  /// whose message begins with `subject`(i), the place of values[i].
   std::vector<int64_t> ids_of(const std::vector<std::string>& values, const std::string& column,
                               const ColumnTable& table,
                               const std::function<std::string(size_t)>& subject) const;
 
-  /// Throws UserError: the given table lacks `column`, or what the options need of it.
+  /// Throws UserError: the given table lacks `column`, or data about it that the options need.
   [[noreturn]] void fail_without_column(const std::string& column) const;
 
  private:

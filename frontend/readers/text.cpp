@@ -103,8 +103,8 @@ char end_byte(const DataArgs& args) {
   return static_cast<char>(*value);
 }
 
-/// Whether the bytes of the file are read on demand: if it is one text, not compressed and not
-/// small.
+/// Returns whether the bytes of the file are read on demand. The file must be a single text that is
+/// not compressed; by default, small files are loaded.
 bool stays_on_disk(const DataArgs& args, bool documents) {
   namespace fs = std::filesystem;
   const std::string& path = args.path();
@@ -127,7 +127,7 @@ SampleSourcePtr open_bytes(const DataArgs& args) {
   return windows_of(Symbols(std::move(bytes)), "bytes", args);
 }
 
-/// Calls `use` with the ids of the next part of the text, part after part.
+/// Calls `use` with the token ids of each part of the text.
 template <class Use>
 void for_each_tokens(const DataArgs& args, const std::string& directory, bool documents, Use use) {
   const Bpe bpe(directory);
@@ -139,8 +139,8 @@ void for_each_tokens(const DataArgs& args, const std::string& directory, bool do
   });
 }
 
-/// Identifies the tokens of a text by the tokenizer, the options, and the names, sizes and times of
-/// the text's files.
+/// Returns a key that identifies the tokens of a text: a hash of the tokenizer, the options, and
+/// the names, sizes and times of the text's files.
 uint64_t token_key(const DataArgs& args, const std::string& directory, bool documents) {
   namespace fs = std::filesystem;
   std::string text = (documents ? "documents" : "text") + args.get_string("key", "") + '\0' +
@@ -157,8 +157,8 @@ uint64_t token_key(const DataArgs& args, const std::string& directory, bool docu
   return XXH3_64bits(text.data(), text.size());
 }
 
-/// The tokens in the file that option tokens=FILE names. Writes the file if the text or the
-/// tokenizer has changed since it was written.
+/// Returns the tokens in the file of option tokens=FILE. Writes the file first if it is missing or
+/// if the text or the tokenizer has changed.
 Symbols<int32_t> kept_tokens(const DataArgs& args, const std::string& directory, bool documents,
                              const std::string& path) {
   static std::mutex mutex;  // training and validation data are opened at the same time

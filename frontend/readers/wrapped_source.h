@@ -4,7 +4,8 @@
 
 namespace fluid {
 
-/// Base of sources that forward to another source, except for its samples and their values.
+/// Base class of sources that wrap another source. Forwards all members except those that read
+/// values of samples.
 class WrappedSource : public SampleSource {
  public:
   explicit WrappedSource(SampleSourcePtr inner) : inner_(std::move(inner)) {}

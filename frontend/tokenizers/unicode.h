@@ -7,7 +7,8 @@
 
 namespace fluid {
 
-/// Classes of code points: the Unicode categories L and N, the property White_Space, and the rest.
+/// Classes of code points: the Unicode categories L and N, the property White_Space, and all
+/// others.
 enum class CharClass { letter, number, space, other };
 
 CharClass class_of(char32_t code_point);
