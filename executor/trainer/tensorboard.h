@@ -39,9 +39,9 @@ struct TensorBoardOptions {
 /// value is the number of training steps so far. A value is stored as f32.
 ///
 /// With TensorBoardOptions::histograms_every, `parameter/NAME` is a histogram of a parameter or of
-/// running statistics, and `gradient/NAME` of a gradient that keep_gradients() records, before
-/// clipping. A skipped update writes no histograms. A step writes only the gradients of its recipe.
-/// On a GPU, the values may be those of the next step, which has already started.
+/// running statistics. `gradient/NAME` is a histogram of a gradient before clipping, recorded by
+/// keep_gradients(). A skipped update writes no histograms. A step writes only the gradients of its
+/// recipe. On a GPU, the values may be those of the next step, which has already started.
 ///
 /// With TensorBoardOptions::images, `feed/NAME/I` and `output/NAME/I` are sample I of the first
 /// batch of an epoch, for feeds and outputs of shape [N, channels, height, width]; see image_of().
