@@ -31,7 +31,7 @@ class ScanBuffers {
     for (size_t i = 0; i < outputs.size(); ++i) outputs_[root_of(outputs[i].value)] = i;
   }
 
-  /// The buffer of value `v` of the body in step `step`.
+  /// Returns the buffer that holds the body's value `v` in step `step`.
   BufferRef buffer_of(Value v, int64_t step) const {
     const Value root = root_of(v);
     if (source_kind(*root.op()) == SourceKind::argument) {

@@ -329,7 +329,7 @@ class Training {
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
-    if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
+    if (!path.empty()) check_writable(path);  // fail now, not after training
   }
   if (!flags.tensorboard.empty()) check_tensorboard_directory(flags.tensorboard);
   std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE

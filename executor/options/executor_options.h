@@ -30,8 +30,8 @@ struct PrecisionOptions {
 /// Data-parallel training: each process trains on its shard of every batch.
 struct DistributedOptions {
   /// With several ranks, run() is a collective and returns the outputs of the global batch. All
-  /// ranks start with rank 0's parameters. A process may have one executor of a world at a time,
-  /// and several one after the other.
+  /// ranks start with rank 0's parameters. A process may have only one executor of a world at a
+  /// time.
   World world = {};
   /// Runs the collectives even in a world of one process, for example to test NCCL on one GPU.
   bool force_collectives = false;

@@ -62,8 +62,8 @@ class TensorBoard {
   /// TensorBoardOptions::histograms_of selects nothing.
   void attach(FitOptions& options, Executor& executor);
 
-  /// Adds a text, which TensorBoard shows as Markdown. Before fit(), keeps the text until fit()
-  /// opens the file.
+  /// Adds text, which TensorBoard renders as Markdown. A call before fit() keeps the text until
+  /// fit() opens the file.
   void add_text(const std::string& tag, const std::string& text, int64_t step = 0);
   /// Adds the images of a tensor [N, channels, height, width] as TAG/0, TAG/1, ...; see image_of().
   /// Throws UserError for another shape.
