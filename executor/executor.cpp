@@ -371,7 +371,7 @@ class Executor::Impl {
     if (name.empty() && recipes_.size() <= 1) return trains() ? recipes_.front() : no_recipe();
     const auto found = std::ranges::find(recipes_, name);
     if (found != recipes_.end() && !name.empty()) return *found;
-    recipe_named(recorded_program().main(), name);  // throws
+    recipe_named(recorded_program().main(), name);  // always throws here
     return no_recipe();
   }
 
@@ -448,9 +448,9 @@ class Executor::Impl {
     return lengths;
   }
 
-  /// Returns the pass options of the steps in `mode` that are fed `feeds`: `batch` samples of
-  /// length `length`. In Mode::train, one step of each recipe, so that all their variables exist
-  /// before the first checkpoint. Throws UserError if the batch size is invalid.
+  /// Returns the pass options of the steps in `mode` for `batch` samples of length `length` with
+  /// the feeds `feeds`. Mode::train gives a step for each recipe, so that the variables of all
+  /// recipes exist before the first checkpoint. Throws UserError if the batch size is invalid.
   std::vector<Options> checked_pass_options(Mode mode, int64_t batch, int64_t length,
                                             const std::set<std::string>& feeds) const {
     const bool none_is_fine = !group_.is_single_process() && mode == Mode::train;
@@ -537,7 +537,7 @@ class Executor::Impl {
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
-  ColumnTablePtr column_table_;  ///< null: none
+  ColumnTablePtr column_table_;  ///< null if there is none
   BatchLength batch_length_;
   TuningSync tuning_sync_;
   Session session_;

@@ -132,8 +132,8 @@ class Executor {
   /// The step needs the feeds that the recipe's loss reads; `batch` may have more columns. It
   /// computes that loss, and the outputs that read no other feed, parameter or state. It updates
   /// the states of layers that the loss reads, such as running statistics, as PyTorch does in
-  /// training mode. All ranks run the same recipe. Throws UserError for a program of several
-  /// recipes without `recipe`, and if there is no such recipe.
+  /// training mode. All ranks must run the same recipe. Throws UserError if there is no such
+  /// recipe, and if `recipe` is empty but the program has several recipes.
   OutputViews run(std::string_view recipe, const Batch& batch);
   /// Computes all outputs in inference mode: no dropout, running statistics in batch_norm. Changes
   /// no variable.
@@ -154,7 +154,7 @@ class Executor {
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds);
 
   /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. For a
-  /// program with adapters (fluid::lora()), writes only those that train, unless
+  /// program with adapters (fluid::lora()), writes only the trainable ones, unless
   /// SaveOptions::merge_adapters is set. Also writes values that are not finite; see
   /// nonfinite_parameters().
   void save(const std::string& path, const SaveOptions& options = {});
@@ -164,10 +164,10 @@ class Executor {
   /// LoadOptions::partial is set, the file must contain all of them and nothing else, with equal
   /// shapes. A call before the first prepare() avoids compiling the initialisers.
   LoadReport load(const std::string& path, const LoadOptions& options = {});
-  /// Keeps with the parameters what was learned from the columns of the training data
-  /// (SampleData::table()); null: nothing. Trainer::fit() sets the table of its training data.
-  /// save() and snapshot() write the table, load() and restore() read it. open_data() reads other
-  /// data by it.
+  /// Stores the column table of the training data (SampleData::table()) with the parameters; null
+  /// removes it. Trainer::fit() sets the table of its training data. save() and snapshot() write
+  /// the table; load() and restore() read it. open_data() uses the table to read other data in the
+  /// same way.
   void set_column_table(ColumnTablePtr table);
   ColumnTablePtr column_table() const;
   /// Returns the names of the parameters and buffers.

@@ -101,7 +101,7 @@ ColumnTablePtr newest_column_table(const std::string& directory) {
     try {
       return table_of_parameters(directory + "/" + name.str() + "/" + kCheckpointParameters);
     } catch (const UserError&) {
-      continue;  // newest_checkpoint() says which checkpoints are damaged
+      continue;  // newest_checkpoint() reports damaged checkpoints
     }
   }
   return nullptr;

@@ -17,14 +17,14 @@ class Executor;
 /// The state of a training loop. A checkpoint stores this state together with the executor's
 /// snapshot.
 struct TrainingState {
-  /// The accumulated statistics of a scalar output in the current epoch: those of a metric, or the
-  /// sum and the number of samples, whose quotient is the mean.
+  /// The accumulated statistics of a scalar output in the current epoch. An output that is not a
+  /// metric has two: the sum of its values and the number of samples.
   struct OutputStatistics {
     std::string name;
     std::vector<double> statistics;
   };
-  /// The best value of the monitored output in the completed epochs, and its epoch number, counted
-  /// from 1.
+  /// The best value of the monitored output in the completed epochs, and the epoch (from 1) that
+  /// reached it.
   struct BestValue {
     double value = 0;
     int64_t epoch = 0;
@@ -64,8 +64,8 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 /// Reads the checkpoint at `path`. Throws UserError with the reason when the checkpoint is damaged.
 Checkpoint read_checkpoint(const std::string& path);
 
-/// Returns the column table (Executor::column_table()) in the newest checkpoint in `directory`
-/// whose parameters can be read; null if there is none. Reads no parameters.
+/// Returns the column table (Executor::column_table()) of the newest checkpoint in `directory` with
+/// a readable parameter file; null if there is none. Reads only the file's metadata.
 ColumnTablePtr newest_column_table(const std::string& directory);
 
 struct CheckpointOptions {
@@ -95,8 +95,8 @@ class CheckpointDirectory {
   CheckpointDirectory(const CheckpointDirectory&) = delete;
 
   /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the operating
-  /// system fails to write a file. Throws UserError when a parameter is not finite, and keeps the
-  /// earlier checkpoints.
+  /// system fails to write a file. Throws UserError, and keeps the earlier checkpoints, when a
+  /// parameter is not finite.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
   /// Points the link `best` to the checkpoint at `path`. Must be called after resuming from a

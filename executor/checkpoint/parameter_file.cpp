@@ -54,7 +54,7 @@ struct NameMap {
   }
 };
 
-/// The variables that a file need not hold: frozen ones if it holds adapters, else adapters.
+/// Returns the variables that a file may lack: frozen ones if it holds adapters, else adapters.
 std::set<std::string> optional_variables(const ir::Program& program, bool holds_adapters) {
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
@@ -161,7 +161,7 @@ class ParameterReading {
                                 at->second.source, tensor.source, name));
   }
 
-  /// The tensors of the file from which the value of `name` is made; nullopt if one is missing.
+  /// Returns the tensors that the value of `name` is computed from; nullopt if the file lacks one.
   std::optional<PytorchSource> source_of(const std::string& name) const {
     using Kind = PytorchSource::Kind;
     const bool is_pytorch = options_.layout == ParamsLayout::pytorch;
@@ -251,9 +251,9 @@ class ParameterReading {
   std::vector<Variable> wanted_;  ///< sorted by name
   PytorchLayout pytorch_;
   bool written_by_fluid_;
-  std::set<std::string> optional_;             ///< variables that the file need not hold
-  std::map<std::string, FileTensor> tensors_;  ///< by their names after LoadOptions::maps
-  std::vector<std::string> dropped_;           ///< tensors that a map gave an empty name
+  std::set<std::string> optional_;             ///< variables that the file may lack
+  std::map<std::string, FileTensor> tensors_;  ///< keys: names after LoadOptions::maps
+  std::vector<std::string> dropped_;           ///< tensors that a map renames to ""
   LoadedParameters loaded_;
 };
 

@@ -13,11 +13,11 @@
 
 namespace fluid {
 
-/// Values for the variables of a program, and what a file gave.
+/// The result of reading a parameter file for a program.
 struct LoadedParameters {
   std::vector<std::pair<std::string, Tensor>> values;  ///< names as in the program
   LoadReport report;
-  ColumnTablePtr column_table;  ///< in the metadata of the file; null: none
+  ColumnTablePtr column_table;  ///< from the file's metadata; null if it has none
 };
 
 /// Reads a safetensors file for the variables `wanted` of `program`. Renames its tensors by

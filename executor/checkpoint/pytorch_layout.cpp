@@ -40,8 +40,9 @@ std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& pr
   return weights;
 }
 
-/// The scopes of recurrent layers, "lstm0.layer0" or "lstm0.layer0.reverse", which have a parameter
-/// u. A GRU's has a parameter c, too; without biases it needs no distinction.
+/// Maps the scope of each recurrent layer and direction ("lstm0.layer0.reverse") to whether it is a
+/// GRU, the only recurrent layer with a parameter c. A GRU without biases maps to false, because
+/// only the conversion of biases distinguishes GRUs.
 std::map<std::string, bool> recurrent_scopes(const ir::Program& program) {
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
@@ -121,7 +122,8 @@ Tensor PytorchSource::value(const std::vector<Tensor>& tensors, const std::vecto
                     names.back() + "' is " + last.str() + "; both are biases of one layer");
   }
   if (kind == Kind::bias_sum) return sum_below(first, last, first.numel());
-  const int64_t gates = first.numel() / 3 * 2;  // the reset and update gates; then the candidate
+  // The biases of the reset and update gates. The candidate gate's biases follow.
+  const int64_t gates = first.numel() / 3 * 2;
   if (kind == Kind::gru_bias) return sum_below(first, last, gates);
   return first.numel() == 3 * shape.front() ? elements_from(last, gates) : last;
 }

@@ -15,20 +15,20 @@ namespace fluid {
 /// |---|---|
 /// | linear: w [in, out], b | weight [out, in], bias |
 /// | conv, conv_transpose, embedding: w, b | weight, bias, of equal shapes |
-/// | batch_norm: gamma, beta, running_mean, running_var | weight, bias, the same |
+/// | batch_norm: gamma, beta, running_mean, running_var | weight, bias, running_mean, running_var |
 /// | layer_norm, rms_norm, group_norm, instance_norm: scale, bias | weight, bias |
 /// | multi_head_attention: qkv.w, qkv.b, out.w, out.b | in_proj_weight, in_proj_bias,
 ///   out_proj.weight, out_proj.bias; linear weights are transposed |
 /// | rnn, lstm: layerN.w, .u, .b | weight_ih_lN, weight_hh_lN, bias_ih_lN + bias_hh_lN |
-/// | gru: layerN.w, .u, .b, .c | weight_ih_lN, weight_hh_lN, and the biases: the candidate gate's
-///   part of bias_hh_lN is c, the other parts add up in b |
+/// | gru: layerN.w, .u, .b, .c | weight_ih_lN, weight_hh_lN, bias_ih_lN + bias_hh_lN; the candidate
+///   gate's part of bias_hh_lN is c, and is not added to b |
 ///
 /// A backward direction is layerN.reverse in a program, and has the suffix _reverse in PyTorch.
-/// Counters num_batches_tracked have no counterpart.
+/// PyTorch's num_batches_tracked has no counterpart.
 struct PytorchSource {
   enum class Kind : uint8_t { same, transposed, bias_sum, gru_bias, gru_candidate_bias };
   Kind kind = Kind::same;
-  std::vector<std::string> names;  ///< the tensors that the value is made of
+  std::vector<std::string> names;  ///< tensors that the value is computed from
 
   /// Computes the value from the tensors `names` of the file `path`. `shape`: the program's shape.
   /// Throws UserError if the biases of a recurrent layer differ in shape or are no float vectors.
@@ -36,7 +36,7 @@ struct PytorchSource {
                const std::string& path) const;
 };
 
-/// The names of PyTorch that the rules above give for parameters and buffers of a program.
+/// Maps the parameters and buffers of a program to tensors of PyTorch, by the table above.
 class PytorchLayout {
  public:
   explicit PytorchLayout(const ir::Program& program);
@@ -48,8 +48,8 @@ class PytorchLayout {
 
  private:
   std::map<std::string, std::vector<int64_t>> linear_;  ///< weight of a linear layer -> shape
-  std::map<std::string, bool>
-      recurrent_;  ///< scope of a layer and direction -> whether it is a GRU
+  /// Scope of a recurrent layer and direction -> whether it is a GRU.
+  std::map<std::string, bool> recurrent_;
 };
 
 /// Whether `name` is a counter of batch normalisation, which loading ignores.

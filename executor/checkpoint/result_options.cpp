@@ -31,7 +31,8 @@ void add_place_options(const ExecutorOptions& options, Place place, int threads,
   all["workspace"] = std::to_string(libraries.max_workspace()) + " bytes";
 }
 
-/// Summary of the variables' training settings, with a hash of them; empty if all have defaults.
+/// Returns the numbers of frozen variables and of variables with their own rate or decay, and a
+/// hash of these settings. Returns "" if all variables have defaults.
 std::string training_settings_text(const ir::Program& recorded) {
   int64_t frozen = 0, scaled = 0;
   std::string all;

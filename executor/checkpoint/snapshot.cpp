@@ -35,9 +35,9 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
   }
 }
 
-/// Returns a note for the error that only the snapshot, or only the program, has the optimizer
-/// state `state`. The note names the parameter, which is frozen in one of the two; "" if that is
-/// not the cause. `trains_now`: whether the program has the state.
+/// Explains, for an error message, why only the snapshot or only the program has the optimizer
+/// state `state`: its parameter is frozen in the other one. Returns "" if that is not the cause.
+/// `trains_now`: whether the program has the state.
 std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
                         bool trains_now) {
   for (const ir::Op* train : recipes_of(recorded.main())) {
@@ -45,7 +45,7 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
       const std::string prefix = recipe_state(recipe_name(*train), op->symbol + ".");
       const bool is_parameter = source_kind(*op) == SourceKind::parameter;
       if (!is_parameter || !state.starts_with(prefix)) continue;
-      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // an adapter's
+      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // adapter state
       if (op->attrs.get_or("trainable", true) != trains_now) continue;
       const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
         return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);

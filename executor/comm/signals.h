@@ -9,7 +9,7 @@ namespace fluid::comm {
 class ScopedSignalBlock {
  public:
   enum class SignalSet : unsigned char {
-    all,   ///< all signals, also in threads started during the lifetime of the object
+    all,   ///< all signals
     pipe,  ///< SIGPIPE, raised by a write to a closed connection; a pending SIGPIPE is discarded
   };
   explicit ScopedSignalBlock(SignalSet signals);

@@ -18,8 +18,8 @@ Duration response_time_limit(Duration timeout) {
   return heartbeat_timeout(timeout) + Duration(100);
 }
 
-/// Time to add to response_time_limit() for a heartbeat or barrier request. The sum is about the
-/// timeout after which rank 0 counts as unreachable.
+/// Time to add to response_time_limit() for a heartbeat or barrier request. Rank 0 counts as
+/// unreachable after the sum, which is approximately `timeout`.
 Duration extra_response_time(Duration timeout) { return timeout - heartbeat_timeout(timeout); }
 
 }  // namespace

@@ -218,8 +218,8 @@ void CpuExecutable::run_call(const CpuCall& call, size_t slots, TimeSpan* collec
   run_blocks(call.kernel, buffers, batch_, call.blocks, call.parallel ? threads_ : 1);
 }
 
-/// Calls a library kernel. If the kernel throws, the rethrown error also names the kernel and says
-/// whether the step has already changed variables.
+/// Calls a library kernel. If the kernel throws, the rethrown error also names the kernel and
+/// states whether the step has already changed variables.
 void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool parameters_updated) {
   try {
     call.library_calls[slots]();

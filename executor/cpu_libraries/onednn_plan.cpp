@@ -36,8 +36,8 @@ TensorDescs filter_descs(const Type& type, int64_t groups) {
   return TensorDescs({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
 }
 
-/// oneDNN's parameters of the convolution y = conv(x, w) of images x with filters w. An op computes
-/// y, or the gradient with respect to x or w.
+/// oneDNN's parameters for y = conv(x, w) with images x and filters w. An op computes y, or the
+/// gradient with respect to x or w.
 struct ConvProblem {
   TensorDescs x, w, y;
   Dims strides, dilations, before, after;

@@ -41,7 +41,8 @@ class ShardedCall {
   }
 
   void run() {
-    // Pass parallel_for() the thread count of the pool, even if there are fewer shards.
+    // Pass the thread count of the pool, even if there are fewer shards: libgomp would end the pool
+    // threads that are not in a smaller team.
     const int threads = thread_count(0);
     run_shards(threads);
     for (const Shard& s : shards_) check_onednn(s.status);

@@ -14,7 +14,7 @@ int64_t period_of(const WinogradAxis& axis) {
   return std::max(axis.in + std::max(axis.before, axis.after), axis.out);
 }
 
-/// Returns whether a tile may contain pixels of several images, along an axis with `images` images.
+/// Returns whether a tile may span several images along an axis with `images` images.
 bool spans_images(int64_t images, bool mosaic) { return mosaic && images > 1; }
 
 int64_t tiles_along(const WinogradAxis& axis, int64_t images, bool mosaic) {

@@ -30,7 +30,7 @@ class Linker {
     if (result_ == NVJITLINK_SUCCESS) result_ = call(handle_);
   }
   nvJitLinkResult result() const { return result_; }
-  /// Error message: the code of the failed nvJitLink call and the error log, on one line.
+  /// Returns a one-line error message: the code of the failed nvJitLink call and the error log.
   std::string failure() const {
     std::string log;
     size_t size = 0;

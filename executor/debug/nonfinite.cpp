@@ -21,7 +21,7 @@ void widen(Type& type) {
   if (is_half_precision(type.dtype)) type.dtype = DType::f32;
 }
 
-/// The body of a `fused` op as a program of its own. Each operand of the `fused` op is a feed, and
+/// The body of a `fused` op as a separate program. Each operand of the `fused` op is a feed, and
 /// each float result of an op in the body is an output. Half-precision types become f32.
 class BodyProgram {
  public:

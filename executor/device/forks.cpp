@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-std::atomic<pid_t> fork_unsafe_process =
-    0;  // PID of the process that called mark_fork_unsafe(); 0: not called
+/// PID of the process that called mark_fork_unsafe(); 0: not called.
+std::atomic<pid_t> fork_unsafe_process = 0;
 
 }  // namespace
 

@@ -31,7 +31,7 @@ class ScanBuffers {
     for (size_t i = 0; i < outputs.size(); ++i) outputs_[root_of(outputs[i].value)] = i;
   }
 
-  /// The buffer of value `v` of the body in step `step`.
+  /// Returns the buffer that holds the body's value `v` in step `step`.
   BufferRef buffer_of(Value v, int64_t step) const {
     const Value root = root_of(v);
     if (source_kind(*root.op()) == SourceKind::argument) {
@@ -96,12 +96,12 @@ class ScanBuffers {
   std::map<Value, size_t> outputs_;  ///< root of an output of the body -> index of the output
 };
 
-/// Appends the calls that a graph contains, and those in the bodies of its scans.
+/// Collects the calls of a graph, including the calls in the bodies of its scans.
 class CallList {
  public:
   explicit CallList(const Options& options) : options_(options) {}
 
-  /// Appends the calls of `op`, whose workspace is `workspace`.
+  /// Appends the calls of `op`. `workspace`: the workspace planned for `op`.
   void add(ir::Op& op, int position, const BufferOf& buffer_of, const Range& workspace) {
     if (is_scan(op)) return add_scan(op, position, buffer_of, workspace.offset);
     StepCall call{.op = &op, .position = position, .refs = {}, .workspace = workspace};

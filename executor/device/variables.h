@@ -82,8 +82,8 @@ class Variables {
 /// override their dtypes. Offsets are not set.
 std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options);
 
-/// Adds the variables that the main graph of a compiled program reads or writes. Those that the
-/// program `recorded` declares have VariableKind::recorded. `rank`: rank of this process.
+/// Adds the variables that the main graph of a compiled program reads or writes. Variables that
+/// `recorded` declares get VariableKind::recorded. `rank`: rank of this process.
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
                    Variables& to);
 
@@ -95,7 +95,7 @@ bool is_initialised(const Variable& variable);
 struct StartupPlan {
   /// Names of zero-initialised variables, which need no code because new memory is zero.
   std::set<std::string> zeros;
-  std::vector<VariableDecl> filled;  ///< the others, whose values the startup program computes
+  std::vector<VariableDecl> filled;  ///< variables whose values the startup program computes
   std::set<std::string> filled_names() const;
 };
 /// Finds the initialisers of the variables named in `wanted`. The first of `programs` that declares

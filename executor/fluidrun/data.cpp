@@ -1,4 +1,4 @@
-// `fluidrun data`: describes the data of a SPEC, and checks that it can be read.
+// `fluidrun data`: describes the data of a SPEC. With --check, reads every sample.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,9 +27,9 @@
 namespace fluid {
 namespace {
 
-/// Number of samples, evenly spread, whose values are read without --check.
+/// Maximum number of samples that are read without --check, evenly spread over the data.
 constexpr int64_t kDescribedSamples = 1000;
-/// Number of classes, and of bad records, that are listed.
+/// Maximum number of classes to list, and of bad records.
 constexpr size_t kMaxListed = 20;
 
 struct DataFlags {
@@ -39,13 +39,13 @@ struct DataFlags {
   bool check = false, rate = false;
 };
 
-/// The values of a column.
+/// Statistics of the values of a column.
 struct ColumnSummary {
   double least = std::numeric_limits<double>::infinity();
   double most = -std::numeric_limits<double>::infinity();
   double sum = 0;
   int64_t values = 0, not_finite = 0;
-  std::map<int64_t, int64_t> counts;  ///< of the values of an integer column of scalars
+  std::map<int64_t, int64_t> counts;  ///< value -> count, for a column of integer scalars
 
   void add(const Tensor& sample) {
     for (int64_t i = 0; i < sample.numel(); ++i) {
@@ -79,11 +79,11 @@ struct BadRecord {
 /// Result of reading samples.
 struct Survey {
   std::vector<ColumnSummary> columns;
-  std::vector<BadRecord> bad;  ///< in the order of the samples
-  int64_t read = 0;            ///< number of samples that were tried
+  std::vector<BadRecord> bad;  ///< sorted by sample index
+  int64_t read = 0;            ///< number of samples read, including bad records
 };
 
-/// Reads samples of a source one by one into its buffers.
+/// Reads single samples of a source into reused buffers.
 class SampleBuffers {
  public:
   explicit SampleBuffers(const SampleSource& source)
@@ -128,11 +128,11 @@ Survey survey(const SampleSource& source, int64_t samples, int workers) {
 /// Result of reading the first samples of a stream.
 struct StreamSurvey {
   Survey survey;
-  bool ended = false;                      ///< whether the stream has no more samples
+  bool ended = false;                      ///< whether the end of the stream was reached
   std::vector<std::vector<Tensor>> shown;  ///< values of the first samples
 };
 
-/// Reads at most `samples` samples of a stream; an error ends it. Keeps the first `shown` samples.
+/// Reads at most `samples` samples of a stream, and keeps the first `shown`. Stops at a bad record.
 StreamSurvey survey(SampleStream& stream, int64_t samples, int64_t shown) {
   StreamSurvey result{.survey = {.columns = std::vector<ColumnSummary>(stream.columns().size())}};
   int64_t& read = result.survey.read;
@@ -155,7 +155,7 @@ StreamSurvey survey(SampleStream& stream, int64_t samples, int64_t shown) {
   return result;
 }
 
-/// Columns print_column() prints.
+/// Returns the range and mean of a column, and its number of non-finite values, as text.
 std::string summary_text(const ColumnSummary& summary) {
   const int64_t finite = summary.values - summary.not_finite;
   std::string text = finite == 0
@@ -168,7 +168,7 @@ std::string summary_text(const ColumnSummary& summary) {
   return text;
 }
 
-/// Prints how many rows are for what, as the options val and split divide them.
+/// Prints the numbers of rows in the training, validation and test splits.
 void print_split(const SplitCounts& counts) {
   fmt::print("rows: {} to train, {} to validate, {} to test\n", counts.train, counts.validation,
              counts.test);
@@ -182,7 +182,7 @@ void print_columns(const SampleData& source, const Survey& survey) {
   }
 }
 
-/// Prints the counts of the values of an integer column.
+/// Prints how often each value of an integer column occurs.
 void print_counts(const SampleData& source, size_t column,
                   const std::map<int64_t, int64_t>& counts) {
   std::vector<std::string> texts;
@@ -207,7 +207,7 @@ void print_classes(const SampleData& source, const Survey& survey) {
   }
 }
 
-/// Prints the images of a sample, and a line with its single values.
+/// Draws the images of a sample, and prints its location and its scalars on one line.
 void print_sample(const SampleData& data, int64_t sample, const std::vector<Tensor>& values) {
   std::string line = data.location(sample);
   for (size_t c = 0; const Tensor& value : values) {
@@ -230,7 +230,7 @@ void print_samples(const SampleSource& source, int64_t count) {
   }
 }
 
-/// Reads an epoch in batches, as training does, and prints how fast.
+/// Reads an epoch in batches, as training does, and prints the samples per second.
 void print_rate(const DataSource& data, const DataFlags& flags) {
   ReaderOptions options = {
       .batch = flags.batch, .workers = flags.workers, .shuffle_buffer = data.shuffle_buffer};

@@ -19,11 +19,11 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kFullBatches = 3;   // timed steps of a full batch
-constexpr int64_t kReadBatches = 10;  // timed reads
+constexpr int64_t kFullBatches = 3;   // number of full batches to time
+constexpr int64_t kReadBatches = 10;  // number of batches to read in time_reading()
 
-/// Number of samples of a step on all ranks together, and number of such steps per epoch; nullopt:
-/// unknown.
+/// Number of samples in a step, summed over the ranks, and number of such steps per epoch (nullopt:
+/// unknown).
 struct StepSize {
   int64_t samples = 0;
   std::optional<int64_t> steps = 0;
@@ -36,7 +36,7 @@ struct EpochSizes {
   std::vector<StepSize> sizes;
 };
 
-/// The sizes of data that is read by index.
+/// Returns the step sizes of a reader whose number of samples is known.
 EpochSizes sizes_of(const Reader& data, int ranks) {
   const int64_t samples = *data.samples(), steps = *data.batches();
   const int64_t batch = steps > 1 ? data.batch_sizes().front() : (samples + ranks - 1) / ranks;
@@ -46,7 +46,7 @@ EpochSizes sizes_of(const Reader& data, int ranks) {
   return {batch, {{full, steps - 1}, {last, 1}}};
 }
 
-/// Number of steps of an epoch; nullopt: unknown.
+/// Returns the number of steps per epoch; nullopt: unknown.
 std::optional<int64_t> steps_of(const EpochSizes& epoch) {
   int64_t steps = 0;
   for (const StepSize& size : epoch.sizes) {
@@ -58,11 +58,12 @@ std::optional<int64_t> steps_of(const EpochSizes& epoch) {
 
 /// A reader of a few full batches, and of the smaller last batch of an epoch if there is one.
 struct FewBatches {
-  EpochSizes epoch;  ///< of the whole data
+  EpochSizes epoch;  ///< step sizes of an epoch of all data
   Reader reader;
 };
 
-/// The first samples of `data`: `full_batches` full batches. `data` must outlive them.
+/// Returns a reader of the first samples of `data`: at most `full_batches` full batches, and the
+/// smaller last batch. `data` must outlive the reader.
 FewBatches few_batches(Reader& data, int64_t full_batches) {
   ReaderOptions options = data.options();
   options.shuffle_seed.reset();
@@ -95,8 +96,9 @@ class MeanTimes {
     sum.ms += ms;
     ++sum.steps;
   }
-  /// The mean time of the steps of `recipe` with `samples` samples. If no such step was timed,
-  /// returns the mean of the recipe's largest steps; 0 if this rank timed none.
+  /// Returns the mean time of the steps of `recipe` with `samples` samples. If no such step was
+  /// timed, returns the mean time of the recipe's largest steps. Returns 0 if this rank timed no
+  /// step.
   double mean_ms(const std::string& recipe, int64_t samples) const {
     if (sums_.empty()) return 0;
     auto sum = sums_.find({recipe, samples});
@@ -112,7 +114,7 @@ class MeanTimes {
   std::map<std::pair<std::string, int64_t>, Sum> sums_;
 };
 
-/// Equal steps of an epoch: a line of the table.
+/// One row of the table: all steps of an epoch with the same name and number of samples.
 struct TimedSteps {
   std::string name;
   int64_t samples = 0;
@@ -157,14 +159,14 @@ void print_table(const std::vector<TimedSteps>& lines) {
   }
 }
 
-/// Milliseconds of the steps whose number is known.
+/// Returns the total milliseconds of the rows with a known number of steps.
 double epoch_ms(const std::vector<TimedSteps>& lines) {
   double ms = 0;
   for (const TimedSteps& line : lines) ms += line.ms * static_cast<double>(line.steps.value_or(0));
   return ms;
 }
 
-/// Mean milliseconds of a step of the cycle with `samples` samples.
+/// Returns the mean milliseconds of a step of `samples` samples, over the recipes of the cycle.
 double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t samples) {
   double ms = 0;
   for (const FitRecipe& recipe : cycle.recipes()) {
@@ -176,7 +178,7 @@ double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t sa
 MeanTimes time_training(Trainer& trainer, FitOptions options, Reader& few,
                         const RecipeCycle& cycle) {
   MeanTimes times;
-  // The first epoch warms up. The later epochs contain at least one cycle and are timed.
+  // The first epoch is the warm-up. The later epochs contain at least one cycle and are timed.
   options.epochs = 1 + (cycle.length() + *few.batches() - 1) / *few.batches();
   options.max_steps = 0;
   options.validation = nullptr;
@@ -195,7 +197,7 @@ MeanTimes time_training(Trainer& trainer, FitOptions options, Reader& few,
 }
 
 MeanTimes time_validation(Trainer& trainer, Reader& few) {
-  trainer.evaluate(few);  // warms up
+  trainer.evaluate(few);  // warm-up
   MeanTimes times;
   Stopwatch watch;
   trainer.evaluate(few, [&](const Batch& batch, const OutputViews&) {
@@ -205,7 +207,7 @@ MeanTimes time_validation(Trainer& trainer, Reader& few) {
   return times;
 }
 
-/// Milliseconds per batch that the workers read.
+/// Returns the mean milliseconds until the reader's workers deliver the next batch.
 double time_reading(Reader& data) {
   data.next();
   const Stopwatch watch;
@@ -215,7 +217,7 @@ double time_reading(Reader& data) {
   return watch.ms() / static_cast<double>(kReadBatches);
 }
 
-/// Prints the duration of an epoch and of the training, which --max-steps may cut off.
+/// Prints the duration of an epoch, and of the training run with at most --max-steps steps.
 void print_duration(const FitOptions& options, int64_t steps_an_epoch, double epoch_ms) {
   auto epochs = static_cast<double>(options.epochs);
   if (options.max_steps > 0) {
@@ -226,7 +228,8 @@ void print_duration(const FitOptions& options, int64_t steps_an_epoch, double ep
              epoch_ms / 1e3 * epochs);
 }
 
-/// Prints the duration of the training on a stream, whose epochs have an unknown number of steps.
+/// Prints the duration of --max-steps steps on a stream. The epochs of a stream have an unknown
+/// number of steps.
 void print_stream_duration(const FitOptions& options, double step_ms) {
   fmt::print("the number of steps of an epoch is unknown: the data is a stream\n");
   if (options.max_steps == 0) return;

@@ -105,7 +105,7 @@ void StepDump::write(const StepEvent& step, Executor& executor) const {
   for (const Item& item : items_) {
     const bool is_gradient = !item.recipes.empty();
     if (is_gradient && (step.skipped || !item.recipes.contains(step.recipe))) continue;
-    if (item.is_output && !step.outputs.has(item.source)) continue;  // an output of another recipe
+    if (item.is_output && !step.outputs.has(item.source)) continue;  // another recipe's output
     const Tensor value =
         item.is_output ? step.outputs[item.source].copy() : executor.parameter(item.source);
     const bool is_half = value.dtype() == f16 || value.dtype() == bf16;

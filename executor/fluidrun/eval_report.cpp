@@ -15,9 +15,9 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMatrixClasses = 20;  // so many columns fit a line of 200 characters
+constexpr int64_t kMatrixClasses = 20;  // a matrix of 20 columns fits in 200 characters
 constexpr size_t kConfusedPairs = 20;
-constexpr size_t kNameWidth = 20;  // longer names are cut
+constexpr size_t kNameWidth = 20;  // longer names are truncated
 
 std::string cut(const std::string& name) { return name.substr(0, kNameWidth); }
 

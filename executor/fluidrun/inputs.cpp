@@ -86,12 +86,13 @@ void drop_unused_columns(DataSource& source, const Program& program, const std::
   }
 }
 
-/// Number of samples; the largest integer for a stream.
+/// Returns the number of samples; INT64_MAX for a stream.
 int64_t samples_of(const DataSource& data) {
   return data.stream != nullptr ? std::numeric_limits<int64_t>::max() : data.source->samples();
 }
 
-/// Opens data that is read as the training data was, and says so.
+/// Opens data and reads its columns by the table in `training`, if any. Prints a note to stderr if
+/// the table is from a file and the data uses it.
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
                            const TrainingTable& training) {

@@ -39,22 +39,22 @@ struct ParamsFlags {
 };
 /// Adds --params, --params-layout, --params-map, --params-partial and --adapters.
 void add_params_flags(CLI::App& command, ParamsFlags& flags);
-/// Opens a program, and adds the adapters that the file of --adapters holds, if given.
+/// Opens a program. If --adapters is given, adds the adapters in its file to the program.
 Program open_program(const std::string& name, const ParamsFlags& flags);
-/// Loads the parameters from the files of --params and --adapters, if given, and prints the report.
+/// Loads the files of --params and --adapters, if given. Calls print_load_report() for --params.
 void load_parameters(Executor& executor, const ParamsFlags& flags);
-/// Prints what was loaded to stderr, if the flags rename or leave out tensors.
+/// Prints `report` to stderr if --params-map or --params-partial is given.
 void print_load_report(const LoadReport& report, const ParamsFlags& flags);
 /// Prints a note to stderr that the parameters are untrained if --params is not given.
 void note_untrained_parameters(const Executor& executor, const ParamsFlags& flags);
 
-/// The table by which other data than the training data is read (open_data()).
+/// A column table of the training data. open_data() uses it to read other data in the same way.
 struct TrainingTable {
-  ColumnTablePtr table = nullptr;  ///< null: none
-  std::string file = {};           ///< that keeps it; empty: the training data is open
+  ColumnTablePtr table = nullptr;  ///< null if there is none
+  std::string file = {};           ///< file of the table; empty: from the open training data
 };
-/// The table in the file of --adapters or --params, if they are given and the kind of data `spec`
-/// has a table.
+/// Returns the table in the file of --adapters, else of --params. The table is null if neither file
+/// has one, or if the kind of data in `spec` has no table.
 TrainingTable training_table(const ParamsFlags& flags, const std::string& spec);
 
 /// Batch size if neither --batch nor the data reader gives a batch size.
@@ -63,9 +63,9 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// Opens the data described by `spec`, with `batch` samples per step and rank. If `batch` is 0,
 /// uses all samples if the data asks for full batches, else kDefaultBatch. Shuffles with
 /// `shuffle_seed`, unless one step reads all samples. Options in `spec` override the arguments.
-/// Drops columns whose names match no feed. Prints notes to stderr about dropped columns and about
-/// feeds that no column matches, and about the file of `training`. Throws UserError if no column
-/// remains.
+/// Drops columns whose names match no feed. Prints notes to stderr about dropped columns, about
+/// feeds that no column matches, and about the use of the table in `training`. Throws UserError if
+/// no column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world = {},

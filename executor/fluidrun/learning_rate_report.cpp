@@ -13,17 +13,17 @@ namespace fluid {
 namespace {
 
 constexpr double kWidth = 640, kHeight = 400;
-constexpr double kLeft = 64, kRight = 16, kTop = 16, kBottom = 48;  // margins
+constexpr double kLeft = 64, kRight = 16, kTop = 16, kBottom = 48;  // margins in pixels
 constexpr int kLossTicks = 5;
 
-/// Maps a point of the curve to the picture.
+/// Maps points of the curve to pixel coordinates.
 class Axes {
  public:
   explicit Axes(const LearningRateCurve& curve)
       : first_(std::log10(curve.points.front().rate)), last_(std::log10(curve.points.back().rate)) {
     for (const LearningRatePoint& p : curve.points) {
       low_ = std::min({low_, p.loss, p.smoothed});
-      high_ = std::max(high_, p.smoothed);  // single losses may leave the picture
+      high_ = std::max(high_, p.smoothed);  // unsmoothed losses may exceed this maximum
     }
     if (high_ <= low_) high_ = low_ + 1;
     if (last_ <= first_) last_ = first_ + 1;

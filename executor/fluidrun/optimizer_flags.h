@@ -10,17 +10,17 @@ namespace fluid {
 /// Values of the flags that choose an optimizer. Each setting of an optimizer has a flag:
 /// --weight-decay sets `weight_decay`.
 struct OptimizerFlags {
-  std::string name;    ///< --optimizer; empty: the program's
+  std::string name;    ///< --optimizer; empty: the program's optimizer
   std::string output;  ///< --minimize; empty: "loss"
   double lr = 0;       ///< --lr; 0: not given
   SettingFlags settings;
 };
 void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags);
 
-/// Replaces the optimizer of the program's training recipe, or changes its hyperparameters, as the
-/// flags say. Keeps the learning rate schedule, gradient clipping and parameter averages. A program
-/// without a recipe gets one that minimizes the output `output`. Throws UserError that names the
-/// flag if a flag does not fit.
+/// Replaces the optimizer of the program's recipe, or changes its hyperparameters, as the flags
+/// specify. Keeps the learning rate schedule, gradient clipping and parameter averages. A program
+/// without a recipe gets one that minimizes the output `output`. Throws UserError with the flag's
+/// name if a flag does not fit.
 void set_optimizer(Program& program, const OptimizerFlags& flags);
 
 }  // namespace fluid

@@ -21,9 +21,9 @@
 namespace fluid {
 namespace {
 
-constexpr double kSmallLoss = 0.01;  // fraction of the loss before training
+constexpr double kSmallLoss = 0.01;  // target, as a fraction of the loss before training
 
-/// The value at which metric op `op` counts as best; nullopt for other ops.
+/// Returns the value at which metric op `op` counts as perfect; nullopt for other ops.
 std::optional<double> best_value(const std::string& op) {
   static const std::map<std::string, double> kBest = {
       {"accuracy", 1}, {"f1_score", 1}, {"roc_auc", 1}, {"r2_score", 1 - kSmallLoss}};

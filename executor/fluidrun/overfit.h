@@ -27,13 +27,13 @@ class OverfitTest {
 
   /// Collective. Trains until the loss is small enough, for at most the epochs and steps of
   /// `options`. On rank 0, prints the scalar outputs on the samples before and after, in inference
-  /// mode. Throws UserError if the program has not learned the samples, or if `options` trains
-  /// several recipes or one whose loss is not an output. Returns fit()'s result.
+  /// mode. Throws UserError if the program has not learned the samples. Also throws if `options`
+  /// trains several recipes, or if the loss of the recipe is not an output. Returns fit()'s result.
   History run(FitOptions options);
 
  private:
   bool loss_is_small(const NamedScalars& values) const;
-  /// Name of a metric that has its best value, such as "accuracy"; empty: none.
+  /// Name of a metric that has reached its best value, such as "accuracy"; empty: none.
   std::string best_metric(const NamedScalars& values) const;
 
   const Program& program_;

@@ -47,7 +47,7 @@ void set_group_setting(ParameterGroup& group, const std::string& name, const std
   }
 }
 
-/// Splits "PATTERN:SETTINGS" at the last colon. Throws UserError that gives `form` and `example`.
+/// Splits "PATTERN:SETTINGS" at the last colon. The error message shows `form` and `example`.
 std::pair<std::string, std::string> split_settings(const std::string& text, const char* form,
                                                    const char* example) {
   const size_t colon = text.rfind(':');

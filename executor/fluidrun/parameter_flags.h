@@ -20,8 +20,8 @@ struct ParameterFlags {
 };
 void add_parameter_flags(CLI::App& command, ParameterFlags& flags);
 
-/// Applies --lora, --freeze, --freeze-stats and --param to the program, in this order. Throws
-/// UserError that names the flag.
+/// Applies --lora, --freeze, --freeze-stats and --param to the program, in this order. Error
+/// messages name the flag.
 void set_parameters(Program& program, const ParameterFlags& flags);
 
 /// The section "Patterns" of --help.

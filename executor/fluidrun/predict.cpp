@@ -41,9 +41,9 @@ struct PrintedRows {
   const std::vector<std::string>& classes;  ///< names of the classes of a classifier; may be empty
 };
 
-/// The text of one sample of an output. If the sample has one element, the text is that element.
-/// Otherwise the text is the index and the value of the largest element, or its class instead of
-/// the index if the elements are the scores of `classes`.
+/// Returns one sample of an output as text. If the sample has one element, the text is that
+/// element. Otherwise the text is the index and the value of the largest element. If the elements
+/// are scores of `classes`, the class name replaces the index.
 std::string row_text(const Tensor& value, int64_t sample, const std::vector<std::string>& classes) {
   const int64_t width = value.numel() / value.shape().at(0);
   if (width == 1 && !is_float(value.dtype())) return element_text(value, sample);
@@ -55,7 +55,7 @@ std::string row_text(const Tensor& value, int64_t sample, const std::vector<std:
   return fmt::format("{} ({:.4f})", ir::escape_control_characters(name), score);
 }
 
-/// The text of one sample of a column that has one value a sample: its class if it has a name.
+/// Returns one sample of a column of scalars as text. The text of a class id is the class name.
 std::string column_text(const SampleData& data, const std::string& name, const Tensor& column,
                         int64_t sample) {
   const std::vector<std::string> classes = data.classes(name);

@@ -12,9 +12,9 @@ namespace fluid {
 
 /// Prints the progress of an epoch to stderr: a line after every `log_every` steps, if set; else a
 /// progress bar on a terminal, and a line every ten seconds without one. If the number of steps of
-/// an epoch is unknown, prints neither a bar nor the time that is left. On a narrow terminal,
-/// prints abbreviated fields without the bar. If the abbreviated fields are still too long, omits
-/// fields in this order: memory, loss scale, learning rate, samples per second.
+/// an epoch is unknown, prints neither a bar nor the remaining time. On a narrow terminal, prints
+/// abbreviated fields without the bar. If the abbreviated fields are still too long, omits fields
+/// in this order: memory, loss scale, learning rate, samples per second.
 class ProgressBar {
  public:
   struct Options {
@@ -41,7 +41,7 @@ class ProgressBar {
   using Clock = std::chrono::steady_clock;
   bool redraw_due(int64_t step);
   void draw(const StepEvent& step);
-  /// Text of the time that is left; "" if it is unknown.
+  /// Returns the remaining time as text; "" if it is unknown.
   std::string time_left(const StepEvent& step, double ms_per_step) const;
 
   Options options_;

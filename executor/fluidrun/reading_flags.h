@@ -21,7 +21,7 @@ void add_reading_flags(CLI::App& command, ReadingFlags& flags);
 
 BadRecords bad_records_of(const ReadingFlags& flags);
 
-/// Prints to stderr how many bad records of the data `spec` were skipped, and the first one.
+/// Prints to stderr how many bad records of `spec` were skipped, and the error of the first one.
 void report_skipped(const Reader& reader, const std::string& spec);
 
 }  // namespace fluid

@@ -12,7 +12,7 @@ class App;
 
 namespace fluid {
 
-/// Adds --recipes, the cycle of steps of a program of several recipes.
+/// Adds --recipes, the cycle of training steps for a program with several recipes.
 void add_recipes_flag(CLI::App& command, std::string& recipes);
 /// Adds --recipe, the recipe whose training step is compiled.
 void add_recipe_flag(CLI::App& command, std::string& recipe);

@@ -11,15 +11,15 @@ namespace fluid {
 /// Values of the flags that choose a learning rate schedule. Each setting of a schedule has a flag:
 /// --schedule-steps sets `steps`. The flags of the warm-up have no prefix: --warmup.
 struct ScheduleFlags {
-  std::string name;  ///< --schedule; empty: the program's
+  std::string name;  ///< --schedule; empty: the program's schedule
   SettingFlags settings;
 };
 void add_schedule_flags(CLI::App& command, ScheduleFlags& flags);
 
-/// Replaces the schedule of the program's recipe, or changes its settings, as the flags say.
+/// Replaces the schedule of the program's recipe, or changes its settings, as the flags specify.
 /// `updates`: number of updates of the training run, the default of setting `steps`; nullopt:
-/// unknown. Throws UserError that names the flag if a flag does not fit, and if the schedule needs
-/// the unknown number.
+/// unknown. Throws UserError with the flag's name if a flag does not fit, and if the schedule needs
+/// `updates` but it is unknown.
 void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates);
 
 }  // namespace fluid

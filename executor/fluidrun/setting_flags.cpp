@@ -24,7 +24,7 @@ std::optional<std::vector<T>> list_in(const std::string& text) {
   return list;
 }
 
-/// A type of settings whose flag takes a value.
+/// How the flag of a setting parses its value and describes it in help texts and errors.
 struct ValueKind {
   std::string type_name, expectation;
   std::function<std::optional<Attr>(const std::string&)> parse;
@@ -57,11 +57,11 @@ ValueKind kind_of(const Attr& kind) {
 /// "--no-nesterov" for "--nesterov".
 std::string negated(const std::string& flag) { return "--no-" + flag.substr(2); }
 
-/// A setting, with the owners (optimizers or schedules) that share each of its descriptions.
+/// A setting, and its descriptions in the optimizers or schedules that have the setting.
 struct DescribedSetting {
   Attr kind;
   bool is_on_by_default = false;  ///< whether a bool setting is true by default in an owner
-  std::map<std::string, std::vector<std::string>> owners;  ///< doc -> names
+  std::map<std::string, std::vector<std::string>> owners;  ///< description -> owners' names
 };
 
 std::map<std::string, DescribedSetting> described(const std::vector<SettingOwner>& owners) {

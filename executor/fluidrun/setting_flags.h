@@ -17,7 +17,7 @@ namespace fluid {
 /// The flag of a setting of one or more optimizers or schedules.
 struct SettingFlag {
   std::string flag;                ///< "--weight-decay"
-  Attr kind;                       ///< a value of the setting's type
+  Attr kind;                       ///< any value of the setting's type; gives the type
   std::string text;                ///< value on the command line; empty: not given
   std::optional<bool> is_on = {};  ///< value of a bool setting; nullopt: not given
 
@@ -37,8 +37,8 @@ struct SettingOwner {
 /// The flag of a setting: "--weight-decay" for "weight_decay".
 std::string flag_of(std::string setting);
 
-/// Adds a flag for each setting, called `flag_of_setting(setting)`, whose description names the
-/// owners.
+/// Adds a flag named `flag_of_setting(setting)` for each setting. The flag's description names the
+/// owners of the setting.
 void add_setting_flags(CLI::App& command, const std::vector<SettingOwner>& owners,
                        const std::function<std::string(const std::string&)>& flag_of_setting,
                        SettingFlags& flags);

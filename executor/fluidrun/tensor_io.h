@@ -29,7 +29,7 @@ std::string element_text(const Tensor& tensor, int64_t i);
 
 /// Index, within row `row`, of the row's largest element. Rows are along the first dimension.
 int64_t largest_in_row(const Tensor& tensor, int64_t row);
-/// Whether the rows of `tensor` are scores of `classes`, one a class. False if there are none.
+/// Whether each row of `tensor` holds one score per class. False if `classes` is empty.
 bool are_scores(const Tensor& tensor, const std::vector<std::string>& classes);
 
 /// Whether element `i` of `got` matches element `i` of `want`. Integers and bools must be equal.
@@ -59,8 +59,8 @@ class OutputFile {
   /// Throws UserError if the output in NAME=@FILE is not among `row_outputs`, and for several
   /// outputs in a .npy file.
   void select_outputs(const Program& program, const std::vector<std::string>& row_outputs);
-  /// Names the classes of a classifier; empty: unknown. To the scores of an output, a .csv file
-  /// then adds a column NAME.class: the class with the largest score.
+  /// Sets the class names of a classifier; empty: unknown. If they are known, a .csv file has, for
+  /// each output of scores, a column NAME.class with the class that has the largest score.
   void name_classes(std::vector<std::string> classes) { classes_ = std::move(classes); }
   /// Appends the rows of the batch that `data` returned last.
   void append(const OutputViews& outputs, const Reader& data);

@@ -82,8 +82,8 @@ TensorBoard open_board(Program& program, const TrainFlags& flags) {
   return board;
 }
 
-/// The table by which the training data is read: that of the run that is resumed, or of the
-/// parameters that are trained further.
+/// Returns the column table for reading the training data: the table of the newest checkpoint if
+/// the run is resumed, else the table of --adapters or --params.
 TrainingTable table_of_earlier_training(const TrainFlags& flags, const World& world) {
   const std::string& directory = flags.checkpoint.directory;
   if (keeps_table(flags.data) && (flags.checkpoint.resume || world.restart > 0)) {
@@ -118,7 +118,7 @@ auto in_background(F work, bool later) {
   }
 }
 
-/// Prints how many validation samples are trained on. A stream does not tell.
+/// Prints how many validation samples are also training samples. Prints nothing for a stream.
 void print_shared_samples(const Reader& validation, const Reader& train) {
   if (validation.indexed() == nullptr || train.indexed() == nullptr) return;
   const int64_t shared = common_rows(*validation.indexed(), *train.indexed());
@@ -315,8 +315,8 @@ class Training {
   Program program_;
   StepDump dump_;
   TensorBoard board_;
-  // Opens the validation data while the constructor opens the training data; afterwards if it is
-  // read by the table of the training data.
+  // Opens the validation data concurrently with the training data. If the validation data needs the
+  // column table of the training data, it is opened afterwards.
   std::future<std::optional<Reader>> opening_validation_;
   Reader train_;
   ResidentMemory opened_ = resident_memory();
@@ -329,11 +329,11 @@ class Training {
 /// Trains. Returns the exit code: 0, or 128 + the signal that stopped training.
 int train(const TrainFlags& flags) {
   for (const std::string& path : {flags.save, flags.best.save, flags.find_lr_file()}) {
-    if (!path.empty()) check_writable(path);  // reject a path that is not writable before training
+    if (!path.empty()) check_writable(path);  // fail now, not after training
   }
   if (!flags.tensorboard.empty()) check_tensorboard_directory(flags.tensorboard);
   std::signal(SIGPIPE, SIG_IGN);  // ignored, so that a write to a closed pipe fails with EPIPE
-  std::signal(SIGUSR1, SIG_IGN);  // `signals` restores this at exit: ignores a late SIGUSR1
+  std::signal(SIGUSR1, SIG_IGN);  // `signals` restores this at exit, so a late SIGUSR1 is ignored
   static const SignalHandlers signals;  // static: destroyed at exit, after errors are printed
   Training(flags).run();
   return SignalHandlers::stop_requested() ? 128 + SignalHandlers::stop_signal() : 0;

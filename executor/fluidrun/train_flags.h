@@ -37,7 +37,7 @@ struct TrainFlags {
   TensorBoardOptions tensorboard_options;
 
   bool finds_lr() const { return find_lr != "false"; }
-  /// The file of --find-lr; empty: none.
+  /// The file that --find-lr writes; empty: none.
   std::string find_lr_file() const { return finds_lr() && find_lr != "true" ? find_lr : ""; }
 };
 

@@ -11,7 +11,7 @@ namespace {
 /// Task executions per timed graph, to amortise event and launch overhead.
 constexpr int kCallsPerTiming = 8;
 constexpr float kLongMs = 1;  ///< milliseconds; a longer task is timed one execution at a time
-constexpr int kRounds = 5;    ///< number of timed graph launches; the fastest one counts
+constexpr int kRounds = 5;    ///< number of timed graph launches; the shortest time is used
 
 }  // namespace
 

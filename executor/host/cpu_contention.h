@@ -10,9 +10,9 @@ namespace fluid {
 class CpuContention {
  public:
   /// `now`: monotonic time in ns. `preemptions`: number of involuntary context switches of the
-  /// process so far. Returns whether there is contention. Begins after 2 windows of 0.2 s with many
-  /// preemptions, so that a single short burst does not count. Ends after some windows with few
-  /// preemptions: 10 (2 s), and twice as many each time that contention begins again, up to 60 s.
+  /// process so far. Returns whether there is contention. Contention begins after 2 windows (200 ms
+  /// each) with many preemptions, so that a single short burst is ignored. Contention ends after 10
+  /// windows with few preemptions. The 10 is doubled each time contention begins again, up to 300.
   bool update(int64_t now, int64_t preemptions);
   /// Whether the current window has ended, so that update() would use its arguments.
   bool is_due(int64_t now) const { return now - window_begin_.load() >= kWindow; }
@@ -20,7 +20,7 @@ class CpuContention {
 
  private:
   static constexpr int64_t kWindow = 200'000'000;  // in ns
-  // Measured: about 50 on a quiet virtual machine, and more than 200 beside another busy program.
+  // Threshold. Measured: about 50 on a quiet virtual machine, more than 200 beside a busy program.
   static constexpr double kPreemptionsPerSecond = 120;
   static constexpr int kBusyWindows = 2, kQuietWindows = 10, kMaxQuietWindows = 300;
 

@@ -30,8 +30,8 @@ struct PrecisionOptions {
 /// Data-parallel training: each process trains on its shard of every batch.
 struct DistributedOptions {
   /// With several ranks, run() is a collective and returns the outputs of the global batch. All
-  /// ranks start with rank 0's parameters. A process may have one executor of a world at a time,
-  /// and several one after the other.
+  /// ranks start with rank 0's parameters. A process may have only one executor of a world at a
+  /// time.
   World world = {};
   /// Runs the collectives even in a world of one process, for example to test NCCL on one GPU.
   bool force_collectives = false;
@@ -79,14 +79,14 @@ struct DebugOptions {
 /// Options of an Executor.
 struct ExecutorOptions {
   int64_t batch = 0;  ///< batch size of the training step that the constructor prepares; 0: none
-  /// Length (kLength) of the training step that the constructor prepares or that choose_amp times;
-  /// 0 for a program without kLength.
+  /// Sequence length (kLength) of the training step that the constructor prepares, and of the steps
+  /// timed for choose_amp; 0 for a program without kLength.
   int64_t length = 0;
   uint64_t seed = 0;  ///< seed of initialisers and random ops
   int threads = 0;    ///< CPU threads; 0: OpenMP's default
   /// Micro-batches per training step. The micro-batches run one after the other in the same memory;
-  /// gradients are accumulated, and the optimizer updates once. A batch with fewer samples has
-  /// fewer micro-batches.
+  /// gradients are accumulated, and the optimizer updates once. A batch of fewer samples than
+  /// `micro_batches` is split into micro-batches of one sample.
   int64_t micro_batches = 1;
   /// Throws UserError for a batch whose size or length was not prepared. By default run() compiles
   /// a step for the new size and length.

@@ -6,17 +6,18 @@
 
 namespace fluid {
 
-/// The layout of a parameter file. `fluid`: names and shapes of the program. `pytorch`: those of a
-/// PyTorch module, which executor/checkpoint/pytorch_layout.h converts. `unspecified`: `fluid`, but
-/// a file that Fluid did not write is rejected if a linear weight is square, because its layout is
-/// ambiguous.
+/// The layout of a parameter file. `fluid`: names and shapes of the program. `pytorch`: names and
+/// shapes of a PyTorch module (executor/checkpoint/pytorch_layout.h). `unspecified`: like `fluid`,
+/// but rejects a file that Fluid did not write if a linear weight is square, because the layout of
+/// a square weight is ambiguous.
 enum class ParamsLayout : uint8_t { unspecified, fluid, pytorch };
 
 /// How Executor::load() reads a parameter file.
 struct LoadOptions {
   ParamsLayout layout = ParamsLayout::unspecified;
-  /// Renames tensors of the file: "PATTERN=NAME", as in "backbone.(*)=$1" (NamePattern). Applied in
-  /// order; a map applies to the names that the earlier maps gave. An empty NAME drops the tensors.
+  /// Rules that rename tensors of the file: "PATTERN=NAME", as in "backbone.(*)=$1" (NamePattern).
+  /// The rules are applied in order, each to the result of the previous one. An empty NAME drops
+  /// the tensors.
   std::vector<std::string> maps = {};
   /// Loads the tensors that fit. Parameters that the file lacks or has in another shape keep their
   /// values.
@@ -37,7 +38,7 @@ struct LoadReport {
   };
   std::vector<Mismatch> mismatched;
 
-  /// Lines such as "2 missing, left as they are: 'fc.b', 'fc.w'". Lists at most 8 names a line.
+  /// Lines such as "2 missing, left as they are: 'fc.b', 'fc.w'". Lists at most 8 names per line.
   std::string text() const;
 };
 

@@ -14,14 +14,13 @@ class ParameterAverages {
  public:
   explicit ParameterAverages(Session& session) : session_(session) {}
 
-  /// With `use`, keeps copies of the parameters on the host and sets the parameters to their
-  /// averages; before the first update a parameter is its own average. If
-  /// several recipes keep averages of a parameter, those of the first recipe count. Without `use`,
-  /// sets the parameters to the copies. Throws UserError if the recipe keeps no averages, or if no
-  /// training step is prepared.
+  /// If `use` is true, copies the parameters to the host and sets them to their averages. Before
+  /// the first update, a parameter is its own average. If several recipes average a parameter, the
+  /// first recipe's average is used. If `use` is false, sets the parameters to the copies. Throws
+  /// UserError if the recipe keeps no averages, or if no training step is prepared.
   void use(bool use);
   bool in_use() const { return in_use_; }
-  /// Throws UserError with a message that begins with `call`, if the averages are in use.
+  /// Throws UserError if the averages are in use. The message begins with `call`.
   void require_not_in_use(std::string_view call) const;
 
  private:

@@ -66,9 +66,10 @@ class PreparedStep {
   size_t num_outputs() const { return bound_[0].size(); }
   std::optional<size_t> index_of_output(std::string_view output) const;
   std::vector<std::string> output_names() const;
-  /// The error for a step without output `name`. Says so if a step of another recipe computes it.
+  /// The error for a step without output `name`. The message also tells whether another recipe
+  /// computes the output.
   UserError no_output_error(std::string_view name) const;
-  /// Finds the variables that the step reports. Must be called when variables are added.
+  /// Finds the variables that the step reports. Must be called after variables are added.
   void find_reported_variables(const Variables& variables) {
     reported_ = variables_to_report(variables, options_.recipe);
   }
@@ -120,7 +121,8 @@ class PreparedStep {
   std::vector<GatheredOutput> gathered_;
   std::array<std::vector<OutputView>, 2> bound_;          ///< output views, indexed by slot
   std::array<std::vector<OutputLocation>, 2> locations_;  ///< indexed by slot, then by output
-  std::array<bool, 2> has_metric_values_ = {};  ///< indexed by slot: computed since the last run
+  /// Indexed by slot: whether the metrics' values have been computed from their statistics.
+  std::array<bool, 2> has_metric_values_ = {};
   std::optional<StepRecorder> recorder_;
   std::vector<ReportedVariable> reported_;
 };

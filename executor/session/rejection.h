@@ -13,7 +13,7 @@ namespace fluid {
 struct RejectedFeeds {
   const Batch& feeds;  ///< feeds as the kernels read them: converted, scaled and normalised
   int64_t first = 0;   ///< index of the first sample of `feeds` within the batch
-  /// Whether a later step was in flight. A later step in flight is not applied either.
+  /// Whether a later step was in flight. If so, the later step is not applied either.
   bool later_step_in_flight = false;
   const SampleFinder& find_sample;  ///< returns the location of a sample in its file; may be empty
 };

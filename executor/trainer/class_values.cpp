@@ -10,7 +10,7 @@ namespace {
 
 bool has_index_labels(const ir::Op& op) { return !is_float(op.operands[1].dtype()); }
 
-/// The label without a loss: attribute `ignore_index`.
+/// Returns the label that the loss ignores (attribute `ignore_index`); nullopt if there is none.
 std::optional<int64_t> ignored_class(const ir::Op& op) {
   const auto ignored = op.attrs.get_or("ignore_index", std::vector<int64_t>());
   return ignored.empty() ? std::nullopt : std::optional(ignored.front());

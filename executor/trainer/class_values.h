@@ -12,9 +12,9 @@ namespace fluid {
 
 /// The labels and predictions of a classifier.
 struct ClassValues {
-  Value label, prediction;  ///< [N, ...] of equal shapes; class indices
+  Value label, prediction;  ///< class indices, both of the same shape [N, ...]
   int64_t classes = 0;
-  std::optional<int64_t> ignored_class = {};  ///< label without a loss; nullopt: none
+  std::optional<int64_t> ignored_class = {};  ///< label that the loss ignores; nullopt: none
   /// Name of the feed that holds the labels; empty: computed from feeds.
   std::string label_feed = {};
 };
@@ -23,9 +23,9 @@ struct ClassValues {
 /// `ops`. Returns nullopt if there is none.
 std::optional<ClassValues> class_values(ir::Graph& graph, const std::set<const ir::Op*>& ops);
 
-/// Returns the names of the classes that a classifier scores, one for each: the categories in
-/// `table` (null: none) of the feed of its labels, then numbers. Empty if the graph has no loss op
-/// with integer labels from a feed of categories.
+/// Returns a classifier's class names: the categories of the label feed in `table` (may be null).
+/// A class without a category is named by its index. Returns an empty list if the graph has no loss
+/// op whose integer labels are a feed with categories.
 std::vector<std::string> class_names(const ir::Graph& graph, const ColumnTable* table);
 
 }  // namespace fluid

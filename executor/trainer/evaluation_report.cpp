@@ -29,8 +29,8 @@ Value loss_of(const ir::Graph& graph) {
   return {};
 }
 
-/// If `op` is a mean or sum over samples, returns its terms; else null. For a loss op, records the
-/// op without its reduction.
+/// Returns the terms that `op` averages or sums over samples; null if it does neither. For a loss
+/// op, records the op without its reduction.
 Value terms_of(ir::Graph& graph, const ir::Op& op) {
   if ((op.name == "mean" || op.name == "sum") && has_rows(op.operands[0])) return op.operands[0];
   if (op.attrs.find("reduction") == nullptr) return {};
@@ -40,8 +40,8 @@ Value terms_of(ir::Graph& graph, const ir::Op& op) {
   return has_rows(terms) ? terms : Value();
 }
 
-/// The terms of `loss`, with a row for each sample: the terms of the first op, in program order,
-/// that reduces over samples and on which `loss` depends. Null if there is none.
+/// Returns the terms of `loss`, one row per sample: the terms of the first op in program order that
+/// averages or sums over samples and that `loss` depends on. Returns null if there is no such op.
 Value loss_terms(ir::Graph& graph, Value loss) {
   if (has_rows(loss)) return loss;
   const std::set<const ir::Op*> needed = ancestors({loss});

@@ -63,7 +63,7 @@ class EvaluationReport {
   const std::vector<SampleLoss>& worst() const { return worst_; }
   bool has_classes() const { return classes_ > 0; }
   /// Confusion matrix [C, C] of counts, row-major: rows are labels, columns are predictions. Empty
-  /// without classes. Ignored labels are not counted.
+  /// if has_classes() is false. Ignored labels are not counted.
   const std::vector<int64_t>& confusion() const { return confusion_; }
   int64_t classes() const { return classes_; }
   /// Names of the classes; "0", "1", ... if the data has none.

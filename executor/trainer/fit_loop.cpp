@@ -88,7 +88,7 @@ void FitLoop::prepare_steps() {
 /// Compiles the step for the last batch of a stream.
 void FitLoop::prepare_last_batch(const Batch& batch) {
   if (!is_unprepared(train_, batch)) return;
-  read_outputs();  // before the buffers move
+  read_outputs();  // before prepare(), which may move the output buffers
   executor_.prepare({.train = {batch.size}, .lengths = executor_.lengths_of(batch)});
 }
 
@@ -100,7 +100,8 @@ void FitLoop::restore_checkpoint() {
   }
 }
 
-/// Saves and checkpoints keep what was learned from the columns of the training data.
+/// Sets the executor's column table to that of the training data, so that saves and checkpoints
+/// contain it. Notifies the user if it differs from the table of the resumed checkpoint.
 void FitLoop::keep_column_table() {
   const ColumnTablePtr table = train_.source().table();
   if (table == nullptr) return;
@@ -152,7 +153,7 @@ void FitLoop::run_epochs() {
          !best_.patience_exhausted(progress_.epochs)) {
     EpochEvent epoch = run_epoch(progress_.epochs + 1);
     if (options_.on_epoch) options_.on_epoch(epoch);
-    handle_requests();  // requests of signals during validation, and of Trainer::stop() in on_epoch
+    handle_requests();  // from signals during validation, or from Trainer::stop() in on_epoch
     if (epoch.complete) {
       reduce_on_plateau(epoch);
       finish_epoch(epoch);
@@ -174,7 +175,8 @@ EpochEvent FitLoop::run_epoch(int64_t number) {
   epoch.training = progress_.means.values_with_gathered_rows(group_);
   epoch.complete = epoch_ended(number) && !stopping_;
   if (options_.validation != nullptr && !stopping_) {
-    options_.validation->seek({number - 1, 0});  // a resumed run validates as an unbroken one
+    // Seek, so that a resumed run reads the same validation epoch as an uninterrupted run.
+    options_.validation->seek({number - 1, 0});
     epoch.validation = with_averages(executor_, options_.averages, [&] {
       return evaluate(executor_, *options_.validation, program_);
     });

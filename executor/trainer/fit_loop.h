@@ -25,7 +25,7 @@ namespace fluid {
 struct TrainingProgress {
   int64_t steps = 0;        ///< training steps started
   int64_t epochs = 0;       ///< epochs completed
-  ReaderPosition position;  ///< of the training data
+  ReaderPosition position;  ///< position in the training data
   RunningMeans means;       ///< running means of scalar outputs in the current epoch
   std::optional<TrainingState::BestValue> best = {};
   std::string best_criterion = {};  ///< BestEpoch::criterion() that selected `best`

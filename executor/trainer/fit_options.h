@@ -118,7 +118,7 @@ enum class StopReason : uint8_t { epochs, max_steps, patience, stopped };
 struct History {
   std::vector<EpochEvent> epochs;  ///< epochs that this fit() ran; the last may be incomplete
   int64_t steps = 0;               ///< total training steps, including those before a resume
-  int64_t samples = 0;             ///< samples on which this fit() trained, of all ranks
+  int64_t samples = 0;             ///< training samples of this fit(), summed over the ranks
   double training_seconds = 0;     ///< duration of the training steps of this fit()
   double seconds = 0;              ///< duration of the epochs, including validation
   std::optional<TrainingState::BestValue> best;  ///< the best epoch and its validation value

@@ -7,9 +7,9 @@
 
 namespace fluid {
 
-/// A histogram of the finite elements of a tensor, with bins of equal width from their minimum to
-/// their maximum. A bin contains its left edge; the last one also contains its right edge, as in
-/// numpy.histogram. If all elements are equal, there is one bin.
+/// A histogram of the finite elements of a tensor. Bins of equal width span the range from the
+/// minimum to the maximum element. A bin contains its left edge; the last bin also contains its
+/// right edge, as in numpy.histogram. If all elements are equal, there is one bin.
 struct Histogram {
   double min = 0, max = 0;
   double num = 0;  ///< number of finite elements

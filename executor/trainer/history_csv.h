@@ -12,9 +12,9 @@ class Executor;
 
 /// Writes the epochs of a training run as a CSV file: a header, then a line for each epoch. The
 /// first columns are the fields epoch, steps, complete, best, ms_per_step and seconds of
-/// EpochEvent. Then come the scalar outputs over the training samples, as NAME, or as train_NAME if
-/// NAME is the name of another column, and over the validation samples, as val_NAME. A missing
-/// value is empty. Call attach() on every rank; only rank 0 writes.
+/// EpochEvent. Column NAME contains a scalar output over the training samples, and column val_NAME
+/// over the validation samples. If another column is called NAME, the column over the training
+/// samples is train_NAME. A missing value is empty. Call attach() on every rank; rank 0 writes.
 ///
 ///   fl::HistoryCsv csv("history.csv");
 ///   fl::FitOptions options{.epochs = 5};

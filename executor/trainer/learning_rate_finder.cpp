@@ -52,7 +52,8 @@ Snapshot copied(Snapshot snapshot) {
   return snapshot;
 }
 
-/// Runs steps with rising learning rates. Calls add(rate, loss) after each, until it returns false.
+/// Runs steps with increasing learning rates. Calls add(rate, loss) after each step, and stops when
+/// add() returns false.
 template <class F>
 void run_steps(Executor& executor, Reader& data, const LearningRateRange& settings,
                const std::string& loss, F add) {

@@ -27,8 +27,8 @@ class RecipeCycle {
 
   const std::vector<FitRecipe>& recipes() const { return recipes_; }
   int64_t length() const { return length_; }  ///< number of steps of a cycle
-  /// Index in recipes() of the recipe of a step. `step`: number of the step, from 0, over all
-  /// epochs.
+  /// Returns the index in recipes() of the recipe that step `step` trains. Steps are counted from 0
+  /// over all epochs.
   size_t index_of_step(int64_t step) const;
   /// Number of steps of recipe recipes()[index] among the first `steps` steps.
   int64_t steps_of(size_t index, int64_t steps) const;

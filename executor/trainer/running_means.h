@@ -37,10 +37,10 @@ class RunningMeans {
   NamedScalars values() const;
   std::string text() const;  ///< formats values(): "loss 0.1234  accuracy 0.9876"
   void clear() { statistics_.clear(); }
-  /// Collective. Combines the statistics that each rank has of its own samples.
+  /// Collective. Merges the ranks' statistics, each of which covers the samples of one rank.
   void all_reduce(ProcessGroup& group);
-  /// Collective. Like values(), after training steps. Their sums already cover all ranks; metrics
-  /// that keep a row per sample, such as roc_auc, are computed from the gathered rows of all ranks.
+  /// Collective. Like values(), for the statistics of training steps, which already cover all
+  /// ranks. Only metrics that keep a row per sample, such as roc_auc, need the rows of other ranks.
   NamedScalars values_with_gathered_rows(ProcessGroup& group) const;
 
   /// Statistics of the outputs, to store in TrainingState::output_statistics.

@@ -85,7 +85,7 @@ int SignalHandlers::stop_signal() { return g_stop; }
 
 bool SignalHandlers::consume_save_request() {
   if (g_save == 0) return false;
-  g_save = 0;  // only here: a signal that arrives after the test above would be lost
+  g_save = 0;  // reset only if set: otherwise a signal after the test above would be lost
   return true;
 }
 

@@ -39,9 +39,9 @@ struct TensorBoardOptions {
 /// value is the number of training steps so far. A value is stored as f32.
 ///
 /// With TensorBoardOptions::histograms_every, `parameter/NAME` is a histogram of a parameter or of
-/// running statistics, and `gradient/NAME` of a gradient that keep_gradients() records, before
-/// clipping. A skipped update writes no histograms. A step writes only the gradients of its recipe.
-/// On a GPU, the values may be those of the next step, which has already started.
+/// running statistics. `gradient/NAME` is a histogram of a gradient before clipping, recorded by
+/// keep_gradients(). A skipped update writes no histograms. A step writes only the gradients of its
+/// recipe. On a GPU, the values may be those of the next step, which has already started.
 ///
 /// With TensorBoardOptions::images, `feed/NAME/I` and `output/NAME/I` are sample I of the first
 /// batch of an epoch, for feeds and outputs of shape [N, channels, height, width]; see image_of().
@@ -62,8 +62,8 @@ class TensorBoard {
   /// TensorBoardOptions::histograms_of selects nothing.
   void attach(FitOptions& options, Executor& executor);
 
-  /// Adds a text, which TensorBoard shows as Markdown. Before fit(), keeps the text until fit()
-  /// opens the file.
+  /// Adds text, which TensorBoard renders as Markdown. A call before fit() keeps the text until
+  /// fit() opens the file.
   void add_text(const std::string& tag, const std::string& text, int64_t step = 0);
   /// Adds the images of a tensor [N, channels, height, width] as TAG/0, TAG/1, ...; see image_of().
   /// Throws UserError for another shape.

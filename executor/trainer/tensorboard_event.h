@@ -25,7 +25,7 @@ std::string tensorboard_histogram_event(double wall_time, int64_t step, const st
 /// An image of a step, stored as PNG.
 std::string tensorboard_image_event(double wall_time, int64_t step, const std::string& tag,
                                     const Image& image);
-/// A text, which TensorBoard shows as Markdown.
+/// Text, which TensorBoard renders as Markdown.
 std::string tensorboard_text_event(double wall_time, int64_t step, const std::string& tag,
                                    const std::string& text);
 

@@ -104,7 +104,7 @@ class CallClock {
   std::vector<double> outside_calls_;       ///< ms spent outside of calls, indexed by run
 };
 
-/// A training step to be timed, in a session of its own.
+/// A training step to be timed, in its own session.
 class TrialStep {
  public:
   TrialStep(const Program& program, const ExecutorOptions& options, const SessionOptions& settings)
