@@ -176,6 +176,18 @@ TEST_F(Streams, AreSharedByRanks) {
   expect_has(uneven.output, "number of samples in the batch");
 }
 
+TEST_F(Streams, AreSpooledToADirectoryThatCanBeWritten) {
+  const std::string train = "train line.fir --batch 10 --data ", missing = dir_.file("none");
+  before_ = "TMPDIR=" + missing + " ";
+  expect_error(train + data(kAll, ""), "no directory of temporary files '" + missing + "'");
+  succeeds(train + data(kAll));
+  before_ = "TMPDIR=" + dir_.file("line.fir") + " ";
+  expect_error(train + data(kAll, ""),
+               "no directory of temporary files '" + dir_.file("line.fir") + "'");
+  before_ = "TMPDIR=/proc ";
+  expect_error(train + data(kAll, ""), "cannot write the temporary file '/proc/fluid-data-");
+}
+
 TEST_F(Streams, LackWhatNeedsAnIndexOrALength) {
   const std::string train = "train line.fir --batch 10 --data ";
   expect_error(train + data(kAll, "&stream&val=0.2"), "option val holds out rows");
