@@ -18,6 +18,7 @@ class ForwardedStream : public ForwardedData<SampleStream, SampleStream> {
  public:
   using ForwardedData::ForwardedData;
   void open(const StreamPass& pass) override { inner_->open(pass); }
+  void close() override { inner_->close(); }
   void interrupt() override { inner_->interrupt(); }
 };
 
@@ -30,8 +31,9 @@ class FirstOfStream : public ForwardedStream {
   }
   bool next(std::span<std::byte* const> to) override {
     if (left_ == 0) return false;
-    --left_;
-    return inner_->next(to);
+    const bool has_sample = inner_->next(to);
+    if (--left_ == 0) inner_->close();
+    return has_sample;
   }
 
  private:

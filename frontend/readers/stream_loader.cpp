@@ -107,6 +107,7 @@ class StreamLoader : public BatchLoader {
     std::vector<Tensor> buffers = sample_buffers(stream_->columns(), samples);
     int64_t read = 0;
     while (read < samples && stream_->next(rows_at(buffers, read))) ++read;
+    stream_->close();
     if (read == 0) fail("holds no sample");
     Dataset first = dataset_of(*stream_, std::move(buffers)).first(read);
     first.table = stream_->table();
