@@ -95,8 +95,10 @@ int64_t samples_of(const DataSource& data) {
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
                            const TrainingTable& training) {
-  DataSource source = open_data(spec, split, bad_records_of(reading), training.table,
-                                {.rank = world.rank, .world = world.size});
+  DataSource source = open_data(spec, split,
+                                {.bad_records = bad_records_of(reading),
+                                 .training_table = training.table,
+                                 .first_pass = {.rank = world.rank, .world = world.size}});
   const bool is_kept = training.table != nullptr && !training.file.empty();
   if (is_kept && uses_training_table(spec, *training.table)) {
     print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,

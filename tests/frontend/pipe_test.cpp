@@ -155,8 +155,8 @@ TEST_F(Pipe, NothingRemainsOfAKilledProcess) {
 TEST_F(Pipe, StreamsEachEpoch) {
   const std::string command =
       "echo $FLUID_EPOCH $FLUID_RANK $FLUID_WORLD >> passes; cat x$FLUID_EPOCH y$FLUID_EPOCH";
-  const DataSource data = open_data(spec(command, "&stream"), "train", BadRecords::stop, nullptr,
-                                    {.rank = 1, .world = 2});
+  const DataSource data =
+      open_data(spec(command, "&stream"), "train", {.first_pass = {.rank = 1, .world = 2}});
   EXPECT_EQ(data.source, nullptr);
   EXPECT_EQ(data.data().columns()[0].str(), "x f32[1]");
   Reader reader = data.reader({.batch = 1, .rank = 1, .world = 2});
