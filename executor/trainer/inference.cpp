@@ -42,6 +42,7 @@ const Batch* next_batch(Reader& data, ProcessGroup& group) {
 }
 
 bool is_unprepared(const Reader& data, const Batch& batch) {
+  if (data.samples() && data.options().bad_records != BadRecords::leave_out) return false;
   const std::vector<int64_t> sizes = data.batch_sizes();
   return std::ranges::find(sizes, batch.size) == sizes.end();
 }
