@@ -62,8 +62,9 @@ const AttrDef* find_attr(const OpDef& def, std::string_view name) {
 }  // namespace
 
 bool is_pass_attribute(std::string_view name) {
-  static constexpr std::string_view kNames[] = {
-      "arena", "workspace", "kernel", "part_of", "error_sync", "group", "group_results"};
+  static constexpr std::string_view kNames[] = {"arena",         "workspace",     "kernel",
+                                                "part_of",       "error_sync",    "group",
+                                                "group_results", "read_by_others"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 

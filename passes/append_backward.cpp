@@ -84,8 +84,10 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
     if (gradient.op()->param.empty()) gradient.op()->param = param->symbol;
   }
   if (names.empty()) {
+    const std::string name = recipe_name(*train);
     throw UserError(train->loc,
-                    "the loss does not depend on any trainable parameter: nothing to train");
+                    (name.empty() ? "" : "recipe '" + name + "': ") +
+                        "the loss does not depend on any trainable parameter: nothing to train");
   }
   train->attrs.set("parameters", names);
   if (!sparse.empty()) Recipe(*train).set_rows(sparse, rows);

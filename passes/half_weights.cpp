@@ -8,6 +8,7 @@
 #include "ops/record.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
+#include "passes/select_recipe.h"
 
 namespace fluid {
 namespace {
@@ -31,13 +32,14 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   return copies;
 }
 
-/// Adds a copy of each f32 parameter that the step updates and does not read in half precision: a
-/// step of another recipe may read the copy.
+/// Adds a copy of each f32 parameter that the step updates and does not read in half precision, if
+/// the loss of another recipe reads the parameter: its step may read the copy.
 void add_updated_copies(ir::Graph& graph, DType half, std::map<std::string, Value>& copies) {
   std::vector<ir::Op*> updated;
   for (const auto& op : graph.ops) {
     ir::Op* parameter = is_store(*op) ? graph.find("param", op->symbol) : nullptr;
-    if (parameter != nullptr && parameter->result().dtype() == f32) updated.push_back(parameter);
+    if (parameter == nullptr || parameter->result().dtype() != f32) continue;
+    if (parameter->attrs.get_or(kReadByOthers, false)) updated.push_back(parameter);
   }
   for (ir::Op* parameter : updated) {
     Value& copy = copies[parameter->symbol];
@@ -66,7 +68,7 @@ void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) 
 bool run_half_weights(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp || !options.amp->has_half_weights()) return false;
   auto copies = read_copies(program.main(), options.amp->dtype);
-  if (!options.recipe.empty()) add_updated_copies(program.main(), options.amp->dtype, copies);
+  add_updated_copies(program.main(), options.amp->dtype, copies);
   write_copies(program.main(), copies);
   return !copies.empty();
 }

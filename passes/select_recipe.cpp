@@ -37,6 +37,19 @@ bool writes_state_of(const ir::Op& store, const Ops& needed) {
          });
 }
 
+/// Marks the parameters that the loss of another recipe than `train` reads.
+void mark_read_by_others(const ir::Graph& graph, const ir::Op& train) {
+  Values losses;
+  for (const ir::Op* recipe : recipes_of(graph)) {
+    if (recipe != &train) losses.push_back(recipe->operands.at(0));
+  }
+  const Ops read = ancestors(losses);
+  for (const auto& op : graph.ops) {
+    const bool is_parameter = source_kind(*op) == SourceKind::parameter;
+    if (is_parameter && read.contains(op.get())) op->attrs.set(kReadByOthers, true);
+  }
+}
+
 bool run_select_recipe(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   const bool trains = options.mode == Mode::train || options.mode == Mode::init;
@@ -47,6 +60,7 @@ bool run_select_recipe(ir::Program& program, const Options& options, const Targe
   const Ops needed = ancestors({train.operands.at(0)});
   std::erase_if(graph.outputs,
                 [&](const ir::Output& o) { return std::ranges::find(kept, o.name) == kept.end(); });
+  if (options.mode == Mode::train) mark_read_by_others(graph, train);
   const std::vector<ir::Op*> recipes = recipes_of(graph);
   graph.erase_if([&](const ir::Op& op) {
     if (std::ranges::find(recipes, &op) != recipes.end()) return &op != &train;

@@ -7,6 +7,10 @@
 
 namespace fluid {
 
+/// Name of a bool attribute that select_recipe sets on the parameters that the loss of another
+/// recipe reads.
+inline constexpr const char* kReadByOthers = "read_by_others";
+
 /// Names of the outputs that a step of the recipe `train` computes: its loss, and the outputs that
 /// read no feed, parameter or state besides those that the loss reads. The loss of another recipe
 /// is never among them.

@@ -96,8 +96,10 @@ int64_t samples_of(const DataSource& data) {
 DataSource open_with_table(const std::string& spec, const std::string& split,
                            const ReadingFlags& reading, const World& world,
                            const TrainingTable& training) {
-  DataSource source = open_data(spec, split, bad_records_of(reading), training.table,
-                                {.rank = world.rank, .world = world.size});
+  DataSource source = open_data(spec, split,
+                                {.bad_records = bad_records_of(reading, split == "train"),
+                                 .training_table = training.table,
+                                 .first_pass = {.rank = world.rank, .world = world.size}});
   const bool is_kept = training.table != nullptr && !training.file.empty();
   if (is_kept && uses_training_table(spec, *training.table)) {
     print_to(stderr, "data '{}': columns are read as in training, by the table in {}\n", spec,
@@ -213,8 +215,9 @@ Reader open_predict_reader(const Program& program, const std::string& spec, int6
   drop_unused_columns(source, program, spec, /*must_feed_all=*/false);
   const bool full = batch == 0 && source.full_batch && source.stream == nullptr;
   if (batch == 0) batch = full ? source.source->samples() : kDefaultBatch;
-  return source.reader(
-      {.batch = batch, .workers = reading.workers, .bad_records = bad_records_of(reading)});
+  return source.reader({.batch = batch,
+                        .workers = reading.workers,
+                        .bad_records = bad_records_of(reading, /*trains=*/false)});
 }
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
@@ -238,7 +241,7 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
                         .rank = world.rank,
                         .world = world.size,
                         .workers = reading.workers,
-                        .bad_records = bad_records_of(reading),
+                        .bad_records = bad_records_of(reading, split == "train"),
                         .shuffle_buffer = shuffle ? source.shuffle_buffer : 0});
 }
 

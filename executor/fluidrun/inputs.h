@@ -63,9 +63,10 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// Opens the data described by `spec`, with `batch` samples per step and rank. If `batch` is 0,
 /// uses all samples if the data asks for full batches, else kDefaultBatch. Shuffles with
 /// `shuffle_seed`, unless one step reads all samples. Options in `spec` override the arguments.
-/// Drops columns whose names match no feed. Prints notes to stderr about dropped columns, about
-/// feeds that no column matches, and about the use of the table in `training`. Throws UserError if
-/// no column remains.
+/// Drops columns whose names match no feed. Skips bad records of split "train" by their
+/// replacement, and leaves them out of other splits. Prints notes to stderr about dropped columns
+/// and about feeds that no column matches, and about the file of `training`. Throws UserError if no
+/// column remains.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const ReadingFlags& reading, const World& world = {},

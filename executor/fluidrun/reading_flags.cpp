@@ -19,7 +19,7 @@ void add_reading_flags(CLI::App& command, ReadingFlags& flags) {
   command
       .add_option("--on-bad-record", flags.on_bad_record,
                   "what to do with a sample that cannot be read: stop, or skip: train on the next "
-                  "one instead, and report the number at the end")
+                  "one instead, evaluate and predict without it, and report the number at the end")
       ->check([](const std::string& text) {
         const bool known = text == "stop" || text == "skip";
         return known ? "" : "must be stop or skip, not " + text;
@@ -28,8 +28,9 @@ void add_reading_flags(CLI::App& command, ReadingFlags& flags) {
       ->capture_default_str();
 }
 
-BadRecords bad_records_of(const ReadingFlags& flags) {
-  return flags.on_bad_record == "skip" ? BadRecords::skip : BadRecords::stop;
+BadRecords bad_records_of(const ReadingFlags& flags, bool trains) {
+  if (flags.on_bad_record == "stop") return BadRecords::stop;
+  return trains ? BadRecords::skip : BadRecords::leave_out;
 }
 
 void report_skipped(const Reader& reader, const std::string& spec) {

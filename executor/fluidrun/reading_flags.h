@@ -19,7 +19,8 @@ struct ReadingFlags {
 /// Adds --workers and --on-bad-record to the --help group "Data".
 void add_reading_flags(CLI::App& command, ReadingFlags& flags);
 
-BadRecords bad_records_of(const ReadingFlags& flags);
+/// Treatment of bad records by data that is trained on, or that is evaluated.
+BadRecords bad_records_of(const ReadingFlags& flags, bool trains);
 
 /// Prints to stderr how many bad records of `spec` were skipped, and the error of the first one.
 void report_skipped(const Reader& reader, const std::string& spec);

@@ -41,6 +41,9 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
     }
   }
+  if (train.options().bad_records == BadRecords::leave_out) {
+    throw UserError("BadRecords::leave_out changes the sizes of the batches: train with skip");
+  }
   const bool first = progress_.steps == 0 && progress_.epochs == 0;
   if (first) {
     for (const std::string& text : checkpointing_.notices()) send_notice(text);

@@ -42,7 +42,9 @@ const Batch* next_batch(Reader& data, ProcessGroup& group) {
 }
 
 bool is_unprepared(const Reader& data, const Batch& batch) {
-  return !data.samples() && batch.size != data.batch_sizes().front();
+  if (data.samples() && data.options().bad_records != BadRecords::leave_out) return false;
+  const std::vector<int64_t> sizes = data.batch_sizes();
+  return std::ranges::find(sizes, batch.size) == sizes.end();
 }
 
 SampleFinder make_sample_finder(std::vector<const Reader*> readers) {

@@ -23,8 +23,9 @@ std::vector<std::string> column_names(const SampleData& data);
 /// UserError if the ranks of a stream get different numbers of samples.
 const Batch* next_batch(Reader& data, ProcessGroup& group);
 
-/// Whether `batch` is the last batch of a stream and not full. No step was prepared for this batch,
-/// because its size was unknown. Preparing one invalidates the outputs of the previous step.
+/// Whether `batch` has another size than Reader::batch_sizes() says: the last batch of a stream, or
+/// a batch that leaves out bad records. No step was prepared for it, because its size was unknown.
+/// Preparing one invalidates the outputs of the step before.
 bool is_unprepared(const Reader& data, const Batch& batch);
 
 /// Returns the batch sizes of `data` for which to prepare eval and predict steps. Omits size 0,

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "frontend/readers/batch_mix.h"
+#include "frontend/readers/forwarded_data.h"
 #include "frontend/readers/image_stages.h"
 #include "frontend/readers/split_mix64.h"
-#include "frontend/readers/wrapped_source.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -67,10 +67,10 @@ ImageBox draw_box(SplitMix64& random, double weight, int64_t height, int64_t wid
           std::min(width, center_x + half_width) - left};
 }
 
-class MixedSource : public WrappedSource, public BatchMix {
+class MixedSource : public ForwardedSource, public BatchMix {
  public:
   MixedSource(SampleSourcePtr inner, MixOptions options, bool pastes)
-      : WrappedSource(std::move(inner)),
+      : ForwardedSource(std::move(inner)),
         alpha_(options.alpha),
         pastes_(pastes),
         image_(mixed_image_column(*inner_)),

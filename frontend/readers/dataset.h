@@ -14,8 +14,9 @@ namespace fluid {
 
 /// Treatment of a record that cannot be read, for example a damaged image.
 enum class BadRecords {
-  stop,  ///< throws the UserError
-  skip,  ///< replaces the record by the next sample
+  stop,       ///< throws the UserError
+  skip,       ///< replaces the record by the next sample: for training
+  leave_out,  ///< leaves the record out of its batch: for evaluation and prediction
 };
 
 /// Records that were left out because they could not be read.

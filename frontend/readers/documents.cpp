@@ -1,6 +1,7 @@
 #include "frontend/readers/documents.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -26,13 +27,15 @@ size_t last_line_end(std::string_view text) {
   return newline == std::string_view::npos ? 0 : newline + 1;
 }
 
-/// Returns a position at which `text` can be cut without cutting a pre-token; 0: none. GPT-2's
-/// pre-tokens contain white space only at their start.
+/// Position before which `text` may be cut so that pre-tokens stay whole; 0: none. No pre-token of
+/// PreTokens contains a space after a character that is not white space, or a newline after a
+/// letter or a digit.
 size_t last_word_end(std::string_view text) {
-  for (size_t i = text.rfind('\n'); i != std::string_view::npos && i > 0;
-       i = text.rfind('\n', i - 1)) {
+  for (size_t i = text.find_last_of(" \n"); i != std::string_view::npos && i > 0;
+       i = text.find_last_of(" \n", i - 1)) {
     const char before = text[i - 1];
-    if (before > ' ' && before <= '~') return i;
+    const bool is_ascii = before > ' ' && before <= '~';
+    if (is_ascii && (text[i] == ' ' || std::isalnum(before) != 0)) return i;
   }
   return 0;
 }

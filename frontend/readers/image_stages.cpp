@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "frontend/readers/forwarded_data.h"
 #include "frontend/readers/image_files.h"
-#include "frontend/readers/wrapped_source.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -51,10 +51,10 @@ std::vector<ChannelValues> normalized_values(const Normalization& normalize, int
   return tables;
 }
 
-class AugmentedSource : public WrappedSource {
+class AugmentedSource : public ForwardedSource {
  public:
   AugmentedSource(SampleSourcePtr inner, ImageStages stages)
-      : WrappedSource(std::move(inner)),
+      : ForwardedSource(std::move(inner)),
         stages_(std::move(stages.stages)),
         image_column_(image_column_of(*inner_)),
         columns_(inner_->columns()) {

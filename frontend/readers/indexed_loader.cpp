@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -97,11 +98,16 @@ class IndexedLoader : public BatchLoader {
     ready_.wait(lock, [&] { return opened_ > released_ && slot.is_filled(); });
     in_use_ = true;
     if (slot.error) std::rethrow_exception(slot.error);
+    const Batch* batch = size == batch_          ? &slot.full
+                         : epoch_ == seek_epoch_ ? &slot.seek_last
+                                                 : &slot.last;
+    if (!slot.replaced.empty() && options_.bad_records == BadRecords::leave_out) {
+      batch = leave_out_replaced(slot, *batch);
+    }
     sample_indices_ = std::span(slot.samples)
                           .subspan(static_cast<size_t>(slot.rows - slot.shard.size),
-                                   static_cast<size_t>(slot.shard.size));
-    if (size == batch_) return &slot.full;
-    return epoch_ == seek_epoch_ ? &slot.seek_last : &slot.last;
+                                   static_cast<size_t>(batch->size));
+    return batch;
   }
 
   ReaderPosition position() const override {
@@ -181,8 +187,10 @@ class IndexedLoader : public BatchLoader {
   struct Slot {
     std::vector<Tensor> columns;
     std::vector<int64_t> samples;  // index in the source of each row
+    std::set<int64_t> replaced;    // rows that hold another sample, instead of a bad record
     Batch full, last, seek_last;
-    int64_t epoch = 0, at = 0;      // epoch and position of the global batch's first sample
+    Batch rest;                     // without the replaced rows
+    int64_t epoch = 0, at = 0;      // of the global batch's first sample
     int64_t whole = 0;              // size of the global batch
     RankShard shard;                // shard of this rank
     int64_t rows = 0;               // number of rows to read
@@ -257,6 +265,7 @@ class IndexedLoader : public BatchLoader {
     slot.shard = shard_of(slot.whole);
     slot.rows = slot.shard.size > 0 ? slot.shard.size + lead_ : 0;
     slot.claimed = slot.done = 0;
+    slot.replaced.clear();
     slot.error = nullptr;
     slot.error_row = std::numeric_limits<int64_t>::max();
     next_at_ += slot.whole;
@@ -325,14 +334,41 @@ class IndexedLoader : public BatchLoader {
       for (size_t c = 0; c < to.size(); ++c) {
         to[c] = static_cast<std::byte*>(slot.columns[c].data()) + row * sample_bytes_[c];
       }
-      slot.samples[static_cast<size_t>(row)] =
-          read_sample(orders_[order_index(slot.epoch)][position_of(slot, row)], draw_of(slot), to);
+      const int64_t wanted = orders_[order_index(slot.epoch)][position_of(slot, row)];
+      const int64_t sample = read_sample(wanted, draw_of(slot), to);
+      slot.samples[static_cast<size_t>(row)] = sample;
+      if (sample == wanted) return;
+      const std::scoped_lock lock(mutex_);
+      slot.replaced.insert(row);
     } catch (...) {
       const std::scoped_lock lock(mutex_);
       if (row >= slot.error_row) return;
       slot.error = std::current_exception();
       slot.error_row = row;
     }
+  }
+
+  /// Moves the other rows of `slot` to the place of the replaced ones. Returns `batch`, the view of
+  /// all rows, without the replaced ones.
+  const Batch* leave_out_replaced(Slot& slot, const Batch& batch) {
+    int64_t kept = lead_;
+    for (int64_t row = lead_; row < slot.rows; ++row) {
+      if (slot.replaced.contains(row)) continue;
+      const std::vector<std::byte*> from = rows_at(slot.columns, row),
+                                    to = rows_at(slot.columns, kept);
+      for (size_t c = 0; c < to.size() && kept < row; ++c) {
+        std::memcpy(to[c], from[c], static_cast<size_t>(sample_bytes_[c]));
+      }
+      slot.samples[static_cast<size_t>(kept++)] = slot.samples[static_cast<size_t>(row)];
+    }
+    slot.rest = batch;
+    slot.rest.size = kept - lead_;
+    for (auto& [name, column] : slot.rest.columns) {
+      std::vector<int64_t> shape = column.shape();
+      shape[0] = slot.rest.size;
+      column = Tensor::view(column.dtype(), shape, column.data());
+    }
+    return &slot.rest;
   }
 
   /// Reads sample `first`. If bad records are skipped, reads the next good sample instead of a bad

@@ -13,19 +13,30 @@
 
 namespace fluid {
 
+/// Options of open_data().
+struct OpenOptions {
+  /// Whether to leave out records that cannot be read when the data is opened, such as lines of a
+  /// table. See SampleData::skipped().
+  BadRecords bad_records = BadRecords::stop;
+  /// SampleData::table() of the training data, or ColumnTable::read() of a file of its parameters:
+  /// the columns are read as those of the training data, with the same columns, categories, means
+  /// and deviations. Options in the SPEC override the table's. The kinds csv, jsonl and folder use
+  /// a table of the same kind, unless the SPEC has the option table; others ignore it. Null: none.
+  ColumnTablePtr training_table = nullptr;
+  /// The rank and the world of a stream. Its first pass is opened to learn its columns.
+  StreamPass first_pass = {};
+};
+
 /// Typed access to the path and options of a data SPEC (see open_data()). Errors name the SPEC.
 class DataArgs {
  public:
   DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options,
-           std::string default_split, BadRecords bad_records, const StreamPass& first_pass,
-           ColumnTablePtr training_table = nullptr)
+           std::string default_split, OpenOptions opening)
       : spec_(std::move(spec)),
         path_(std::move(path)),
         options_(std::move(options)),
         default_split_(std::move(default_split)),
-        bad_records_(bad_records),
-        first_pass_(first_pass),
-        training_table_(std::move(training_table)) {}
+        opening_(std::move(opening)) {}
 
   /// Returns a copy whose option split is `split`.
   DataArgs with_split(const std::string& split) const;
@@ -34,12 +45,10 @@ class DataArgs {
   const std::string& path() const { return path_; }  ///< the PATH in a SPEC "KIND:PATH?options"
   /// The split that is opened: the value of option split, or the default of the subcommand.
   std::string split() const { return get_string("split", default_split_); }
-  /// Split that the subcommand opens by default.
-  const std::string& default_split() const { return default_split_; }
-  BadRecords bad_records() const { return bad_records_; }
-  const StreamPass& first_pass() const { return first_pass_; }  ///< the first pass over a stream
-  /// The argument `training_table` of open_data(); null: none.
-  const ColumnTablePtr& training_table() const { return training_table_; }
+  const std::string& default_split() const { return default_split_; }  ///< of the subcommand
+  BadRecords bad_records() const { return opening_.bad_records; }
+  const StreamPass& first_pass() const { return opening_.first_pass; }
+  const ColumnTablePtr& training_table() const { return opening_.training_table; }
   const std::string* find(const std::string& name) const;  ///< value of an option; null: absent
   std::string get_string(const std::string& name, const std::string& fallback) const;
   int64_t get_integer(const std::string& name, int64_t fallback, int64_t lowest) const;
@@ -56,9 +65,7 @@ class DataArgs {
   std::string path_;
   std::map<std::string, std::string> options_;
   std::string default_split_;
-  BadRecords bad_records_;
-  StreamPass first_pass_;
-  ColumnTablePtr training_table_;
+  OpenOptions opening_;
 };
 
 /// A data format or source that a data SPEC can name, such as "mnist" or "csv". data_kinds() lists

@@ -92,6 +92,7 @@ class PipeStream : public SampleStream {
     return true;
   }
 
+  void close() override { pipe_.reset(); }
   void interrupt() override { interrupt_.set(); }
 
  private:

@@ -24,6 +24,7 @@ struct ReaderOptions {
   /// Number of threads that read, decode and augment samples; 0: one for data in memory, else the
   /// number of cores, at most 4. The batches are the same for any number.
   int workers = 0;
+  /// With BadRecords::leave_out, a batch may be smaller than Reader::batch_sizes() says, or empty.
   BadRecords bad_records = BadRecords::stop;
   /// Number of samples of the shuffle_samples() buffer; only for a stream that is shuffled.
   int64_t shuffle_buffer = 0;

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "frontend/readers/batch_mix.h"
-#include "frontend/readers/wrapped_source.h"
+#include "frontend/readers/forwarded_data.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -72,10 +72,10 @@ class DatasetSource : public SampleSource {
 };
 
 /// Some samples of a source.
-class SelectedSource : public WrappedSource {
+class SelectedSource : public ForwardedSource {
  public:
   SelectedSource(SampleSourcePtr inner, std::vector<int64_t> samples)
-      : WrappedSource(std::move(inner)), samples_(std::move(samples)) {}
+      : ForwardedSource(std::move(inner)), samples_(std::move(samples)) {}
   int64_t samples() const override { return static_cast<int64_t>(samples_.size()); }
   void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
     inner_->read(inner_sample(sample), draw, to);
@@ -96,9 +96,9 @@ class SelectedSource : public WrappedSource {
   std::vector<int64_t> samples_;
 };
 
-class FirstSource : public WrappedSource {
+class FirstSource : public ForwardedSource {
  public:
-  FirstSource(SampleSourcePtr inner, int64_t n) : WrappedSource(std::move(inner)), n_(n) {}
+  FirstSource(SampleSourcePtr inner, int64_t n) : ForwardedSource(std::move(inner)), n_(n) {}
   int64_t samples() const override { return n_; }
   void read(int64_t sample, const Draw& draw, std::span<std::byte* const> to) const override {
     inner_->read(sample, draw, to);
@@ -112,10 +112,10 @@ class FirstSource : public WrappedSource {
 };
 
 /// Some columns of a source, renamed.
-class ColumnsSource : public WrappedSource, public BatchMix {
+class ColumnsSource : public ForwardedSource, public BatchMix {
  public:
   ColumnsSource(SampleSourcePtr inner, std::vector<KeptColumn> kept)
-      : WrappedSource(std::move(inner)), kept_(std::move(kept)) {
+      : ForwardedSource(std::move(inner)), kept_(std::move(kept)) {
     for (const KeptColumn& column : kept_) {
       columns_.push_back(inner_->columns().at(column.index));
       columns_.back().name = column.name;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "frontend/readers/forwarded_data.h"
 #include "frontend/readers/split_mix64.h"
 #include "ir/error.h"
 
@@ -13,49 +14,36 @@ namespace {
 /// The shuffle of epoch e uses SplitMix64 stream kShuffleStream + e.
 constexpr uint64_t kShuffleStream = 0x627566666572;
 
-/// A stream that forwards to another one.
-class WrappedStream : public SampleStream {
+class ForwardedStream : public ForwardedData<SampleStream, SampleStream> {
  public:
-  explicit WrappedStream(SampleStreamPtr inner) : inner_(std::move(inner)) {}
-  const std::vector<Column>& columns() const override { return inner_->columns(); }
-  std::string name() const override { return inner_->name(); }
-  int64_t row(int64_t sample) const override { return inner_->row(sample); }
-  std::string location(int64_t sample) const override { return inner_->location(sample); }
-  std::vector<std::string> classes(const std::string& column) const override {
-    return inner_->classes(column);
-  }
-  ColumnTablePtr table() const override { return inner_->table(); }
-  SkippedRecords skipped() const override { return inner_->skipped(); }
-  int64_t resident_bytes() const override { return inner_->resident_bytes(); }
-  const BatchMix* batch_mix() const override { return inner_->batch_mix(); }
+  using ForwardedData::ForwardedData;
   void open(const StreamPass& pass) override { inner_->open(pass); }
+  void close() override { inner_->close(); }
   void interrupt() override { inner_->interrupt(); }
-
- protected:
-  SampleStreamPtr inner_;
 };
 
-class FirstOfStream : public WrappedStream {
+class FirstOfStream : public ForwardedStream {
  public:
-  FirstOfStream(SampleStreamPtr inner, int64_t n) : WrappedStream(std::move(inner)), n_(n) {}
+  FirstOfStream(SampleStreamPtr inner, int64_t n) : ForwardedStream(std::move(inner)), n_(n) {}
   void open(const StreamPass& pass) override {
-    WrappedStream::open(pass);
+    ForwardedStream::open(pass);
     left_ = n_;
   }
   bool next(std::span<std::byte* const> to) override {
     if (left_ == 0) return false;
-    --left_;
-    return inner_->next(to);
+    const bool has_sample = inner_->next(to);
+    if (--left_ == 0) inner_->close();
+    return has_sample;
   }
 
  private:
   int64_t n_, left_ = 0;
 };
 
-class ShuffledStream : public WrappedStream {
+class ShuffledStream : public ForwardedStream {
  public:
   ShuffledStream(SampleStreamPtr inner, int64_t capacity)
-      : WrappedStream(std::move(inner)), capacity_(capacity) {
+      : ForwardedStream(std::move(inner)), capacity_(capacity) {
     if (capacity < 1) throw UserError("shuffle_buffer must be positive");
   }
 
@@ -68,7 +56,7 @@ class ShuffledStream : public WrappedStream {
   std::string location(int64_t) const override { return "a sample of '" + name() + "'"; }
 
   void open(const StreamPass& pass) override {
-    WrappedStream::open(pass);
+    ForwardedStream::open(pass);
     random_ = SplitMix64(pass.seed, kShuffleStream + static_cast<uint64_t>(pass.epoch));
     if (buffers_.empty()) buffers_ = sample_buffers(columns(), capacity_);
     filled_ = 0;
@@ -107,19 +95,12 @@ class ShuffledStream : public WrappedStream {
 };
 
 /// The newest sample of a stream, as a source. Its index is the position in the pass.
-class NewestSample : public SampleSource {
+class NewestSample : public ForwardedData<SampleSource, SampleStream> {
  public:
   NewestSample(SampleStreamPtr stream, const StreamPass& first)
-      : stream_(std::move(stream)), first_(first), buffers_(sample_buffers(columns(), 1)) {}
+      : ForwardedData(std::move(stream)), first_(first), buffers_(sample_buffers(columns(), 1)) {}
 
   int64_t samples() const override { return 1; }
-  const std::vector<Column>& columns() const override { return stream_->columns(); }
-  std::string name() const override { return stream_->name(); }
-  std::string location(int64_t sample) const override { return stream_->location(sample); }
-  std::vector<std::string> classes(const std::string& column) const override {
-    return stream_->classes(column);
-  }
-  ColumnTablePtr table() const override { return stream_->table(); }
   void read(int64_t, const Draw&, std::span<std::byte* const> to) const override {
     if (!has_sample_) read_first();
     for (size_t c = 0; c < to.size(); ++c) {
@@ -127,24 +108,23 @@ class NewestSample : public SampleSource {
       std::memcpy(to[c], buffers_[c].data(), static_cast<size_t>(buffers_[c].bytes()));
     }
   }
-  bool advance() const { return has_sample_ = stream_->next(rows_at(buffers_, 0)); }
+  bool advance() const { return has_sample_ = inner_->next(rows_at(buffers_, 0)); }
 
  private:
   void read_first() const {
-    stream_->open(first_);
+    inner_->open(first_);
     if (!advance()) throw UserError("data '" + name() + "' holds no sample");
   }
 
-  SampleStreamPtr stream_;
   StreamPass first_;
   mutable std::vector<Tensor> buffers_;
   mutable bool has_sample_ = false;
 };
 
-class ChangedStream : public WrappedStream {
+class ChangedStream : public ForwardedStream {
  public:
   ChangedStream(SampleStreamPtr inner, const SourceChange& change, const StreamPass& first)
-      : WrappedStream(inner),
+      : ForwardedStream(inner),
         newest_(std::make_shared<NewestSample>(std::move(inner), first)),
         changed_(change(newest_)) {}
 
@@ -156,7 +136,7 @@ class ChangedStream : public WrappedStream {
   const BatchMix* batch_mix() const override { return changed_->batch_mix(); }
 
   void open(const StreamPass& pass) override {
-    WrappedStream::open(pass);
+    ForwardedStream::open(pass);
     draw_ = {pass.seed, pass.epoch};
     read_ = 0;
   }

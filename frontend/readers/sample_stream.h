@@ -41,7 +41,7 @@ struct StreamPass {
 /// of an epoch opens the pass, and reads up to the position: a pass must have the same samples each
 /// time it is opened.
 ///
-/// Threads: one thread at a time calls open() and next(); any thread may call interrupt().
+/// Threads: one thread at a time calls open(), next() and close(); any thread may call interrupt().
 class SampleStream : public SampleData {
  public:
   /// Begins a pass: next() returns its first sample. Ends the previous pass, if any. Throws
@@ -52,14 +52,18 @@ class SampleStream : public SampleData {
   /// the end of the pass. Throws UserError, which names the record, if it cannot be read; the pass
   /// is then over.
   virtual bool next(std::span<std::byte* const> to) = 0;
-  /// Makes an open() or next() that is waiting for data throw UserError soon. Another thread calls
-  /// this, repeatedly until that call has returned.
+  /// Ends the pass before its last sample: releases what it holds, such as a process that writes
+  /// the samples. open() is called next, or the destructor.
+  virtual void close() {}
+  /// Asks a call of open() or next() that waits for data to throw UserError soon. Another thread
+  /// calls this, repeatedly until the call has returned.
   virtual void interrupt() {}
 };
 
 using SampleStreamPtr = std::shared_ptr<SampleStream>;
 
-/// Returns the first `n` samples of each pass, or all if there are fewer.
+/// Returns the first `n` samples of each pass, or all if there are fewer. Closes the pass of
+/// `stream` with sample `n`.
 SampleStreamPtr first_samples(SampleStreamPtr stream, int64_t n);
 /// Returns `stream` in another order, through a buffer of `buffer` samples, as tf.data's shuffle()
 /// does: each sample is drawn from the buffer, and the next one of `stream` takes its place. The

@@ -265,8 +265,8 @@ bool uses_training_table(const std::string& spec, const ColumnTable& training_ta
          !parse_options(options, spec).contains("table");
 }
 
-DataSource open_data(const std::string& spec, const std::string& split, BadRecords bad_records,
-                     const ColumnTablePtr& training_table, const StreamPass& first_pass) {
+DataSource open_data(const std::string& spec, const std::string& split,
+                     const OpenOptions& options) {
   const std::string_view all = spec, unstaged = all.substr(0, all.find('|'));
   const std::string_view head = unstaged.substr(0, unstaged.find('?'));
   const std::string name = kind_name_in(spec);
@@ -279,9 +279,9 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
       head.size() < unstaged.size() ? parse_options(unstaged.substr(head.size() + 1), spec)
                                     : std::map<std::string, std::string>();
   std::map<std::string, std::string> renames;
-  const std::vector<std::string> options = options_of(kind);
+  const std::vector<std::string> known = options_of(kind);
   for (const auto& [option, value] : given) {
-    if (!contains(options, option) && !contains(kCommonOptions, option)) {
+    if (!contains(known, option) && !contains(kCommonOptions, option)) {
       renames.emplace(option, value);
     }
   }
@@ -290,9 +290,10 @@ DataSource open_data(const std::string& spec, const std::string& split, BadRecor
   const std::string default_split = has_splits && split == "val" ? "test" : split;
   const bool split_by_default = has_splits && given.emplace("split", default_split).second;
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given,
-                      default_split, bad_records, first_pass, training_table);
+                      default_split, options);
 
-  DataSource data{.usage = kind.usage, .full_batch = kind.full_batch, .first_pass = first_pass};
+  DataSource data{
+      .usage = kind.usage, .full_batch = kind.full_batch, .first_pass = options.first_pass};
   if (args.find("shuffle") != nullptr) data.shuffle = args.get_flag("shuffle", false);
   if (args.find("drop_last") != nullptr) data.drop_last = args.get_flag("drop_last", false);
   const int64_t limit = args.get_integer("limit", -1, 1);

@@ -54,22 +54,10 @@ struct DataSource {
 /// makes them a SampleStream, and shuffle_buffer=N (ReaderOptions::shuffle_buffer), which shuffles
 /// it. An option without `=` is set to 1.
 ///
-/// `training_table`: SampleData::table() of the training data, or ColumnTable::read() of a file of
-/// its parameters. The data is read with the columns, categories, means and standard deviations of
-/// the training data. Options in `spec` override the table's. The kinds csv, jsonl and folder use a
-/// table of the same kind, unless `spec` has the option table; others ignore it.
-///
-/// `bad_records`: whether to skip unreadable records when the data is opened, such as lines of a
-/// table. See SampleData::skipped().
-///
-/// `first_pass`: the rank and the world of a stream; its first pass is opened to learn its columns.
-///
 /// Throws UserError for missing or damaged data, and for an unknown kind, option or column, with a
 /// suggestion.
 DataSource open_data(const std::string& spec, const std::string& split = "train",
-                     BadRecords bad_records = BadRecords::stop,
-                     const ColumnTablePtr& training_table = nullptr,
-                     const StreamPass& first_pass = {});
+                     const OpenOptions& options = {});
 
 /// Whether open_data() uses `training_table` for `spec`.
 bool uses_training_table(const std::string& spec, const ColumnTable& training_table);

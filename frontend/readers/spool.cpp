@@ -19,10 +19,20 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{1} << 20;  // bytes of samples per write
 
-/// A temporary file that is unlinked at once, so that it does not outlive the process.
+/// The directory of temporary files. Throws UserError if it is missing.
+std::filesystem::path temporary_directory() {
+  try {
+    return std::filesystem::temp_directory_path();
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw UserError("no directory of temporary files '" + error.path1().string() +
+                    "': " + error.code().message() + "; set TMPDIR to one that exists");
+  }
+}
+
+/// A temporary file that is unlinked while it is open, so that no end of the process leaves it.
 class UnlinkedFile {
  public:
-  UnlinkedFile() : path_((std::filesystem::temp_directory_path() / "fluid-data-XXXXXX").string()) {
+  UnlinkedFile() : path_((temporary_directory() / "fluid-data-XXXXXX").string()) {
     fd_ = mkostemp(path_.data(), O_CLOEXEC);
     if (fd_ < 0) fail();
     unlink(path_.c_str());
@@ -50,7 +60,8 @@ class UnlinkedFile {
 
  private:
   [[noreturn]] void fail() const {
-    throw UserError("cannot write '" + path_ + "': " + std::strerror(errno));
+    throw UserError("cannot write the temporary file '" + path_ + "': " + std::strerror(errno) +
+                    "; TMPDIR names its directory");
   }
 
   std::string path_;

@@ -36,7 +36,7 @@ class StreamLoader : public BatchLoader {
       : stream_(shuffled(std::move(stream), options)), options_(options) {
     check_reader_options(options_);
     if (options_.batch == 0) fail("is a stream: set the batch size");
-    if (options_.bad_records == BadRecords::skip) {
+    if (options_.bad_records != BadRecords::stop) {
       fail("is a stream, which ends at a bad record: it cannot be skipped");
     }
     batch_ = options_.batch * options_.world;
@@ -107,6 +107,7 @@ class StreamLoader : public BatchLoader {
     std::vector<Tensor> buffers = sample_buffers(stream_->columns(), samples);
     int64_t read = 0;
     while (read < samples && stream_->next(rows_at(buffers, read))) ++read;
+    stream_->close();
     if (read == 0) fail("holds no sample");
     Dataset first = dataset_of(*stream_, std::move(buffers)).first(read);
     first.table = stream_->table();

@@ -114,7 +114,10 @@ bool stays_on_disk(const DataArgs& args, bool documents) {
 
 SampleSourcePtr open_bytes(const DataArgs& args) {
   const bool documents = holds_documents(args);
-  if (args.find("tokens") != nullptr) args.fail("option tokens=FILE needs bpe=DIR");
+  for (const std::string option : {"pattern", "tokens"}) {
+    if (args.find(option) == nullptr) continue;
+    args.fail("option " + option + " is of a tokenizer: add bpe=DIR or bpe=FILE.tiktoken");
+  }
   if (stays_on_disk(args, documents)) {
     const auto file = std::make_shared<FileBytes>(args.path());
     return windows_of(Symbols<char>(file, file->size()), "bytes", args);
@@ -127,25 +130,65 @@ SampleSourcePtr open_bytes(const DataArgs& args) {
   return windows_of(Symbols(std::move(bytes)), "bytes", args);
 }
 
-/// Calls `use` with the token ids of each part of the text.
+/// The tokenizer that option bpe names: a directory with the files of GPT-2, or a file of tiktoken,
+/// whose text `pattern` splits.
+struct Tokenizer {
+  std::string path;
+  std::optional<PreTokens> pattern;  ///< nullopt: `path` is a directory
+};
+
+Tokenizer tokenizer_of(const DataArgs& args, const std::string& path) {
+  const bool is_file = path.ends_with(".tiktoken") || std::filesystem::is_regular_file(path);
+  const bool has_pattern = args.find("pattern") != nullptr;
+  if (is_file && !has_pattern) {
+    args.fail("the file of tiktoken '" + path +
+              "' does not say how text is split: add pattern=gpt2 or pattern=cl100k");
+  }
+  if (!is_file && has_pattern) {
+    args.fail(
+        "option pattern is of bpe=FILE.tiktoken: the files of a directory split text as "
+        "GPT-2");
+  }
+  if (!is_file) return {path, std::nullopt};
+  const bool is_gpt2 = args.get_choice("pattern", "", {"cl100k", "gpt2"}) == "gpt2";
+  return {path, is_gpt2 ? PreTokens::gpt2 : PreTokens::cl100k};
+}
+
+/// The id of the token that ends documents. A file of tiktoken lacks it, as it is a special token.
+int32_t end_token(const DataArgs& args, const Tokenizer& tokenizer, const Bpe& bpe) {
+  if (!tokenizer.pattern) return bpe.id(args.get_string("end", "<|endoftext|>"));
+  const std::string text = args.get_string("end", "");
+  const std::optional<int32_t> id = parse_number<int32_t>(text);
+  if (id && *id >= 0) return *id;
+  args.fail("documents end with a special token, which '" + tokenizer.path +
+            "' does not hold: end=" + text + " must be its id, such as end=100257");
+}
+
+/// Calls `use` with the ids of the next part of the text, part after part.
 template <class Use>
-void for_each_tokens(const DataArgs& args, const std::string& directory, bool documents, Use use) {
-  const Bpe bpe(directory);
+void for_each_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents, Use use) {
+  const Bpe bpe = tokenizer.pattern ? Bpe(tokenizer.path, *tokenizer.pattern) : Bpe(tokenizer.path);
+  const int32_t end = documents ? end_token(args, tokenizer, bpe) : 0;
   for_each_document_part(args.path(), args.get_string("key", ""), [&](const DocumentPart& part) {
     std::vector<int32_t> ids;
     bpe.encode(part.text, part.name, ids, part.first_byte);
-    if (documents && part.is_last) ids.push_back(bpe.id(args.get_string("end", "<|endoftext|>")));
+    if (documents && part.is_last) ids.push_back(end);
     use(ids);
   });
 }
 
-/// Returns a key that identifies the tokens of a text: a hash of the tokenizer, the options, and
-/// the names, sizes and times of the text's files.
-uint64_t token_key(const DataArgs& args, const std::string& directory, bool documents) {
+/// Identifies the tokens of a text by the tokenizer, the options, and the names, sizes and times of
+/// the text's files.
+uint64_t token_key(const DataArgs& args, const Tokenizer& tokenizer, bool documents) {
   namespace fs = std::filesystem;
   std::string text = (documents ? "documents" : "text") + args.get_string("key", "") + '\0' +
-                     args.get_string("end", "") + '\0' + read_file(directory + "/vocab.json") +
-                     '\0' + read_file(directory + "/merges.txt");
+                     args.get_string("end", "") + '\0';
+  if (tokenizer.pattern) {
+    text += args.get_string("pattern", "") + '\0' + read_file(tokenizer.path);
+  } else {
+    text += read_file(tokenizer.path + "/vocab.json") + '\0' +
+            read_file(tokenizer.path + "/merges.txt");
+  }
   for (const std::string& file : text_files(args.path())) {
     std::error_code error;
     const auto bytes = fs::file_size(file, error);
@@ -157,54 +200,56 @@ uint64_t token_key(const DataArgs& args, const std::string& directory, bool docu
   return XXH3_64bits(text.data(), text.size());
 }
 
-/// Returns the tokens in the file of option tokens=FILE. Writes the file first if it is missing or
-/// if the text or the tokenizer has changed.
-Symbols<int32_t> kept_tokens(const DataArgs& args, const std::string& directory, bool documents,
+/// The tokens in the file that option tokens=FILE names. Writes the file if the text or the
+/// tokenizer has changed since it was written.
+Symbols<int32_t> kept_tokens(const DataArgs& args, const Tokenizer& tokenizer, bool documents,
                              const std::string& path) {
   static std::mutex mutex;  // training and validation data are opened at the same time
   const std::scoped_lock lock(mutex);
-  const uint64_t key = token_key(args, directory, documents);
+  const uint64_t key = token_key(args, tokenizer, documents);
   if (std::optional<Symbols<int32_t>> kept = open_token_file(path, key)) return *kept;
   TokenFileWriter file(path, key);
-  for_each_tokens(args, directory, documents,
+  for_each_tokens(args, tokenizer, documents,
                   [&](const std::vector<int32_t>& ids) { file.append(ids); });
   file.commit();
   return open_token_file(path, key).value();
 }
 
-SampleSourcePtr open_tokens(const DataArgs& args, const std::string& directory) {
+SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   const bool documents = holds_documents(args);
   if (const std::string* path = args.find("tokens")) {
-    return windows_of(kept_tokens(args, directory, documents, *path), "tokens", args);
+    return windows_of(kept_tokens(args, tokenizer, documents, *path), "tokens", args);
   }
   std::vector<int32_t> all;
-  for_each_tokens(args, directory, documents, [&](const std::vector<int32_t>& ids) {
+  for_each_tokens(args, tokenizer, documents, [&](const std::vector<int32_t>& ids) {
     all.insert(all.end(), ids.begin(), ids.end());
   });
   return windows_of(Symbols(std::move(all)), "tokens", args);
 }
 
 SampleSourcePtr open_text(const DataArgs& args) {
-  const std::string* directory = args.find("bpe");
-  return directory != nullptr ? open_tokens(args, *directory) : open_bytes(args);
+  const std::string* path = args.find("bpe");
+  return path != nullptr ? open_tokens(args, tokenizer_of(args, *path)) : open_bytes(args);
 }
 
 }  // namespace
 
 DataKind text_kind() {
-  return {.name = "text",
-          .usage = "text:FILE",
-          .doc =
-              "windows of a text file, as bytes: columns text u8[length] and target u8[length], "
-              "the bytes that follow those of text; split=val and split=test are the last tenth of "
-              "the file; length=N bytes (256), stride=N bytes from window to window (length); "
-              "bpe=DIR: tokens i64 of GPT-2's vocab.json and merges.txt instead of bytes; the "
-              "files of a directory, or the strings at key=NAME of JSON lines, are documents, "
-              "each followed by end=TOKEN (<|endoftext|>, or the byte 0); tokens=FILE keeps the "
-              "tokens on "
-              "disk; memory=1 reads the bytes of a text into memory (default: below 64 MiB)",
-          .options = {"bpe", "end", "key", "length", "memory", "split", "stride", "tokens"},
-          .open = open_text};
+  return {
+      .name = "text",
+      .usage = "text:FILE",
+      .doc =
+          "windows of a text file, as bytes: columns text u8[length] and target u8[length], "
+          "the bytes that follow those of text; split=val and split=test are the last tenth of "
+          "the file; length=N bytes (256), stride=N bytes from window to window (length); "
+          "bpe=DIR: tokens i64 of GPT-2's vocab.json and merges.txt instead of bytes; "
+          "bpe=FILE.tiktoken&pattern=gpt2|cl100k: of a file of tiktoken; the files of a directory, "
+          "or the strings at key=NAME of JSON lines, are documents, "
+          "each followed by end=TOKEN (<|endoftext|>, the id of a token of tiktoken, or the byte "
+          "0); tokens=FILE keeps the tokens on disk; memory=1 reads the bytes of a text into "
+          "memory (default: below 64 MiB)",
+      .options = {"bpe", "end", "key", "length", "memory", "pattern", "split", "stride", "tokens"},
+      .open = open_text};
 }
 
 }  // namespace fluid

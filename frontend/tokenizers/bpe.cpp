@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <queue>
 #include <tuple>
+#include <unordered_set>
 
-#include "frontend/tokenizers/pre_tokens.h"
 #include "frontend/tokenizers/unicode.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ir/number.h"
 
 namespace fluid {
 namespace {
@@ -30,6 +31,47 @@ std::array<std::string, 256> byte_characters() {
   return characters;
 }
 
+/// Calls `use` with each line of `text` that is not empty, and with its number, from 1.
+template <class Use>
+void for_each_line(std::string_view text, Use use) {
+  for (int64_t number = 1; !text.empty(); ++number) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) use(line, number);
+  }
+}
+
+/// The two words of a line; both are empty if it does not consist of two words and a space.
+std::pair<std::string_view, std::string_view> words_of(std::string_view line) {
+  const size_t space = line.find(' ');
+  if (space == 0 || space == std::string_view::npos || space + 1 == line.size() ||
+      line.find(' ', space + 1) != std::string_view::npos) {
+    return {};
+  }
+  return {line.substr(0, space), line.substr(space + 1)};
+}
+
+/// Decodes base64 (RFC 4648, with padding). Returns "" for other text.
+std::string from_base64(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  if (text.empty() || text.size() % 4 != 0) return "";
+  std::string bytes;
+  uint32_t bits = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_padding = i + padding >= text.size();
+    const size_t digit = is_padding ? 0 : kDigits.find(text[i]);
+    if (digit == std::string_view::npos) return "";
+    bits = bits << 6 | static_cast<uint32_t>(digit);
+    if (i % 4 != 3) continue;
+    for (const int shift : {16, 8, 0}) bytes += static_cast<char>(bits >> shift & 0xFF);
+  }
+  bytes.resize(bytes.size() - padding);
+  return bytes;
+}
+
 }  // namespace
 
 Bpe::Bpe(const std::string& directory) : vocabulary_path_(directory + "/vocab.json") {
@@ -44,6 +86,19 @@ Bpe::Bpe(const std::string& directory) : vocabulary_path_(directory + "/vocab.js
   read_merges(directory + "/merges.txt");
 }
 
+Bpe::Bpe(const std::string& file, PreTokens pattern)
+    : vocabulary_path_(file), pattern_(pattern), keeps_tokens_(true) {
+  read_ranks();
+  for (size_t b = 0; b < byte_ids_.size(); ++b) {
+    const auto found = ids_.find(std::string(1, static_cast<char>(b)));
+    if (found == ids_.end()) {
+      throw UserError("'" + file + "' has no token of byte " + std::to_string(b));
+    }
+    byte_ids_[b] = found->second;
+  }
+  derive_merges();
+}
+
 int32_t Bpe::id(const std::string& token) const {
   const auto found = ids_.find(token);
   if (found != ids_.end()) return found->second;
@@ -51,26 +106,47 @@ int32_t Bpe::id(const std::string& token) const {
 }
 
 void Bpe::read_merges(const std::string& path) {
-  const std::string text = read_file(path);
-  std::string_view left = text;
-  for (int64_t line_number = 1; !left.empty(); ++line_number) {
-    std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(left.size(), line.size() + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || (line_number == 1 && line.starts_with("#version"))) continue;
-    const size_t space = line.find(' ');
-    if (space == 0 || space == std::string_view::npos || space + 1 == line.size() ||
-        line.find(' ', space + 1) != std::string_view::npos) {
-      throw UserError(path + ":" + std::to_string(line_number) + ": not two tokens and a space");
+  for_each_line(read_file(path), [&](std::string_view line, int64_t number) {
+    if (number == 1 && line.starts_with("#version")) return;
+    const auto words = words_of(line);
+    const std::string first(words.first), second(words.second);
+    if (first.empty()) {
+      throw UserError(path + ":" + std::to_string(number) + ": not two tokens and a space");
     }
-    const std::string first(line.substr(0, space)), second(line.substr(space + 1));
     const auto rank = static_cast<int32_t>(merges_.size());
     merges_.emplace(pair_of(id(first), id(second)), Merge{rank, id(first + second)});
+  });
+}
+
+void Bpe::read_ranks() {
+  std::unordered_set<int32_t> ranks;
+  for_each_line(read_file(vocabulary_path_), [&](std::string_view line, int64_t number) {
+    const auto [base64, rank_text] = words_of(line);
+    const std::string token = from_base64(base64);
+    const std::optional<int32_t> rank = parse_number<int32_t>(rank_text);
+    const std::string where = vocabulary_path_ + ":" + std::to_string(number);
+    if (token.empty() || !rank || *rank < 0) {
+      throw UserError(where + ": not a token in base64, a space and a rank");
+    }
+    if (!ids_.emplace(token, *rank).second || !ranks.insert(*rank).second) {
+      throw UserError(where + ": repeats a token or a rank");
+    }
+  });
+}
+
+/// Sets the merges: all pairs of tokens that form a token.
+void Bpe::derive_merges() {
+  for (const auto& [token, id] : ids_) {
+    for (size_t cut = 1; cut < token.size(); ++cut) {
+      const auto left = ids_.find(token.substr(0, cut)), right = ids_.find(token.substr(cut));
+      if (left == ids_.end() || right == ids_.end()) continue;
+      merges_.emplace(pair_of(left->second, right->second), Merge{id, id});
+    }
   }
 }
 
-/// Repeatedly merges the pair with the lowest rank, the leftmost one if there are several, until no
-/// pair has a merge.
+/// Returns the token ids of a pre-token. Repeatedly merges the pair with the lowest rank, the
+/// leftmost one if there are several, until no pair has a merge.
 std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   struct Symbol {
@@ -86,6 +162,10 @@ std::vector<int32_t> Bpe::merge(std::string_view pre_token) const {
       return std::tie(rank, left) > std::tie(o.rank, o.left);
     }
   };
+  if (keeps_tokens_) {
+    const auto found = ids_.find(std::string(pre_token));
+    if (found != ids_.end()) return {found->second};
+  }
   const size_t n = pre_token.size();
   std::vector<Symbol> symbols(n);
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
@@ -127,7 +207,7 @@ void Bpe::encode(std::string_view text, const std::string& source_name, std::vec
                  int64_t first_byte) const {
   std::unordered_map<std::string_view, std::vector<int32_t>> remembered;
   for (size_t at = 0; at < text.size();) {
-    const size_t length = pre_token_length(text, at);
+    const size_t length = pre_token_length(pattern_, text, at);
     if (length == 0) {
       const int64_t position = first_byte + static_cast<int64_t>(at);
       throw UserError(source_name + ": byte " + std::to_string(position) + " is not UTF-8");

@@ -8,17 +8,23 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/tokenizers/pre_tokens.h"
+
 namespace fluid {
 
-/// GPT-2's byte-level BPE (Sennrich et al. 2016, Radford et al. 2019). Reads the files of Hugging
-/// Face: `vocab.json` holds the token ids, and `merges.txt` the merges in the order of their ranks.
+/// A byte-level BPE (Sennrich et al. 2016, Radford et al. 2019).
 class Bpe {
  public:
-  /// Reads the files of a directory. Throws UserError, which names the file, if a file is missing
-  /// or damaged, or if a byte or a merge has no token.
+  /// Reads the files of Hugging Face in a directory: `vocab.json` holds the token ids, and
+  /// `merges.txt` the merges in the order of their ranks. Text is split by PreTokens::gpt2. Throws
+  /// UserError, which names the file, if a file is missing or damaged, or if a byte or a merge has
+  /// no token.
   explicit Bpe(const std::string& directory);
+  /// Reads a file of tiktoken. A line holds a token in base64 and its rank, which is also its id.
+  /// Two tokens merge if the file has the token that they form. Throws UserError, which names the
+  /// line, if the file is damaged, or if a byte has no token.
+  Bpe(const std::string& file, PreTokens pattern);
 
-  int64_t size() const { return static_cast<int64_t>(ids_.size()); }  ///< number of tokens
   /// Returns the id of a token, spelled as in vocab.json. Throws UserError if there is none.
   int32_t id(const std::string& token) const;
   /// Appends the token ids of `text`. Does not recognize special tokens. If `text` is not UTF-8,
@@ -34,10 +40,14 @@ class Bpe {
     return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
   }
   void read_merges(const std::string& path);
+  void read_ranks();
+  void derive_merges();
   std::vector<int32_t> merge(std::string_view pre_token) const;
 
   std::string vocabulary_path_;
-  std::unordered_map<std::string, int32_t> ids_;
+  PreTokens pattern_ = PreTokens::gpt2;
+  bool keeps_tokens_ = false;  // whether a pre-token that is a token is encoded without merges
+  std::unordered_map<std::string, int32_t> ids_;  // key: bytes, or their spelling in vocab.json
   std::array<int32_t, 256> byte_ids_ = {};
   std::unordered_map<uint64_t, Merge> merges_;  // key: the token ids of the pair
 };

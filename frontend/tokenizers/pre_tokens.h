@@ -5,9 +5,20 @@
 
 namespace fluid {
 
-/// Returns the length in bytes of GPT-2's pre-token that starts at byte `at` of `text`: a match of
-/// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// Returns 0 if the pre-token is not UTF-8.
-size_t pre_token_length(std::string_view text, size_t at);
+/// The pattern by which a byte-level BPE splits text. It encodes each match, a pre-token, by
+/// itself.
+enum class PreTokens {
+  /// Of GPT-2, r50k_base and p50k_base:
+  /// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+  gpt2,
+  /// Of cl100k_base:
+  /// '(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|
+  /// \s++$|\s*[\r\n]|\s+(?!\S)|\s
+  cl100k
+};
+
+/// Returns the length in bytes of the pre-token that starts at byte `at` of `text`; 0 if the
+/// pre-token is not UTF-8.
+size_t pre_token_length(PreTokens pattern, std::string_view text, size_t at);
 
 }  // namespace fluid

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/internal_functions.h"
+#include "ops/newton_schulz.h"
 #include "ops/operators.h"
 #include "ops/optim/optimizer.h"
 #include "ops/optim/whole_parameter.h"
@@ -21,15 +22,11 @@ Expr new_moment(const OptimizerCtx& c) {
 /// Newton-Schulz iteration towards the orthogonal factor of the polar decomposition.
 Value orthogonalized(Value x, const Attrs& settings) {
   const auto number = [&](const char* name) { return settings.get<double>(name); };
-  const bool is_wide = x.shape()[0].size <= x.shape()[1].size;
   const Value norm = sqrt(internal::sum_squares(x));
   x = x / maximum(norm, scalar_like(norm, number("eps")));
+  const NewtonSchulz coefficients = {number("ns_a"), number("ns_b"), number("ns_c")};
   for (int64_t i = 0; i < settings.get<int64_t>("ns_steps"); ++i) {
-    const Value gram =
-        is_wide ? matmul(x, x, {.transpose_b = true}) : matmul(x, x, {.transpose_a = true});
-    const Value polynomial = gram * number("ns_b") + matmul(gram, gram) * number("ns_c");
-    const Value turned = is_wide ? matmul(polynomial, x) : matmul(x, polynomial);
-    x = x * number("ns_a") + turned;
+    x = newton_schulz_step(x, coefficients);
   }
   return x;
 }

@@ -21,11 +21,13 @@ MODELS = {  # examples and their data; {} is the folder of the real data
     "unet": "digits?limit=4",
     "vae": "digits?limit=4",
     "multi_task": "digits?limit=4",
+    "gan": "digits?limit=4",
     "california_housing": "csv:{}/tabular/california_housing.csv?label=median_house_value&limit=4",
     "char_gpt": "text:{}/text/tinyshakespeare.txt?limit=4",
     "bert_tiny": "text:{}/text/tinyshakespeare.txt?limit=4",
     "lstm_text": "text:{}/text/tinyshakespeare.txt?limit=4&length=128",
 }
+RECIPES = {"gan": ["--recipes", "discriminator,generator"]}  # of programs with several
 MODEL_LIMIT = 3  # seconds to compile the training step of a model without a cache
 LIMITS = {  # medians, in seconds
     "compile": ("all sizes compiled, no cache", 1.5),
@@ -72,7 +74,7 @@ def measure_models(build, rounds):
                            capture_output=True, check=True)
         for round in range(rounds):
             for model, data in MODELS.items():
-                flags = ["--data", data.format(os.environ["FLUID_DATA"]), "--batch", "4"]
+                flags = ["--data", data.format(os.environ["FLUID_DATA"]), "--batch", "4", *RECIPES.get(model, [])]
                 times[model].append(train(os.path.join(build, "fluidrun"), f"{folder}/{model}.fluid", flags,
                                           f"{folder}/{model}-{round}", cold=True)[0])
     return times

@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "frontend/files/npy.h"
+#include "frontend/files/safetensors.h"
 #include "tests/support/event_file.h"
 #include "tests/support/fluidrun_test.h"
 #include "tests/support/training_log.h"
@@ -96,6 +101,103 @@ TEST_F(RecipesOfAProgram, HaveGradientsOfTheirOwn) {
   const ReadEvents events = read_events(event_files(dir_.file("board")).at(0));
   EXPECT_EQ(events.other_tags.at("gradient/w").size(), 5u);
   EXPECT_EQ(events.other_tags.at("gradient/v").size(), 3u);
+}
+
+/// A value that any step computes, an output that one recipe computes, and a parameter.
+TEST_F(RecipesOfAProgram, WriteTheirValues) {
+  const Result result = run(kTrain + "--recipes s:2,d --dump a,squares,distances,w --dump-steps 3");
+  ASSERT_EQ(result.code, 0) << result.output;
+  std::set<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(dir_.file("dump"))) {
+    names.insert(file.path().filename().string());
+  }
+  const std::string step = "step-000";
+  EXPECT_EQ(names,
+            (std::set<std::string>{step + "1.a.npy", step + "1.squares.npy", step + "1.w.npy",
+                                   step + "2.a.npy", step + "2.squares.npy", step + "2.w.npy",
+                                   step + "3.a.npy", step + "3.distances.npy", step + "3.w.npy"}));
+  const auto value = [&](const std::string& name) {
+    return read_npy(dir_.file("dump/" + step + name + ".npy"));
+  };
+  double sum = 0;
+  for (int64_t i = 0; i < 10; ++i) sum += value("3.a").at(i);
+  EXPECT_NEAR(value("3.distances").item(), sum / 10, 1e-5 * sum);
+  // The first step of Adam moves a parameter by lr.
+  EXPECT_NEAR(std::abs(value("1.w").at(0)), 0.01, 1e-6);
+}
+
+TEST_F(RecipesOfAProgram, TrainAdapters) {
+  const std::string base = "--params base.safetensors ";
+  ASSERT_EQ(run(kTrain + "--recipes s,d --save base.safetensors").code, 0);
+  const auto adapters = [&](const std::string& steps) {
+    const std::string file = "adapters" + steps + ".safetensors";
+    const Result result = run(kTrain + base + "--recipes s:2,d --lora w:rank=1 --max-steps " +
+                              steps + " --save " + file);
+    EXPECT_EQ(result.code, 0) << result.output;
+    return read_safetensors(dir_.file(file));
+  };
+  const TensorFile two = adapters("2"), three = adapters("3");
+  ASSERT_EQ(three.tensors.size(), 2u) << "saves the adapters alone";
+  EXPECT_NE(two.find("w.lora_b")->item(), 0) << "trained by the first recipe";
+  EXPECT_NE(three.find("w.lora_b")->item(), two.find("w.lora_b")->item()) << "and by the second";
+  ASSERT_EQ(run("merge two.fir " + base + "--adapters adapters3.safetensors --save merged").code,
+            0);
+  const Tensor w = *read_safetensors(dir_.file("base.safetensors")).find("w");
+  const Tensor merged = *read_safetensors(dir_.file("merged")).find("w");
+  for (int64_t i = 0; i < 2; ++i) {
+    const double change = 8 * three.find("w.lora_a")->at(i) * three.find("w.lora_b")->item();
+    EXPECT_NEAR(merged.at(i), w.at(i) + change, 1e-6);
+  }
+}
+
+TEST_F(RecipesOfAProgram, WithoutATrainableParameterAreNamed) {
+  expect_late_error(kTrain + "--recipes s,d --freeze w",
+                    "recipe 'squares': the loss does not depend on any trainable parameter");
+}
+
+TEST_F(RecipesOfAProgram, ChooseTheirPrecisionTogether) {
+  const std::string train = kTrain + "--recipes s,d --amp auto --cache-dir kernels ";
+  const Result first = run(train), again = run(train);
+  for (const Result& result : {first, again}) {
+    ASSERT_EQ(result.code, 0) << result.output;
+    EXPECT_TRUE(states(result.output, "--amp auto")) << result.output;
+  }
+  EXPECT_EQ(first.output.find("(measured before)"), std::string::npos) << first.output;
+  EXPECT_NE(again.output.find("(measured before)"), std::string::npos) << again.output;
+}
+
+/// Each recipe follows its own loss, with its own patience. No loss is a thousandth of the one
+/// before: each epoch but the first is a bad one.
+TEST_F(RecipesOfAProgram, HavePlateausOfTheirOwn) {
+  std::string text = kTwo;
+  const auto add = [&](const std::string& rate, const std::string& patience) {
+    text.insert(text.find(rate) + rate.size(),
+                ", schedule = \"plateau\", schedule_patience = " + patience +
+                    ", schedule_factor = 0.5, schedule_threshold = 0.999");
+  };
+  add("lr = 0.01", "1");
+  add("lr = 0.02", "2");
+  std::ofstream(dir_.file("flat.fir")) << text;
+  const std::string train =
+      "train flat.fir --data synthetic-linear?n=20 --batch 10 --epochs 7 --recipes s,d ";
+  const auto rates = [&](const std::string& log) {
+    std::map<std::string, std::vector<double>> rates;
+    for (const auto& line : logged(dir_.file(log))) {
+      rates[line.at("recipe").get<std::string>()].push_back(line.at("lr").get<double>());
+    }
+    return rates;
+  };
+  const Result result = run(train + "--log-json whole");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const std::map<std::string, std::vector<double>> expected = {
+      {"squares", {0.01, 0.01, 0.01, 0.005, 0.005, 0.0025, 0.0025}},
+      {"distances", {0.02, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01}}};
+  EXPECT_EQ(rates("whole"), expected);
+  for (const std::string steps : {"5", "100"}) {
+    ASSERT_EQ(
+        run(train + "--checkpoint-dir run --resume --log-json part --max-steps " + steps).code, 0);
+  }
+  EXPECT_EQ(rates("part"), expected) << "interrupted in an epoch";
 }
 
 TEST_F(RecipesOfAProgram, AreRejectedWithoutACycle) {

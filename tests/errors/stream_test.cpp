@@ -62,7 +62,7 @@ TEST_F(Streams, EqualTheSpooledSamples) {
     const std::string kind = streams ? "streamed" : "spooled";
     const Result trained =
         succeeds("train line.fir --batch 10 --epochs 3 --data " + spec + "--val " + spec +
-                 "--log-json log.json --save " + kind + ".safetensors");
+                 "--ema 0.9 --log-json log.json --save " + kind + ".safetensors");
     expect_has(trained.output, streams ? "a stream, steps of 10" : "45 samples");
     std::filesystem::rename(dir_.file("log.json"), dir_.file(kind + ".json"));
     succeeds("predict line.fir --batch 20 --params " + kind + ".safetensors --output " + kind +
@@ -82,6 +82,11 @@ TEST_F(Streams, AreEvaluated) {
   const std::string loss = succeeds("eval line.fir " + params + data(kAll) + "2>/dev/null").output;
   EXPECT_TRUE(loss.starts_with("loss ")) << loss;
   EXPECT_EQ(loss, succeeds("eval line.fir " + params + data(kAll, "") + "2>/dev/null").output);
+  const std::string whole = succeeds("eval line.fir --batch 45 --params w.safetensors --data " +
+                                     data(kAll, "") + "2>/dev/null")
+                                .output;
+  EXPECT_NEAR(std::stod(loss.substr(5)), std::stod(whole.substr(5)), 1e-5)
+      << "the last of three batches has 5 samples";
   const Result rows =
       succeeds("predict line.fir " + params + data(kAll, "&stream&limit=3") + "2>/dev/null");
   expect_has(rows.output, "\n2  line ");
@@ -174,6 +179,18 @@ TEST_F(Streams, AreSharedByRanks) {
                             data("cat x$FLUID_RANK y$FLUID_RANK"));
   EXPECT_NE(uneven.code, 0);
   expect_has(uneven.output, "number of samples in the batch");
+}
+
+TEST_F(Streams, AreSpooledToADirectoryThatCanBeWritten) {
+  const std::string train = "train line.fir --batch 10 --data ", missing = dir_.file("none");
+  before_ = "TMPDIR=" + missing + " ";
+  expect_error(train + data(kAll, ""), "no directory of temporary files '" + missing + "'");
+  succeeds(train + data(kAll));
+  before_ = "TMPDIR=" + dir_.file("line.fir") + " ";
+  expect_error(train + data(kAll, ""),
+               "no directory of temporary files '" + dir_.file("line.fir") + "'");
+  before_ = "TMPDIR=/proc ";
+  expect_error(train + data(kAll, ""), "cannot write the temporary file '/proc/fluid-data-");
 }
 
 TEST_F(Streams, LackWhatNeedsAnIndexOrALength) {

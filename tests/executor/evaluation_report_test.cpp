@@ -145,6 +145,24 @@ TEST(EvaluationReport, NamesTheSampleThatReplacesABadOne) {
   EXPECT_EQ(rows, (std::multiset<int64_t>{0, 1, 2, 4, 4, 5, 6}));
 }
 
+TEST(EvaluationReport, LeavesOutBadRecords) {
+  Program net = classifier(), same = classifier();
+  EvaluationReport report(net, {.worst = 7}), good(same);
+  Trainer trainer(net, cpu());
+  Reader reader(std::make_shared<Damaged>(), {.batch = 2, .bad_records = BadRecords::leave_out});
+  EXPECT_EQ(trainer.evaluate(reader, report.observer(reader)),
+            evaluated(same, good, samples().select(std::vector<int64_t>{0, 1, 2, 4, 5, 6})));
+  EXPECT_EQ(report.confusion(), good.confusion());
+  std::set<int64_t> rows;
+  for (const SampleLoss& sample : report.worst()) {
+    EXPECT_NEAR(sample.loss, loss_of(static_cast<size_t>(sample.row)), 1e-5) << sample.row;
+    EXPECT_TRUE(rows.insert(sample.row).second);
+  }
+  EXPECT_EQ(rows, (std::set<int64_t>{0, 1, 2, 4, 5, 6}));
+  expect_user_error([&] { trainer.fit(reader, {}); },
+                    "BadRecords::leave_out changes the sizes of the batches: train with skip");
+}
+
 TEST(EvaluationReport, LeavesOutIgnoredLabels) {
   Program net = classifier({.ignore_index = {1}});
   EvaluationReport report(net);

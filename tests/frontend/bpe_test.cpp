@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
+#include "frontend/readers/documents.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
@@ -25,6 +28,17 @@ std::vector<int32_t> ids_of(const Bpe& bpe, const std::string& text) {
   return ids;
 }
 
+/// The samples of a source, one after the other.
+std::vector<int64_t> values_of(const std::string& spec) {
+  Reader reader(open_data(spec).source, {.batch = 1});
+  std::vector<int64_t> values;
+  for (const Batch& batch : reader) {
+    const Tensor& text = *batch.find("text");
+    for (int64_t i = 0; i < text.numel(); ++i) values.push_back(text.integer(i));
+  }
+  return values;
+}
+
 TEST(BpeTokens, AreThoseOfHuggingFaceAndTiktoken) {
   const Bpe bpe(kGoldens);
   const nlohmann::json goldens = nlohmann::json::parse(read_file(kGoldens + "/ids.json"));
@@ -33,6 +47,83 @@ TEST(BpeTokens, AreThoseOfHuggingFaceAndTiktoken) {
     const auto text = golden["text"].get<std::string>();
     EXPECT_EQ(ids_of(bpe, text), golden["ids"].get<std::vector<int32_t>>()) << text;
   }
+}
+
+/// The patterns of tiktoken, by their names in the goldens.
+constexpr std::pair<const char*, PreTokens> kPatterns[] = {{"gpt2", PreTokens::gpt2},
+                                                           {"cl100k", PreTokens::cl100k}};
+const std::string kRanks = kGoldens + "/ranks.tiktoken";
+
+TEST(BpeTokens, OfAFileOfTiktokenAreThose) {
+  TempDir dir;
+  const nlohmann::json goldens = nlohmann::json::parse(read_file(kGoldens + "/tiktoken.json"));
+  ASSERT_EQ(goldens.size(), 56u);
+  for (const auto& [name, pattern] : kPatterns) {
+    const Bpe bpe(kRanks, pattern);
+    for (const auto& golden : goldens) {
+      const auto text = golden["text"].get<std::string>();
+      const auto expected = golden[name].get<std::vector<int32_t>>();
+      EXPECT_EQ(ids_of(bpe, text), expected) << name << ": " << text;
+      write_plain(dir.file("t"), text);
+      for (const int64_t bytes : {1, 5}) {  // a part ends where a pre-token does
+        std::vector<int32_t> ids;
+        for_each_document_part(
+            dir.file("t"), "",
+            [&](const DocumentPart& part) { bpe.encode(part.text, part.name, ids); }, bytes);
+        EXPECT_EQ(ids, expected) << name << ": " << text;
+      }
+    }
+  }
+}
+
+TEST(BpeTokens, OfAFileOfTiktokenEndDocuments) {
+  TempDir dir;
+  const std::string path = dir.file("t.jsonl"), ids = dir.file("ids");
+  write_plain(path, "{\"text\": \"3.14 DON'T\"}\n{\"text\": \"1234567 word\"}\n");
+  const std::string spec = "text:" + path + "?key=text&length=1&bpe=" + kRanks;
+  std::vector<std::vector<int64_t>> seen;
+  for (const auto& [name, pattern] : kPatterns) {
+    const Bpe bpe(kRanks, pattern);
+    std::vector<int32_t> all;
+    for (const char* text : {"3.14 DON'T", "1234567 word"}) {
+      bpe.encode(text, text, all);
+      all.push_back(100257);
+    }
+    const std::string options = std::string("&end=100257&pattern=") + name + "&tokens=" + ids;
+    seen.push_back(values_of(spec + options));
+    ASSERT_GT(seen.back().size(), 8u);
+    EXPECT_TRUE(std::ranges::equal(seen.back(), std::span(all).first(seen.back().size())));
+  }
+  EXPECT_NE(seen[0], seen[1]) << "the file of tokens is that of another pattern";
+  for (const std::string end : {"", "&end=<|endoftext|>", "&end=-1", "&end=3000000000"}) {
+    expect_user_error([&] { open_data(spec + "&pattern=gpt2" + end); },
+                      "'" + kRanks + "' does not hold: " + end.substr(end.empty() ? 0 : 1));
+  }
+  expect_user_error([&] { open_data(spec); },
+                    "'" + kRanks + "' does not say how text is split: add pattern=gpt2 or ");
+  expect_user_error([&] { open_data(spec + "&pattern=o200k"); },
+                    "option pattern=o200k must be one of cl100k, gpt2");
+  expect_user_error([&] { open_data("text:" + path + "?pattern=gpt2&bpe=" + kGoldens); },
+                    "option pattern is of bpe=FILE.tiktoken");
+  expect_user_error([&] { open_data("text:" + path + "?pattern=gpt2"); },
+                    "option pattern is of a tokenizer");
+}
+
+TEST(BpeTokens, MistakesInAFileOfTiktokenAreNamed) {
+  TempDir dir;
+  const std::string path = dir.file("x.tiktoken"), good = read_file(kRanks);
+  const auto expect = [&](const std::string& text, const std::string& message) {
+    write_plain(path, text);
+    expect_user_error([&] { Bpe(path, PreTokens::gpt2); }, message);
+  };
+  expect_user_error([&] { Bpe(path, PreTokens::gpt2); }, path);
+  for (const char* line : {"QQ==", "QQ== x", "QQ== -1", "QQ== 1 2", "QQ 1", "=QQ= 1", "Q==Q 1",
+                           "QQ?= 1", "QQ== 3000000000", " 1", "QQ== "}) {
+    expect(good + line + "\n", path + ":712: not a token in base64, a space and a rank");
+  }
+  expect(good + "QQ== 5000\n", path + ":712: repeats a token or a rank");
+  expect(good + "cXF6enE= 5\n", path + ":712: repeats a token or a rank");
+  expect(good.substr(good.find('\n') + 1), "'" + path + "' has no token of byte 0");
 }
 
 TEST(BpeTokens, OfALongWordTakeLittleTime) {
@@ -72,17 +163,6 @@ TEST(BpeTokens, ArePackedIntoWindows) {
   expect_user_error([&] { open_data(spec + "&split=val"); }, "the split has 2 tokens, but");
 }
 
-/// The samples of a source, one after the other.
-std::vector<int64_t> values_of(const std::string& spec) {
-  Reader reader(open_data(spec).source, {.batch = 1});
-  std::vector<int64_t> values;
-  for (const Batch& batch : reader) {
-    const Tensor& text = *batch.find("text");
-    for (int64_t i = 0; i < text.numel(); ++i) values.push_back(text.integer(i));
-  }
-  return values;
-}
-
 TEST(BpeTokens, AreKeptInAFile) {
   TempDir dir;
   const std::string text = dir.file("t.txt"), tokens = dir.file("tokens");
@@ -108,7 +188,7 @@ TEST(BpeTokens, AreKeptInAFile) {
   expect_user_error([&] { open_data("text:" + text + "x?bpe=" + kGoldens + "&tokens=" + tokens); },
                     "cannot read '" + text + "x': No such file or directory");
   expect_user_error([&] { open_data("text:" + text + "?tokens=" + tokens); },
-                    "option tokens=FILE needs bpe=DIR");
+                    "option tokens is of a tokenizer: add bpe=DIR");
 }
 
 TEST(BpeTokens, MistakesAreNamed) {

@@ -25,7 +25,7 @@ class ColumnTables : public ::testing::Test {
   /// The data of a file that is read by `table`.
   static Dataset read(const std::string& spec, const ColumnTablePtr& table,
                       const std::string& split = "test") {
-    return open_data(spec, split, BadRecords::stop, table).dataset();
+    return open_data(spec, split, {.training_table = table}).dataset();
   }
   static std::vector<double> values(const Dataset& data, const std::string& column) {
     std::vector<double> all;
@@ -203,7 +203,7 @@ TEST_F(ColumnTables, OfFolders) {
   }
   const ColumnTablePtr table = open_data("folder:" + dir_.file("train")).source->table();
   const auto open = [&](const std::string& name) {
-    return open_data("folder:" + dir_.file(name), "test", BadRecords::stop, table).source;
+    return open_data("folder:" + dir_.file(name), "test", {.training_table = table}).source;
   };
   EXPECT_NE(open("train?limit=1&val=0.5&label=kind")->table(), nullptr);
   const SampleSourcePtr test = open("test");

@@ -259,7 +259,8 @@ TEST_F(Csv, CategoriesAreNotNamedLikeTheNumbers) {
 
 TEST_F(Csv, BadLinesAreSkippedOnRequest) {
   write_plain(path_, "a,b\n1,2\n3\n4,x\n5,6\n");
-  const Dataset data = open_data("csv:" + path_, "train", BadRecords::skip).dataset();
+  const Dataset data =
+      open_data("csv:" + path_, "train", {.bad_records = BadRecords::skip}).dataset();
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2, 5, 6}));
   EXPECT_EQ(data.skipped.count, 2);
   EXPECT_TRUE(states(data.skipped.first_error, "t.csv:3: 1 fields, but the first line has 2"));

@@ -12,7 +12,7 @@ class JsonLinesTest : public ::testing::Test {
   Dataset read(const std::string& text, const std::string& options = "",
                BadRecords bad_records = BadRecords::stop) const {
     write_plain(path_, text);
-    return open_data("jsonl:" + path_ + options, "train", bad_records).dataset();
+    return open_data("jsonl:" + path_ + options, "train", {.bad_records = bad_records}).dataset();
   }
   static std::vector<double> values(const Tensor& tensor) {
     std::vector<double> all;

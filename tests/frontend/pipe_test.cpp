@@ -155,8 +155,8 @@ TEST_F(Pipe, NothingRemainsOfAKilledProcess) {
 TEST_F(Pipe, StreamsEachEpoch) {
   const std::string command =
       "echo $FLUID_EPOCH $FLUID_RANK $FLUID_WORLD >> passes; cat x$FLUID_EPOCH y$FLUID_EPOCH";
-  const DataSource data = open_data(spec(command, "&stream"), "train", BadRecords::stop, nullptr,
-                                    {.rank = 1, .world = 2});
+  const DataSource data =
+      open_data(spec(command, "&stream"), "train", {.first_pass = {.rank = 1, .world = 2}});
   EXPECT_EQ(data.source, nullptr);
   EXPECT_EQ(data.data().columns()[0].str(), "x f32[1]");
   Reader reader = data.reader({.batch = 1, .rank = 1, .world = 2});
@@ -196,6 +196,25 @@ TEST_F(Pipe, AnEndlessStreamIsEndedWithItsReader) {
   }
   EXPECT_FALSE(runs(pid_in("pid")));
   EXPECT_LT(watch.ms(), 10'000) << "waits for the command, which stalls";
+}
+
+TEST_F(Pipe, AStreamEndsTheCommandWithTheLastSample) {
+  const std::string command = "echo $$ > pid; while true; do cat x0 y0; done";
+  const auto expect_ended = [&] {
+    ASSERT_GT(pid_in("pid"), 0);
+    EXPECT_FALSE(runs(pid_in("pid"))) << "the command waits for a reader";
+    std::filesystem::remove(dir_.file("pid"));
+  };
+  for (const std::string limit : {"&records=4", "&limit=4"}) {
+    Reader reader = open_data(spec(command, "&stream" + limit)).reader({.batch = 2});
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      EXPECT_EQ(values_of(reader), (std::vector<double>{0, 1, 2, 0}));
+      expect_ended();
+    }
+  }
+  Reader reader = open_data(spec(command, "&stream")).reader({.batch = 2});
+  EXPECT_EQ(reader.read_first(2, 0).samples(), 2);
+  expect_ended();
 }
 
 TEST_F(Pipe, MistakesOfAStreamAreNamed) {

@@ -115,6 +115,41 @@ TEST(ReaderWorkers, SkipBadRecords) {
                     "no sample of the data can be read: sample 0 of 'numbers'");
 }
 
+TEST(ReaderWorkers, LeaveOutBadRecords) {
+  const auto source =
+      std::make_shared<Numbers>(20, std::set<int64_t>{3, 4, 10, 11, 12, 13, 14, 19});
+  for (const int workers : {1, 4}) {
+    Reader reader(source, {.batch = 5, .workers = workers, .bad_records = BadRecords::leave_out});
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      std::vector<int64_t> ids, sizes;
+      for (const Batch& batch : reader) {
+        sizes.push_back(batch.size);
+        EXPECT_TRUE(std::ranges::equal(batch.find("id")->as<int64_t>(), reader.sample_indices()));
+        for (int64_t i = 0; i < batch.size; ++i) {
+          ids.push_back(batch.find("id")->integer(i));
+          EXPECT_EQ(batch.find("drawn")->integer(i), ids.back() * 1000 + epoch * 100);
+        }
+      }
+      EXPECT_EQ(ids, (std::vector<int64_t>{0, 1, 2, 5, 6, 7, 8, 9, 15, 16, 17, 18}));
+      EXPECT_EQ(sizes, (std::vector<int64_t>{3, 5, 0, 4}));
+    }
+    EXPECT_EQ(reader.skipped().count, 8);
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    Reader reader(source,
+                  {.batch = 5, .rank = rank, .world = 2, .bad_records = BadRecords::leave_out});
+    std::vector<int64_t> ids;
+    for (const Batch& batch : reader) {
+      EXPECT_EQ(batch.global_size(), 10);
+      const std::span<const int64_t> indices = reader.sample_indices();
+      EXPECT_EQ(std::ssize(indices), batch.size);
+      ids.insert(ids.end(), indices.begin(), indices.end());
+    }
+    EXPECT_EQ(ids, rank == 0 ? (std::vector<int64_t>{0, 1, 2})
+                             : (std::vector<int64_t>{5, 6, 7, 8, 9, 15, 16, 17, 18}));
+  }
+}
+
 TEST(ReaderWorkers, AreJoinedInTheMiddleOfABatch) {
   const auto source = std::make_shared<Numbers>(1000, std::set<int64_t>(), 500);
   for (int i = 0; i < 5; ++i) {

@@ -335,6 +335,19 @@ TEST(Stream, StagesChangeItsImages) {
             bytes_of(Reader(stages(images()), whole)));
 }
 
+TEST(Stream, AChangeKeepsTheMixOfAnotherOne) {
+  const SourceChange mix = [](SampleSourcePtr source) {
+    return mixup(std::move(source), {.classes = 7});
+  };
+  const SourceChange select = [](SampleSourcePtr source) {
+    return select_columns(std::move(source), {{.index = 1, .name = "target"}});
+  };
+  const std::string mixed = bytes_of(Reader(select(mix(images())), {.batch = 4}));
+  EXPECT_NE(mixed, "");
+  const SampleStreamPtr stream = change_samples(std::make_shared<Images>(), mix);
+  EXPECT_EQ(bytes_of(Reader(change_samples(stream, select), {.batch = 4})), mixed);
+}
+
 /// A stream that stalls after 4 samples until it is interrupted.
 class Stalled : public Counting {
  public:

@@ -1,19 +1,26 @@
 """Writes vocab.json and merges.txt, which Hugging Face tokenizers learns from the text below, ids.json, how it encodes
 texts, and ../../../frontend/tokenizers/unicode_ranges.inc. tiktoken gives the same ids.
+Writes ranks.tiktoken, and tiktoken.json: how tiktoken encodes texts with these ranks and two patterns.
 
 python3 tests/golden/bpe/bpe.py
 """
 
+import base64
 import json
 import pathlib
 import random
 
 import regex
 import tiktoken
+from tiktoken._educational import bpe_train
 from tokenizers import ByteLevelBPETokenizer
 
 HERE = pathlib.Path(__file__).parent
 GPT2 = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+CL100K = (
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"""
+    r"""|\s++$|\s*[\r\n]|\s+(?!\S)|\s"""
+)
 LEARNED = """It's the compiler's turn: we'll see what they've done, and what they'd do in 2024 or 1999.
 The passes append the backward pass, the optimizer and the kernels; then the executor runs each step.
 Größe, naïve, été, Москва, 東京, ελληνικά.   Spaces   and\ttabs\n\n\nand lines.
@@ -33,6 +40,27 @@ def texts():
     for seed in range(40):
         draw = random.Random(seed)
         yield "".join(draw.choice(alphabet) for _ in range(60))
+
+
+def tiktoken_texts():
+    yield from texts()
+    yield "DON'T we'LL I'Ve 'Re 'D 'M 'x I'\u017f I'\u017ft"
+    yield "1 12 123 1234 1234567 a1234 ٣٣٣٣ ½½½½"
+    yield "end.\n\nnext;\r\n\r\n!!\n ?\n\n\n"
+    yield "#word -word\tword\u00a0word (word) \"word\" \nword\rword"
+    yield "  \n \n  word \n\n   "
+    yield "word  \r\n"
+    yield "\n\n  "
+    yield "whole"
+
+
+def ranks_of_all_pairs():
+    """Ranks learned from all texts as one word: they merge across the ends of pre-tokens where a pattern allows."""
+    ranks = bpe_train("".join(tiktoken_texts()), 700, r"(?s).+", visualise=None)
+    whole = ["whole", "'D", "'LL", "'Ve", "'\u017f", "\n\n  ", "\n\n   ", "  \r\n", " \n \n", "ord\u00a0", "\u00a0word"]
+    for i, pre_token in enumerate(whole):  # pre-tokens of a pattern; "whole" is no merge of two tokens
+        ranks[pre_token.encode()] = 1000 + i
+    return ranks
 
 
 def ranges(category):
@@ -74,6 +102,18 @@ def main():
         assert ids == other.encode_ordinary(text), text
         golden.append({"text": text, "ids": ids})
     (HERE / "ids.json").write_text("[\n" + ",\n".join(json.dumps(g) for g in golden) + "\n]\n")
+    ranks = ranks_of_all_pairs()
+    lines = [f"{base64.b64encode(token).decode()} {rank}\n" for token, rank in ranks.items()]
+    (HERE / "ranks.tiktoken").write_text("".join(lines))
+    encodings = {
+        name: tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        for name, pattern in [("gpt2", GPT2), ("cl100k", CL100K)]
+    }
+    golden = [
+        {"text": text} | {name: encoding.encode_ordinary(text) for name, encoding in encodings.items()}
+        for text in tiktoken_texts()
+    ]
+    (HERE / "tiktoken.json").write_text("[\n" + ",\n".join(json.dumps(g) for g in golden) + "\n]\n")
     source = HERE / "../../../frontend/tokenizers/unicode_ranges.inc"
     source.write_text(
         "// Written by tests/golden/bpe/bpe.py: the code points of the Unicode categories L and N.\n"

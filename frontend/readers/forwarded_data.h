@@ -1,15 +1,21 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "frontend/readers/sample_source.h"
 
 namespace fluid {
 
-/// Base class of sources that wrap another source. Forwards all members except those that read
-/// values of samples.
-class WrappedSource : public SampleSource {
+/// Samples that forward to other ones, `inner_`, except for reading them. `Base` is SampleSource or
+/// SampleStream, and `Inner` the class of the other samples.
+template <class Base, class Inner>
+class ForwardedData : public Base {
  public:
-  explicit WrappedSource(SampleSourcePtr inner) : inner_(std::move(inner)) {}
-  int64_t samples() const override { return inner_->samples(); }
+  explicit ForwardedData(std::shared_ptr<Inner> inner) : inner_(std::move(inner)) {}
   const std::vector<Column>& columns() const override { return inner_->columns(); }
   std::string name() const override { return inner_->name(); }
   int64_t row(int64_t sample) const override { return inner_->row(sample); }
@@ -23,7 +29,14 @@ class WrappedSource : public SampleSource {
   const BatchMix* batch_mix() const override { return inner_->batch_mix(); }
 
  protected:
-  SampleSourcePtr inner_;
+  std::shared_ptr<Inner> inner_;
+};
+
+/// Base of sources that forward to another source, except for its samples and their values.
+class ForwardedSource : public ForwardedData<SampleSource, const SampleSource> {
+ public:
+  using ForwardedData::ForwardedData;
+  int64_t samples() const override { return inner_->samples(); }
 };
 
 }  // namespace fluid
