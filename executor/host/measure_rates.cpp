@@ -25,36 +25,54 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kRoundNs = 1'000'000;    // minimum time of a round
-constexpr int kRounds = 12;                // rounds of a measurement
-constexpr int64_t kBudgetNs = 60'000'000;  // a measurement ends after the round that exceeds it
-constexpr int64_t kIterations = 1024;      // iterations of a PeakLoop in a pass
+constexpr int64_t kRoundNs = 500'000;  // minimum time of a round
+// A measurement ends when this many rounds agree with the best one, or at the end of its budget.
+constexpr int kAgreeingRounds = 6;
+constexpr double kAgreement = 0.98;
+constexpr int64_t kBudgetNs = 1'400'000'000;    // of all measurements of measure_host()
+constexpr int64_t kCopyBudgetNs = 200'000'000;  // of copy_bandwidth()
+constexpr int64_t kIterations = 1024;           // iterations of a PeakLoop in a pass
 
 /// Does `passes` passes of the work of one thread.
 using Work = std::function<void(int thread, int64_t passes)>;
 
+/// Moves the calling thread to the CPU with index `thread` among those that the process may use.
+/// Otherwise, beside busy programs, the scheduler may leave all threads on one CPU for the rounds.
+void pin_thread(int thread) {
+  cpu_set_t usable, own;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  CPU_ZERO(&own);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable) || thread-- > 0) continue;
+    CPU_SET(cpu, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    return;
+  }
+}
+
 /// Runs rounds of equal work on several threads at once.
 class Rounds {
  public:
-  Rounds(int threads, const Work& work)
-      : work_(work), spans_(static_cast<size_t>(threads)), next_(threads, EndRound{this}) {}
+  Rounds(int threads, int64_t budget_ns, const Work& work)
+      : work_(work),
+        budget_ns_(budget_ns),
+        spans_(static_cast<size_t>(threads)),
+        next_(threads, EndRound{this}) {}
 
   /// Returns the passes per ns of the best round, summed over the threads.
   double best_passes_per_ns() {
-    const auto threads = std::ssize(spans_);
-    std::vector<std::jthread> others;
+    std::vector<std::jthread> threads;
     try {
-      while (std::ssize(others) < threads - 1) {
-        const int thread = static_cast<int>(others.size()) + 1;
-        others.emplace_back([this, thread] { run(thread); });
+      while (threads.size() < spans_.size()) {
+        threads.emplace_back([this, thread = static_cast<int>(threads.size())] { run(thread); });
       }
     } catch (...) {
       stop_ = true;
-      for (auto absent = std::ssize(others); absent < threads; ++absent) next_.arrive_and_drop();
+      for (size_t i = threads.size(); i < spans_.size(); ++i) next_.arrive_and_drop();
       throw;
     }
-    run(0);
-    return best_;
+    threads.clear();  // joins them
+    return best();
   }
 
  private:
@@ -64,6 +82,7 @@ class Rounds {
   };
 
   void run(int thread) {
+    if (spans_.size() > 1) pin_thread(thread);
     TimeSpan& span = spans_[static_cast<size_t>(thread)];
     while (next_.arrive_and_wait(), !stop_) {
       span.begin = clock_ns();
@@ -76,35 +95,33 @@ class Rounds {
   void end_round() {
     const int64_t begin = std::ranges::min_element(spans_, {}, &TimeSpan::begin)->begin;
     const int64_t end = std::ranges::max_element(spans_, {}, &TimeSpan::end)->end;
-    if (stop_ || end == 0) return;  // the first round has not begun
+    if (stop_ || end == 0) return;  // a thread is missing, or the first round has not begun
     if (first_begin_ == 0) first_begin_ = begin;
-    const bool is_last = end - first_begin_ > kBudgetNs;
+    const bool is_last = end - first_begin_ > budget_ns_;
     const int64_t ns = std::max<int64_t>(end - begin, 1);
     const auto passes = static_cast<double>(passes_ * std::ssize(spans_));
-    if (ns >= kRoundNs || is_last) {
-      best_ = std::max(best_, passes / static_cast<double>(ns));
-      ++rounds_;
-    }
+    if (ns >= kRoundNs || is_last) rates_.push_back(passes / static_cast<double>(ns));
     if (ns < kRoundNs) passes_ *= 2;
-    stop_ = stop_ || is_last || rounds_ == kRounds;
+    const auto agrees = [&](double rate) { return rate >= kAgreement * best(); };
+    stop_ = is_last || std::ranges::count_if(rates_, agrees) >= kAgreeingRounds;
   }
 
+  double best() const { return std::ranges::max(rates_); }
+
   const Work& work_;
+  int64_t budget_ns_;
   std::vector<TimeSpan> spans_;  ///< span of each thread in the last round
   int64_t passes_ = 1, first_begin_ = 0;
-  int rounds_ = 0;
-  double best_ = 0;
+  std::vector<double> rates_;  ///< passes per ns of each round
   bool stop_ = false;
   std::barrier<EndRound> next_;
 };
 
-double best_passes_per_ns(int threads, const Work& work) {
-  return Rounds(threads, work).best_passes_per_ns();
-}
-
-double gops_of(const PeakLoop& loop, int threads) {
+/// Returns the operations per ns.
+double gops_of(const PeakLoop& loop, int threads, int64_t budget_ns) {
   const Work work = [&](int, int64_t passes) { loop.run(passes * kIterations); };
-  return best_passes_per_ns(threads, work) * static_cast<double>(loop.ops * kIterations);
+  return Rounds(threads, budget_ns, work).best_passes_per_ns() *
+         static_cast<double>(loop.ops * kIterations);
 }
 
 using Copy = void (*)(std::byte* to, const std::byte* from, size_t bytes);
@@ -147,7 +164,7 @@ class CopyBenchmark {
   }
 
   /// Returns the bytes that are read and written per ns.
-  double bytes_per_ns(Copy copy) const {
+  double bytes_per_ns(Copy copy, int64_t budget_ns) const {
     const size_t window = std::min(half_, kMaxWindow);
     std::vector<size_t> offsets(static_cast<size_t>(threads_), 0);
     const Work work = [&](int t, int64_t passes) {
@@ -158,7 +175,7 @@ class CopyBenchmark {
         if (offset + window > half_) offset = 0;
       }
     };
-    return best_passes_per_ns(threads_, work) * 2 * static_cast<double>(window);
+    return Rounds(threads_, budget_ns, work).best_passes_per_ns() * 2 * static_cast<double>(window);
   }
 
  private:
@@ -195,10 +212,12 @@ std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_vi
   return std::min(std::clamp(4 * cpu.l3_bytes, kLeast, kMost), physical / 8);
 }
 
-double gbs_of(int64_t bytes, int threads, bool streaming) {
+/// Returns the bytes per ns of a copy of `bytes` bytes. In memory, of the faster way to store.
+double gbs_of(int64_t bytes, int threads, bool in_memory, int64_t budget_ns) {
   const CopyBenchmark benchmark(bytes, threads);
-  const double plain = benchmark.bytes_per_ns(plain_copy);
-  return streaming ? std::max(plain, benchmark.bytes_per_ns(streaming_copy)) : plain;
+  if (!in_memory) return benchmark.bytes_per_ns(plain_copy, budget_ns);
+  return std::max(benchmark.bytes_per_ns(plain_copy, budget_ns / 2),
+                  benchmark.bytes_per_ns(streaming_copy, budget_ns / 2));
 }
 
 }  // namespace
@@ -213,21 +232,19 @@ TargetDescription measure_host() {
   const int cores = usable_cores();
   TargetDescription cpu = describe_host(cores);
   cpu.measured = true;
+  std::erase_if(cpu.gbs, [&](const auto& level) { return !copied_bytes(cpu, level.first, 1); });
+  const int64_t budget_ns =
+      kBudgetNs / (2 * static_cast<int64_t>(peak_loops().size() + cpu.gbs.size()));
   const auto rates = [cores](const auto& rate) -> CoreRates {
     const double one = rate(1);
-    return {rounded_rate(one), rounded_rate(cores > 1 ? rate(cores) : one)};
+    return {rounded_rate(one), rounded_rate(cores > 1 ? std::max(one, rate(cores)) : one)};
   };
   for (const PeakLoop& loop : peak_loops()) {
-    cpu.gops[loop.name] = rates([&](int threads) { return gops_of(loop, threads); });
+    cpu.gops[loop.name] = rates([&](int threads) { return gops_of(loop, threads, budget_ns); });
   }
-  for (const char* level : {"l1", "l2", "l3", "memory"}) {
-    if (!copied_bytes(cpu, level, 1)) {
-      cpu.gbs.erase(level);
-      continue;
-    }
-    cpu.gbs[level] = rates([&](int threads) {
-      return gbs_of(*copied_bytes(cpu, level, threads), threads,
-                    level == std::string_view("memory"));
+  for (auto& [level, of_level] : cpu.gbs) {
+    of_level = rates([&, &name = level](int threads) {
+      return gbs_of(*copied_bytes(cpu, name, threads), threads, name == "memory", budget_ns);
     });
   }
   return cpu;
@@ -236,7 +253,8 @@ TargetDescription measure_host() {
 double copy_bandwidth(double bytes, int threads) {
   const TargetDescription cpu = describe_host(threads);
   const std::string_view level = cpu.level_of(bytes);
-  return 1e9 * gbs_of(copied_bytes(cpu, level, threads).value(), threads, level == "memory");
+  const int64_t copied = copied_bytes(cpu, level, threads).value();
+  return 1e9 * gbs_of(copied, threads, level == "memory", kCopyBudgetNs);
 }
 
 }  // namespace fluid

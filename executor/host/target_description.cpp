@@ -1,8 +1,7 @@
 #include "executor/host/target_description.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
@@ -50,9 +49,20 @@ double fastest(const TargetDescription& cpu, DType dtype) {
 
 CoreRates assumed(double rate, int cores) { return {rate, rate * cores}; }
 
-int64_t cache_bytes(int sysconf_name, int64_t otherwise) {
-  const long bytes = sysconf(sysconf_name);
-  return bytes > 0 ? bytes : otherwise;
+/// Bytes of the data cache of level 1, 2 or 3 that the first CPU uses; `otherwise` if unknown.
+/// sysconf() reports eight times the L3 cache of some CPUs.
+int64_t cache_bytes(int level, int64_t otherwise) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string cache =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    std::string type, unit;
+    int64_t found = 0, size = 0;
+    std::ifstream(cache + "type") >> type;
+    std::ifstream(cache + "level") >> found;
+    std::ifstream(cache + "size") >> size >> unit;  // such as 512K
+    if (found == level && type != "Instruction" && size > 0 && unit == "K") return size << 10;
+  }
+  return otherwise;
 }
 
 }  // namespace
@@ -99,9 +109,9 @@ TargetDescription describe_host(int threads) {
   if (d.gops.empty()) d.gops["f32_vector"] = assumed(d.vector_bits / 32 * 4 * kAssumedGhz, threads);
   for (const char* level : {"l1", "l2"}) d.gbs[level] = assumed(kAssumedCacheGbs, threads);
   for (const char* level : {"l3", "memory"}) d.gbs[level] = assumed(kAssumedMemoryGbs, threads);
-  d.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, d.l1_bytes);
-  d.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, d.l2_bytes);
-  d.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, d.l2_bytes);
+  d.l1_bytes = cache_bytes(1, d.l1_bytes);
+  d.l2_bytes = cache_bytes(2, d.l2_bytes);
+  d.l3_bytes = cache_bytes(3, d.l2_bytes);
   return d;
 }
 
