@@ -190,13 +190,6 @@ class CopyBenchmark {
   Arena memory_;
 };
 
-/// Number of CPUs that this process may use.
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(CPU_COUNT(&set), 1);
-}
-
 /// Bytes of a copy that stays in the level of the caches of `cpu` on `threads` threads, or, in
 /// "memory", leaves them. Nullopt if the CPU has no such level.
 std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_view level,
@@ -221,6 +214,12 @@ double gbs_of(int64_t bytes, int threads, bool in_memory, int64_t budget_ns) {
 }
 
 }  // namespace
+
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(CPU_COUNT(&set), 1);
+}
 
 double rounded_rate(double rate) {
   const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);

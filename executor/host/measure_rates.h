@@ -16,6 +16,8 @@ TargetDescription measure_host();
 /// fastest level that holds `bytes` bytes. Throws as measure_host() does.
 double copy_bandwidth(double bytes, int threads);
 
+int usable_cores();  ///< number of CPUs that this process may use
+
 /// Rounds to two significant digits, so that measurements of equal machines agree.
 double rounded_rate(double rate);
 
