@@ -112,7 +112,7 @@ std::string key_of(const Program& program, Place place, const ExecutorOptions& o
                    o.memory_limit, o.gpu.prefetch, fluid::name_of(amp.dtype),
                    fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.debug.libraries,
                    o.debug.fuse, o.gpu.tf32, o.gpu.workspace, emit::code_generator_version(),
-                   library_version(), describe_machine(place, o.threads), ir::print(*recorded)));
+                   library_version(), describe_machine(place, o.threads, o.cache_dir), ir::print(*recorded)));
 }
 
 ObjectCache cache_of(const ExecutorOptions& options) {
