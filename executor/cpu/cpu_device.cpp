@@ -35,8 +35,12 @@ TargetDescription measured_once(int threads) {
 /// The description by which a device plans.
 TargetDescription description_for(const CpuDeviceOptions& options, int threads) {
   if (options.baseline_cpu) return options.baseline_cpu->description;
-  if (auto recorded = recorded_description(options.tuning_record, threads)) return *recorded;
-  return machine_description(threads, options.cache_dir);
+  const auto recorded = recorded_description(options.tuning_record, threads);
+  TargetDescription own = recorded ? *recorded : machine_description(threads, options.cache_dir);
+  if (options.communicator == nullptr) return own;
+  // Ranks on machines with equal CPUs choose equal kernels.
+  const std::string agreed = options.communicator->propose(kCpuRecord, cpu_record(own));
+  return recorded_description({{kCpuRecord, agreed}}, threads).value_or(own);
 }
 
 class CpuDevice : public Device {
