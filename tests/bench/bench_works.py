@@ -41,7 +41,8 @@ def write(results, path):
     if os.path.exists(path):
         with open(path) as f:
             known = json.load(f)
-        if "works" in results:
-            results["works"] = known.get("works", {}) | results["works"]
+        for key in ("works", "kernels"):
+            if key in results:
+                results[key] = known.get(key, {}) | results[key]
         results = known | results
     write_json(results, path)
