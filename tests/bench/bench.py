@@ -16,7 +16,7 @@ import tempfile
 import kernels
 import memory
 import start_up
-from bench_works import NETWORKS, TARGETS, cpu_name, write
+from bench_works import NETWORKS, TARGETS, cpu_name, measure_machine, write
 from runner import Runner, arguments, exit_code, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -66,7 +66,13 @@ def compare(works, args):
 def main():
     args, works = arguments([*TARGETS, "start_up", "memory", "kernels"], **kernels.OPTIONS)
 
-    results = {"cpu": cpu_name(), "threads": os.cpu_count()}
+    with tempfile.TemporaryDirectory() as folder:
+        rates = measure_machine(args.build, folder)
+        return run(args, works, {"cpu": cpu_name(), "threads": os.cpu_count(), "rates": rates})
+
+
+def run(args, works, results):
+    """Runs the works, and adds to `results`. Returns the exit code."""
     missed = []
     compared = [work for work in works if work in TARGETS]
     if compared:
