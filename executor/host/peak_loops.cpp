@@ -72,6 +72,7 @@ struct alignas(64) TileConfig {
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
+static_assert(sizeof(TileConfig) == 64);
 constexpr int64_t kTileBytes = 1024;
 constexpr int64_t kProductsPerIteration = 4;
 

@@ -47,8 +47,6 @@ double fastest(const TargetDescription& cpu, DType dtype) {
   return rate;
 }
 
-CoreRates assumed(double rate, int cores) { return {rate, rate * cores}; }
-
 /// Bytes of the data cache of level 1, 2 or 3 that the first CPU uses; `otherwise` if unknown.
 /// sysconf() reports eight times the L3 cache of some CPUs.
 int64_t cache_bytes(int level, int64_t otherwise) {
@@ -63,6 +61,30 @@ int64_t cache_bytes(int level, int64_t otherwise) {
     if (found == level && type != "Instruction" && size > 0 && unit == "K") return size << 10;
   }
   return otherwise;
+}
+
+/// describe_host() for one thread.
+TargetDescription describe_one_thread() {
+  TargetDescription d;
+  d.cpu = host_cpu().model();
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    d.vector_bits = 512;
+  } else if (!__builtin_cpu_supports("avx2")) {
+    d.vector_bits = 128;
+  }
+#endif
+  d.gops.clear();
+  for (const PeakLoop& loop : peak_loops())
+    d.gops[loop.name].one = loop.ops_per_cycle * kAssumedGhz;
+  // Two multiply-adds per cycle in each f32 lane of a vector.
+  if (d.gops.empty()) d.gops["f32_vector"].one = d.vector_bits / 32 * 4 * kAssumedGhz;
+  for (const char* level : {"l1", "l2"}) d.gbs[level].one = kAssumedCacheGbs;
+  for (const char* level : {"l3", "memory"}) d.gbs[level].one = kAssumedMemoryGbs;
+  d.l1_bytes = cache_bytes(1, d.l1_bytes);
+  d.l2_bytes = cache_bytes(2, d.l2_bytes);
+  d.l3_bytes = cache_bytes(3, d.l2_bytes);
+  return d;
 }
 
 }  // namespace
@@ -91,27 +113,12 @@ bool TargetDescription::has_isa_of(const TargetDescription& other) const {
 }
 
 TargetDescription describe_host(int threads) {
-  TargetDescription d;
+  static const TargetDescription one_thread = describe_one_thread();
+  TargetDescription d = one_thread;
   d.threads = d.cores = threads;
-  d.cpu = host_cpu().model();
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
-    d.vector_bits = 512;
-  } else if (!__builtin_cpu_supports("avx2")) {
-    d.vector_bits = 128;
+  for (auto* rates : {&d.gops, &d.gbs}) {
+    for (auto& [name, rate] : *rates) rate.all = rate.one * threads;
   }
-#endif
-  d.gops.clear();
-  for (const PeakLoop& loop : peak_loops()) {
-    d.gops[loop.name] = assumed(loop.ops_per_cycle * kAssumedGhz, threads);
-  }
-  // Two multiply-adds per cycle in each f32 lane of a vector.
-  if (d.gops.empty()) d.gops["f32_vector"] = assumed(d.vector_bits / 32 * 4 * kAssumedGhz, threads);
-  for (const char* level : {"l1", "l2"}) d.gbs[level] = assumed(kAssumedCacheGbs, threads);
-  for (const char* level : {"l3", "memory"}) d.gbs[level] = assumed(kAssumedMemoryGbs, threads);
-  d.l1_bytes = cache_bytes(1, d.l1_bytes);
-  d.l2_bytes = cache_bytes(2, d.l2_bytes);
-  d.l3_bytes = cache_bytes(3, d.l2_bytes);
   return d;
 }
 
