@@ -235,8 +235,9 @@ TargetDescription measure_host() {
   const int64_t budget_ns =
       kBudgetNs / (2 * static_cast<int64_t>(peak_loops().size() + cpu.gbs.size()));
   const auto rates = [cores](const auto& rate) -> CoreRates {
-    const double one = rate(1);
-    return {rounded_rate(one), rounded_rate(cores > 1 ? std::max(one, rate(cores)) : one)};
+    const double one = rate(1), all = cores > 1 ? std::max(one, rate(cores)) : one;
+    // A core alone is at least as fast as one among others, unless other programs disturbed it.
+    return {rounded_rate(std::max(one, all / cores)), rounded_rate(all)};
   };
   for (const PeakLoop& loop : peak_loops()) {
     cpu.gops[loop.name] = rates([&](int threads) { return gops_of(loop, threads, budget_ns); });
