@@ -3,7 +3,8 @@
 A kernel moves at least the bytes of its operands and results, each once. Its fraction is these bytes by its time,
 divided by the bandwidth of a copy that the same process measures in the level that holds the step's memory: L2, L3
 or memory. A kernel that finds operands in a faster level may exceed 1. Kernels that gather from tables are left out,
-because they touch a part of their operands only.
+because they touch a part of their operands only. Times are lower quartiles over the steps, and the bandwidth is the
+best of several copies: both leave out what other programs disturb.
 """
 
 import collections
