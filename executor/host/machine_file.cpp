@@ -76,8 +76,15 @@ std::optional<TargetDescription> read_measured(const std::string& path) {
   return std::nullopt;
 }
 
-/// Measures, and writes the file. The caller holds the lock of the directory.
+void create_directory(const std::string& path) {
+  std::error_code found_by_check_writable;
+  std::filesystem::create_directories(path, found_by_check_writable);
+}
+
+/// Measures, and writes the file. Throws UserError if the file is not writable. The caller holds
+/// the lock of the directory.
 TargetDescription measure_into(const std::string& path) {
+  check_writable(path);
   const int64_t begin = clock_ns();
   const TargetDescription cpu = measure_host();
   const double seconds = static_cast<double>(clock_ns() - begin) / 1e9;
@@ -98,16 +105,15 @@ std::optional<TargetDescription> kept_description(const std::string& cache_dir) 
     notify(std::string("the CPU is not measured: ") + e.what());
   };
   try {
-    std::filesystem::create_directories(cache_dir);
+    create_directory(cache_dir);
     const DirectoryLock lock(cache_dir);
     if (auto found = read_measured(path)) return found;
-    check_writable(path);
     return measure_into(path);
   } catch (const UserError& e) {  // the directory is not writable
     explain(e);
   } catch (const OutOfMemory& e) {
     explain(e);
-  } catch (const std::system_error& e) {  // no directory, or no thread
+  } catch (const std::system_error& e) {  // no thread
     explain(e);
   }
   return std::nullopt;
@@ -153,11 +159,9 @@ TargetDescription machine_description(int threads, const std::string& cache_dir)
 
 void measure_machine_again(const std::string& cache_dir) {
   if (cache_dir.empty()) throw UserError("a measurement of the CPU is kept in a cache directory");
-  const std::string path = path_in(cache_dir);
-  std::filesystem::create_directories(cache_dir);
+  create_directory(cache_dir);
   const DirectoryLock lock(cache_dir);
-  check_writable(path);
-  measure_into(path);
+  measure_into(path_in(cache_dir));
 }
 
 void set_machine_listener(std::function<void(const std::string&)> next) {

@@ -100,6 +100,7 @@ TEST_F(MachineFile, AssumesRatesThatItCannotKeep) {
   setenv("FLUID_MACHINE", "", 1);
   EXPECT_EQ(to_json(machine_description(2, dir_.path())), to_json(describe_host(2)));
   EXPECT_EQ(files().size(), 1U);
+  expect_user_error([&] { measure_machine_again(file + "/cache"); }, "cannot write '" + file);
   expect_user_error([] { measure_machine_again(""); },
                     "a measurement of the CPU is kept in a cache directory");
 }
