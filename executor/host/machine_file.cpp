@@ -66,7 +66,8 @@ std::string path_in(const std::string& cache_dir) {
 
 /// The measured description in a file of the cache; nullopt if the file is absent or damaged.
 std::optional<TargetDescription> read_measured(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return std::nullopt;
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(path, absent)) return std::nullopt;
   try {
     const TargetDescription found = target_from_json(read_file(path), path);
     if (found.measured && is_same_cpu(found, describe_host(1))) return found;
