@@ -32,7 +32,7 @@ struct Snapshot {
   /// Options that affect results, such as "seed" and "amp": option name -> value as text. The
   /// options include the attributes of the `train` op, such as "lr" and "optimizer".
   std::map<std::string, std::string> options;
-  /// The kernel algorithms chosen by autotuning. A resumed run gets this map as
+  /// Device::tuning_record(). A resumed run gets this map as
   /// ExecutorOptions::tuning_record, and so computes the same bits.
   std::map<std::string, std::string> tuning_record;
   ColumnTablePtr column_table;              ///< Executor::column_table()

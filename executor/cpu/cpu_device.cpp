@@ -1,7 +1,5 @@
 #include "executor/cpu/cpu_device.h"
 
-#include <algorithm>
-#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -9,43 +7,40 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/host_memory.h"
 #include "executor/cpu_libraries/library.h"
-#include "executor/device/step_times.h"
+#include "executor/host/machine_file.h"
+#include "executor/host/measure_rates.h"
 #include "executor/host/parallel.h"
 
 namespace fluid {
 namespace {
 
-constexpr int64_t kBandwidthWords = int64_t{1} << 25;  // elements of the benchmark's array; 256 MiB
-constexpr int kBandwidthPasses = 4;
-
-void increment_words(void* words, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) ++static_cast<uint64_t*>(words)[i];
-}
-
-/// Measures the memory bandwidth in bytes/s, counting reads and writes. Returns the best of several
-/// passes.
-double memory_bandwidth(int threads) {
-  const auto memory = std::make_unique_for_overwrite<uint64_t[]>(kBandwidthWords);
-  std::memset(memory.get(), 0, kBandwidthWords * sizeof(uint64_t));
-  int64_t best = std::numeric_limits<int64_t>::max();
-  for (int i = 0; i < kBandwidthPasses; ++i) {
-    const int64_t begin = clock_ns();
-    parallel_for(kBandwidthWords, threads, increment_words, memory.get());
-    best = std::min(best, clock_ns() - begin);
-  }
-  return 1e9 * static_cast<double>(2 * kBandwidthWords * sizeof(uint64_t)) /
-         static_cast<double>(best);
-}
-
-/// Returns the peak rates of all threads of `cpu` together. Takes the FLOP/s from the description,
-/// and measures the memory bandwidth on an array larger than the caches.
+/// Returns the peak rates of all threads of `cpu` together.
 Limits cpu_limits(const TargetDescription& cpu) {
-  const double flops = cpu.gflops_f32 * 1e9 * cpu.threads;
-  return {.flops_f64 = flops / 2,
-          .flops_f32 = flops,
-          .flops_f16 = flops,  // f16 is computed in f32
-          .flops_bf16 = cpu.bf16 ? 2 * flops : flops,
-          .bytes = memory_bandwidth(cpu.threads)};
+  const double f32_flops = cpu.ops_per_second(DType::f32);
+  return {.flops_f64 = cpu.ops_per_second(DType::f64),
+          .flops_f32 = f32_flops,
+          .flops_f16 = f32_flops,  // f16 is computed in f32
+          .flops_bf16 = cpu.ops_per_second(DType::bf16),
+          .bytes = cpu.bytes_per_second(std::numeric_limits<double>::infinity())};
+}
+
+/// A measurement of this process, for limits() of a device that plans by assumed rates.
+TargetDescription measured_once(int threads) {
+  static const TargetDescription measured = measure_host();
+  TargetDescription cpu = measured;
+  cpu.threads = threads;
+  return cpu;
+}
+
+/// The description by which a device plans.
+TargetDescription description_for(const CpuDeviceOptions& options, int threads) {
+  if (options.baseline_cpu) return options.baseline_cpu->description;
+  const auto recorded = recorded_description(options.tuning_record, threads);
+  TargetDescription own = recorded ? *recorded : machine_description(threads, options.cache_dir);
+  if (options.communicator == nullptr) return own;
+  // Ranks on machines with equal CPUs choose equal kernels.
+  const std::string agreed = options.communicator->propose(kCpuRecord, cpu_record(own));
+  return recorded_description({{kCpuRecord, agreed}}, threads).value_or(own);
 }
 
 class CpuDevice : public Device {
@@ -54,7 +49,7 @@ class CpuDevice : public Device {
       : threads_(thread_count(options.threads)),
         collectives_are_local_(options.collectives_are_local),
         communicator_(options.communicator),
-        target_(options.baseline_cpu ? options.baseline_cpu->description : describe_host(threads_)),
+        target_(description_for(options, threads_)),
         compiler_({.cache_dir = options.cache_dir,
                    .threads = threads_,
                    .cpu = options.baseline_cpu ? options.baseline_cpu->name : ""}) {
@@ -90,7 +85,14 @@ class CpuDevice : public Device {
     return {0, stats.ms, stats.compiled, stats.cache_hits};
   }
 
-  Limits limits() const override { return cpu_limits(describe_host(threads_)); }
+  std::map<std::string, std::string> tuning_record() const override {
+    return {{kCpuRecord, cpu_record(target_.description())}};
+  }
+
+  Limits limits() const override {
+    const TargetDescription& cpu = target_.description();
+    return cpu_limits(cpu.measured ? cpu : measured_once(threads_));
+  }
 
  private:
   int threads_;

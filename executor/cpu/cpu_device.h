@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,10 @@ struct CpuDeviceOptions {
   /// Whether collectives involve only this rank, as in a timing trial. If true, runs with an
   /// observer include the collectives.
   bool collectives_are_local = false;
+  /// The tuning choices of an earlier run, from Device::tuning_record(). A description of this CPU
+  /// in it replaces the one of machine_description(). All ranks with such a CPU use the description
+  /// of the first one.
+  std::map<std::string, std::string> tuning_record = {};
   /// A CPU to generate code for, with fewer instruction-set extensions than the host.
   struct BaselineCpu {
     TargetDescription description;  ///< description for the cost model

@@ -33,12 +33,6 @@ std::vector<Type> types_of(const ir::Op& op, bool results) {
   return types;
 }
 
-/// Returns the cache or memory bandwidth in bytes/s for an op that accesses `touched` bytes.
-double bandwidth(const TargetDescription& cpu, double touched) {
-  const bool cached = touched < static_cast<double>(cpu.l2_bytes) * cpu.threads;
-  return (cached ? cpu.cache_gbs : cpu.memory_gbs) * 1e9 * cpu.threads;
-}
-
 /// Whether `op` is a Reduce whose body contains a floordiv of the innermost result variable.
 bool divides_innermost_index(const ir::Op& op) {
   if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return false;
@@ -60,10 +54,7 @@ CpuTarget::CpuTarget(TargetDescription description)
     : cpu_(std::move(description)),
       kernels_(std::make_unique<KernelCache>(cpu_accumulators(cpu_.vector_bits))) {}
 
-bool CpuTarget::matches_host_isa() const {
-  const TargetDescription here = describe_host(cpu_.threads);
-  return cpu_.vector_bits == here.vector_bits && cpu_.bf16 == here.bf16;
-}
+bool CpuTarget::matches_host_isa() const { return cpu_.has_isa_of(describe_host(cpu_.threads)); }
 
 std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
                                                    const EpilogueOps& epilogue) const {
@@ -73,7 +64,7 @@ std::vector<KernelCandidate> CpuTarget::candidates(const ir::Op& op,
   for (const bool results : {false, true}) {
     for (const Type& t : types_of(op, results)) touched += static_cast<double>(t.bytes_at(1));
   }
-  return library_candidates(op, epilogue, cpu_, bandwidth(cpu_, touched));
+  return library_candidates(op, epilogue, cpu_, cpu_.bytes_per_second(touched));
 }
 
 double CpuTarget::generated_seconds(const ir::Op& op) const {
@@ -94,7 +85,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
     }
   }
   if (bytes < 0) bytes = touched;
-  const double flops_rate = cpu_.gflops_f32 * 1e9 * cpu_.threads * 4.0 /
+  const double flops_rate = cpu_.ops_per_second(DType::f32) * 4.0 /
                             static_cast<double>(std::max<int64_t>(widest, 4)) *
                             kGeneratedEfficiency * (out_of_cache ? kOutOfCache : 1) *
                             (divides_innermost_index(op) ? kDividedIndex : 1);
@@ -102,7 +93,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, has_layout) ||
                                                              std::ranges::any_of(out, has_layout));
   return kCallSeconds + std::max(cost.flops / flops_rate / (other_layout ? kOtherLayout : 1),
-                                 bytes / bandwidth(cpu_, touched));
+                                 bytes / cpu_.bytes_per_second(touched));
 }
 
 int64_t CpuTarget::scratch_bytes(const ir::Op& fused, int64_t batch) const {

@@ -16,13 +16,14 @@ class CpuTarget : public Target {
   explicit CpuTarget(TargetDescription description);
   std::string name() const override { return cpu_.name; }
   int threads() const override { return cpu_.threads; }
-  /// Whether the described CPU has this machine's vector width and bf16 support. If not,
-  /// candidates() is empty, because libraries choose kernels for this machine's instruction set.
+  /// Whether the described CPU has this machine's vector width and instruction sets. If not,
+  /// candidates() is empty, because libraries choose kernels for this machine's instruction sets.
   bool matches_host_isa() const;
   std::vector<KernelCandidate> candidates(const ir::Op& op,
                                           const EpilogueOps& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch_bytes(const ir::Op& fused, int64_t batch) const override;
+  const TargetDescription& description() const { return cpu_; }
   /// Cache of the kernels that scratch_bytes() has scheduled, for reuse by compilation.
   KernelCache& kernels() const { return *kernels_; }
 

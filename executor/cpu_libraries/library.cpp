@@ -21,7 +21,8 @@ std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Epilogue
                                                 const TargetDescription& cpu,
                                                 double bytes_per_second) {
   check_spare_memory();
-  const OnednnRates rates = {.flops_per_second = cpu.gflops_f32 * 1e9 * cpu.threads,
+  const OnednnRates rates = {.flops_per_second = cpu.ops_per_second(DType::f32),
+                             .bf16_flops_per_second = cpu.ops_per_second(DType::bf16),
                              .bytes_per_second = bytes_per_second,
                              .vector_lanes = cpu.vector_bits / 32};
   std::vector<KernelCandidate> candidates = onednn_candidates(op, epilogue, rates);

@@ -85,6 +85,12 @@ struct Reordered {
   }
 };
 
+/// Rates of bf16 above this multiple of the rate of f32 are those of matrix units.
+constexpr double kVectorRatio = 4;
+/// Fraction of the peak FLOP/s of matrix units that convolutions reach, which must load and
+/// rearrange their operands: 1,200 to 1,700 of about 3,500 GFLOP/s on two cores with AMX.
+constexpr double kMatrixUnitEfficiency = 0.45;
+
 /// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best
 /// times on one core with AVX-512 and oneDNN 2.6.3. In nhwc, convolutions reach 0.97 with 32->64
 /// channels and 5x5 filters, 0.73 (20->20, 5x5), 0.60 (1->32, 3x3) and 0.52 (1->20, 5x5). nchw
@@ -110,7 +116,9 @@ double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const O
   auto bytes = static_cast<double>(task.result.bytes_at(1));
   for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
   const double flops = cost.flops / efficiency(task, kind, rates.vector_lanes);
-  const double rate = rates.flops_per_second * 4 / static_cast<double>(size_of(task.result.dtype));
+  const bool is_bf16 = task.result.dtype == DType::bf16;
+  double rate = is_bf16 ? rates.bf16_flops_per_second : rates.flops_per_second;
+  if (rate > kVectorRatio * rates.flops_per_second) rate *= kMatrixUnitEfficiency;
   double seconds = kLibraryCallSeconds + std::max(flops / rate, bytes / rates.bytes_per_second);
   if (task.widened) {
     seconds += kLibraryCallSeconds * static_cast<double>(task.operands.size() + 1) +

@@ -12,9 +12,10 @@ namespace fluid {
 
 /// Peak rates of all threads together, for the cost model.
 struct OnednnRates {
-  double flops_per_second = 0;  ///< f32 FLOP/s
-  double bytes_per_second = 0;  ///< memory bandwidth in bytes/s
-  int vector_lanes = 16;        ///< f32 lanes of a vector register
+  double flops_per_second = 0;       ///< f32 FLOP/s
+  double bf16_flops_per_second = 0;  ///< bf16 FLOP/s
+  double bytes_per_second = 0;       ///< memory bandwidth in bytes/s
+  int vector_lanes = 16;             ///< f32 lanes of a vector register
 };
 
 /// Returns oneDNN's candidates for `op` followed by `epilogue` (a bias, a relu, or both), fastest

@@ -19,6 +19,11 @@ bool holds(const Json& value) {
     return value.is_string();
   } else if constexpr (std::is_floating_point_v<T>) {
     return value.is_number() && value.get<T>() > 0;
+  } else if constexpr (std::is_same_v<T, DescriptionReader::Pairs>) {
+    return value.is_object() && std::ranges::all_of(value, [](const Json& pair) {
+             return pair.is_array() && pair.size() == 2 &&
+                    std::ranges::all_of(pair, &holds<double>);
+           });
   } else {
     return value.is_number_integer() && value.get<int64_t>() > 0 &&
            value.get<int64_t>() <= std::numeric_limits<T>::max();
@@ -69,6 +74,13 @@ void DescriptionReader::read(const char* name, double& value) { impl_->read(name
 void DescriptionReader::read(const char* name, std::string& value) { impl_->read(name, value); }
 void DescriptionReader::read(const char* name, int& value) { impl_->read(name, value); }
 void DescriptionReader::read(const char* name, int64_t& value) { impl_->read(name, value); }
+
+void DescriptionReader::read(const char* name, Pairs& value) { impl_->read(name, value); }
+
+void DescriptionReader::reject(const char* name, const std::string& why) const {
+  throw UserError(impl_->file + ": the " + impl_->object_name + "'s entry '" + name +
+                  "' is incomplete: " + why);
+}
 
 void DescriptionReader::reject_unknown_entries(std::vector<std::string> known) const {
   known.insert(known.end(), impl_->names.begin(), impl_->names.end());

@@ -130,8 +130,8 @@ class Device {
   /// Collective. Broadcasts `bytes` bytes of the session's memory at address `at` from rank 0.
   virtual void broadcast(std::byte* at, int64_t bytes) = 0;
   virtual CompileReport report() const = 0;
-  /// The tuning choices for the programs built so far, as a map from key to chosen algorithm. Each
-  /// choice was made by timing.
+  /// The tuning choices for the programs built so far, as a map from key to chosen algorithm, and
+  /// the description of the place by which kernels were chosen. Both come from timing.
   virtual std::map<std::string, std::string> tuning_record() const { return {}; }
   /// Replaces tuning choices by the choices that all ranks agreed on. Returns whether a choice
   /// changed; after a change, all executables must be bound again.

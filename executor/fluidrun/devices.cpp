@@ -14,12 +14,18 @@
 #include "executor/gpu_driver/backend.h"
 #include "executor/gpu_driver/gpu_description.h"
 #include "executor/host/host_cpu.h"
+#include "executor/host/machine_file.h"
 #include "ir/error.h"
 
 namespace fluid {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+struct DevicesFlags {
+  bool json = false, measure = false;
+  std::string cache_dir;  ///< directory of the kernel cache; empty: no cache
+};
 
 struct Gpu {
   FluidGpuDescription description{};
@@ -28,7 +34,7 @@ struct Gpu {
 };
 
 struct Machine {
-  TargetDescription target = describe_host(threads_of({}));
+  TargetDescription target;
   HostCpu cpu = host_cpu();
   const GpuBackend& backend = gpu_backend();
   std::vector<Gpu> gpus;
@@ -43,8 +49,8 @@ Gpu query_gpu(const GpuBackend& backend, int device) {
   }
 }
 
-Machine query_machine() {
-  Machine machine;
+Machine query_machine(const std::string& cache_dir) {
+  Machine machine{.target = machine_description(threads_of({}), cache_dir)};
   for (int device = 0; device < machine.backend.devices; ++device) {
     machine.gpus.push_back(query_gpu(machine.backend, device));
   }
@@ -75,13 +81,24 @@ std::vector<std::pair<std::string, std::string>> named_versions(const FluidGpuVe
           {"nvJitLink", cuda_version(versions.linker)}};
 }
 
+/// Prints rates by name, such as "f32_avx2 40 and 79, f32_sse 36 and 73".
+void print_rates(const char* unit, const std::map<std::string, CoreRates>& rates) {
+  std::vector<std::string> texts;
+  for (const auto& [name, rate] : rates) {
+    texts.push_back(fmt::format("{} {:g} and {:g}", name, rate.one, rate.all));
+  }
+  fmt::print("        {}: {}\n", unit, fmt::join(texts, ", "));
+}
+
 void print_cpu(const TargetDescription& target, const HostCpu& cpu) {
   const std::string cores = cpu.cores > 0 ? fmt::format(", {} cores", cpu.cores) : "";
-  fmt::print(
-      "cpu     {}{}: {} threads, {}-bit vectors{}, {:.0f} GFLOP/s and {:.0f} GB/s a thread\n",
-      cpu.name.empty() ? "CPU" : cpu.name, cores, target.threads, target.vector_bits,
-      target.bf16 ? ", bf16" : "", target.gflops_f32, target.memory_gbs);
+  fmt::print("cpu     {}{}: {} threads, {}-bit vectors\n", cpu.name.empty() ? "CPU" : cpu.name,
+             cores, target.threads, target.vector_bits);
   if (!cpu.features.empty()) fmt::print("        {}\n", fmt::join(cpu.features, " "));
+  fmt::print("        {} on one core and on {}:\n",
+             target.measured ? "rates, measured," : "rates, assumed,", target.cores);
+  print_rates("Gop/s", target.gops);
+  print_rates("GB/s of a copy", target.gbs);
 }
 
 void print_gpu(size_t device, const Gpu& gpu) {
@@ -138,16 +155,22 @@ void add_devices(CLI::App& app, Action& action) {
       "Examples:\n"
       "  fluidrun devices --json > target.json\n\n"
       "Notes:\n"
+      "  The CPU is measured once for all commands; the result lies in the cache directory. "
+      "FLUID_MACHINE names another file, or, if empty, stands for assumed rates.\n"
       "  GPUs need libfluid_cuda.so: beside fluidrun, in lib, or at the path in "
       "FLUID_GPU_LIBRARY.\n"
       "  CUDA_VISIBLE_DEVICES selects the GPUs.");
   begin_group(*command, kDeviceGroup);
-  const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "print JSON, as `plan --target` reads it");
-  command->callback([&action, json] {
-    action = [json] {
-      const Machine machine = query_machine();
-      if (*json) {
+  const auto flags = std::make_shared<DevicesFlags>();
+  command->add_flag("--json", flags->json, "print JSON, as `plan --target` reads it");
+  command->add_flag("--measure", flags->measure,
+                    "measure the CPU again, for example because other programs ran the first time");
+  add_cache_flag(*command, flags->cache_dir);
+  command->callback([&action, flags] {
+    action = [flags] {
+      if (flags->measure) measure_machine_again(flags->cache_dir);
+      const Machine machine = query_machine(flags->cache_dir);
+      if (flags->json) {
         fmt::print("{}\n", json_of(machine).dump(2));
       } else {
         print_cpu(machine.target, machine.cpu);

@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The default directory of the kernel cache: $FLUID_CACHE, else $XDG_CACHE_HOME/fluid, else
-/// ~/.cache/fluid. Empty if these variables and $HOME are not set.
 std::string default_cache_dir() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -57,6 +55,15 @@ Mode find_mode(std::span<const std::pair<std::string_view, Mode>> modes, const s
 }
 
 }  // namespace
+
+void add_cache_flag(CLI::App& command, std::string& cache_dir) {
+  cache_dir = default_cache_dir();
+  command
+      .add_option("--cache-dir", cache_dir,
+                  "directory of the kernel cache, at most 512 MiB; \"\" disables it (default: "
+                  "$FLUID_CACHE, $XDG_CACHE_HOME/fluid or ~/.cache/fluid)")
+      ->type_name("DIR");
+}
 
 std::string must_be_positive(const std::string& text) {
   const auto value = parse_number<double>(text);
@@ -106,12 +113,7 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
   command.add_flag(
       "--no-tune", flags.no_tune,
       "on a GPU, use the libraries' default algorithms instead of benchmarking them once");
-  flags.cache_dir = default_cache_dir();
-  command
-      .add_option("--cache-dir", flags.cache_dir,
-                  "directory of the kernel cache, at most 512 MiB; \"\" disables it (default: "
-                  "$FLUID_CACHE, $XDG_CACHE_HOME/fluid or ~/.cache/fluid)")
-      ->type_name("DIR");
+  add_cache_flag(command, flags.cache_dir);
 }
 
 std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags) {

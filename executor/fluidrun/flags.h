@@ -45,6 +45,9 @@ struct PlaceFlags {
   bool tf32 = false, no_tune = false, no_prefetch = false;
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
+/// Adds --cache-dir and sets `cache_dir` to its default: $FLUID_CACHE, else $XDG_CACHE_HOME/fluid,
+/// else ~/.cache/fluid. The default is empty if these variables and $HOME are not set.
+void add_cache_flag(CLI::App& command, std::string& cache_dir);
 /// Adds --memory to a subcommand that runs steps.
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
 /// Parses --dtype, the dtype of the whole program. Returns nullopt for f32 or if the flag is not

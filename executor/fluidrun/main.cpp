@@ -21,6 +21,7 @@
 #include "codegen/object_cache.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/help.h"
+#include "executor/host/machine_file.h"
 #include "executor/launcher/child_process.h"
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/signals.h"
@@ -149,7 +150,9 @@ void add_commands(CLI::App& app, Action& action, const std::vector<std::string>&
 }
 
 int main_of(int argc, char** argv) {
-  ObjectCache::set_error_listener([](const std::string& what) { print_to(stderr, "{}\n", what); });
+  const auto print_line = [](const std::string& what) { print_to(stderr, "{}\n", what); };
+  ObjectCache::set_error_listener(print_line);
+  set_machine_listener(print_line);
   CLI::App app("Compile neural-network programs, train them and run them", "fluidrun");
   app.formatter_fn([](const CLI::App* command, const std::string& name, CLI::AppFormatMode) {
     return help_text(*command, name);

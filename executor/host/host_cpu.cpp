@@ -11,10 +11,10 @@
 namespace fluid {
 namespace {
 
-constexpr std::array<std::string_view, 16> kFeatures = {
+constexpr std::array<std::string_view, 18> kFeatures = {
     "sse4_2",   "avx2",     "fma",      "f16c",        "avx_vnni",    "avx512f",
     "avx512vl", "avx512bw", "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_fp16",
-    "amx_bf16", "amx_fp16", "asimd",    "sve"};
+    "amx_tile", "amx_bf16", "amx_fp16", "amx_int8",    "asimd",       "sve"};
 
 std::vector<std::string> features_in(const std::string& flags) {
   std::istringstream words(flags);
@@ -28,9 +28,14 @@ std::vector<std::string> features_in(const std::string& flags) {
 
 }  // namespace
 
+std::string HostCpu::model() const {
+  if (name.empty() && generation.empty()) return "unknown";
+  return name + (name.empty() || generation.empty() ? "" : ", ") + generation;
+}
+
 HostCpu parse_cpuinfo(const std::string& cpuinfo) {
   HostCpu cpu;
-  std::string package;
+  std::string package, family;
   std::set<std::pair<std::string, std::string>> cores;
   std::istringstream lines(cpuinfo);
   for (std::string line; std::getline(lines, line);) {
@@ -39,6 +44,8 @@ HostCpu parse_cpuinfo(const std::string& cpuinfo) {
     const std::string key = line.substr(0, line.find_first_of("\t:"));
     const std::string value = line.substr(std::min(colon + 2, line.size()));
     if (key == "model name") cpu.name = value;
+    if (key == "cpu family") family = value;
+    if (key == "model") cpu.generation = "family " + family + ", model " + value;
     if (key == "physical id") package = value;
     if (key == "core id") cores.emplace(package, value);
     if (key == "flags" || key == "Features") cpu.features = features_in(value);

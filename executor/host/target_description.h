@@ -1,25 +1,55 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
+
+#include "ir/type.h"
 
 namespace fluid {
 
-/// Describes a CPU for the cost model. Rates and bandwidths are per thread.
-struct TargetDescription {
-  std::string name = "cpu";
-  int threads = 1;
-  int vector_bits = 256;
-  int64_t l2_bytes = 1 << 20;  ///< bytes of L2 cache per core
-  double gflops_f32 = 60;      ///< peak GFLOP/s in f32; a multiply-add is two operations
-  double memory_gbs = 12;      ///< read bandwidth of memory in GB/s
-  double cache_gbs = 60;       ///< read bandwidth of the caches in GB/s
-  bool bf16 = false;           ///< whether the CPU has bf16 dot-product instructions
+/// A rate of a CPU, in 1e9 operations/s or 1e9 bytes/s: on one core, while the others are idle, and
+/// the sum on all cores.
+struct CoreRates {
+  double one = 0, all = 0;
+  bool operator==(const CoreRates&) const = default;
 };
 
-/// Describes this machine's CPU: its instruction-set extensions and L2 size. Derives the FLOP/s
-/// from the vector width.
+/// Describes a CPU for the cost model.
+struct TargetDescription {
+  std::string name = "cpu";
+  std::string cpu = "unknown";  ///< model of the CPU
+  int threads = 1;              ///< number of compute threads
+  int cores = 1;                ///< number of cores that CoreRates::all covers
+  bool measured = false;        ///< whether the rates were measured, not assumed
+  int vector_bits = 256;
+  int64_t l1_bytes = 32 << 10;  ///< bytes of L1 data cache per core
+  int64_t l2_bytes = 1 << 20;   ///< bytes of L2 cache per core
+  int64_t l3_bytes = 1 << 20;   ///< bytes of the shared L3 cache; l2_bytes in a CPU without one
+  /// Peak arithmetic rates; a multiply-add is two operations. The keys are the names of the loops
+  /// in peak_loops.h, such as "f32_avx2". At least one key starts with "f32_".
+  std::map<std::string, CoreRates> gops = {{"f32_avx2", {60, 60}}};
+  /// Copy bandwidths, reads and writes together, by level: "l1", "l2", "l3" (may be absent) and
+  /// "memory".
+  std::map<std::string, CoreRates> gbs = {
+      {"l1", {60, 60}}, {"l2", {60, 60}}, {"l3", {12, 12}}, {"memory", {12, 12}}};
+
+  /// Peak operations/s of `threads` threads in a float `dtype`, by the fastest instruction set. In
+  /// f64, half the rate of f32; in a half-precision dtype without instructions, the rate of f32.
+  double ops_per_second(DType dtype) const;
+  /// The key in `gbs` of the fastest level that holds `bytes` bytes of `threads` threads.
+  std::string_view level_of(double bytes) const;
+  /// Copy bandwidth in bytes/s of `threads` threads in level_of(bytes).
+  double bytes_per_second(double bytes) const;
+  /// Whether the CPUs have the same vector width and instruction sets.
+  bool has_isa_of(const TargetDescription& other) const;
+};
+
+/// Describes this machine's CPU: its model, caches and instruction sets. The rates are assumed:
+/// 1.8 GHz, which is typical under full vector load, and a bandwidth that scales with the threads.
 TargetDescription describe_host(int threads);
+
 /// to_json() and target_from_json() convert to and from the JSON of `fluidrun devices --json`.
 /// target_from_json() throws UserError if an entry is unknown, missing or malformed; the message
 /// names the file and the entry. target_from_json() ignores the entry kMachineEntry, which holds

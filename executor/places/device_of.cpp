@@ -25,8 +25,10 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                  .timeout = options.distributed.comm_timeout,
                                  .rendezvous_timeout = options.distributed.rendezvous_timeout}});
   }
-  return cpu_device(
-      {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});
+  return cpu_device({.threads = options.threads,
+                     .cache_dir = options.cache_dir,
+                     .communicator = communicator,
+                     .tuning_record = options.tuning_record});
 }
 
 }  // namespace fluid

@@ -9,6 +9,7 @@
 #include "executor/gpu/gpu_target.h"
 #include "executor/gpu_driver/backend.h"
 #include "executor/gpu_libraries/algorithm_record.h"
+#include "executor/host/machine_file.h"
 #include "executor/host/parallel.h"
 
 namespace fluid {
@@ -31,11 +32,13 @@ std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& 
     return std::make_unique<GpuTarget>(
         gpu, libraries, [record](const GpuTask& task) { return record.rejection_reason(task); });
   }
-  return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
+  return std::make_unique<CpuTarget>(machine_description(thread_count(threads), cache_dir));
 }
 
-std::string describe_machine(Place place, int threads) {
-  if (place.kind == Place::Kind::cpu) return to_json(describe_host(thread_count(threads)));
+std::string describe_machine(Place place, int threads, const std::string& cache_dir) {
+  if (place.kind == Place::Kind::cpu) {
+    return to_json(machine_description(thread_count(threads), cache_dir));
+  }
   const FluidGpuDescription gpu = usable(place);
   const FluidGpuVersions& v = gpu_backend().versions;
   return fmt::format("{} {}.{} {} {} {} {} {} {} {}", gpu.name, gpu.major, gpu.minor, gpu.clock_khz,

@@ -12,14 +12,15 @@ namespace fluid {
 
 /// Creates the compilation target of `place` for planning. Does not open the device. `threads`: CPU
 /// threads; 0: the executor's default. `libraries` and `cache_dir`: as in ExecutorOptions; the
-/// cache directory records which ops the libraries cannot compute. Throws UserError or DeviceError
+/// cache directory holds the measurement of the CPU, and records which ops the libraries of a GPU
+/// cannot compute. Throws UserError or DeviceError
 /// when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});
 
 /// Describes, as text, the hardware and library versions of `place` that affect step times.
-/// `threads`: as in target_of().
-std::string describe_machine(Place place, int threads);
+/// `threads` and `cache_dir`: as in target_of().
+std::string describe_machine(Place place, int threads, const std::string& cache_dir);
 
 /// The upper limit on the size of a session's arena: set by the user, or the memory of the place.
 struct MemoryLimit {

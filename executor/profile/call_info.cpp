@@ -57,6 +57,37 @@ double traffic_of(const ir::Op& op, int64_t batch) {
   return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);
 }
 
+/// Returns the type of the largest operand or result of `op`.
+Type largest_type(const ir::Op& op, int64_t batch) {
+  Type largest;
+  int64_t bytes = -1;
+  const auto consider = [&](const Type& type) {
+    if (type.bytes_at(batch) <= bytes) return;
+    largest = type;
+    bytes = type.bytes_at(batch);
+  };
+  for (const Value& v : op.operands) consider(v.type());
+  for (const ir::Result& r : op.results) consider(r.type);
+  return largest;
+}
+
+/// Returns CallInfo::kind of a generated kernel of `ops`.
+std::string kind_of(const std::vector<const ir::Op*>& ops, int64_t batch) {
+  const ir::Op* largest = nullptr;
+  double flops = -1;
+  const auto touches_part = [&](const ir::Op* op) { return cost_of(*op, batch).bytes > 0; };
+  if (std::ranges::any_of(ops, touches_part)) return "gather";
+  for (const ir::Op* op : ops) {
+    if (op->role == ir::Role::optimize) return "optimizer";
+    if (std::holds_alternative<Map>(*def_of(*op).lower)) continue;
+    if (const double own = cost_of(*op, batch).flops; own > flops) {
+      largest = op;
+      flops = own;
+    }
+  }
+  return largest == nullptr ? "map" : largest->name;
+}
+
 double predicted_ms(const ir::Op& op, const ir::Op& main_op, int64_t batch, const Target& target) {
   if (op.attrs.has("predicted_ns")) {
     return static_cast<double>(op.attrs.get<std::vector<int64_t>>("predicted_ns").at(0)) / 1e6;
@@ -120,6 +151,10 @@ CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
                 .dtype = limiting_dtype(main_op),
                 .predicted_ms = predicted_ms(op, main_op, batch, target),
                 .is_collective = is_collective(op)};
+  if (info.kernel == "generated") info.kind = kind_of(ops, batch);
+  const Type largest = largest_type(op, batch);
+  info.layout = largest.layout ? largest.layout->str() : "row-major";
+  info.largest_dtype = largest.dtype;
   info.bytes =
       info.is_collective ? static_cast<double>(collective_bytes(op)) : traffic_of(op, batch);
   for (const ir::Op* part : ops) info.flops += flops(part);

@@ -16,6 +16,14 @@ struct CallInfo {
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
   /// "generated" or "copy".
   std::string kernel;
+  /// Kind of a generated kernel: the name of its reduction with the most operations, such as "sum"
+  /// or "max_pool2d"; "optimizer" for the update of parameters; "gather" if the kernel reads or
+  /// writes a part of a table, so that `bytes` is too large; "map" for other kernels. Empty if the
+  /// kernel is not generated.
+  std::string kind;
+  /// Layout of the call's largest operand or result, such as "nhwc"; "row-major" if it has none.
+  std::string layout;
+  DType largest_dtype = DType::f32;  ///< dtype of the call's largest operand or result
   /// Source line of the op with the most FLOPs, such as "mnist.cpp:13"; may be empty.
   std::string line;
   ir::Role role = ir::Role::forward;

@@ -5,17 +5,18 @@
 Each variant of a workload runs in its own process. After a warm-up, the processes are measured in turns,
 `rounds` times (at most 3 times for NETWORKS, whose steps take a second). The script compares the medians.
 For PyTorch, the fastest variant counts: eager or compiled, NCHW or NHWC, dense or sparse gradients. The
-workloads `start_up` and `memory` are those of start_up.py and memory.py. --out merges the results into
-FILE. Exits with 1 when a target is missed.
+workloads `start_up`, `memory` and `kernels` are those of start_up.py, memory.py and kernels.py. --out merges
+the results into FILE. Exits with 1 when a target is missed; those of `kernels` count with --check only.
 """
 
 import os
 import sys
 import tempfile
 
+import kernels
 import memory
 import start_up
-from bench_works import NETWORKS, TARGETS, cpu_name, write
+from bench_works import NETWORKS, TARGETS, cpu_name, measure_machine, write
 from runner import Runner, arguments, exit_code, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -63,9 +64,15 @@ def compare(works, args):
 
 
 def main():
-    args, works = arguments([*TARGETS, "start_up", "memory"])
+    args, works = arguments([*TARGETS, "start_up", "memory", "kernels"], **kernels.OPTIONS)
 
-    results = {"cpu": cpu_name(), "threads": os.cpu_count()}
+    with tempfile.TemporaryDirectory() as folder:
+        rates = measure_machine(args.build, folder)
+        return run(args, works, {"cpu": cpu_name(), "threads": os.cpu_count(), "rates": rates})
+
+
+def run(args, works, results):
+    """Runs the works, and adds to `results`. Returns the exit code."""
     missed = []
     compared = [work for work in works if work in TARGETS]
     if compared:
@@ -76,6 +83,9 @@ def main():
         missed += too_slow
     if "memory" in works:
         results["memory"] = memory.report(args, PEER_SETTINGS)
+    if "kernels" in works:
+        results["kernels"], slow = kernels.report(args)
+        missed += slow if args.check else []
     if args.out:
         write(results, args.out)
     return exit_code(missed)

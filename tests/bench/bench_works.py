@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 
 from json_file import write_json
 
@@ -36,12 +37,26 @@ def cpu_name():
     return "{model name}, family {cpu family}, model {model}".format(**fields)
 
 
+def measure_machine(build, folder):
+    """Measures the CPU into a file in `folder`, which the processes started later read. Otherwise the first process of
+    each empty cache would measure. Returns the rates."""
+    path = os.path.join(folder, "machine.json")
+    with open(path, "w") as f:
+        subprocess.run([os.path.join(build, "fluidrun"), "devices", "--json", "--cache-dir", folder], stdout=f,
+                       check=True)
+    os.environ["FLUID_MACHINE"] = path
+    with open(path) as f:
+        machine = json.load(f)
+    return {"gops": machine["gops"], "gbs": machine["gbs"]}
+
+
 def write(results, path):
     """Merges `results` into the file. Replaces the results of the same workloads."""
     if os.path.exists(path):
         with open(path) as f:
             known = json.load(f)
-        if "works" in results:
-            results["works"] = known.get("works", {}) | results["works"]
+        for key in ("works", "kernels"):
+            if key in results:
+                results[key] = known.get(key, {}) | results[key]
         results = known | results
     write_json(results, path)

@@ -1,18 +1,23 @@
 // Benchmarks one workload on Fluid:
 //   fluid_bench WORK [CACHE_DIR [PLACE]]  measures steps whenever stdin has a line
 //   fluid_bench WORK --save FILE          writes the program to a file, for fluidrun plan
+//   fluid_bench WORK --kernels CACHE_DIR  prints the calls of a step as JSON, for kernels.py
 // The protocol and the steps are those of torch_peer.py: feed the batch, run, fetch the loss or the
 // result as a number. On a GPU, the batch is copied to the device once. Every step is one CUDA
 // graph, and the host waits for its outputs.
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string_view>
 
+#include "executor/host/measure_rates.h"
+#include "executor/host/target_description.h"
 #include "frontend/examples/alexnet.h"
 #include "frontend/examples/char_gpt.h"
 #include "frontend/examples/dlrm.h"
@@ -308,6 +313,66 @@ void print_ready(const std::string& name, double first_s, const fl::Executor& ex
               static_cast<long long>(exe.memory().total));
 }
 
+/// Lower quartile of times: that of a step which other programs hardly disturbed.
+double lower_quartile(std::vector<double> values) {
+  const auto at = values.begin() + std::ssize(values) / 4;
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
+/// The calls of a profiled step, with the lower quartiles of their times.
+nlohmann::ordered_json calls_of(const fl::ProfiledStep& step) {
+  auto calls = nlohmann::ordered_json::array();
+  for (size_t r = 0; r < step.runs.size(); ++r) {
+    for (size_t c = 0; c < step.runs[r].size(); ++c) {
+      const fl::CallInfo& info = step.runs[r][c];
+      std::vector<double> ms;
+      for (const fl::StepTimes& times : step.times) {
+        ms.push_back(static_cast<double>(times.runs[r].calls[c].call.ns()) / 1e6);
+      }
+      calls.push_back({{"kernel", info.kernel},
+                       {"kind", info.kind},
+                       {"layout", info.layout},
+                       {"dtype", fl::name_of(info.largest_dtype)},
+                       {"role", fl::ir::name_of(info.role)},
+                       {"layer", info.layer},
+                       {"ops", info.ops},
+                       {"bytes", info.bytes},
+                       {"ms", lower_quartile(ms)}});
+    }
+  }
+  return calls;
+}
+
+void print_calls(std::string name, const std::string& cache_dir) {
+  fl::ExecutorOptions options = options_of(name);
+  options.cache_dir = cache_dir;
+  Work w = work_named(name);
+  constexpr int kWarmUp = 2, kMaxSteps = 30;
+  const int steps = std::min(w.steps, kMaxSteps);
+  options.profile = fl::ProfileOptions{.warm_up = kWarmUp, .steps = steps};
+  fl::Executor exe(w.program, fl::cpu(), options);
+  for (int i = 0; i < kWarmUp + steps; ++i) {
+    (w.infer ? exe.predict(w.batch) : exe.run(w.batch)).for_each_scalar([](const auto&) {});
+  }
+  const fl::Profile profile = exe.profile();
+  const fl::ProfiledStep& step = profile.steps.at(0);
+  std::vector<double> ms;
+  for (const fl::StepTimes& times : step.times) {
+    ms.push_back(static_cast<double>(times.step.ns()) / 1e6);
+  }
+  const auto arena = static_cast<double>(exe.memory().total);
+  const nlohmann::ordered_json all = {
+      {"step_ms", lower_quartile(ms)},
+      {"steps", ms.size()},
+      {"arena_bytes", arena},
+      {"threads", profile.threads},
+      {"level", fl::describe_host(profile.threads).level_of(arena)},
+      {"copy_gbs", fl::copy_bandwidth(arena, profile.threads) / 1e9},
+      {"calls", calls_of(step)}};
+  std::printf("%s\n", all.dump().c_str());
+}
+
 void serve(std::string name, const std::string& cache_dir, fl::Place place,
            Clock::time_point start) {
   fl::ExecutorOptions options = options_of(name);
@@ -358,10 +423,16 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
 int main(int argc, char** argv) {
   const auto start = Clock::now();
   if (argc < 2) {
-    std::fprintf(stderr, "usage: fluid_bench WORK [CACHE_DIR [PLACE]] | WORK --save FILE\n");
+    std::fprintf(stderr,
+                 "usage: fluid_bench WORK [CACHE_DIR [PLACE]] | WORK --save FILE | WORK --kernels "
+                 "CACHE_DIR\n");
     return 1;
   }
   try {
+    if (argc == 4 && std::string_view(argv[2]) == "--kernels") {
+      print_calls(argv[1], argv[3]);
+      return 0;
+    }
     if (argc == 4 && std::string_view(argv[2]) == "--save") {
       work_named(argv[1]).program.save(argv[3]);
       return 0;

@@ -21,10 +21,10 @@ class Devices : public FluidrunTest {
     EXPECT_EQ(result.code, 0) << result.output;
     return result.output;
   }
-  /// The text behind the CPU's two lines.
+  /// The text behind the CPU's lines.
   static std::string behind_cpu(const std::string& output) {
     EXPECT_TRUE(output.starts_with("cpu     ")) << output;
-    return output.substr(output.find('\n', output.find('\n') + 1) + 1);
+    return output.substr(output.find("\ncuda") + 1);
   }
 };
 
@@ -41,6 +41,28 @@ TEST_F(Devices, ListsCpuAndGpus) {
             "cuda:2: cudaErrorMadeUp, as asked\n"
             "        driver for CUDA 13.0, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0, NCCL 2.28.9, "
             "nvJitLink 13.0\n");
+}
+
+TEST_F(Devices, MeasureTheCpuOnceForAllProcesses) {
+  const std::string json = kFluidrun + " devices --json";
+  const Result both = run_command("unset FLUID_MACHINE; " + json + " > a 2> a.err & " + json +
+                                  " > b 2> b.err; wait; cat a.err b.err; ls cache");
+  const std::regex expected(
+      "measured the CPU in .* s, once for this machine: .* GFLOP/s in f32, .* in bf16, "
+      ".* GB/s of memory; kept in .*/cache/(machine-[0-9a-f]+.json)\n\\1\n");
+  EXPECT_TRUE(std::regex_match(both.output, expected)) << both.output;
+  const auto rates_in = [&](const std::string& file) {  // without the GPUs, whose memory others use
+    const std::string json_text = read_file(dir_.file(file));
+    return json_text.substr(0, json_text.find("\"machine\""));
+  };
+  const std::string first = rates_in("a");
+  EXPECT_NE(first.find("\"measured\": true"), std::string::npos) << first;
+  EXPECT_EQ(first, rates_in("b"));
+  const Result again = run_command("unset FLUID_MACHINE; " + kFluidrun + " devices --measure");
+  EXPECT_EQ(again.code, 0) << again.output;
+  EXPECT_EQ(again.output.find("measured the CPU in "), 0U) << again.output;
+  EXPECT_NE(again.output.find("rates, measured, on one core and on "), std::string::npos);
+  EXPECT_EQ(run("devices --measure --cache-dir ''").code, 1);
 }
 
 TEST_F(Devices, SayInOneLineWhyThereAreNoGpus) {

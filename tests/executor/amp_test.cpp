@@ -85,7 +85,7 @@ void expect_same_on_lesser_cpu(const AmpOptions& amp, double rounding) {
 #endif
   TargetDescription baseline_cpu = describe_host(2);
   baseline_cpu.vector_bits = 128;
-  baseline_cpu.bf16 = false;
+  baseline_cpu.gops = {{"f32_sse", {30, 60}}};
   const Step here = step_with(amp);
   const Step there =
       step_with(amp, cpu_device({.threads = 2, .baseline_cpu = {{baseline_cpu, "x86-64-v2"}}}));

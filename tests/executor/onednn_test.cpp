@@ -18,8 +18,10 @@ namespace {
 using testing::ConvolutionCase;
 using testing::LibraryProgram;
 
-constexpr OnednnRates kRates = {
-    .flops_per_second = 200e9, .bytes_per_second = 20e9, .vector_lanes = 16};
+constexpr OnednnRates kRates = {.flops_per_second = 200e9,
+                                .bf16_flops_per_second = 400e9,
+                                .bytes_per_second = 20e9,
+                                .vector_lanes = 16};
 
 void check_candidate(LibraryProgram& p, const KernelCandidate& candidate, const Tensor& expected) {
   testing::expect_near(testing::run_candidate(p, onednn_kernel, candidate), expected,

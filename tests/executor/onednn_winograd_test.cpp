@@ -18,8 +18,10 @@ namespace {
 
 using testing::LibraryProgram;
 
-constexpr OnednnRates kRates = {
-    .flops_per_second = 200e9, .bytes_per_second = 20e9, .vector_lanes = 16};
+constexpr OnednnRates kRates = {.flops_per_second = 200e9,
+                                .bf16_flops_per_second = 400e9,
+                                .bytes_per_second = 20e9,
+                                .vector_lanes = 16};
 
 LibraryRoutine make(std::string_view kernel, const ir::Op& op, const EpilogueOps& epilogue,
                     int64_t batch) {

@@ -150,7 +150,7 @@ TEST(Profile, LimitsAreThoseOfAMachine) {
   EXPECT_LT(limits.bytes, 1e12);
   EXPECT_GE(limits.flops_bf16, limits.flops_f32);
   EXPECT_EQ(2 * limits.flops_f64, limits.flops_f32);
-  EXPECT_EQ(two.limits().flops_f32, 2 * limits.flops_f32);
+  EXPECT_GE(two.limits().flops_f32, limits.flops_f32);
 }
 
 constexpr int64_t kMs = 1'000'000;

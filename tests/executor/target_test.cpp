@@ -18,6 +18,40 @@ TEST(TargetDescription, IsTheSameAfterItsJson) {
   EXPECT_EQ(to_json(read), to_json(host));
   EXPECT_EQ(read.threads, 3);
   EXPECT_GE(read.vector_bits, 128);
+  EXPECT_TRUE(read.has_isa_of(host));
+}
+
+TEST(TargetDescription, RatesAreThoseOfItsThreads) {
+  TargetDescription cpu{.threads = 2,
+                        .cores = 4,
+                        .l1_bytes = 32 << 10,
+                        .l2_bytes = 1 << 20,
+                        .l3_bytes = 8 << 20,
+                        .gops = {{"f32_avx2", {50, 190}},
+                                 {"f32_avx512", {100, 300}},
+                                 {"bf16_avx512", {200, 700}},
+                                 {"bf16_amx", {1500, 5000}}},
+                        .gbs = {{"l1", {200, 800}}, {"l2", {100, 400}}, {"memory", {12, 30}}}};
+  EXPECT_EQ(cpu.ops_per_second(f32), 200e9);
+  EXPECT_EQ(cpu.ops_per_second(f64), 100e9);
+  EXPECT_EQ(cpu.ops_per_second(bf16), 3000e9);
+  EXPECT_EQ(cpu.ops_per_second(f16), 200e9) << "it has no instruction for f16";
+  EXPECT_EQ(cpu.bytes_per_second(60e3), 400e9);
+  EXPECT_EQ(cpu.bytes_per_second(2e6), 200e9);
+  EXPECT_EQ(cpu.bytes_per_second(4e6), 24e9) << "its L3 cache has no rate";
+  EXPECT_EQ(cpu.bytes_per_second(1e9), 24e9);
+  cpu.threads = 4;
+  EXPECT_EQ(cpu.ops_per_second(f32), 300e9);
+  EXPECT_EQ(cpu.bytes_per_second(1e9), 30e9) << "one core takes almost half of the bandwidth";
+}
+
+TEST(TargetDescription, IsThatOfTheCostModel) {
+  const auto program = testing::conv_net({.size = 20});
+  const ir::Op& sum = *program->main().ops.at(3);
+  TargetDescription slow, fast;
+  fast.gops = {{"f32_avx2", {6000, 6000}}};
+  for (const char* level : {"l1", "l2", "l3", "memory"}) fast.gbs[level] = {6000, 6000};
+  EXPECT_LT(CpuTarget(fast).generated_seconds(sum), CpuTarget(slow).generated_seconds(sum));
 }
 
 TEST(TargetDescription, MessagesNameFileAndEntry) {
@@ -35,10 +69,17 @@ TEST(TargetDescription, MessagesNameFileAndEntry) {
                     "t.json: the target's entry 'threads' is missing");
   expect_user_error(reading(changed("\"threads\": 1", "\"threads\": 0")),
                     "t.json: the target's entry 'threads' cannot be 0");
-  expect_user_error(reading(changed("\"bf16\": false", "\"bf16\": \"no\"")),
-                    "t.json: the target's entry 'bf16' cannot be \"no\"");
-  expect_user_error(reading(changed("\"bf16\": false", "\"bf16\": false, \"thread\": 1")),
+  const std::string measured = "\"measured\": false";
+  expect_user_error(reading(changed(measured, "\"measured\": \"no\"")),
+                    "t.json: the target's entry 'measured' cannot be \"no\"");
+  expect_user_error(reading(changed(measured, measured + ", \"thread\": 1")),
                     "t.json: a target has no entry 'thread' (did you mean 'threads'?)");
+  expect_user_error(reading(changed("\"memory\": [", "\"memory\": [3,")),
+                    "t.json: the target's entry 'gbs' cannot be {");
+  expect_user_error(reading(changed("\"memory\"", "\"l4\"")),
+                    "t.json: the target's entry 'gbs' is incomplete: it has no rate of 'memory'");
+  expect_user_error(reading(changed("f32_avx2", "f16_avx2")),
+                    "t.json: the target's entry 'gops' is incomplete: it has no rate in f32");
 }
 
 /// The program with its plan, as a step of the seed network compiles to on `target`.

@@ -1,0 +1,260 @@
+#include "executor/host/measure_rates.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "executor/device/step_times.h"
+#include "executor/host/arena.h"
+#include "executor/host/peak_loops.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kRoundNs = 500'000;  // minimum time of a round
+// A measurement ends when this many rounds agree with the best one, or at the end of its budget.
+constexpr int kAgreeingRounds = 6;
+constexpr double kAgreement = 0.98;
+constexpr int64_t kBudgetNs = 1'400'000'000;    // of all measurements of measure_host()
+constexpr int64_t kCopyBudgetNs = 200'000'000;  // of copy_bandwidth()
+constexpr int64_t kIterations = 1024;           // iterations of a PeakLoop in a pass
+
+/// Does `passes` passes of the work of one thread.
+using Work = std::function<void(int thread, int64_t passes)>;
+
+/// Moves the calling thread to the CPU with index `thread` among those that the process may use.
+/// Otherwise, beside busy programs, the scheduler may leave all threads on one CPU for the rounds.
+void pin_thread(int thread) {
+  cpu_set_t usable, own;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  CPU_ZERO(&own);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable) || thread-- > 0) continue;
+    CPU_SET(cpu, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    return;
+  }
+}
+
+/// Runs rounds of equal work on several threads at once.
+class Rounds {
+ public:
+  Rounds(int threads, int64_t budget_ns, const Work& work)
+      : work_(work),
+        budget_ns_(budget_ns),
+        spans_(static_cast<size_t>(threads)),
+        next_(threads, EndRound{this}) {}
+
+  /// Returns the passes per ns of the best round, summed over the threads.
+  double best_passes_per_ns() {
+    std::vector<std::jthread> threads;
+    try {
+      while (threads.size() < spans_.size()) {
+        threads.emplace_back([this, thread = static_cast<int>(threads.size())] { run(thread); });
+      }
+    } catch (...) {
+      stop_ = true;
+      for (size_t i = threads.size(); i < spans_.size(); ++i) next_.arrive_and_drop();
+      throw;
+    }
+    threads.clear();  // joins them
+    return best();
+  }
+
+ private:
+  struct EndRound {
+    Rounds* rounds;
+    void operator()() noexcept { rounds->end_round(); }
+  };
+
+  void run(int thread) {
+    if (spans_.size() > 1) pin_thread(thread);
+    TimeSpan& span = spans_[static_cast<size_t>(thread)];
+    while (next_.arrive_and_wait(), !stop_) {
+      span.begin = clock_ns();
+      work_(thread, passes_);
+      span.end = clock_ns();
+    }
+  }
+
+  /// Runs between two rounds, while all threads wait.
+  void end_round() {
+    const int64_t begin = std::ranges::min_element(spans_, {}, &TimeSpan::begin)->begin;
+    const int64_t end = std::ranges::max_element(spans_, {}, &TimeSpan::end)->end;
+    if (stop_ || end == 0) return;  // a thread is missing, or the first round has not begun
+    if (first_begin_ == 0) first_begin_ = begin;
+    const bool is_last = end - first_begin_ > budget_ns_;
+    const int64_t ns = std::max<int64_t>(end - begin, 1);
+    const auto passes = static_cast<double>(passes_ * std::ssize(spans_));
+    if (ns >= kRoundNs || is_last) rates_.push_back(passes / static_cast<double>(ns));
+    if (ns < kRoundNs) passes_ *= 2;
+    const auto agrees = [&](double rate) { return rate >= kAgreement * best(); };
+    stop_ = is_last || std::ranges::count_if(rates_, agrees) >= kAgreeingRounds;
+  }
+
+  double best() const { return std::ranges::max(rates_); }
+
+  const Work& work_;
+  int64_t budget_ns_;
+  std::vector<TimeSpan> spans_;  ///< span of each thread in the last round
+  int64_t passes_ = 1, first_begin_ = 0;
+  std::vector<double> rates_;  ///< passes per ns of each round
+  bool stop_ = false;
+  std::barrier<EndRound> next_;
+};
+
+/// Returns the operations per ns.
+double gops_of(const PeakLoop& loop, int threads, int64_t budget_ns) {
+  const Work work = [&](int, int64_t passes) { loop.run(passes * kIterations); };
+  return Rounds(threads, budget_ns, work).best_passes_per_ns() *
+         static_cast<double>(loop.ops * kIterations);
+}
+
+using Copy = void (*)(std::byte* to, const std::byte* from, size_t bytes);
+
+void plain_copy(std::byte* to, const std::byte* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+/// Copies past the caches. `bytes`: a multiple of 64; the addresses are aligned to 64 bytes.
+void streaming_copy(std::byte* to, const std::byte* from, size_t bytes) {
+#if defined(__x86_64__)
+  const auto* source = reinterpret_cast<const __m128i*>(from);
+  auto* target = reinterpret_cast<__m128i*>(to);
+  for (size_t i = 0; i < bytes / sizeof(__m128i); i += 4) {
+    const __m128i a = _mm_load_si128(source + i), b = _mm_load_si128(source + i + 1);
+    const __m128i c = _mm_load_si128(source + i + 2), d = _mm_load_si128(source + i + 3);
+    _mm_stream_si128(target + i, a);
+    _mm_stream_si128(target + i + 1, b);
+    _mm_stream_si128(target + i + 2, c);
+    _mm_stream_si128(target + i + 3, d);
+  }
+  _mm_sfence();
+#else
+  plain_copy(to, from, bytes);
+#endif
+}
+
+/// Memory whose shares, one of each thread, are copied from their first to their second half.
+class CopyBenchmark {
+ public:
+  CopyBenchmark(int64_t bytes, int threads)
+      : threads_(threads),
+        half_(static_cast<size_t>(bytes / threads / 2 / kLine * kLine)),
+        memory_(static_cast<int64_t>(half_) * 2 * threads) {
+    // Each thread writes its share first, so that the share lies on the NUMA node of its core.
+    std::vector<std::jthread> writers;
+    for (int t = 0; t < threads; ++t) {
+      writers.emplace_back([this, t] { std::memset(share(t), 1, 2 * half_); });
+    }
+  }
+
+  /// Returns the bytes that are read and written per ns.
+  double bytes_per_ns(Copy copy, int64_t budget_ns) const {
+    const size_t window = std::min(half_, kMaxWindow);
+    std::vector<size_t> offsets(static_cast<size_t>(threads_), 0);
+    const Work work = [&](int t, int64_t passes) {
+      size_t& offset = offsets[static_cast<size_t>(t)];
+      for (; passes > 0; --passes) {
+        copy(share(t) + half_ + offset, share(t) + offset, window);
+        offset += window;
+        if (offset + window > half_) offset = 0;
+      }
+    };
+    return Rounds(threads_, budget_ns, work).best_passes_per_ns() * 2 * static_cast<double>(window);
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+  static constexpr size_t kMaxWindow = size_t{4} << 20;  ///< bytes that a pass copies
+  std::byte* share(int thread) const {
+    return memory_.data() + static_cast<size_t>(thread) * 2 * half_;
+  }
+
+  int threads_;
+  size_t half_;  ///< bytes of half a share
+  Arena memory_;
+};
+
+/// Bytes of a copy that stays in the level of the caches of `cpu` on `threads` threads, or, in
+/// "memory", leaves them. Nullopt if the CPU has no such level.
+std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_view level,
+                                    int threads) {
+  if (level == "l1") return threads * cpu.l1_bytes / 2;
+  if (level == "l2") return threads * cpu.l2_bytes / 2;
+  if (level == "l3") {
+    if (cpu.l3_bytes <= cpu.l2_bytes) return std::nullopt;
+    return std::max(cpu.l3_bytes / 2, threads * cpu.l2_bytes);
+  }
+  constexpr int64_t kLeast = int64_t{64} << 20, kMost = int64_t{512} << 20;
+  const int64_t physical = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::min(std::clamp(4 * cpu.l3_bytes, kLeast, kMost), physical / 8);
+}
+
+/// Returns the bytes per ns of a copy of `bytes` bytes. In memory, of the faster way to store.
+double gbs_of(int64_t bytes, int threads, bool in_memory, int64_t budget_ns) {
+  const CopyBenchmark benchmark(bytes, threads);
+  if (!in_memory) return benchmark.bytes_per_ns(plain_copy, budget_ns);
+  return std::max(benchmark.bytes_per_ns(plain_copy, budget_ns / 2),
+                  benchmark.bytes_per_ns(streaming_copy, budget_ns / 2));
+}
+
+}  // namespace
+
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(CPU_COUNT(&set), 1);
+}
+
+double rounded_rate(double rate) {
+  const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
+  // Divides by the inverse of a unit below 1, which is exact: 0.57, not 0.57000000000000006.
+  return unit < 1 ? std::round(rate / unit) / std::round(1 / unit) : std::round(rate / unit) * unit;
+}
+
+TargetDescription measure_host() {
+  const int cores = usable_cores();
+  TargetDescription cpu = describe_host(cores);
+  cpu.measured = true;
+  std::erase_if(cpu.gbs, [&](const auto& level) { return !copied_bytes(cpu, level.first, 1); });
+  const int64_t budget_ns =
+      kBudgetNs / (2 * static_cast<int64_t>(peak_loops().size() + cpu.gbs.size()));
+  const auto rates = [cores](const auto& rate) -> CoreRates {
+    const double one = rate(1), all = cores > 1 ? std::max(one, rate(cores)) : one;
+    // A core alone is at least as fast as one among others, unless other programs disturbed it.
+    return {rounded_rate(std::max(one, all / cores)), rounded_rate(all)};
+  };
+  for (const PeakLoop& loop : peak_loops()) {
+    cpu.gops[loop.name] = rates([&](int threads) { return gops_of(loop, threads, budget_ns); });
+  }
+  for (auto& [level, of_level] : cpu.gbs) {
+    of_level = rates([&, &name = level](int threads) {
+      return gbs_of(*copied_bytes(cpu, name, threads), threads, name == "memory", budget_ns);
+    });
+  }
+  return cpu;
+}
+
+double copy_bandwidth(double bytes, int threads) {
+  const TargetDescription cpu = describe_host(threads);
+  const std::string_view level = cpu.level_of(bytes);
+  const int64_t copied = copied_bytes(cpu, level, threads).value();
+  return 1e9 * gbs_of(copied, threads, level == "memory", kCopyBudgetNs);
+}
+
+}  // namespace fluid
