@@ -1,18 +1,26 @@
 #pragma once
 
-#include "ir/graph.h"
-#include "ir/loc.h"
+#include "ops/operators.h"
 
 namespace fluid {
 
-/// Coefficients of an iteration of Newton-Schulz.
+/// Coefficients of an iteration of Newton-Schulz: numbers, or scalar values.
+template <class T>
 struct NewtonSchulz {
-  double a = 0, b = 0, c = 0;
+  T a, b, c;
 };
 
 /// Records one iteration towards the orthogonal factor of the polar decomposition of the matrix
 /// `x`: a X + (b G + c G^2) X with G = X X^T. If `x` has fewer columns than rows, uses the columns.
 /// It maps each singular value s to a s + b s^3 + c s^5.
-Value newton_schulz_step(Value x, const NewtonSchulz& coefficients, const Loc& loc = Loc::here());
+template <class T>
+Value newton_schulz_step(Value x, const NewtonSchulz<T>& coefficients,
+                         const Loc& loc = Loc::here()) {
+  const bool is_wide = x.shape()[0].size <= x.shape()[1].size;
+  const Value gram = matmul(x, x, {.transpose_a = !is_wide, .transpose_b = is_wide}, loc);
+  const Value polynomial = gram * coefficients.b + matmul(gram, gram, {}, loc) * coefficients.c;
+  const Value turned = is_wide ? matmul(polynomial, x, {}, loc) : matmul(x, polynomial, {}, loc);
+  return x * coefficients.a + turned;
+}
 
 }  // namespace fluid

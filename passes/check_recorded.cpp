@@ -30,8 +30,7 @@ void check_made_by_user(const ir::Program& program, const ir::Op& op) {
                     source_kind(op) == SourceKind::carried || is_carry(op);
   require(!made, op,
           "only the compiler records this op; '" + program.name + "' is partly compiled");
-  for (const std::string_view stage :
-       {"arena", "workspace", "part_of", "error_sync", "group", "read_by_others"}) {
+  for (const std::string_view stage : {"arena", "workspace", "part_of", "error_sync", "group"}) {
     require(!op.attrs.has(stage), op,
             "has the attribute '" + std::string(stage) + "' of a partly compiled program");
   }

@@ -92,7 +92,8 @@ TargetDescription measure_into(const std::string& path) {
   write_file_atomically(path, to_json(cpu));
   notify(
       fmt::format("measured the CPU in {:.1f} s, once for this machine: {:.0f} GFLOP/s in f32, "
-                  "{:.0f} in bf16, {:.0f} GB/s of memory; kept in {}",
+                  "{:.0f} in bf16, {:.0f} GB/s of memory; kept in {}; fluidrun devices "
+                  "--measure repeats it",
                   seconds, cpu.ops_per_second(DType::f32) / 1e9,
                   cpu.ops_per_second(DType::bf16) / 1e9, cpu.gbs.at("memory").all, path));
   return cpu;

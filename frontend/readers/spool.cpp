@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "frontend/readers/array_source.h"
@@ -21,12 +22,13 @@ constexpr int64_t kChunkBytes = int64_t{1} << 20;  // bytes of samples per write
 
 /// The directory of temporary files. Throws UserError if it is missing.
 std::filesystem::path temporary_directory() {
-  try {
-    return std::filesystem::temp_directory_path();
-  } catch (const std::filesystem::filesystem_error& error) {
-    throw UserError("no directory of temporary files '" + error.path1().string() +
-                    "': " + error.code().message() + "; set TMPDIR to one that exists");
-  }
+  std::error_code error;
+  std::filesystem::path directory = std::filesystem::temp_directory_path(error);
+  if (!error) return directory;
+  const char* named = std::getenv("TMPDIR");
+  throw UserError("no directory of temporary files" +
+                  (named == nullptr ? "" : " '" + std::string(named) + "'") + ": " +
+                  error.message() + "; set TMPDIR to one that exists");
 }
 
 /// A temporary file that is unlinked while it is open, so that no end of the process leaves it.

@@ -24,7 +24,7 @@ Value orthogonalized(Value x, const Attrs& settings) {
   const auto number = [&](const char* name) { return settings.get<double>(name); };
   const Value norm = sqrt(internal::sum_squares(x));
   x = x / maximum(norm, scalar_like(norm, number("eps")));
-  const NewtonSchulz coefficients = {number("ns_a"), number("ns_b"), number("ns_c")};
+  const NewtonSchulz<double> coefficients = {number("ns_a"), number("ns_b"), number("ns_c")};
   for (int64_t i = 0; i < settings.get<int64_t>("ns_steps"); ++i) {
     x = newton_schulz_step(x, coefficients);
   }

@@ -142,6 +142,21 @@ TEST(Initializer, OrthogonalHasOrthonormalRowsOrColumns) {
   }
 }
 
+/// Its iterations are a scan: the number of ops does not depend on the number of iterations.
+TEST(Initializer, OrthogonalCompilesOneIteration) {
+  const auto recorded_ops = [](int64_t extent) {
+    ir::Program program("startup");
+    ir::Graph& graph = program.main();
+    const Value seed = record_source(graph, "data", "seed", {i64, {}, {}}, {}, {});
+    record_initializer(graph, seed, "w", {f32, {extent, extent}, {}}, init("orthogonal"), {});
+    size_t ops = graph.ops.size();
+    for (const auto& body : program.graphs) ops += &*body == &graph ? 0 : body->ops.size();
+    return ops;
+  };
+  EXPECT_EQ(recorded_ops(512), recorded_ops(2));
+  EXPECT_LT(recorded_ops(512), 60U);
+}
+
 TEST(Initializer, NumbersBelongToTheVariable) {
   EXPECT_EQ(initial(kMatrix, init("normal"), "a"), initial(kMatrix, init("normal"), "a"));
   EXPECT_NE(initial(kMatrix, init("normal"), "a"), initial(kMatrix, init("normal"), "b"));
