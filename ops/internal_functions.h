@@ -443,6 +443,12 @@ Value exponential_schedule(Value update, const ExponentialScheduleAttrs& attrs, 
 struct GatherGradAttrs { Required<Type> input; int64_t axis = 0; };
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc = Loc::here());
 
+/// The rows of a table with the given numbers. A number out of range, such as -1 of coalesce_rows, gives zeros.
+/// table: numeric [V, D].
+/// rows: i64 [n].
+/// Gives y: table's dtype, [n, D].
+Value gather_rows(Value table, Value rows, const Loc& loc = Loc::here());
+
 /// Group normalisation (Wu and He, 2018): divides the channels into groups, normalises each group of a sample over its channels and the other dimensions, multiplies by scale and adds bias.
 /// x: float [N, C, ...].
 /// scale: [C], x's dtype or f32.
@@ -817,6 +823,14 @@ Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, cons
 /// attrs.threshold: an improvement is a metric below best * (1 - threshold).
 /// attrs.cooldown: number of epochs after a decay that are not counted.
 /// attrs.min_lr: lower bound of the learning rate.
+/// A tensor of `rows` rows that holds the rows of x from row `start` on, and is 0 elsewhere. Rows of x that are out of range are dropped.
+/// x: numeric tensor, rank >= 1.
+/// start: i64[].
+/// attrs.rows: number of rows of the result (required).
+/// Gives y: x's dtype, [rows, k...].
+struct PlaceRowsAttrs { Required<int64_t> rows; };
+Value place_rows(Value x, Value start, const PlaceRowsAttrs& attrs, const Loc& loc = Loc::here());
+
 /// attrs.warmup: number of warm-up updates.
 /// attrs.warmup_start: factor of the learning rate from which the warm-up rises to 1.
 /// attrs.constant_warmup: keeps the factor at `warmup_start` during the warm-up.

@@ -65,9 +65,13 @@ void Session::try_prepare(std::span<const Options> wanted) {
 }
 
 PreparedStep* Session::find(Mode mode, const std::string& recipe, int64_t batch, int64_t length,
-                            const std::set<std::string>& feeds) const {
-  return steps_.find(
-      {.mode = mode, .recipe = recipe, .batch = batch, .length = length, .feeds = feeds});
+                            const std::set<std::string>& feeds, int64_t global_batch) const {
+  return steps_.find({.mode = mode,
+                      .recipe = recipe,
+                      .batch = batch,
+                      .length = length,
+                      .global_batch = global_batch,
+                      .feeds = feeds});
 }
 
 void Session::initialise() {
