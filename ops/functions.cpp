@@ -548,6 +548,8 @@ Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs, const Loc& l
 
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale, bias}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
+Value linear_recurrence(Value a, Value x, const LinearRecurrenceAttrs& attrs, const Loc& loc) { return record(graph_of({a, x}, "linear_recurrence", loc), "linear_recurrence", {a, x}, {{"axis", attrs.axis}, {"reverse", attrs.reverse}}, loc).at(0); }
+
 Value linear_schedule(Value update, const LinearScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "linear_schedule", loc), "linear_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Values lion(Value param, Value grad, Value lr, Value update, Value m, const LionAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m}, "lion", loc), "lion", {param, grad, lr, update, m}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"weight_decay", attrs.weight_decay}}, loc); }
@@ -586,9 +588,9 @@ Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc) { re
 
 Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "piecewise_schedule", loc), "piecewise_schedule", {update}, {{"lr", *attrs.lr}, {"boundaries", std::vector<int64_t>(*attrs.boundaries)}, {"values", *attrs.values}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
-Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
-
 Value place_rows(Value x, Value start, const PlaceRowsAttrs& attrs, const Loc& loc) { return record(graph_of({x, start}, "place_rows", loc), "place_rows", {x, start}, {{"rows", *attrs.rows}}, loc).at(0); }
+
+Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
 Value polynomial_schedule(Value update, const PolynomialScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "polynomial_schedule", loc), "polynomial_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"power", attrs.power}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
