@@ -140,8 +140,9 @@ Profile Session::profile() const {
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {
       std::vector<CallInfo>& calls = profiled.runs.emplace_back();
-      for (const ir::Op* op : run.compiled->executable->call_ops()) {
+      for (const auto& [op, steps] : run.compiled->executable->call_ops()) {
         calls.push_back(call_info(*op, run.micro_batch.samples, device().target()));
+        calls.back().repeat(steps);
       }
     }
     profile.steps.push_back(std::move(profiled));
