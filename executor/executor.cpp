@@ -177,10 +177,17 @@ class Executor::Impl {
     const int64_t length = batch_length_.of(batch);
     PreparedStep* step = find(mode, recipe_to_run, batch, length);
     if (step == nullptr) {
-      if (options_.strict_shapes) throw UserError(unprepared_message(mode, batch, length));
       const auto feeds = mode == Mode::predict ? feeds_in(batch) : no_feeds();
-      prepare_step(mode, batch.size, length, feeds);
-      step = session_.find(effective_mode(mode), recipe_to_run, batch.size, length, feeds);
+      const auto find = [&](int64_t global_batch) {
+        return session_.find(effective_mode(mode), recipe_to_run, batch.size, length, feeds,
+                             global_batch);
+      };
+      const bool differs_in_global_batch = mode == Mode::train && find(0) != nullptr;
+      if (options_.strict_shapes && !differs_in_global_batch) {
+        throw UserError(unprepared_message(mode, batch, length));
+      }
+      prepare_step(mode, batch.size, length, feeds, batch.global_size());
+      step = find(batch.global_size());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
     session_.initialise();  // retries if initialise() failed in prepare()
@@ -452,20 +459,23 @@ class Executor::Impl {
   /// the feeds `feeds`. Mode::train gives a step for each recipe, so that the variables of all
   /// recipes exist before the first checkpoint. Throws UserError if the batch size is invalid.
   std::vector<Options> checked_pass_options(Mode mode, int64_t batch, int64_t length,
-                                            const std::set<std::string>& feeds) const {
+                                            const std::set<std::string>& feeds,
+                                            int64_t global_batch = 0) const {
     const bool none_is_fine = !group_.is_single_process() && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
-    std::vector<Options> steps = {pass_options(effective_mode(mode), batch, length, feeds)};
+    std::vector<Options> steps = {
+        pass_options(effective_mode(mode), batch, length, feeds, global_batch)};
     if (steps.front().mode != Mode::train) return steps;
     steps.resize(recipes_.size(), steps.front());
     for (size_t i = 0; i < steps.size(); ++i) steps[i].recipe = recipes_[i];
     return steps;
   }
 
-  void prepare_step(Mode mode, int64_t batch, int64_t length, const std::set<std::string>& feeds) {
-    session_.prepare(checked_pass_options(mode, batch, length, feeds));
+  void prepare_step(Mode mode, int64_t batch, int64_t length, const std::set<std::string>& feeds,
+                    int64_t global_batch = 0) {
+    session_.prepare(checked_pass_options(mode, batch, length, feeds, global_batch));
     session_.initialise();
     tuning_sync_.propose_choices(group_, session_);
   }
@@ -476,11 +486,12 @@ class Executor::Impl {
     return mode == Mode::train && !trains() ? Mode::eval : mode;
   }
 
-  Options pass_options(Mode mode, int64_t batch, int64_t length,
-                       const std::set<std::string>& feeds) const {
+  Options pass_options(Mode mode, int64_t batch, int64_t length, const std::set<std::string>& feeds,
+                       int64_t global_batch = 0) const {
     Options o = session_options(options_).passes;
     o.mode = mode;
     o.batch = batch;
+    o.global_batch = global_batch > 0 ? global_batch : batch * o.world;
     o.length = length;
     o.feeds = feeds;
     return o;
@@ -510,7 +521,9 @@ class Executor::Impl {
   PreparedStep* find(Mode mode, const std::string& recipe, const Batch& batch, int64_t length) {
     static const std::set<std::string> kAll;
     mode = effective_mode(mode);
-    if (mode != Mode::predict) return session_.find(mode, recipe, batch.size, length, kAll);
+    if (mode != Mode::predict) {
+      return session_.find(mode, recipe, batch.size, length, kAll, batch.global_size());
+    }
     return options_.strict_shapes ? session_.steps().find_predict(batch, length)
                                   : session_.steps().find_predict(batch, length, known_feeds_);
   }

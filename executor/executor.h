@@ -50,7 +50,9 @@ using Feeds = std::initializer_list<std::pair<std::string, Tensor>>;
 /// The batch sizes for which Executor::prepare() compiles steps, by mode. A size listed twice is
 /// compiled once.
 struct BatchSizes {
-  std::vector<int64_t> train = {};  ///< compiles a step of each recipe
+  /// Compiles a step of each recipe. If several ranks train sparse parameters, a step is compiled
+  /// for one size of the global batch: prepare() takes equal shards, and run() compiles the others.
+  std::vector<int64_t> train = {};
   std::vector<int64_t> eval = {};
   std::vector<int64_t> predict = {};
   std::vector<std::string> predict_feeds = {};  ///< names of the feeds of predict(); empty: all

@@ -518,6 +518,8 @@ Value exponential_schedule(Value update, const ExponentialScheduleAttrs& attrs, 
 
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, index}, "gather_grad", loc), "gather_grad", {dy, index}, {{"input", *attrs.input}, {"axis", attrs.axis}}, loc).at(0); }
 
+Value gather_rows(Value table, Value rows, const Loc& loc) { return record(graph_of({table, rows}, "gather_rows", loc), "gather_rows", {table, rows}, {}, loc).at(0); }
+
 Value group_norm(Value x, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value group_norm(Value x, Value scale, const GroupNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "group_norm", loc), "group_norm", {x, scale}, {{"groups", *attrs.groups}, {"eps", attrs.eps}}, loc).at(0); }
@@ -545,6 +547,8 @@ Value layer_norm(Value x, const LayerNormAttrs& attrs, const Loc& loc) { return 
 Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
 
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "layer_norm", loc), "layer_norm", {x, scale, bias}, {{"axis", attrs.axis}, {"eps", attrs.eps}}, loc).at(0); }
+
+Value linear_recurrence(Value a, Value x, const LinearRecurrenceAttrs& attrs, const Loc& loc) { return record(graph_of({a, x}, "linear_recurrence", loc), "linear_recurrence", {a, x}, {{"axis", attrs.axis}, {"reverse", attrs.reverse}}, loc).at(0); }
 
 Value linear_schedule(Value update, const LinearScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "linear_schedule", loc), "linear_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"end", attrs.end}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 
@@ -583,6 +587,8 @@ Value one_cycle_schedule(Value update, const OneCycleScheduleAttrs& attrs, const
 Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "partial_sort", loc), "partial_sort", {x}, {{"k", *attrs.k}, {"axis", attrs.axis}, {"descending", attrs.descending}}, loc); }
 
 Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "piecewise_schedule", loc), "piecewise_schedule", {update}, {{"lr", *attrs.lr}, {"boundaries", std::vector<int64_t>(*attrs.boundaries)}, {"values", *attrs.values}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
+
+Value place_rows(Value x, Value start, const PlaceRowsAttrs& attrs, const Loc& loc) { return record(graph_of({x, start}, "place_rows", loc), "place_rows", {x, start}, {{"rows", *attrs.rows}}, loc).at(0); }
 
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}, {"warmup", attrs.warmup}, {"warmup_start", attrs.warmup_start}, {"constant_warmup", attrs.constant_warmup}}, loc).at(0); }
 

@@ -1010,9 +1010,9 @@ Value round(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value rsqrt(Value x, const Loc& loc = Loc::here());
 
-/// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error. Unlike in PyTorch, the updates do not cover a part of x along the other axes.
+/// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error.
 /// x: numeric tensor.
-/// index: integer, x's shape except along `axis`.
+/// index: integer, x's rank; besides `axis`, no extent above x's.
 /// updates: x's dtype, index's shape.
 /// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
 /// attrs.reduce: "none": the last update of an element counts, and gradients require distinct indices; "add", "mul", "max", "min".
@@ -1189,9 +1189,9 @@ Value sub(Value a, Value b, const Loc& loc = Loc::here());
 struct SumAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Elements of x at the indices along `axis`, as numpy.take_along_axis, torch.gather and GatherElements of ONNX: y[i..., t, k...] = x[i..., index[i..., t, k...], k...]. An index out of range raises an error. Unlike torch.gather, the index does not select a part of x along the other axes.
+/// Elements of x at the indices along `axis`, as numpy.take_along_axis, torch.gather and GatherElements of ONNX: y[i..., t, k...] = x[i..., index[i..., t, k...], k...]. An index out of range raises an error.
 /// x: any tensor, rank >= 1.
-/// index: integer, x's shape except along `axis`.
+/// index: integer, x's rank; besides `axis`, no extent above x's.
 /// attrs.axis: axis that the index addresses, not the batch dimension; negative: counted from the end.
 /// Gives y: x's dtype, index's shape.
 struct TakeAlongAxisAttrs { int64_t axis = -1; };

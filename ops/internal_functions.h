@@ -443,6 +443,12 @@ Value exponential_schedule(Value update, const ExponentialScheduleAttrs& attrs, 
 struct GatherGradAttrs { Required<Type> input; int64_t axis = 0; };
 Value gather_grad(Value dy, Value index, const GatherGradAttrs& attrs, const Loc& loc = Loc::here());
 
+/// The rows of a table with the given numbers. A number out of range, such as -1 of coalesce_rows, gives zeros.
+/// table: numeric [V, D].
+/// rows: i64 [n].
+/// Gives y: table's dtype, [n, D].
+Value gather_rows(Value table, Value rows, const Loc& loc = Loc::here());
+
 /// Group normalisation (Wu and He, 2018): divides the channels into groups, normalises each group of a sample over its channels and the other dimensions, multiplies by scale and adds bias.
 /// x: float [N, C, ...].
 /// scale: [C], x's dtype or f32.
@@ -553,6 +559,15 @@ struct LayerNormAttrs { int64_t axis = -1; double eps = 1e-05; };
 Value layer_norm(Value x, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value layer_norm(Value x, Value scale, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// y[t] = a[t] + x[t] * y[t - 1] along `axis`, where the first element has no predecessor. Half precision is computed in f32.
+/// a: float tensor, rank >= 1.
+/// x: a's type.
+/// attrs.axis: axis along which the elements follow each other, not the batch dimension; negative: counted from the end.
+/// attrs.reverse: whether the last element is the first: y[t + 1] precedes y[t].
+/// Gives y: a's type.
+struct LinearRecurrenceAttrs { int64_t axis = -1; bool reverse = false; };
+Value linear_recurrence(Value a, Value x, const LinearRecurrenceAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// A line from lr to `end` at update `steps`, as PyTorch's LinearLR. The rate stays at `end` afterwards.
 /// update: i64 scalar: number of completed updates.
@@ -807,6 +822,14 @@ Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc
 /// Gives rate: f64 scalar: learning rate of this update.
 struct PiecewiseScheduleAttrs { Required<double> lr; Required<Ints> boundaries; Required<std::vector<double>> values; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value piecewise_schedule(Value update, const PiecewiseScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
+/// A tensor of `rows` rows that holds the rows of x from row `start` on, and is 0 elsewhere. Rows of x that are out of range are dropped.
+/// x: numeric tensor, rank >= 1.
+/// start: i64[].
+/// attrs.rows: number of rows of the result (required).
+/// Gives y: x's dtype, [rows, k...].
+struct PlaceRowsAttrs { Required<int64_t> rows; };
+Value place_rows(Value x, Value start, const PlaceRowsAttrs& attrs, const Loc& loc = Loc::here());
 
 /// lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored metric has not improved for more than `patience` epochs, as by PyTorch's ReduceLROnPlateau. The caller passes the metric, such as the loss, to Executor::reduce_on_plateau().
 /// update: i64 scalar: number of completed updates.

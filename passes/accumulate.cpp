@@ -15,10 +15,11 @@ namespace {
 
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
 /// micro-batch leaves "carried values" in the arena, which the next micro-batch reads.
-/// "<parameter>.grad" is the sum of the gradients of a parameter; "<output>.part" is the sum of an
-/// output. "<state>.part" is the new value of a state that the user's program updates, such as a
-/// running mean. The next micro-batch reads "<state>.part" instead of the state. Only the last
-/// micro-batch stores the state, unless the step is skipped.
+/// "<parameter>.grad" is the sum of the gradients of a parameter, "<parameter>.rows" the sum of the
+/// row numbers of a sparse gradient, and "<output>.part" the sum of an output. "<state>.part" is
+/// the new value of a state that the user's program updates, such as a running mean. The next
+/// micro-batch reads "<state>.part" instead of the state. Only the last micro-batch stores the
+/// state, unless the step is skipped.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -31,6 +32,7 @@ class Accumulation {
     if (micro_batch_ == MicroBatchKind::empty) {
       contribute_zeros();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
+      recipe_.replace_rows([](size_t, Value rows) { return zeros_like(rows); });
       replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
       Value& loss = recipe_.directive().operands.at(0);
       loss = zeros_like(loss);
@@ -61,6 +63,10 @@ class Accumulation {
       const Value gradient = recipe_.gradient(i);
       add_offset(recipe_.parameters()[i] + ".grad", bucket_bytes(gradient.type()));
     }
+    recipe_.replace_rows([&](size_t i, Value rows) {
+      add_offset(recipe_.parameters()[i] + ".rows", bucket_bytes(rows.type()));
+      return rows;
+    });
     if (adds_loss_) add_offset("train.part", recipe_.directive().operands.at(0));
     for (const auto& [name, value] : summands(graph_)) add_offset(name + ".part", value);
     for (const auto& op : graph_.ops) {
@@ -133,6 +139,8 @@ class Accumulation {
                                       recipe_.directive().scope, parameter});
       return add_carried(parameter + ".grad", g);
     });
+    recipe_.replace_rows(
+        [&](size_t p, Value rows) { return add_carried(recipe_.parameters()[p] + ".rows", rows); });
   }
 
   Value carried(const std::string& name, const Type& type) {
@@ -168,11 +176,6 @@ bool run_accumulate(ir::Program& program, const Options& options, const Target&)
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || options.micro_batch == MicroBatchKind::whole) return false;
-  if (Recipe(*directive).has_sparse_gradients()) {
-    throw UserError(directive->loc,
-                    "sparse parameters cannot be trained with micro-batches: "
-                    "their gradients are not added up; make them dense");
-  }
   Accumulation(graph, Recipe(*directive), options).run();
   if (options.micro_batch == MicroBatchKind::first ||
       options.micro_batch == MicroBatchKind::middle) {

@@ -43,6 +43,18 @@ class Reduction {
         reduce_bucket(bucket, bytes);
     }
     reduce_bucket(bucket, bytes);
+    reduce_rows();
+  }
+
+  /// All-reduces the row numbers of all sparse gradients.
+  void reduce_rows() {
+    Values rows;
+    recipe_.replace_rows([&](size_t, Value v) { return rows.emplace_back(v); });
+    if (rows.empty()) return;
+    const Values sums = insert_collective(graph_, last_backward_collective_ + 1 + bucket_count_++,
+                                          "all_reduce", rows, recipe_.directive().loc);
+    auto sum = sums.begin();
+    recipe_.replace_rows([&](size_t, Value) { return *sum++; });
   }
 
   /// The gradient of parameter `i`, cast to the dtype of the collective.
@@ -135,10 +147,10 @@ bool run_all_reduce(ir::Program& program, const Options& options, const Target&)
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.uses_collectives()) return false;
-  if (Recipe(*directive).has_sparse_gradients()) {
+  if (options.shard_optimizer && Recipe(*directive).has_sparse_gradients()) {
     throw UserError(directive->loc,
-                    "sparse parameters cannot be trained by several processes: "
-                    "their gradients are not all-reduced; make them dense");
+                    "sparse parameters cannot be trained with --zero 1: each rank updates the "
+                    "same rows; take --zero 0, or make them dense");
   }
   Reduction(graph, Recipe(*directive), options).run();
   move_op_last(graph, directive);

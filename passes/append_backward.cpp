@@ -1,6 +1,10 @@
 #include "ir/error.h"
+#include "ops/functions.h"
 #include "ops/internal_functions.h"
+#include "ops/operators.h"
 #include "ops/optim/recipes.h"
+#include "ops/random/initializer.h"
+#include "ops/record.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/backward.h"
@@ -27,9 +31,8 @@ std::vector<ir::Op*> trainable_parameters(const ir::Graph& graph, const ir::Op& 
 
 bool is_sparse(const ir::Op& param) { return param.attrs.get_or("sparse", false); }
 
-/// Coalesces the gradient of the sparse parameter `param`: sums rows that have the same row number.
-/// Returns the row numbers and the rows.
-Values sparse_gradient(ir::Op& param, const Values& contributions) {
+/// The rows that the gradient of the sparse parameter `param` consists of.
+RowUpdates sparse_gradient(const ir::Op& param, const Values& contributions) {
   const std::string subject = "parameter '" + param.symbol + "' is sparse, but ";
   if (contributions.size() > 1) {
     throw UserError(param.loc, subject + std::to_string(contributions.size()) +
@@ -43,13 +46,53 @@ Values sparse_gradient(ir::Op& param, const Values& contributions) {
                                    ", is dense; only embedding, embedding_bag and gather along "
                                    "axis 0 of a matrix give rows");
   }
-  const Value &index = updates->index, &rows = updates->updates, &weights = updates->weights;
+  return *updates;
+}
+
+/// Sums rows that have the same row number. Returns the row numbers and the rows.
+Values coalesced(const ir::Op& param, const RowUpdates& gradient) {
+  const auto& [index, rows, weights] = gradient;
   const internal::CoalesceRowsAttrs attrs{.rows = param.results[0].type.shape[0].size};
   return weights ? internal::coalesce_rows(index, rows, weights, attrs)
                  : internal::coalesce_rows(index, rows, attrs);
 }
 
-bool run_append_backward(ir::Program& program, const Options&, const Target&) {
+/// One row [D] for each index of `gradient`, with the weights applied.
+Value row_of_each_index(const RowUpdates& gradient) {
+  const auto& [index, updates, weights] = gradient;
+  const Dim count = index.shape()[0], m = updates.shape()[0], width = updates.shape()[1];
+  if (count == m && !weights) return updates;
+  const int64_t each = m.size == 0 ? 0 : count.size / m.size;
+  const Value bags = reshape(updates, Shape{m, 1, width});
+  const Value rows = weights ? bags * reshape(weights, Shape{m, each, 1})
+                             : broadcast_to(bags, Shape{m, each, width});
+  return reshape(rows, Shape{count, width});
+}
+
+/// Places the rows of a part of the batch among those of the global batch; see Recipe::rows().
+/// Returns the row numbers and the rows.
+Values placed_in_global_batch(const ir::Op& param, const RowUpdates& gradient,
+                              const Options& options) {
+  const Dim count = gradient.index.shape()[0];
+  if (!count.batch) {
+    throw UserError(param.loc, "parameter '" + param.symbol +
+                                   "' is sparse, but the rows that a step reads do not depend on "
+                                   "the batch, as micro-batches and several ranks need; make it "
+                                   "dense");
+  }
+  ir::Graph& graph = *param.graph();
+  ir::Op* known = graph.find("state", kPartFirst);
+  const Value first =
+      known != nullptr ? known->result()
+                       : record_source(graph, "state", std::string(kPartFirst), Type{i64, {}, {}},
+                                       {{kScratchAttribute, true}}, param.loc);
+  const Value start = first * static_cast<double>(count.size);
+  const internal::PlaceRowsAttrs attrs{.rows = count.size * options.global_samples()};
+  return {internal::place_rows(cast(gradient.index, f64) + 1, start, attrs),
+          internal::place_rows(row_of_each_index(gradient), start, attrs)};
+}
+
+bool run_append_backward(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* train = find_directive(graph);
   if (train == nullptr) return false;
@@ -72,10 +115,13 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
       gradient = backward.gradient(param->result());
     } else if (const Values& parts = backward.contributions(param->result()); !parts.empty()) {
       ir::ScopedRecording as(graph, {ir::Role::backward, param->loc, param->scope, param->symbol});
-      const Values coalesced = sparse_gradient(*param, parts);
+      const RowUpdates updates = sparse_gradient(*param, parts);
+      const Values found = options.processes_part()
+                               ? placed_in_global_batch(*param, updates, options)
+                               : coalesced(*param, updates);
       sparse.push_back(param->symbol);
-      rows.push_back(coalesced[0]);
-      gradient = coalesced[1];
+      rows.push_back(found[0]);
+      gradient = found[1];
     }
     if (!gradient) continue;
     names.push_back(param->symbol);

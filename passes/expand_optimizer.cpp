@@ -342,9 +342,10 @@ class Expansion {
     stores_.emplace_back(variable, if_applied(updated_average(old, updated, counter), old));
   }
 
-  /// Gathers the rows of `table` whose row numbers are `rows`. Row number -1 gathers row 0.
+  /// Gathers the rows of `table` whose row numbers are `rows`. Row number -1 gives zeros. The row
+  /// numbers need no check, which would have to precede the collectives that gather them.
   Value rows_of(Value table, Value rows) const {
-    return gather(table, maximum(rows, scalar_like(rows, 0)), {}, train_.loc);
+    return internal::gather_rows(table, rows, train_.loc);
   }
 
   /// Returns this process's shard of `whole` as a 1-d tensor, or `whole` if the optimizer is not

@@ -85,9 +85,15 @@ struct Options {
   /// Whether the program processes only a part of the batch: a micro-batch or a shard. The loss and
   /// outputs are then scaled, so that their sums over all parts are those of the whole batch.
   bool scale_partial_loss = false;
+  /// Samples of the global batch, of which the program processes a part; 0: `batch` times `world`.
+  /// Affects only programs with sparse parameters, which gather the rows of all parts.
+  int64_t global_batch = 0;
   int64_t world = 1;               ///< number of processes that train together
   bool force_collectives = false;  ///< whether to run collectives even if `world` is 1
   bool uses_collectives() const { return world > 1 || force_collectives; }
+  int64_t global_samples() const { return global_batch > 0 ? global_batch : batch * world; }
+  /// Whether the gradients of the program are those of a part of the batch.
+  bool processes_part() const { return micro_batch != MicroBatchKind::whole || uses_collectives(); }
   /// Rank of this process. Affects the compiled program only if `shard_optimizer` is true.
   int64_t rank = 0;
   bool shard_optimizer = false;  ///< whether to shard optimizer states over the ranks (ZeRO-1)

@@ -73,12 +73,25 @@ void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const
   }
 }
 
-Value Recipe::rows(size_t i) const {
+std::optional<size_t> Recipe::rows_operand(size_t i) const {
   const auto sparse = directive_.attrs.get_or(kSparse, std::vector<std::string>());
   const auto found = std::ranges::find(sparse, parameters()[i]);
-  if (found == sparse.end()) return {};
-  return directive_.operands.at(2 + parameters().size() +
-                                static_cast<size_t>(found - sparse.begin()));
+  if (found == sparse.end()) return std::nullopt;
+  return 2 + parameters().size() + static_cast<size_t>(found - sparse.begin());
+}
+
+Value Recipe::rows(size_t i) const {
+  const std::optional<size_t> operand = rows_operand(i);
+  return operand ? directive_.operands.at(*operand) : Value();
+}
+
+void Recipe::replace_rows(const std::function<Value(size_t i, Value rows)>& replace) const {
+  for (size_t i = parameters().size(); i-- > 0;) {
+    const std::optional<size_t> operand = rows_operand(i);
+    if (!operand) continue;
+    ir::ScopedRecording as(*directive_.graph(), recording(parameters()[i]));
+    directive_.operands[*operand] = replace(i, directive_.operands[*operand]);
+  }
 }
 
 void Recipe::set_rows(const std::vector<std::string>& names, const Values& rows) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ inline constexpr std::string_view kUpdateCounter = "update";
 /// samples divided by the number of samples of the whole batch. With Options::scale_partial_loss,
 /// the executor sets the state before each step.
 inline constexpr std::string_view kPartialLossWeight = "part.weight";
+
+/// Name of the state, i64[], that holds the index of the first sample of this micro-batch or shard
+/// in the global batch. Only programs with sparse parameters have the state. The executor sets it
+/// before each step.
+inline constexpr std::string_view kPartFirst = "part.first";
 
 /// How the directive `train` averages the parameters over training: by an exponential moving
 /// average, or with equal weights (SWA).
@@ -64,10 +70,16 @@ class Recipe {
   /// For a sparse parameter: the row numbers, i64 [n], of the rows [n, D] of gradient(i). Each row
   /// number other than -1 occurs once, and the other rows of the gradient are 0. Null for a
   /// parameter with a dense gradient.
+  ///
+  /// With Options::processes_part(), coalesce_gradients establishes this form. Before, the row
+  /// numbers plus 1 are f64 [N] and the rows are [N, D], where N counts the rows that the global
+  /// batch reads. Both are 0 where another part of the batch reads the row, so that parts add up.
   Value rows(size_t i) const;
   /// Makes the gradients of the parameters `names` sparse. `rows`: for each gradient, the numbers
   /// of the rows that it contains.
   void set_rows(const std::vector<std::string>& names, const Values& rows) const;
+  /// Replaces rows(i) by replace(i, rows(i)), for each sparse parameter from the last to the first.
+  void replace_rows(const std::function<Value(size_t i, Value rows)>& replace) const;
   bool has_sparse_gradients() const;
   /// Order number of the last collective on which append_backward's gradient of parameter `i`
   /// depends; -1 if there is none.
@@ -104,6 +116,9 @@ class Recipe {
   }
 
  private:
+  /// Index of the operand that holds rows(i); nullopt for a parameter with a dense gradient.
+  std::optional<size_t> rows_operand(size_t i) const;
+
   ir::Op& directive_;
 };
 

@@ -16,26 +16,40 @@ namespace {
 // pool costs more time than it saves.
 constexpr double kParallelFlops = 60e3;
 
-/// Records the begin and end time of each call of a run in `times`.
+/// Records the begin and end time of each call of a run in `times`. The calls of a loop alternate,
+/// so their spans are as long as all steps of the call, and follow each other.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}
   void wait_begins(size_t call) const { calls_[call].wait.begin = clock_ns(); }
   void wait_ends(size_t call) const { calls_[call].wait.end = clock_ns(); }
-  void begins(size_t call) const { calls_[call].call.begin = clock_ns(); }
-  void ends(size_t call) const { calls_[call].call.end = clock_ns(); }
+  void begins(size_t call, int64_t step) {
+    started_ = clock_ns();
+    TimeSpan& span = calls_[call].call;
+    if (step == 0) span = {.begin = started_, .end = started_};
+  }
+  void ends(size_t call) const { calls_[call].call.end += clock_ns() - started_; }
+  void loop_ends(size_t first, size_t last) const {
+    for (size_t call = first + 1; call <= last; ++call) {
+      const int64_t ns = calls_[call].call.ns();
+      calls_[call].call = {.begin = calls_[call - 1].call.end,
+                           .end = calls_[call - 1].call.end + ns};
+    }
+  }
   TimeSpan* collective_time(size_t call) const { return &calls_[call].collective; }
 
  private:
   std::vector<CallTimes>& calls_;
+  int64_t started_ = 0;
 };
 
 /// The clock of an untimed run. Its empty functions compile to nothing.
 struct NoClock {
   void wait_begins(size_t) const {}
   void wait_ends(size_t) const {}
-  void begins(size_t) const {}
+  void begins(size_t, int64_t) const {}
   void ends(size_t) const {}
+  void loop_ends(size_t, size_t) const {}
   TimeSpan* collective_time(size_t) const { return nullptr; }
 };
 
@@ -61,6 +75,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   for (size_t i = 0; i < main.ops.size(); ++i) {
     if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
   }
+  set_loop_begins();
   set_awaited_collectives(main);
   if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
 }
@@ -72,9 +87,23 @@ CpuCall cpu_call(const StepCall& step_call) {
   call.op = step_call.op;
   call.position = step_call.position;
   call.copy_bytes = step_call.copy_bytes;
-  call.refs = step_call.refs;
+  call.refs[CallLoop::kFirst] = step_call.refs;
+  if (step_call.loop) {
+    std::ranges::copy(step_call.loop->refs, call.refs.begin() + 1);
+    call.strides = step_call.loop->strides;
+    call.steps = step_call.loop->steps;
+    call.loop = step_call.loop->id;
+  }
   call.updates_variables = step_call.updates_variables();
   return call;
+}
+
+/// Adds a buffer that is the same in all steps of a loop.
+void add_buffer(CpuCall& call, const BufferRef& ref) {
+  call.refs[CallLoop::kFirst].push_back(ref);
+  if (call.loop == 0) return;
+  for (size_t phase = 1; phase < CallLoop::kPhases; ++phase) call.refs[phase].push_back(ref);
+  call.strides.push_back(0);
 }
 
 }  // namespace
@@ -82,7 +111,7 @@ CpuCall cpu_call(const StepCall& step_call) {
 void CpuExecutable::add_library_call(const StepCall& step_call, const LibraryRoutine& kernel) {
   CpuCall call = cpu_call(step_call);
   const int64_t offset = step_call.workspace_offset(kernel.workspace);
-  if (kernel.workspace > 0) call.refs.push_back({.offset = offset});
+  if (kernel.workspace > 0) add_buffer(call, {.offset = offset});
   call.library = kernel.bind;
   calls_.push_back(std::move(call));
 }
@@ -94,19 +123,20 @@ void CpuExecutable::add_generated_call(const StepCall& step_call, const kir::Ker
   auto offset = scratch.offsets.begin();
   for (const kir::Buffer& buffer : kernel.buffers) {
     if (buffer.role == kir::Buffer::Role::scratch) {
-      call.refs.push_back({.offset = begin + *offset++});
+      add_buffer(call, {.offset = begin + *offset++});
     } else if (buffer.role == kir::Buffer::Role::constants) {
       call.constants = kernel.constants;
-      call.refs.push_back({.constants = true});
+      add_buffer(call, {.constants = true});
     } else if (buffer.role == kir::Buffer::Role::error) {
-      call.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
+      add_buffer(call, {.error_word = static_cast<int>(error_words_.size())});
       for (size_t i = 0; i < call.op->operands.size(); ++i) {
         error_words_.push_back({});
         error_operands_.push_back({call.op, static_cast<int>(i)});
       }
     }
   }
-  check(call.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
+  check(call.refs[CallLoop::kFirst].size() == kernel.buffers.size(),
+        "a kernel has buffers beyond its op's");
   call.blocks = kir::evaluate(kernel.blocks, batch_);
   call.parallel = kernel.flops_per_block * static_cast<double>(call.blocks) > kParallelFlops;
   calls_.push_back(std::move(call));
@@ -117,6 +147,15 @@ void CpuExecutable::add_collective_call(const StepCall& step_call) {
   CpuCall call = cpu_call(step_call);
   call.collective = collective_role(plan_, *call.op);
   calls_.push_back(std::move(call));
+}
+
+void CpuExecutable::set_loop_begins() {
+  size_t begin = 0;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    if (i > 0 && calls_[i].loop != calls_[i - 1].loop) begin = i;
+    const bool is_last = i + 1 == calls_.size() || calls_[i + 1].loop != calls_[i].loop;
+    if (calls_[i].loop > 0 && is_last) calls_[i].loop_begin = begin;
+  }
 }
 
 /// Sets for each call how many collectives must complete before the call.
@@ -135,12 +174,12 @@ void CpuExecutable::observe_collectives() {
 
 void CpuExecutable::add_kernels(const ir::Graph& main, const Options& options, KernelCache& cache,
                                 Compiler& compiler) {
-  // The steps of a scan share their kernels.
+  // The steps of an unrolled scan share their kernels.
   std::map<const ir::Op*, size_t> generated;  // op -> index into `kernels`
   std::map<const ir::Op*, LibraryRoutine> libraries;
   std::vector<const kir::Kernel*> kernels;
   std::vector<std::pair<size_t, size_t>> uses;  // index into calls_, index into `kernels`
-  for (const StepCall& call : step_calls(main, plan_, options)) {
+  for (const StepCall& call : step_calls(main, plan_, options, ScanCalls::loops)) {
     const ir::Op& op = *call.op;
     if (call.copy_bytes > 0) {
       calls_.push_back(cpu_call(call));
@@ -171,7 +210,7 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
   call.position = position;
   call.copy_bytes = copy->bytes;
   call.updates_variables = copy->updates_variable;
-  call.refs = {copy->from, copy->to};
+  call.refs[CallLoop::kFirst] = {copy->from, copy->to};
   calls_.push_back(std::move(call));
 }
 
@@ -185,16 +224,40 @@ void CpuExecutable::bind(const MemoryAddresses& memory, const Variables& variabl
   };
   for (CpuCall& call : calls_) {
     for (const Slots slots : all_slots(memory)) {
-      auto& buffers = call.buffers[index_of(slots)];
-      buffers.clear();
-      for (const BufferRef& ref : call.refs) buffers.push_back(address(call, ref, slots));
-      if (!call.library) continue;
-      const bool has_workspace = buffers.size() > call.op->operands.size() + 1;
-      call.library_calls[index_of(slots)] =
-          call.library(buffers.data(), has_workspace ? buffers.back() : nullptr);
+      for (size_t phase = 0; phase < CallLoop::kPhases; ++phase) {
+        std::vector<void*>& buffers = call.buffers[index_of(slots)][phase];
+        buffers.clear();
+        for (const BufferRef& ref : call.refs[phase]) buffers.push_back(address(call, ref, slots));
+      }
+      call.step_buffers.resize(call.refs[CallLoop::kFirst].size());
+      if (call.library) bind_library_call(call, index_of(slots));
     }
   }
   if (guard_) guard_->bind(memory.transient);
+}
+
+void CpuExecutable::bind_library_call(CpuCall& call, size_t slots) {
+  std::vector<LibraryCall>& bound = call.library_calls[slots];
+  bound.clear();
+  const size_t buffers = call.refs[CallLoop::kFirst].size();
+  const bool has_workspace = buffers > call.op->operands.size() + 1;
+  for (int64_t step = 0; step < call.steps; ++step) {
+    void* const* addresses = call.addresses(slots, step);
+    bound.push_back(call.library(addresses, has_workspace ? addresses[buffers - 1] : nullptr));
+    if (bound.front().rebind) return;
+  }
+}
+
+void* const* CpuCall::addresses(size_t slots, int64_t step) const {
+  const Buffers& by_phase = buffers[slots];
+  if (loop == 0) return by_phase[CallLoop::kFirst].data();
+  const CallLoop::Phase phase = CallLoop::phase_of(step, steps);
+  const int64_t distance = CallLoop::distance(step, phase);
+  if (distance == 0) return by_phase[phase].data();
+  for (size_t i = 0; i < step_buffers.size(); ++i) {
+    step_buffers[i] = static_cast<std::byte*>(by_phase[phase][i]) + distance * strides[i];
+  }
+  return step_buffers.data();
 }
 
 StepStatus CpuExecutable::data_check_status() const {
@@ -205,8 +268,7 @@ StepStatus CpuExecutable::data_check_status() const {
   return {};
 }
 
-void CpuExecutable::run_call(const CpuCall& call, size_t slots, TimeSpan* collective_time) {
-  void* const* buffers = call.buffers[slots].data();
+void CpuExecutable::run_call(const CpuCall& call, void* const* buffers, TimeSpan* collective_time) {
   if (call.collective.is_collective()) {
     return collective_queue_->start(call.collective.kind, buffers[0], call.collective.elements,
                                     call.op->operands.front().dtype(), collective_time);
@@ -220,9 +282,14 @@ void CpuExecutable::run_call(const CpuCall& call, size_t slots, TimeSpan* collec
 
 /// Calls a library kernel. If the kernel throws, the rethrown error also names the kernel and
 /// states whether the step has already changed variables.
-void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool parameters_updated) {
+void CpuExecutable::call_library(const CpuCall& call, size_t slots, int64_t step,
+                                 void* const* buffers, bool parameters_updated) {
   try {
-    call.library_calls[slots]();
+    const std::vector<LibraryCall>& bound = call.library_calls[slots];
+    const LibraryCall& library =
+        bound.size() == 1 ? bound.front() : bound[static_cast<size_t>(step)];
+    if (call.loop > 0 && library.rebind) library.rebind(buffers);
+    library.run();
   } catch (const DeviceError& e) {
     throw DeviceError((call.op->loc.known() ? call.op->loc.str() + ": " : "") +
                       call.op->attrs.get<std::string>("kernel") + " failed: " + e.what() +
@@ -232,9 +299,9 @@ void CpuExecutable::call_library(const CpuCall& call, size_t slots, bool paramet
   }
 }
 
-std::vector<const ir::Op*> CpuExecutable::call_ops() const {
-  std::vector<const ir::Op*> ops;
-  for (const CpuCall& call : calls_) ops.push_back(call.op);
+std::vector<CallOp> CpuExecutable::call_ops() const {
+  std::vector<CallOp> ops;
+  for (const CpuCall& call : calls_) ops.push_back({call.op, call.steps});
   return ops;
 }
 
@@ -275,33 +342,36 @@ StepStatus CpuExecutable::run_with_collectives(size_t slots, RunTimes* times) {
 }
 
 template <class Clock>
-StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
+StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->begin_step();
   bool parameters_updated = false;
-  for (size_t i = 0; i < calls_.size(); ++i) {
+  int64_t step = 0;  // of the current loop
+  for (size_t i = 0, next = 0; i < calls_.size(); i = next) {
     const CpuCall& call = calls_[i];
+    next = i + 1;
     if (observer_ && call.collective.depends_on_collective) {
       // The guard may check each skipped call, because all calls of a scan are skipped together.
       if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
-    if (call.collective.awaited_collectives > 0) {
+    if (call.collective.awaited_collectives > 0 && step == 0) {
       clock.wait_begins(i);
       collective_queue_->wait(call.collective.awaited_collectives);
       clock.wait_ends(i);
     }
+    void* const* buffers = call.addresses(slots, step);
     // A call that copies a sequence element does not have the operands and results of its op.
     const bool observed = observer_ && !(call.copy_bytes > 0 && lowers_to<Scan>(*call.op));
-    if (observed && !observer_(*call.op, call.buffers[slots].data(), false)) return {};
+    if (observed && !observer_(*call.op, buffers, false)) return {};
     if (call.updates_variables) {
       if (const StepStatus status = data_check_status(); !status.good()) return status;
     }
-    clock.begins(i);
+    clock.begins(i, step);
     if (call.library) {
-      call_library(call, slots, parameters_updated);
+      call_library(call, slots, step, buffers, parameters_updated);
     } else {
-      run_call(call, slots, clock.collective_time(i));
+      run_call(call, buffers, clock.collective_time(i));
     }
     parameters_updated |= call.updates_variables;
     if (call.kernel.finish != nullptr) {
@@ -309,12 +379,19 @@ StepStatus CpuExecutable::run_calls(size_t slots, const Clock& clock) {
       if (call.updates_variables) {
         if (const StepStatus status = data_check_status(); !status.good()) return status;
       }
-      call.kernel.finish(call.buffers[slots].data(), batch_, 0, 0);
+      call.kernel.finish(buffers, batch_, 0, 0);
     }
     clock.ends(i);
-    const bool last_of_op = i + 1 == calls_.size() || calls_[i + 1].position != call.position;
+    if (call.loop_begin && ++step < call.steps) {
+      next = *call.loop_begin;
+    } else if (call.loop_begin) {
+      step = 0;
+      clock.loop_ends(*call.loop_begin, i);
+    }
+    const bool last_of_op =
+        next > i && (next == calls_.size() || calls_[next].position != call.position);
     if (guard_ && last_of_op) guard_->check_after_op(call.position, *call.op);
-    if (observed && !observer_(*call.op, call.buffers[slots].data(), true)) return {};
+    if (observed && !observer_(*call.op, buffers, true)) return {};
   }
   return data_check_status();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,16 +27,30 @@ struct CpuCall {
   LibraryBinder library;  ///< creates the library calls; empty unless the call is a library kernel
   int64_t copy_bytes = 0;
   CollectiveRole collective;
-  std::vector<BufferRef> refs;
+  /// Buffers by phase of the loop. A call outside of loops has only the first phase.
+  std::array<std::vector<BufferRef>, CallLoop::kPhases> refs;
+  std::vector<int64_t> strides;  ///< CallLoop::strides
+  int64_t steps = 1;             ///< steps of the loop that repeats the call
+  int64_t loop = 0;              ///< CallLoop::id; 0 outside of loops
+  /// For the last call of a loop: index of its first call.
+  std::optional<size_t> loop_begin;
   std::vector<int64_t> constants;  ///< constant table of a generated kernel
-  /// Addresses of the buffers, indexed by index_of(slots).
-  std::array<std::vector<void*>, 4> buffers;
-  /// Library calls with bound addresses, indexed by index_of(slots).
-  std::array<LibraryCall, 4> library_calls;
+  /// Addresses of the buffers of each phase.
+  using Buffers = std::array<std::vector<void*>, CallLoop::kPhases>;
+  std::array<Buffers, 4> buffers;  ///< indexed by index_of(slots)
+  /// Addresses of the buffers in the current step of a loop.
+  mutable std::vector<void*> step_buffers;
+  /// Library calls with bound addresses, indexed by index_of(slots). A call in a loop has one that
+  /// is rebound in each step, or one for each step.
+  std::array<std::vector<LibraryCall>, 4> library_calls;
   int64_t blocks = 0;
   bool parallel = false;
   /// Whether the call writes variables. Such a call does not run if an error word is set.
   bool updates_variables = false;
+
+  /// Returns the addresses of the buffers in step `step` of the loop. The addresses are valid until
+  /// the next call.
+  void* const* addresses(size_t slots, int64_t step) const;
 };
 
 /// A compiled program on the CPU: a list of calls with bound addresses. Runs synchronously.
@@ -46,7 +61,7 @@ class CpuExecutable : public Executable {
   void bind(const MemoryAddresses& memory, const Variables& variables) override;
   std::optional<StepStatus> start(Slots slots, RunTimes* times) override;
   StepStatus finish(int output_slot) override;
-  std::vector<const ir::Op*> call_ops() const override;
+  std::vector<CallOp> call_ops() const override;
   void set_observer(KernelObserver observer) override { observer_ = std::move(observer); }
   /// Makes runs with an observer include collectives and the calls that depend on their results.
   /// Requires that no other rank takes part in the collectives.
@@ -61,11 +76,14 @@ class CpuExecutable : public Executable {
   void add_collective_call(const StepCall& step_call);
   void set_awaited_collectives(const ir::Graph& main);
   template <class Clock>
-  StepStatus run_calls(size_t slots, const Clock& clock);
+  StepStatus run_calls(size_t slots, Clock clock);
   StepStatus run_timed(size_t slots, RunTimes* times);
   StepStatus run_with_collectives(size_t slots, RunTimes* times);
-  void run_call(const CpuCall& call, size_t slots, TimeSpan* collective_time);
-  static void call_library(const CpuCall& call, size_t slots, bool parameters_updated);
+  void set_loop_begins();
+  static void bind_library_call(CpuCall& call, size_t slots);
+  void run_call(const CpuCall& call, void* const* buffers, TimeSpan* collective_time);
+  static void call_library(const CpuCall& call, size_t slots, int64_t step, void* const* buffers,
+                           bool parameters_updated);
   StepStatus data_check_status() const;
 
   const MemoryPlan& plan_;

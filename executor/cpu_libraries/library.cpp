@@ -42,10 +42,20 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   const size_t operands = fused.operands.size();
   LibraryBinder bind = [=, bind_own = std::move(routine->bind)](void* const* buffers,
                                                                 void* workspace) {
-    std::vector<void*> own;
-    for (const size_t i : body.buffers) own.push_back(buffers[i]);
-    own.push_back(buffers[operands]);
-    return bind_own(own.data(), workspace);
+    std::vector<size_t> order = body.buffers;
+    order.push_back(operands);
+    std::vector<void*> own(order.size());
+    const auto select = [order](void* const* from, std::vector<void*>& to) {
+      for (size_t i = 0; i < order.size(); ++i) to[i] = from[order[i]];
+    };
+    select(buffers, own);
+    LibraryCall call = bind_own(own.data(), workspace);
+    if (!call.rebind) return call;
+    call.rebind = [select, own, rebind_own = std::move(call.rebind)](void* const* to) mutable {
+      select(to, own);
+      rebind_own(own.data());
+    };
+    return call;
   };
   return {std::move(bind), routine->workspace};
 }

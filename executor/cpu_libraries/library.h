@@ -25,10 +25,14 @@ std::vector<KernelCandidate> library_candidates(const ir::Op& op, const Epilogue
 std::string library_version();
 
 /// A library kernel with bound addresses.
-using LibraryCall = std::function<void()>;
+struct LibraryCall {
+  std::function<void()> run;
+  /// Rebinds the kernel to other operands and results, without allocating. Null if it cannot.
+  std::function<void(void* const* buffers)> rebind = {};
+};
 /// Binds a library kernel to the addresses of its operands and results (`buffers`) and of its
-/// workspace. All addresses are aligned as in an arena. The returned call throws DeviceError when
-/// the library fails. The call allocates nothing, except for a few small allocations inside oneDNN.
+/// workspace. All addresses are aligned as in an arena. LibraryCall::run throws DeviceError when
+/// the library fails. It allocates nothing, except for a few small allocations inside oneDNN.
 using LibraryBinder = std::function<LibraryCall(void* const* buffers, void* workspace)>;
 /// A library kernel whose buffer addresses are not yet bound.
 struct LibraryRoutine {

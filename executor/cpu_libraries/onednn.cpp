@@ -180,6 +180,16 @@ class OnednnCall {
  public:
   OnednnCall(const Reordered& r, void* const* buffers, void* workspace);
 
+  /// Whether the call is a single primitive that works on the given buffers themselves.
+  bool can_rebind() const { return rebound_ > 0; }
+  /// Makes the call work on other buffers. Requires can_rebind().
+  void rebind(void* const* buffers) {
+    const std::vector<dnnl_exec_arg_t>& args = commands_.front().args;
+    for (size_t i = 0; i < rebound_; ++i) {
+      check_onednn(dnnl_memory_set_data_handle(args[i].memory, buffers[i]));
+    }
+  }
+
   void run() const {
     for (const Command& command : commands_) {
       if (command.primitive != nullptr) {
@@ -220,6 +230,7 @@ class OnednnCall {
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
   std::vector<Command> commands_;  ///< in execution order
+  size_t rebound_ = 0;             ///< number of arguments that rebind() sets; 0: none
 };
 
 OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace) {
@@ -262,6 +273,7 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
     add_reorder(*r.reorders[last], required_result, actual_result, r.scratches[last], workspace);
   }
   if (r.widens) add_conversion(buffers[last], wide, r.plan.args[last].actual, false);
+  if (commands_.size() == 1 && !r.plan.shards) rebound_ = last + 1;
 }
 
 }  // namespace
@@ -312,8 +324,10 @@ LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Ep
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
   auto reordered = std::make_shared<const Reordered>(std::move(*plan), task->widened);
   LibraryBinder bind = [reordered](void* const* buffers, void* workspace) -> LibraryCall {
-    auto call = std::make_shared<const OnednnCall>(*reordered, buffers, workspace);
-    return [reordered, call] { call->run(); };
+    auto call = std::make_shared<OnednnCall>(*reordered, buffers, workspace);
+    LibraryCall bound{.run = [reordered, call] { call->run(); }};
+    if (call->can_rebind()) bound.rebind = [call](void* const* to) { call->rebind(to); };
+    return bound;
   };
   return {std::move(bind), reordered->workspace()};
 }

@@ -410,7 +410,7 @@ std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir:
   auto compiled = std::make_shared<const CompiledWinogradPlan>(*problem, kind->may_span_images);
   LibraryBinder bind = [compiled](void* const* buffers, void* workspace) -> LibraryCall {
     auto call = std::make_shared<WinogradCall>(*compiled, buffers, workspace);
-    return [compiled, call] { call->run(); };
+    return {.run = [compiled, call] { call->run(); }};
   };
   return LibraryRoutine{std::move(bind), compiled->workspace()};
 }

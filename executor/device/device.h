@@ -68,6 +68,12 @@ class LibraryRejection : public DeviceError {
   std::string reason_;
 };
 
+/// An op of a call list.
+struct CallOp {
+  const ir::Op* op = nullptr;
+  int64_t steps = 1;  ///< number of times that a loop over the steps of a scan repeats the call
+};
+
 /// A program compiled for one batch size: a flat list of calls, which run in order.
 class Executable {
  public:
@@ -107,7 +113,7 @@ class Executable {
     return ended ? *ended : finish(slots.outputs);
   }
   /// The ops of the call list, in execution order.
-  virtual std::vector<const ir::Op*> call_ops() const = 0;
+  virtual std::vector<CallOp> call_ops() const = 0;
   /// Sets the callback for later runs; null removes the callback. A run with a callback skips
   /// collectives and all ops that depend on their results.
   virtual void set_observer(KernelObserver observer) = 0;

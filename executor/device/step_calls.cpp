@@ -99,7 +99,7 @@ class ScanBuffers {
 /// Collects the calls of a graph, including the calls in the bodies of its scans.
 class CallList {
  public:
-  explicit CallList(const Options& options) : options_(options) {}
+  CallList(const Options& options, ScanCalls scans) : options_(options), scans_(scans) {}
 
   /// Appends the calls of `op`. `workspace`: the workspace planned for `op`.
   void add(ir::Op& op, int position, const BufferOf& buffer_of, const Range& workspace) {
@@ -118,23 +118,58 @@ class CallList {
   void add_scan(ir::Op& scan, int position, const BufferOf& outer, int64_t workspace) {
     const ScanPlan plan(scan, options_);
     const ScanBuffers buffers(scan, plan, outer, workspace, options_.batch);
-    for (int64_t step = 0; step < plan.parts.steps; ++step) {
-      for (const auto& [i, offset] : plan.operand_copies) {
-        add_copy(scan, position, buffers.operand_element(i, step), buffers.in_workspace(offset),
-                 buffers.element_bytes(scan.operands[i].type()));
+    const int64_t steps = plan.parts.steps;
+    if (scans_ == ScanCalls::loops && steps >= CallLoop::kMinSteps &&
+        std::ranges::none_of(plan.parts.body->ops, [](const auto& op) { return is_scan(*op); })) {
+      return add_loop(scan, position, plan, buffers, workspace);
+    }
+    for (int64_t step = 0; step < steps; ++step) {
+      add_scan_step(scan, position, plan, buffers, workspace, step);
+    }
+  }
+
+  /// Adds the calls of one step of `scan`.
+  void add_scan_step(ir::Op& scan, int position, const ScanPlan& plan, const ScanBuffers& buffers,
+                     int64_t workspace, int64_t step) {
+    for (const auto& [i, offset] : plan.operand_copies) {
+      add_copy(scan, position, buffers.operand_element(i, step), buffers.in_workspace(offset),
+               buffers.element_bytes(scan.operands[i].type()));
+    }
+    for (const auto& op : plan.parts.body->ops) {
+      if (!is_call(*op)) continue;
+      const auto planned = plan.body.workspaces.find(op.get());
+      Range range = planned == plan.body.workspaces.end() ? Range() : planned->second;
+      range.offset += workspace;
+      add(
+          *op, position, [&](Value v) { return buffers.buffer_of(v, step); }, range);
+    }
+    for (const auto& [i, offset] : plan.result_copies) {
+      add_copy(scan, position, buffers.in_workspace(offset), buffers.result_element(i, step),
+               buffers.element_bytes(scan.results[i].type));
+    }
+  }
+
+  /// Adds the calls of `scan` as a loop. Derives the strides from the first two odd steps.
+  void add_loop(ir::Op& scan, int position, const ScanPlan& plan, const ScanBuffers& buffers,
+                int64_t workspace) {
+    const int64_t steps = plan.parts.steps;
+    const auto calls_of = [&](int64_t step) {
+      CallList list(options_, scans_);
+      list.add_scan_step(scan, position, plan, buffers, workspace, step);
+      return list.take();
+    };
+    const bool strided = steps > CallLoop::kMinSteps;  // then step 3 is not the last one
+    std::vector<StepCall> first = calls_of(0), odd = calls_of(1), even = calls_of(2),
+                          next_odd = calls_of(strided ? 3 : 1), last = calls_of(steps - 1);
+    ++num_loops_;
+    for (size_t i = 0; i < first.size(); ++i) {
+      CallLoop loop{.id = num_loops_, .steps = steps};
+      for (size_t b = 0; b < first[i].refs.size(); ++b) {
+        loop.strides.push_back((next_odd[i].refs[b].offset - odd[i].refs[b].offset) / 2);
       }
-      for (const auto& op : plan.parts.body->ops) {
-        if (!is_call(*op)) continue;
-        const auto planned = plan.body.workspaces.find(op.get());
-        Range range = planned == plan.body.workspaces.end() ? Range() : planned->second;
-        range.offset += workspace;
-        add(
-            *op, position, [&](Value v) { return buffers.buffer_of(v, step); }, range);
-      }
-      for (const auto& [i, offset] : plan.result_copies) {
-        add_copy(scan, position, buffers.in_workspace(offset), buffers.result_element(i, step),
-                 buffers.element_bytes(scan.results[i].type));
-      }
+      loop.refs = {std::move(odd[i].refs), std::move(even[i].refs), std::move(last[i].refs)};
+      first[i].loop = std::move(loop);
+      calls_.push_back(std::move(first[i]));
     }
   }
 
@@ -149,6 +184,8 @@ class CallList {
   }
 
   const Options& options_;
+  ScanCalls scans_;
+  int64_t num_loops_ = 0;
   std::vector<StepCall> calls_;
 };
 
@@ -156,8 +193,11 @@ class CallList {
 
 bool StepCall::updates_variables() const {
   const size_t inputs = copy_bytes > 0 ? 1 : op->operands.size();
-  return std::any_of(refs.begin() + static_cast<std::ptrdiff_t>(inputs), refs.end(),
-                     [](const BufferRef& result) { return result.region == Region::state; });
+  const auto writes_state = [&](const std::vector<BufferRef>& buffers) {
+    return std::any_of(buffers.begin() + static_cast<std::ptrdiff_t>(inputs), buffers.end(),
+                       [](const BufferRef& result) { return result.region == Region::state; });
+  };
+  return writes_state(refs) || (loop && std::ranges::any_of(loop->refs, writes_state));
 }
 
 int64_t StepCall::workspace_offset(int64_t bytes) const {
@@ -169,8 +209,8 @@ int64_t StepCall::workspace_offset(int64_t bytes) const {
 }
 
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
-                                 const Options& options) {
-  CallList calls(options);
+                                 const Options& options, ScanCalls scans) {
+  CallList calls(options, scans);
   const BufferOf buffer = [&](Value v) { return buffer_of(plan, v); };
   for (size_t i = 0; i < main.ops.size(); ++i) {
     ir::Op& op = *main.ops[i];

@@ -225,9 +225,9 @@ StepStatus GpuExecutable::finish(int output_slot) {
       "another rank rejected its data and reports the error: no rank applied the step");
 }
 
-std::vector<const ir::Op*> GpuExecutable::call_ops() const {
-  std::vector<const ir::Op*> ops;
-  for (const GpuCall& call : step_list_.calls) ops.push_back(call.op);
+std::vector<CallOp> GpuExecutable::call_ops() const {
+  std::vector<CallOp> ops;
+  for (const GpuCall& call : step_list_.calls) ops.push_back({call.op});
   return ops;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ir/graph.h"
@@ -35,6 +36,15 @@ struct CallInfo {
   /// the matmul or convolution of the call. -1 if there was no choice.
   double predicted_ms = -1;
   bool is_collective = false;  ///< whether the call is a collective
+  int64_t steps = 1;           ///< number of times that a loop over the steps of a scan repeats it
+
+  /// Makes this the description of a call that is repeated `count` times.
+  void repeat(int64_t count) {
+    steps = count;
+    flops *= static_cast<double>(count);
+    bytes *= static_cast<double>(count);
+    if (predicted_ms >= 0) predicted_ms *= static_cast<double>(count);
+  }
 };
 
 /// Describes the call that computes `op` for `batch` samples on `target`. `op` must be in the main

@@ -26,6 +26,7 @@ const ir::Output* find_output(const ir::Program& program, const std::string& nam
 
 Options MicroBatch::options(Options step_options) const {
   step_options.micro_batch = kind;
+  step_options.global_batch = step_options.global_samples();
   // Shape inference needs at least one sample, although an empty micro-batch has no samples.
   step_options.batch = std::max<int64_t>(samples, 1);
   return step_options;

@@ -65,9 +65,13 @@ void Session::try_prepare(std::span<const Options> wanted) {
 }
 
 PreparedStep* Session::find(Mode mode, const std::string& recipe, int64_t batch, int64_t length,
-                            const std::set<std::string>& feeds) const {
-  return steps_.find(
-      {.mode = mode, .recipe = recipe, .batch = batch, .length = length, .feeds = feeds});
+                            const std::set<std::string>& feeds, int64_t global_batch) const {
+  return steps_.find({.mode = mode,
+                      .recipe = recipe,
+                      .batch = batch,
+                      .length = length,
+                      .global_batch = global_batch,
+                      .feeds = feeds});
 }
 
 void Session::initialise() {
@@ -136,8 +140,9 @@ Profile Session::profile() const {
     profiled.times.assign(times.begin(), times.end());
     for (const PreparedStep::Run& run : step->runs()) {
       std::vector<CallInfo>& calls = profiled.runs.emplace_back();
-      for (const ir::Op* op : run.compiled->executable->call_ops()) {
+      for (const auto& [op, steps] : run.compiled->executable->call_ops()) {
         calls.push_back(call_info(*op, run.micro_batch.samples, device().target()));
+        calls.back().repeat(steps);
       }
     }
     profile.steps.push_back(std::move(profiled));

@@ -40,8 +40,9 @@ class Session {
   /// Prepares all of `steps` or none. Grows the arena at most once.
   void prepare(std::span<const Options> steps);
   /// Returns the prepared step for this mode, recipe, batch size, length and set of feeds, or null.
+  /// `global_batch`: as for StepCache::find().
   PreparedStep* find(Mode mode, const std::string& recipe, int64_t batch, int64_t length,
-                     const std::set<std::string>& feeds) const;
+                     const std::set<std::string>& feeds, int64_t global_batch = 0) const;
   /// Initialises variables that have no value yet. Creates the recorded variables if no step is
   /// prepared. After a failure, this function and prepare() may be called again.
   void initialise();

@@ -52,17 +52,10 @@ std::exception_ptr with_consequence(const std::exception_ptr& why, bool memory_i
   }
 }
 
-PreparedStep* find_among(const std::vector<std::unique_ptr<PreparedStep>>& steps,
-                         const Options& wanted) {
-  for (const auto& step : steps) {
-    const Options& o = step->options();
-    if (o.mode == wanted.mode && o.recipe == wanted.recipe && o.batch == wanted.batch &&
-        o.length == wanted.length && o.feeds == wanted.feeds &&
-        o.init_variables == wanted.init_variables) {
-      return step.get();
-    }
-  }
-  return nullptr;
+bool has_sparse_parameters(const ir::Program& program) {
+  return std::ranges::any_of(program.main().ops, [](const auto& op) {
+    return source_kind(*op) == SourceKind::parameter && op->attrs.get_or("sparse", false);
+  });
 }
 
 bool is_predict_step(const PreparedStep& step, int64_t batch, int64_t length) {
@@ -75,9 +68,27 @@ bool is_predict_step(const PreparedStep& step, int64_t batch, int64_t length) {
 StepCache::StepCache(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
                      const SessionOptions& options)
     : recorded_(std::move(recorded)),
+      has_sparse_parameters_(has_sparse_parameters(*recorded_)),
       device_(std::move(device)),
       options_(options),
       memory_(device_->allocate_memory({.feed_slots = options.feed_slots(device_->target())})) {}
+
+bool StepCache::has_equal_global_batch(const Options& options, const Options& wanted) const {
+  const bool matters = has_sparse_parameters_ && options.mode == Mode::train;
+  return !matters || wanted.global_batch == 0 || options.global_batch == wanted.global_batch;
+}
+
+PreparedStep* StepCache::find_among(const Steps& steps, const Options& wanted) const {
+  for (const auto& step : steps) {
+    const Options& o = step->options();
+    if (o.mode == wanted.mode && o.recipe == wanted.recipe && o.batch == wanted.batch &&
+        o.length == wanted.length && o.feeds == wanted.feeds &&
+        o.init_variables == wanted.init_variables && has_equal_global_batch(o, wanted)) {
+      return step.get();
+    }
+  }
+  return nullptr;
+}
 
 PreparedStep* StepCache::find(const Options& wanted) const { return find_among(steps_, wanted); }
 
@@ -161,7 +172,8 @@ CompiledProgram* StepCache::find_or_compile(const MicroBatch& micro_batch,
       const Options& o = entry->options;
       if (o.mode == options.mode && o.recipe == options.recipe && o.batch == options.batch &&
           o.length == options.length && o.micro_batch == options.micro_batch &&
-          o.feeds == options.feeds && o.init_variables == options.init_variables) {
+          o.feeds == options.feeds && o.init_variables == options.init_variables &&
+          has_equal_global_batch(o, options)) {
         return entry.get();
       }
     }

@@ -44,7 +44,8 @@ class StepCache {
                        const std::function<bool(const std::string&)>& has_value,
                        const std::function<void()>& before_binding);
 
-  /// Returns the step for these options, or null.
+  /// Returns the step for these options, or null. A training step of a program with sparse
+  /// parameters must have the wanted global batch; a `global_batch` of 0 accepts any.
   PreparedStep* find(const Options& wanted) const;
   /// Considers the predict steps for `length` whose feeds are all in `batch`. Returns the step
   /// with the most outputs, or null if there is none.
@@ -86,6 +87,8 @@ class StepCache {
   using Steps = std::vector<std::unique_ptr<PreparedStep>>;
   std::unique_ptr<CompiledProgram> compile(const Options& options, int64_t batch,
                                            const ir::Program& program);
+  bool has_equal_global_batch(const Options& options, const Options& wanted) const;
+  PreparedStep* find_among(const Steps& steps, const Options& wanted) const;
   CompiledProgram* find_or_compile(const MicroBatch& micro_batch, const Options& step_options,
                                    const ir::Program& program, Programs& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
@@ -105,6 +108,7 @@ class StepCache {
   void bind(size_t first_program, size_t first_step);
 
   std::unique_ptr<ir::Program> recorded_;
+  bool has_sparse_parameters_;
   std::unique_ptr<Device> device_;
   SessionOptions options_;
   Variables variables_;

@@ -24,6 +24,7 @@ void StepsInFlight::refresh_bindings() {
   written_position_ = {};
   random_state_ = steps_.address_of(kRandomState);
   partial_loss_weight_ = steps_.address_of(kPartialLossWeight);
+  part_first_ = steps_.address_of(kPartFirst);
 }
 
 /// Finds the feed slot that already holds this batch.
@@ -73,11 +74,15 @@ StepsInFlight::FeedSlotContent StepsInFlight::feed_slot_content(const PreparedSt
 }
 
 /// Writes the position of a micro-batch to the device: the weight of its loss, and the index of its
-/// first sample in the global batch. Random numbers are keyed by the sample index.
+/// first sample in the global batch. Random numbers are keyed by the sample index, and rows of
+/// sparse gradients are placed by it.
 void StepsInFlight::write_batch_position(const MicroBatch& micro_batch, const Batch& batch) {
   const int64_t first = batch.first + micro_batch.first;
-  if (random_state_ != nullptr && written_position_.first != first) {
-    steps_.memory().write(random_state_ + kFirstSample * sizeof first, &first, sizeof first);
+  if (written_position_.first != first) {
+    if (random_state_ != nullptr) {
+      steps_.memory().write(random_state_ + kFirstSample * sizeof first, &first, sizeof first);
+    }
+    if (part_first_ != nullptr) steps_.memory().write(part_first_, &first, sizeof first);
     written_position_.first = first;
   }
   const double weight =

@@ -22,11 +22,22 @@ int64_t nonnegative_axis(const Attrs& attrs, const Shape& shape) {
 
 void require_index_along(const InferCtx& c, const Type& x, const Type& index, int64_t axis) {
   c.require(is_integer(index.dtype), "the index must be an integer tensor, not " + index.str());
-  Shape others = index.shape;
-  const bool ranked = others.size() == x.shape.size();
-  if (ranked) others[static_cast<size_t>(axis)] = x.shape[static_cast<size_t>(axis)];
-  c.require(ranked && others == x.shape, "index " + index.str() + " differs from " + x.str() +
-                                             " besides axis " + std::to_string(axis));
+  bool fits = index.shape.size() == x.shape.size();
+  for (size_t d = 0; fits && d < x.shape.size(); ++d) {
+    const Dim given = index.shape[d], most = x.shape[d];
+    fits =
+        static_cast<int64_t>(d) == axis
+            ? !given.batch
+            : given.batch == most.batch && (given.batch ? given == most : given.size <= most.size);
+  }
+  c.require(fits, "index " + index.str() + " does not fit into " + x.str() + " besides axis " +
+                      std::to_string(axis));
+}
+
+bool covers_besides(const Shape& index, const Shape& x, int64_t axis) {
+  Shape others = index;
+  others[static_cast<size_t>(axis)] = x[static_cast<size_t>(axis)];
+  return others == x;
 }
 
 }  // namespace fluid

@@ -1,6 +1,8 @@
 #include "ops/elementwise.h"
 #include "ops/index/axis_attr.h"
 #include "ops/index/cumulative.h"
+#include "ops/internal_functions.h"
+#include "ops/operators.h"
 
 namespace fluid {
 namespace {
@@ -41,6 +43,24 @@ kir::Kernel cumprod_grad_kernel(const LoopsCtx& c) {
   return k.kernel();
 }
 
+/// Differentiates dx = before * after; see cumprod_grad_kernel(). `after` is a linear recurrence
+/// from the last element to the first, so its adjoint is one from the first to the last.
+Values cumprod_second_grad(const GradCtx& c) {
+  const Value dy = c.in(0), x = c.in(1), ddx = c.dout(0);
+  const auto axis = c.attr<int64_t>("axis");
+  const bool exclusive = c.attr<bool>("exclusive"), reverse = c.attr<bool>("reverse");
+  const auto next = [&](Value v) { return shifted(v, axis, reverse ? 1 : -1); };
+  const auto previous = [&](Value v) { return shifted(v, axis, reverse ? -1 : 1); };
+  const Value before = cumprod(x, {.axis = axis, .exclusive = true, .reverse = reverse});
+  const Value after = internal::linear_recurrence(exclusive ? next(dy) : dy, next(x),
+                                                  {.axis = axis, .reverse = !reverse});
+  const Value adjoint =
+      internal::linear_recurrence(ddx * before, x, {.axis = axis, .reverse = reverse});
+  const Value through_before =
+      internal::cumprod_grad(ddx * after, x, {.axis = axis, .exclusive = true, .reverse = reverse});
+  return {exclusive ? previous(adjoint) : adjoint, through_before + previous(adjoint) * after};
+}
+
 }  // namespace
 
 OpDef cumprod_grad_op() {
@@ -57,7 +77,7 @@ OpDef cumprod_grad_op() {
                       "the gradient " + c.in(0).str() + " does not fit to " + c.in(1).str());
             return infer_cumulative(c);
           },
-      .grad = NoGrad{},
+      .grad = GradFn(cumprod_second_grad),
       .effects = Pure{},
       .amp = {Amp::kF32},
       .cost = cost_per_element(4),

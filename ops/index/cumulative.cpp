@@ -2,6 +2,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/index/axis_attr.h"
+#include "ops/operators.h"
 
 namespace fluid {
 namespace {
@@ -41,6 +42,19 @@ std::vector<Type> infer_cumulative(const InferCtx& c) {
 
 Loops cumulative_lowering(Combine combine) {
   return Loops{[combine](const LoopsCtx& c) { return cumulative_kernel(c, combine); }};
+}
+
+Value shifted(Value v, int64_t axis, int64_t by) {
+  const Shape& shape = v.shape();
+  const auto at = static_cast<size_t>(axis < 0 ? axis + shape.rank() : axis);
+  const int64_t extent = shape[at].size;
+  if (extent == 0) return v;
+  const int64_t start = by > 0 ? 0 : 1;
+  Ints low(shape.size()), high(shape.size());
+  (by > 0 ? low : high)[at] = 1;
+  const Value kept =
+      slice(v, {.starts = start, .stops = start + extent - 1, .axes = static_cast<int64_t>(at)});
+  return pad(kept, {.low = low, .high = high});
 }
 
 }  // namespace fluid

@@ -32,14 +32,10 @@ OpDef scatter_op() {
       .name = "scatter",
       .doc =
           "x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with "
-          "updates[..., "
-          "t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. "
-          "An "
-          "index out of range raises an error. Unlike in PyTorch, the updates do not cover a part "
-          "of x "
-          "along the other axes.",
+          "updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and "
+          "ScatterElements of ONNX. An index out of range raises an error.",
       .inputs = {{"x", "numeric tensor"},
-                 {"index", "integer, x's shape except along `axis`"},
+                 {"index", "integer, x's rank; besides `axis`, no extent above x's"},
                  {"updates", "x's dtype, index's shape"}},
       .attrs = {axis_attr("axis that the index addresses", 0), scatter_reduce_attr()},
       .outputs = {{"y", "same type as x"}},

@@ -20,7 +20,8 @@ Values take_along_axis_grad(const GradCtx& c) {
   const Value x = c.in(0), index = c.in(1), dy = c.dout(0);
   const int64_t axis = nonnegative_axis(c.attrs(), x.shape());
   const bool one_index = index.shape()[static_cast<size_t>(axis)].is(1);
-  if (one_index && axis + 1 == x.shape().rank()) {  // one_hot is a Map, so it can be fused
+  if (one_index && axis + 1 == x.shape().rank() &&
+      covers_besides(index.shape(), x.shape(), axis)) {  // one_hot is a Map, so it can be fused
     const Shape rows(index.shape().begin(), index.shape().end() - 1);
     return {one_hot(reshape(index, rows), {.to = x.type()}) * dy, {}};
   }
@@ -35,10 +36,9 @@ OpDef take_along_axis_op() {
       .doc =
           "Elements of x at the indices along `axis`, as numpy.take_along_axis, torch.gather and "
           "GatherElements of ONNX: y[i..., t, k...] = x[i..., index[i..., t, k...], k...]. An "
-          "index out of range raises an error. Unlike torch.gather, the index does not select a "
-          "part of x along the other axes.",
+          "index out of range raises an error.",
       .inputs = {{"x", "any tensor, rank >= 1"},
-                 {"index", "integer, x's shape except along `axis`"}},
+                 {"index", "integer, x's rank; besides `axis`, no extent above x's"}},
       .attrs = {axis_attr("axis that the index addresses", -1)},
       .outputs = {{"y", "x's dtype, index's shape"}},
       .infer = infer_take_along_axis,

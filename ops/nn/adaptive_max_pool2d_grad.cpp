@@ -1,6 +1,23 @@
+#include "ops/nn/pool_positions.h"
 #include "ops/nn/window.h"
+#include "ops/operators.h"
 
 namespace fluid {
+namespace {
+
+Values adaptive_max_pool2d_second_grad(const GradCtx& c) {
+  const Value ddx = c.dout(0), position = c.in(1);
+  const Adaptive2d windows = adaptive_windows(ddx.shape(), position.shape());
+  std::vector<PositionAxis> axes;
+  for (const AdaptiveAxis& w : {windows.y, windows.x}) {
+    const Value scaled = window_numbers(ddx, w.out, static_cast<double>(w.in));
+    axes.push_back(
+        {.begin = floor(scaled / static_cast<double>(w.out)), .taps = w.max_window_size()});
+  }
+  return {elements_at_positions(ddx, position, axes), {}};
+}
+
+}  // namespace
 
 OpDef adaptive_max_pool2d_grad_op() {
   return OpDef{
@@ -20,7 +37,7 @@ OpDef adaptive_max_pool2d_grad_op() {
                       "expects positions " + position.str() + ", got " + c.in(1).str());
             return std::vector{input};
           },
-      .grad = NoGrad{},
+      .grad = GradFn(adaptive_max_pool2d_second_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
       .cost =

@@ -14,6 +14,10 @@ struct AttentionGradOperands {
 std::vector<PortDef> attention_grad_inputs();
 /// Throws UserError (by c.fail()) unless the operands have matching types.
 void require_attention_grad_operands(const InferCtx& c);
+/// Returns the gradients of the operands of a gradient op of attention, given the gradients of dq,
+/// dk and dv. Null: the op has no such result, or its gradient is 0. Stores the scores as a whole:
+/// [B, H, T, S]. The mask gets no gradient. Throws UserError if the op drops weights.
+Values attention_second_gradients(const GradCtx& c, Value ddq, Value ddk, Value ddv);
 
 /// The softmax weights p and the score gradients ds of a tile of queries and a tile of keys:
 ///   p = exp(score - logsumexp), ds = p * (f dy v^T - delta) * scale, delta = sum(dy * y),

@@ -56,7 +56,9 @@ OpDef attention_grad_key_value_op() {
             require_attention_grad_operands(c);
             return std::vector{c.in(Operands::kKey), c.in(Operands::kValue)};
           },
-      .grad = NoGrad{},
+      .grad = GradFn([](const GradCtx& c) {
+        return attention_second_gradients(c, Value(), c.dout(0), c.dout(1));
+      }),
       .effects = Pure{},
       .amp = {Amp::kHalf, {Operands::kLogsumexp, Operands::kDelta}},
       .cost = [](const CostCtx& c) { return attention_cost(c, attention_grad_shape(c.in), 2, 2); },

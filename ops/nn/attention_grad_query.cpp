@@ -47,7 +47,9 @@ OpDef attention_grad_query_op() {
             require_attention_grad_operands(c);
             return std::vector{c.in(Operands::kQuery)};
           },
-      .grad = NoGrad{},
+      .grad = GradFn([](const GradCtx& c) {
+        return attention_second_gradients(c, c.dout(0), Value(), Value());
+      }),
       .effects = Pure{},
       .amp = {Amp::kHalf, {Operands::kLogsumexp, Operands::kDelta}},
       .cost = [](const CostCtx& c) { return attention_cost(c, attention_grad_shape(c.in), 2, 1); },

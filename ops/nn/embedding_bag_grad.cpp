@@ -46,6 +46,20 @@ std::optional<RowUpdates> row_updates_of_bags(const ExpandCtx& c) {
                     c.arity() > 2 ? reshape(c.in(2), flat) : Value()};
 }
 
+Values embedding_bag_second_grad(const GradCtx& c) {
+  const Value dy = c.in(0), index = cast(c.in(1), i64), ddtable = c.dout(0);
+  const Value weights = c.arity() > 2 ? c.in(2) : Value();
+  const auto each = [](Value v) { return unsqueeze(v, {.axes = -1}); };
+  const double last = static_cast<double>(ddtable.shape()[0].size - 1);
+  const Value inside = clip(index, {.min = 0.0, .max = last});
+  const Value rows = gather(ddtable, inside);  // [N, L, D]
+  const Value used = where(each(equal(inside, index)), rows, scalar_like(rows, 0));
+  Values gradients(c.arity());
+  gradients[0] = sum(weights ? used * each(weights) : used, {.axes = 1});
+  if (weights) gradients[2] = sum(used * unsqueeze(dy, {.axes = 1}), {.axes = -1});
+  return gradients;
+}
+
 }  // namespace
 
 OpDef embedding_bag_grad_op() {
@@ -61,7 +75,7 @@ OpDef embedding_bag_grad_op() {
       .attrs = {{"input", Type{}, "type of the table", true}},
       .outputs = {{"dtable", "of type `input`"}},
       .infer = infer_embedding_bag_grad,
-      .grad = NoGrad{},
+      .grad = GradFn(embedding_bag_second_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
       .cost =

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/nn/pool.h"
+#include "ops/nn/pool_positions.h"
 
 namespace fluid {
 namespace {
@@ -35,6 +36,22 @@ ReduceBody max_pool_grad_body(const LowerCtx& c) {
           select_if(and_conditions(covering.valid, largest), c.read_or(0, at, 0), 0)};
 }
 
+Values max_pool_second_grad(const GradCtx& c) {
+  const Value ddx = c.dout(0), position = c.in(1);
+  const WindowAxes windows = pool_windows(c.attrs(), ddx.shape());
+  std::vector<PositionAxis> axes;
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const WindowAxis& w = windows[i];
+    axes.push_back(
+        {.begin = window_numbers(ddx, position.shape()[i + 2].size, static_cast<double>(w.stride),
+                                 static_cast<double>(-w.before)),
+         .taps = w.kernel,
+         .dilation = w.dilation,
+         .padded = w.before > 0});
+  }
+  return {elements_at_positions(ddx, position, axes), {}};
+}
+
 }  // namespace
 
 OpDef max_pool_grad_def(int dims) {
@@ -55,7 +72,7 @@ OpDef max_pool_grad_def(int dims) {
                       "expects positions " + position.str() + ", got " + c.in(1).str());
             return std::vector{input};
           },
-      .grad = NoGrad{},
+      .grad = GradFn(max_pool_second_grad),
       .effects = Pure{},
       .amp = {Amp::kFollow},
       .cost =

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "frontend/examples/char_gpt.h"
 #include "frontend/examples/lstm_text.h"
 #include "frontend/fluid.h"
+#include "tests/support/single_steps.h"
 #include "tests/support/training.h"
 
 namespace fluid::golden_test {
@@ -38,59 +38,12 @@ Executor executor(const Program& net, std::optional<DType> dtype, int64_t batch)
   return exe;
 }
 
-/// |a - b|, the Euclidean norm.
-double distance(const Tensor& a, const Tensor& b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.numel(); ++i) sum += (a.at(i) - b.at(i)) * (a.at(i) - b.at(i));
-  return std::sqrt(sum);
-}
-
 struct Work {
   std::string name;
   Program net;
   int64_t batch;
   std::vector<std::string> states;  ///< optimizer states of a parameter
   std::function<Batch(uint64_t step)> data;
-};
-
-using Variables = std::map<std::string, Tensor>;
-
-/// All variables of a trained executor.
-Variables variables(Executor& exe, const std::vector<std::string>& states) {
-  Variables all = {{"update", exe.parameter("update")}};
-  for (const std::string& name : exe.parameters()) {
-    all.emplace(name, exe.parameter(name));
-    for (const std::string& state : states) {
-      all.emplace(name + "." + state, exe.parameter(name + "." + state));
-    }
-  }
-  return all;
-}
-
-/// How far a step from the same values took f32 from f64, as a part of what the step changed;
-/// without what rounding the values themselves explains.
-class StepErrors {
- public:
-  void add(const Variables& before, const Variables& exact, const Variables& in_f32) {
-    for (const auto& [name, value] : exact) {
-      const double size = distance(value, Tensor(value.dtype(), value.shape()));
-      const double error = distance(in_f32.at(name), value) - kRounding * size;
-      errors_[name].push_back(error <= 0 ? 0 : error / distance(value, before.at(name)));
-    }
-  }
-  /// A single step may differ more: where two pixels of a pool are equal but for rounding, f32 and
-  /// f64 send the gradient to different ones.
-  void expect_small() {
-    for (auto& [name, errors] : errors_) {
-      std::ranges::sort(errors);
-      EXPECT_LE(errors[errors.size() / 2], 1e-5) << name << ", the median of all steps";
-      EXPECT_LE(errors.back(), 1e-2) << name << ", the worst step";
-    }
-  }
-
- private:
-  static constexpr double kRounding = 0x1p-23;  // half of it before the step, half after it
-  std::map<std::string, std::vector<double>> errors_;
 };
 
 /// Three runs. In f64, the losses are PyTorch's in f64 to 1e-7. In f32 they are PyTorch's in f32 to
@@ -102,24 +55,21 @@ class StepErrors {
 void expect_follows(const Work& work) {
   const Golden expected = golden(work.name);
   Executor exact = executor(work.net, f64, work.batch);
-  Executor free = executor(work.net, {}, work.batch), led = executor(work.net, {}, work.batch);
-  StepErrors errors;
+  Executor free = executor(work.net, {}, work.batch);
+  testing::SingleSteps led(work.net, work.batch, work.states);
   double apart = 0;
   for (uint64_t i = 0; i < kSteps; ++i) {
     const Batch batch = work.data(i);
-    const auto loss = [&](Executor& exe) { return exe.run(batch)["loss"].item(); };
-    const Variables before = variables(exact, work.states);
-    for (const auto& [name, value] : before) led.set_parameter(name, value);
-
+    const auto [in_f64, in_f32] = led.run(exact, batch);
     const double truth = expected.f64[i];
-    EXPECT_NEAR(loss(exact), truth, 1e-7 * std::abs(truth)) << "f64, step " << i;
-    EXPECT_NEAR(loss(led), truth, 2e-6 * std::abs(truth)) << "f32 from f64's values, step " << i;
-    errors.add(before, variables(exact, work.states), variables(led, work.states));
+    EXPECT_NEAR(in_f64, truth, 1e-7 * std::abs(truth)) << "f64, step " << i;
+    EXPECT_NEAR(in_f32, truth, 2e-6 * std::abs(truth)) << "f32 from f64's values, step " << i;
     apart = std::max(apart, std::abs(expected.f32[i] - truth));
     const double allowed = std::max(3 * apart, (i < 10 ? 2e-5 : 5e-4) * std::abs(truth));
-    EXPECT_NEAR(loss(free), i < 10 ? expected.f32[i] : truth, allowed) << "f32, step " << i;
+    EXPECT_NEAR(free.run(batch)["loss"].item(), i < 10 ? expected.f32[i] : truth, allowed)
+        << "f32, step " << i;
   }
-  errors.expect_small();
+  led.expect_small_errors();
 }
 
 template <class Optimizer>

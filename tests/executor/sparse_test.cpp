@@ -11,6 +11,7 @@
 #include "frontend/fluid.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
+#include "tests/support/processes.h"
 
 namespace fluid::sparse_test {
 namespace {
@@ -234,11 +235,132 @@ TEST(Sparse, RejectsATableWithADenseGradient) {
                     "parameter 'table' is sparse, but its gradient, from matmul, is dense");
 }
 
-TEST(Sparse, RejectsMicroBatches) {
+void expect_near(const Tensor& a, const Tensor& b, double bound, const std::string& what) {
+  ASSERT_EQ(a.shape(), b.shape());
+  for (int64_t i = 0; i < a.numel(); ++i) ASSERT_NEAR(a.at(i), b.at(i), bound) << what << " " << i;
+}
+
+TEST(Sparse, MicroBatchesUpdateEachRowOnce) {
+  for (const bool bag : {false, true}) {
+    for (const std::string optimizer : {"sgd", "adagrad", "adam"}) {
+      const Table t{.bag = bag};
+      Program net("net");
+      minimize_by(optimizer, record(net, t));
+      const Tensor expected = train(net, t, 3);
+      for (const int64_t count : {2, 3}) {
+        expect_near(train(net, t, 3, {.micro_batches = count}), expected, 1e-12,
+                    optimizer + (bag ? " bag" : ""));
+      }
+    }
+  }
+}
+
+TEST(Sparse, MicroBatchesGiveTheTableOfDenseGradients) {
+  std::vector<Tensor> tables;
+  for (const bool sparse : {false, true}) {
+    const Table t{.sparse = sparse, .dtype = f32};
+    Program net("net");
+    minimize(record(net, t), SGD{.lr = 0.1}, {.clip = {.global_norm = 0.5}});
+    tables.push_back(train(net, t, 3, {.micro_batches = 4}));
+  }
+  expect_near(tables[0], tables[1], 1e-6, "f32");
+}
+
+/// This rank's share of the first `samples` samples of `whole`.
+Batch share(const Data& whole, const World& world, int64_t samples) {
+  const int64_t least = samples / world.size, more = samples % world.size;
+  const int64_t first = world.rank * least + std::min<int64_t>(world.rank, more);
+  Batch batch{
+      .size = least + (world.rank < more ? 1 : 0), .columns = {}, .first = first, .whole = samples};
+  const auto add = [&](const std::string& name, const Tensor& all) {
+    std::vector<int64_t> shape = all.shape();
+    const int64_t bytes = all.bytes() / shape[0];
+    shape[0] = batch.size;
+    Tensor part(all.dtype(), shape);
+    if (part.bytes() > 0) {
+      std::memcpy(part.data(), static_cast<const std::byte*>(all.data()) + first * bytes,
+                  static_cast<size_t>(part.bytes()));
+    }
+    batch.columns.emplace_back(name, part);
+  };
+  add("index", whole.index);
+  add("target", whole.target);
+  if (whole.bag) add("weights", whole.weights);
+  return batch;
+}
+
+/// The table after one step on kN samples and one on two, of which a third rank has none.
+Tensor train_rank(const Program& net, const Table& t, ExecutorOptions options) {
+  options.threads = 1;
+  const World& world = options.distributed.world;
+  Executor exe(net, cpu(), options);
+  exe.set_parameter("table", numbers(0, {t.rows, kD}).cast(t.dtype));
+  exe.run(share(data(0, t), world, kN));
+  exe.run(share(data(1, t), world, 2));
+  return exe.parameter("table").copy();
+}
+
+std::string bits_of(const Tensor& t) {
+  return {static_cast<const char*>(t.data()), static_cast<size_t>(t.bytes())};
+}
+
+TEST(Sparse, RanksUpdateTheRowsOfAll) {
+  struct Case {
+    std::string optimizer;
+    bool bag;
+    int ranks;
+    int64_t micro_batches;
+  };
+  for (const Case& c : {Case{"adam", false, 2, 1}, Case{"adagrad", true, 3, 1},
+                        Case{"sgd", false, 3, 2}, Case{"adam", true, 2, 2}}) {
+    const Table t{.bag = c.bag};
+    Program net("net");
+    minimize_by(c.optimizer, record(net, t));
+    const Tensor expected = train_rank(net, t, {});
+    const std::vector<std::string> tables =
+        testing::Ranks(c.ranks, [&](const World& world) {
+          return bits_of(train_rank(
+              net, t, {.micro_batches = c.micro_batches, .distributed = {.world = world}}));
+        }).results();
+    Tensor table(f64, {kV, kD});
+    ASSERT_EQ(tables[0].size(), static_cast<size_t>(table.bytes())) << tables[0];
+    std::memcpy(table.data(), tables[0].data(), tables[0].size());
+    expect_near(table, expected, 1e-12, c.optimizer);
+    for (const std::string& other : tables) EXPECT_TRUE(other == tables[0]) << c.optimizer;
+  }
+}
+
+TEST(Sparse, NoValueOfARankHasTheSizeOfTheTable) {
+  const Table t{.rows = 100'000, .dtype = f32};
   Program net("net");
-  minimize(record(net, {}), SGD{});
+  minimize(record(net, t), Adam{.lr = 0.1});
+  Executor exe(net, cpu(), {.micro_batches = 2, .distributed = {.force_collectives = true}});
+  exe.prepare({.train = {kN}});
+  EXPECT_LT(exe.memory().transient, 100'000);
+}
+
+TEST(Sparse, StrictShapesCompileForAnotherGlobalBatch) {
+  const Table t;
+  Program net("net");
+  minimize(record(net, t), SGD{.lr = 0.1});
+  Executor exe(net, cpu(), {.strict_shapes = true, .distributed = {.force_collectives = true}});
+  exe.prepare({.train = {2}});
+  Batch half = share(data(0, t), {.rank = 1, .size = 2}, kN);
+  exe.run(half);
+  half.size = 1;
+  expect_user_error([&] { exe.run(half); }, "which was not prepared");
+}
+
+TEST(Sparse, PartsNeedRowsOfTheBatch) {
+  Program net("net");
+  const Value table = net.parameter("table", {kV, kD}, Init::uniform(0, 1), {.sparse = true});
+  const Value rows = embedding(table, arange(*table.op()->graph(), {.type = Type{i64, {kV}, {}}}));
+  const Value loss = mean(matmul(net.data("x", {kBatch, kV}, f32), rows));
+  net.output("loss", loss);
+  minimize(loss, SGD{});
   expect_user_error([&] { Executor(net, cpu(), {.micro_batches = 2}).prepare({.train = {4}}); },
-                    "sparse parameters cannot be trained with micro-batches");
+                    "parameter 'table' is sparse, but the rows that a step reads do not depend on "
+                    "the batch, as micro-batches and several ranks need; make it dense");
 }
 
 TEST(Sparse, HasNoEffectOnAGivenTable) {

@@ -496,6 +496,8 @@ def indices():
     for reduce, torchs in (("add", "sum"), ("mul", "prod"), ("max", "amax"), ("min", "amin")):
         yield case("scatter", [[2, 5], [2, 3]], {"axis": 1, "reduce": reduce},
                    lambda a, u, i: a.scatter_reduce(1, i, u, torchs), label=index, label_at=1)
+    yield case("scatter", [[3, 5], [2, 3]], {"axis": 1, "reduce": "add"},  # of a part of x
+               lambda a, u, i: a.scatter_reduce(1, i, u, "sum"), label=index, label_at=1)
     ones = [torch.ones(s, dtype=torch.float64).requires_grad_() for s in ([2, 5], [2, 3])]
     yield case("scatter", [[2, 5], [2, 3]], {"axis": 1, "reduce": "max"},  # ties
                lambda a, u, i: a.scatter_reduce(1, i, u, "amax"), label=index, label_at=1, inputs=ones)
@@ -559,6 +561,8 @@ def selections():
                    .unflatten(axis, i.shape), label=label)
     yield case("take_along_axis", [[2, 4]], {"axis": 1}, lambda a, i: torch.gather(a, 1, i),
                label=[[0, 3, 3], [2, 2, 1]])
+    yield case("take_along_axis", [[3, 3, 2]], {"axis": 1}, lambda a, i: torch.gather(a, 1, i),
+               label=[[[0], [2], [2]], [[1], [2], [1]]])  # of a part of x
     yield case("gather_nd", [[3, 4, 2]], {}, lambda a, i: a[i[..., 0], i[..., 1]],
                label=[[0, 3], [2, 1], [0, 3]])
     yield case("scatter_nd", [[3, 4], [2, 4]], {"reduce": "add"},

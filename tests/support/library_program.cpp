@@ -140,11 +140,18 @@ Tensor run_candidate(LibraryProgram& p, const MakeKernel& make, const KernelCand
   const LibraryRoutine kernel = make(candidate.kernel, *p.chain[0], p.epilogue(), 1);
   EXPECT_EQ(kernel.workspace, candidate.workspace);
   Bytes workspace(static_cast<size_t>(kernel.workspace), std::byte{0xff});  // NaNs
-  std::vector<void*> buffers;
+  std::vector<void*> buffers, others;
   for (auto& m : memory) buffers.push_back(m.data());
-  const LibraryCall call = kernel.bind(buffers.data(), workspace.data());
-  call();
-  call();
+  auto elsewhere = memory;
+  for (auto& m : elsewhere) others.push_back(m.data());
+  LibraryCall call = kernel.bind(others.data(), workspace.data());
+  if (call.rebind) {
+    call.rebind(buffers.data());
+  } else {
+    call = kernel.bind(buffers.data(), workspace.data());
+  }
+  call.run();
+  call.run();
   Tensor result = plain_of(memory.back(), out);
   for (const Value& v : inputs) v.op()->results[0].type.layout.reset();
   out.layout.reset();

@@ -92,6 +92,45 @@ OpTest cumprod_grad_test() {
   return t;
 }
 
+OpTest linear_recurrence_test() {
+  OpTest t;
+  t.op = "linear_recurrence";
+  const auto sample = [&](const Extents& shape, Attrs attrs, std::vector<int> batch) {
+    t.samples.push_back({{random_tensor(shape), random_tensor(shape, -2, 2, 5)},
+                         std::move(attrs),
+                         std::move(batch)});
+  };
+  sample({7}, {}, {});
+  sample({3, 5}, {{"axis", int64_t{0}}, {"reverse", true}}, {});
+  sample({7, 5}, {}, {0, 0});
+  sample({2, 3, 17}, {{"axis", int64_t{1}}}, {});
+  sample({2, 1}, {{"reverse", true}}, {});
+  sample({4, 0}, {}, {});
+  sample({0, 4}, {}, {});
+  t.reference = [](const Sample& s) {
+    const Tensor &a = s.inputs[0], &x = s.inputs[1];
+    const Lines lines(x.shape(), s.attrs.get_or<int64_t>("axis", -1));
+    Tensor y(f64, x.shape());
+    lines.for_each([&](int64_t o, int64_t i) {
+      double before = 0;
+      for (int64_t step = 0; step < lines.extent; ++step) {
+        const bool reverse = s.attrs.get_or("reverse", false);
+        const int64_t p = lines.place(o, reverse ? lines.extent - 1 - step : step, i);
+        before = at(y, p) = a.at(p) + x.at(p) * before;
+      }
+    });
+    return std::vector{y};
+  };
+  t.slack = 16;
+  t.bad = {{{{f32, {3}, {}}, {f32, {4}, {}}},
+            {},
+            "linear_recurrence: operands f32[3] and f32[4] differ"},
+           {{{f32, {kBatch}, {}}, {f32, {kBatch}, {}}},
+            {},
+            "linear_recurrence: axis 0 of f32[?] is the batch dimension"}};
+  return t;
+}
+
 /// Positions along the axis in the order of their elements; NaN counts as the largest.
 std::vector<int64_t> sorted_positions(const Tensor& x, const Lines& lines, int64_t o, int64_t i,
                                       bool descending) {
@@ -240,6 +279,7 @@ OpTest stop_gradient_test() {
 
 const AddOpTest kCumprod(cumprod_test());
 const AddOpTest kCumprodGrad(cumprod_grad_test());
+const AddOpTest kLinearRecurrence(linear_recurrence_test());
 const AddOpTest kArgsort(argsort_test());
 OpTest partial_sort_gradient_test() {
   OpTest t = partial_sort_test();

@@ -194,18 +194,30 @@ OpTest gather_grad_test() {
   return t;
 }
 
+/// Calls visit(e, p) for each element e of `index`, where p is the element of a tensor of shape `x`
+/// that it addresses along `axis`.
+void for_each_index(const Extents& x, const Tensor& index, int64_t axis,
+                    const std::function<void(int64_t e, int64_t p)>& visit) {
+  const auto rank = std::ssize(x), along = axis < 0 ? axis + rank : axis;
+  for (int64_t e = 0; e < index.numel(); ++e) {
+    int64_t rest = e, place = 0, stride = 1;
+    for (int64_t d = rank - 1; d >= 0; --d) {
+      const int64_t extent = x[static_cast<size_t>(d)];
+      const int64_t given = index.shape()[static_cast<size_t>(d)];
+      const auto taken = std::clamp<int64_t>(static_cast<int64_t>(index.at(e)), 0, extent - 1);
+      place += (d == along ? taken : rest % given) * stride;
+      rest /= given;
+      stride *= extent;
+    }
+    visit(e, place);
+  }
+}
+
 std::vector<Tensor> taken(const Sample& s) {
   const Tensor &x = s.inputs[0], &index = s.inputs[1];
-  const int64_t axis = s.attrs.get_or<int64_t>("axis", -1);
-  const Lines from(x.shape(), axis), to(index.shape(), axis);
   Tensor y(f64, index.shape());
-  to.for_each([&](int64_t o, int64_t i) {
-    for (int64_t t = 0; t < to.extent; ++t) {
-      const auto given = static_cast<int64_t>(index.at(to.place(o, t, i)));
-      at(y, to.place(o, t, i)) =
-          x.at(from.place(o, std::clamp<int64_t>(given, 0, from.extent - 1), i));
-    }
-  });
+  for_each_index(x.shape(), index, s.attrs.get_or<int64_t>("axis", -1),
+                 [&](int64_t e, int64_t p) { at(y, e) = x.at(p); });
   return {y};
 }
 
@@ -218,14 +230,23 @@ OpTest take_along_axis_test() {
       {{random_tensor({4, 3, 17}), whole_tensor({4, 2, 17}, 0, 3, u8)}, {{"axis", int64_t{1}}}, {}},
       {{random_tensor({5}), whole_tensor({4}, 0, 5)}, {}, {}},
       {{random_tensor({3, 5}), whole_tensor({3, 0}, 0, 5)}, {}, {}},
-      {{random_tensor({71, 5}), whole_tensor({71, 2}, 0, 5)}, {}, {0, 0}}};
+      {{random_tensor({71, 5}), whole_tensor({71, 2}, 0, 5)}, {}, {0, 0}},
+      {{random_tensor({3, 5}), whole_tensor({2, 1}, 0, 5)}, {}, {}},  // of some rows of x
+      {{random_tensor({7, 3, 5, 2}), whole_tensor({7, 2, 3, 1}, 0, 5)},
+       {{"axis", int64_t{2}}},
+       {0, 0}},
+      {{random_tensor({4, 17}), whole_tensor({6, 13}, 0, 4)}, {{"axis", int64_t{0}}}, {}},
+      {{random_tensor({3, 5}), whole_tensor({0, 2}, 0, 5)}, {}, {}}};
   t.reference = taken;
   t.bad = {{{{f32, {3, 2}, {}}, {f32, {3, 1}, {}}},
             {},
             "take_along_axis: the index must be an integer tensor, not f32[3, 1]"},
-           {{{f32, {3, 2}, {}}, {i64, {2, 1}, {}}},
+           {{{f32, {3, 2}, {}}, {i64, {4, 1}, {}}},
             {},
-            "take_along_axis: index i64[2, 1] differs from f32[3, 2] besides axis 1"},
+            "take_along_axis: index i64[4, 1] does not fit into f32[3, 2] besides axis 1"},
+           {{{f32, {kBatch, 2}, {}}, {i64, {1, 1}, {}}},
+            {},
+            "take_along_axis: index i64[1, 1] does not fit into f32[?, 2] besides axis 1"},
            {{{f32, {3, 0}, {}}, {i64, {3, 1}, {}}},
             {},
             "take_along_axis: axis 1 of f32[3, 0] is empty"}};
@@ -245,18 +266,14 @@ OpTest take_outside_test() {
 std::vector<Tensor> scattered(const Sample& s, const Tensor& initial, const Tensor& index,
                               const Tensor& updates, const std::string& reduce, int64_t axis) {
   Tensor y = initial.copy();
-  const Lines to(y.shape(), axis), from(index.shape(), axis);
-  from.for_each([&](int64_t o, int64_t i) {
-    for (int64_t t = 0; t < from.extent; ++t) {
-      const auto given = static_cast<int64_t>(index.at(from.place(o, t, i)));
-      double& element = at(y, to.place(o, std::clamp<int64_t>(given, 0, to.extent - 1), i));
-      const double u = updates.at(from.place(o, t, i));
-      element = reduce == "add"   ? element + u
-                : reduce == "mul" ? element * u
-                : reduce == "max" ? std::max(element, u)
-                : reduce == "min" ? std::min(element, u)
-                                  : u;
-    }
+  for_each_index(y.shape(), index, axis, [&](int64_t e, int64_t p) {
+    double& element = at(y, p);
+    const double u = updates.at(e);
+    element = reduce == "add"   ? element + u
+              : reduce == "mul" ? element * u
+              : reduce == "max" ? std::max(element, u)
+              : reduce == "min" ? std::min(element, u)
+                                : u;
   });
   static_cast<void>(s);
   return {y};
@@ -277,9 +294,12 @@ OpTest scatter_test(const std::vector<std::string>& reductions, bool gradient) {
     if (!gradient || reduce != "none") {
       sample({3, 5}, whole_tensor({3, 7}, 0, 5, i32), 1, {0, 0, 0});
       sample({3, 5}, whole_tensor({3, 0}, 0, 5), -1, {});
+      sample({3, 5, 2, 3}, whole_tensor({3, 7, 1, 2}, 0, 5), 1, {0, 0, 0});  // of a part of x
     }
+    sample({4, 3}, Tensor::of<int64_t>({2, 1}, std::vector<int64_t>{3, 1}), 0, {});
     if (!gradient || reduce == "add") {
       sample({4, 3, 17}, whole_tensor({4, 2, 17}, 0, 3, u8), 1, {});
+      sample({4, 3, 17}, whole_tensor({2, 2, 11}, 0, 3), 1, {});
     }
     if (reduce == "mul") {  // no, one and two factors are 0
       t.samples.push_back({{Tensor::of<double>({4}, std::vector<double>{2, 0, 0, 3}),
@@ -306,7 +326,10 @@ OpTest scatter_errors_test() {
             R"(scatter: reduce must be "none", "add", "mul", "max" or "min", not "mean")"},
            {{x, {i64, {4, 3}, {}}, x},
             {},
-            "scatter: index i64[4, 3] differs from f32[3, 2] besides axis 0"},
+            "scatter: index i64[4, 3] does not fit into f32[3, 2] besides axis 0"},
+           {{{f32, {0, 2}, {}}, {i64, {1, 2}, {}}, {f32, {1, 2}, {}}},
+            {},
+            "scatter: axis 0 of f32[0, 2] is empty"},
            {{x, {i64, {4, 2}, {}}, x},
             {},
             "scatter: expects updates f32[4, 2], one per index, got f32[3, 2]"}};
@@ -326,14 +349,16 @@ OpTest scatter_add_test() {
   sample({5}, whole_tensor({9}, 0, 5), 0, {});
   sample({3, 5}, whole_tensor({3, 7}, 0, 5, i32), 1, {0, 0});
   sample({4, 3, 17}, whole_tensor({4, 2, 17}, 0, 3), 1, {});
+  sample({4, 3, 17}, whole_tensor({2, 2, 11}, 0, 3), 1, {});
   sample({70, 2}, whole_tensor({70, 3}, 0, 2), -1, {});
   t.reference = [](const Sample& s) {
-    const Lines from(s.inputs[0].shape(), s.attrs.get<int64_t>("axis"));
     Extents shape = s.inputs[0].shape();
-    const int64_t given = s.attrs.get<int64_t>("axis");
-    const auto axis = static_cast<size_t>(given < 0 ? given + std::ssize(shape) : given);
-    shape[axis] = s.attrs.get<Type>("to").shape[axis].size;
-    return scattered(s, Tensor(f64, shape), s.inputs[1], s.inputs[0], "add", given);
+    const Shape& to = s.attrs.get<Type>("to").shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (!to[d].batch) shape[d] = to[d].size;
+    }
+    return scattered(s, Tensor(f64, shape), s.inputs[1], s.inputs[0], "add",
+                     s.attrs.get<int64_t>("axis"));
   };
   t.slack = 4;
   return t;

@@ -100,6 +100,84 @@ OpTest index_copy_test() {
   return t;
 }
 
+OpTest gather_rows_test() {
+  OpTest t;
+  t.op = "gather_rows";
+  const auto sample = [&](Extents table, Tensor rows, std::vector<int> batch) {
+    t.samples.push_back({{random_tensor(std::move(table)), std::move(rows)}, {}, std::move(batch)});
+  };
+  sample({5, 3}, whole_tensor({11}, -1, 6), {});
+  sample({37, 17}, whole_tensor({7}, -1, 37), {-1, 0});
+  sample({1, 1}, whole_tensor({3}, -1, 1), {});
+  sample({3, 2}, whole_tensor({0}, 0, 1), {});
+  t.reference = [](const Sample& s) {
+    const Tensor &table = s.inputs[0], &rows = s.inputs[1];
+    const int64_t count = table.shape()[0], width = table.shape()[1];
+    Tensor y(f64, {rows.numel(), width});
+    for (int64_t n = 0; n < rows.numel(); ++n) {
+      const auto row = static_cast<int64_t>(rows.at(n));
+      for (int64_t i = 0; row >= 0 && row < count && i < width; ++i) {
+        y.as<double>()[static_cast<size_t>(n * width + i)] = table.at(row * width + i);
+      }
+    }
+    return std::vector{y};
+  };
+  const Type table = {f32, {5, 3}, {}}, rows = {i64, {2}, {}};
+  t.bad = {{{{f32, {kBatch, 3}, {}}, rows},
+            {},
+            "gather_rows: the table must be a matrix without the batch dimension, not f32[?, 3]"},
+           {{table, {i64, {2, 1}, {}}},
+            {},
+            "gather_rows: the row numbers must be i64[n], not i64[2, 1]"}};
+  return t;
+}
+
+OpTest place_rows_test() {
+  OpTest t;
+  t.op = "place_rows";
+  const auto sample = [&](Extents x, int64_t start, int64_t rows, std::vector<int> batch) {
+    t.samples.push_back({{random_tensor(x), Tensor::of<int64_t>({}, std::vector{start})},
+                         {{"rows", rows}},
+                         std::move(batch)});
+  };
+  sample({5, 3}, 2, 11, {});
+  sample({7}, 0, 7, {});
+  sample({3, 17}, 9, 10, {});  // two rows are out of range
+  sample({4, 2}, -1, 5, {0, -1});
+  sample({1, 1}, 3, 4, {0, -1});
+  sample({0, 2}, 1, 3, {});
+  sample({2, 3, 2}, 1, 0, {});
+  t.reference = [](const Sample& s) {
+    std::vector<int64_t> shape = s.inputs[0].shape();
+    const int64_t n = shape[0], rows = s.attrs.get<int64_t>("rows");
+    const auto start = static_cast<int64_t>(s.inputs[1].at(0));
+    shape[0] = rows;
+    Tensor y(f64, shape);
+    const int64_t width = rows == 0 ? 0 : y.numel() / rows;
+    for (int64_t row = 0; row < n; ++row) {
+      for (int64_t i = 0; start + row >= 0 && start + row < rows && i < width; ++i) {
+        y.as<double>()[static_cast<size_t>((start + row) * width + i)] =
+            s.inputs[0].at(row * width + i);
+      }
+    }
+    return std::vector{y};
+  };
+  const Type x = {f32, {5, 3}, {}}, start = {i64, {}, {}};
+  const Attrs rows = {{"rows", int64_t{9}}};
+  t.bad = {
+      {{{f32, {}, {}}, start},
+       rows,
+       "place_rows: x must be a numeric tensor of rank >= 1, not f32[]"},
+      {{x, {i32, {}, {}}}, rows, "place_rows: start must be i64[], not i32[]"},
+      {{x, start}, {{"rows", int64_t{-1}}}, "place_rows: attribute 'rows' must not be negative"},
+      {{{f32, {5, kBatch}, {}}, start},
+       rows,
+       "place_rows: only dimension 0 of x may be the batch: f32[5, ?]"}};
+  return t;
+}
+
+const AddOpTest kGatherRows(gather_rows_test());
+const AddOpTest kPlaceRows(place_rows_test());
 const AddOpTest kCoalesceRows(coalesce_rows_test());
 const AddOpTest kIndexCopy(index_copy_test());
 
