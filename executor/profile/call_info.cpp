@@ -73,19 +73,19 @@ Type largest_type(const ir::Op& op, int64_t batch) {
 
 /// Returns CallInfo::kind of a generated kernel of `ops`.
 std::string kind_of(const std::vector<const ir::Op*>& ops, int64_t batch) {
-  const ir::Op* largest = nullptr;
-  double flops = -1;
   const auto touches_part = [&](const ir::Op* op) { return cost_of(*op, batch).bytes > 0; };
   if (std::ranges::any_of(ops, touches_part)) return "gather";
+  const auto flops = [&](const ir::Op* op) { return cost_of(*op, batch).flops; };
+  const ir::Op* reduction = nullptr;
   for (const ir::Op* op : ops) {
-    if (op->role == ir::Role::optimize) return "optimizer";
-    if (std::holds_alternative<Map>(*def_of(*op).lower)) continue;
-    if (const double own = cost_of(*op, batch).flops; own > flops) {
-      largest = op;
-      flops = own;
-    }
+    const Lower& lower = *def_of(*op).lower;
+    if (!std::holds_alternative<Reduce>(lower) && !std::holds_alternative<Loops>(lower)) continue;
+    if (reduction == nullptr || flops(op) > flops(reduction)) reduction = op;
   }
-  return largest == nullptr ? "map" : largest->name;
+  const bool is_contraction = reduction != nullptr && !def_of(*reduction).kernels->empty();
+  const auto updates = [](const ir::Op* op) { return op->role == ir::Role::optimize; };
+  if (!is_contraction && std::ranges::any_of(ops, updates)) return "optimizer";
+  return reduction == nullptr ? "map" : reduction->name;
 }
 
 double predicted_ms(const ir::Op& op, const ir::Op& main_op, int64_t batch, const Target& target) {

@@ -17,10 +17,10 @@ struct CallInfo {
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
   /// "generated" or "copy".
   std::string kernel;
-  /// Kind of a generated kernel: the name of its reduction with the most operations, such as "sum"
-  /// or "max_pool2d"; "optimizer" for the update of parameters; "gather" if the kernel reads or
-  /// writes a part of a table, so that `bytes` is too large; "map" for other kernels. Empty if the
-  /// kernel is not generated.
+  /// Kind of a generated kernel: "gather" if it reads or writes a part of a table, so that `bytes`
+  /// is too large; else the name of its contraction, such as "matmul"; else "optimizer" if it
+  /// updates parameters; else the name of its reduction with the most operations, such as "sum";
+  /// else "map". Empty if the kernel is not generated.
   std::string kind;
   /// Layout of the call's largest operand or result, such as "nhwc"; "row-major" if it has none.
   std::string layout;

@@ -23,6 +23,13 @@ const ir::Op* metric_op(const ir::Program& program, const std::string& name) {
   return nullptr;
 }
 
+/// Whether output `name` has a row for each sample: it is no scalar, also of a batch of one sample.
+bool is_per_sample(const ir::Program& program, const std::string& name) {
+  return std::ranges::any_of(program.main().outputs, [&](const ir::Output& o) {
+    return o.name == name && !is_metric(o.value) && o.value.shape().has_batch();
+  });
+}
+
 bool has_rows(const ir::Op* metric) { return metric && metric->results[0].type.shape.has_batch(); }
 
 /// Returns the elements of all ranks, in the order of the ranks.
@@ -49,6 +56,7 @@ std::vector<double>& RunningMeans::statistics_of(const std::string& output) {
 
 void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
   outputs.for_each_scalar([&](const OutputView& o) {
+    if (is_per_sample(*program_, o.name)) return;
     std::vector<double>& total = statistics_of(o.name);
     const auto weight = static_cast<double>(samples);
     std::vector<double> mean;

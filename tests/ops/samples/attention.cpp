@@ -313,11 +313,20 @@ std::vector<Tensor> gradient_inputs(const Case& c, const Attention& attention) {
   return {dy, attention.forward()[1], random_tensor({c.q[0], c.q[1], c.q[2]}, -1, 1, 6)};
 }
 
-OpTest attention_gradient_test(const std::string& op) {
+/// Cases that are small enough for finite differences of gradients. Dropout has no second gradient.
+std::vector<Case> small_cases() {
+  return {{{1, 1, 1, 1}, {1, 1, 1, 1}, 1, {}, {}},
+          {{2, 2, 3, 2}, {2, 1, 4, 2}, 3, {{"causal", true}}, {}, true},
+          {{1, 2, 2, 2}, {1, 2, 3, 2}, 2, {{"scale", 0.7}}, bool_tensor({2, 3}, 3)}};
+}
+
+OpTest attention_gradient_test(const std::string& op, const std::vector<Case>& cases,
+                               bool gradient) {
   const bool of_query = op == "attention_grad_query";
   OpTest t;
   t.op = op;
-  for (const Case& c : kernel_cases()) {
+  t.gradient = gradient;
+  for (const Case& c : cases) {
     const Tensor q = random_tensor(c.q, -1, 1), k = random_tensor(c.k, -1, 1, 1);
     const Tensor v = random_tensor(value_shape(c), -1, 1, 2);
     Sample s{{q, k, v}, c.attrs, {}};
@@ -350,8 +359,13 @@ const AddOpTest kScaledDotProduct(scaled_dot_product_attention_test());
 const AddOpTest kWithoutFiniteDifferences(test_without_finite_differences());
 const AddOpTest kDropout(dropout_test());
 const AddOpTest kAttention(attention_kernel_test());
-const AddOpTest kGradQuery(attention_gradient_test("attention_grad_query"));
-const AddOpTest kGradKeyValue(attention_gradient_test("attention_grad_key_value"));
+const AddOpTest kGradQuery(attention_gradient_test("attention_grad_query", kernel_cases(), false));
+const AddOpTest kSecondGradQuery(attention_gradient_test("attention_grad_query", small_cases(),
+                                                         true));
+const AddOpTest kGradKeyValue(attention_gradient_test("attention_grad_key_value", kernel_cases(),
+                                                      false));
+const AddOpTest kSecondGradKeyValue(attention_gradient_test("attention_grad_key_value",
+                                                            small_cases(), true));
 
 }  // namespace
 }  // namespace fluid::testing::attention_samples
