@@ -50,7 +50,7 @@ class GpuLibraryOps : public GpuLibraryTest {
     for (const Value& v : p.inputs()) bytes.push_back(v.type().bytes_at(1));
     bytes.push_back(p.result().type().bytes_at(1));
     return {[=, this](void* const* buffers, void*) {
-              return [=, this] { compute(task, bytes, buffers); };
+              return LibraryCall{[=, this] { compute(task, bytes, buffers); }};
             },
             planned};
   }
