@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "executor/cpu/cpu_target.h"
 #include "executor/executor.h"
 #include "executor/host/parallel.h"
