@@ -28,7 +28,8 @@ void expect_nothing_inserted(const Options& options) {
   Options one = several;
   one.world = 1;
   const std::vector<Pass> with_collectives = pipeline(several);
-  EXPECT_EQ(with_collectives.size(), pipeline(options).size() + 3) << "statistics and gradients";
+  EXPECT_EQ(with_collectives.size(), pipeline(options).size() + 4)
+      << "statistics, gradients and sparse rows";
   const std::string plain = step_after(pipeline(options), options);
   EXPECT_EQ(plain.find("bucket"), std::string::npos) << plain;
   EXPECT_EQ(step_after(with_collectives, one), plain);
