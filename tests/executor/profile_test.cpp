@@ -98,7 +98,7 @@ TEST(Profile, SaysWhatCallsDo) {
   ASSERT_NE(pool, nullptr);
   EXPECT_EQ(pool->role, ir::Role::backward);
   EXPECT_EQ(pool->kernel, "generated");
-  EXPECT_EQ(pool->kind, "max_pool2d_grad");
+  EXPECT_EQ(pool->kind, "adaptive_max_pool2d_grad");
   EXPECT_EQ(pool->largest_dtype, f32);
   EXPECT_LT(pool->predicted_ms, 0);
   EXPECT_EQ(pool->layer, pool->line) << "it was recorded outside of layers";
