@@ -8,10 +8,10 @@ namespace fluid {
 /// The pattern by which a byte-level BPE splits text. It encodes each match, a pre-token, by
 /// itself.
 enum class PreTokens {
-  /// Of GPT-2, r50k_base and p50k_base:
+  /// The pattern of GPT-2, r50k_base and p50k_base:
   /// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
   gpt2,
-  /// Of cl100k_base:
+  /// The pattern of cl100k_base:
   /// '(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|
   /// \s++$|\s*[\r\n]|\s+(?!\S)|\s
   cl100k
