@@ -20,6 +20,8 @@ if(FLUID_SANITIZE)
                          -fno-omit-frame-pointer
                          -fno-sanitize=vptr,object-size)  # slow to compile; the address sanitizer covers their errors
   target_link_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE})
+  # The compiler's own macros are undefined in test code, which is not instrumented.
+  target_compile_definitions(fluid_flags INTERFACE FLUID_SANITIZED)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # instrumented code gives the same false warnings
     target_compile_options(fluid_flags INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict
                                                  -Wno-stringop-overflow)

@@ -63,7 +63,7 @@ struct Account {
 class Memory : public FluidrunTest {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef FLUID_SANITIZED
     GTEST_SKIP() << "sanitizers keep memory of their own";
 #endif
     if (!std::filesystem::exists("/proc/self/smaps")) GTEST_SKIP() << "no /proc/self/smaps";

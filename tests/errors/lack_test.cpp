@@ -11,7 +11,7 @@
 namespace fluid::lack_test {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef FLUID_SANITIZED
 constexpr bool kAddressesAreLimited = false;  // the sanitizer's shadow passes any limit
 #else
 constexpr bool kAddressesAreLimited = true;

@@ -11,7 +11,7 @@
 #include "tests/support/small_programs.h"
 #include "tests/support/training.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+#if !defined(FLUID_SANITIZED) && defined(__GLIBC__)
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

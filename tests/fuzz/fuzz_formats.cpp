@@ -16,7 +16,7 @@
 #include <ctime>
 #include <fstream>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef FLUID_SANITIZED
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -50,7 +50,7 @@ void report_signal(int signal) {
 /// A sanitizer reports crashes itself; it then needs only to say which attempt it was.
 void report_crashes() {
   for (const int signal : {SIGPROF, SIGALRM, SIGABRT}) std::signal(signal, report_signal);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef FLUID_SANITIZED
   __sanitizer_set_death_callback([] { report("crashed: "); });
 #else
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, report_signal);
