@@ -90,8 +90,8 @@ Expr GpuContraction::tile_count(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
-/// Returns the number of executions of `load` in one iteration of the reduction over a tile, times
-/// the cost of the load. A coalesced load of a warp costs 1.
+/// Returns the cost of `load` in one iteration of a tile's reduction loop: the number of its
+/// executions, times the cost of one execution. A coalesced load by a warp costs 1.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
   const int64_t step = step_of(load, lane_var_);
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);

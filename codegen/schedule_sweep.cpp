@@ -10,8 +10,8 @@ namespace {
 // registers.
 constexpr int64_t kMaxAccumulators = 8;
 constexpr double kMaxUnrolled = 32;  // maximum number of copies of an unrolled loop body
-// Trip count that keeps the largest thread team of a GPU busy.
-constexpr double kFullTeamIterations = 1024;
+// Smallest trip count that keeps every thread of the largest thread block busy.
+constexpr double kFullBlockIterations = 1024;
 
 int64_t round_up(double n, int64_t multiple) {
   const auto whole = static_cast<int64_t>(std::min(n, 1e12));
@@ -433,7 +433,7 @@ kir::Block& Sweep::emit_flattened_loop(int64_t fastest, const Vars& others, kir:
 /// Returns the variables to flatten into one loop with the vector variable; none on a CPU. If sums
 /// are in memory, excludes reduction variables, because two threads would add to the same sum.
 Vars Sweep::vars_to_flatten(const Nest& nest, const Vars& vars) const {
-  const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullTeamIterations;
+  const bool wide = estimated_extent(b_.extent(nest.vector)) >= kFullBlockIterations;
   if (!b_.processor.gpu || nest.array || wide) return {};
   Vars flat = without(vars, {nest.vector});
   if (nest.result_dims > 0) {

@@ -55,11 +55,11 @@ class Bias {
 /// spatial dimension ({top, left, bottom, right}), or Same::upper or Same::lower.
 class Padding {
  public:
-  Padding(int value) : given_(value) {}                               // NOLINT: implicit
-  Padding(int64_t value) : given_(value) {}                           // NOLINT: implicit
-  Padding(std::initializer_list<int64_t> values) : given_(values) {}  // NOLINT: implicit
-  Padding(const std::vector<int64_t>& values) : given_(values) {}     // NOLINT: implicit
-  Padding(Same same) : same_(same) {}                                 // NOLINT: implicit
+  Padding(int value) : given_(value) {}                               // NOLINT: implicit conversion
+  Padding(int64_t value) : given_(value) {}                           // NOLINT: implicit conversion
+  Padding(std::initializer_list<int64_t> values) : given_(values) {}  // NOLINT: implicit conversion
+  Padding(const std::vector<int64_t>& values) : given_(values) {}     // NOLINT: implicit conversion
+  Padding(Same same) : same_(same) {}                                 // NOLINT: implicit conversion
 
   /// Returns the padding as numbers, for a layer with input x.
   Ints resolve(Value x, const Ints& kernel, const Ints& stride, const Ints& dilation,

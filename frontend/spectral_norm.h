@@ -24,12 +24,12 @@ struct SpectralNorm {
 ///
 /// Adds the buffers spectral_norm0.u and spectral_norm0.v, which are saved with the parameters. u
 /// and v are initialised with normal random numbers. A training step, or each of its micro-batches,
-/// updates u and v by `iterations` of the power method. Eval and predict steps do not update u and
+/// updates u and v by `iterations` power iterations. Eval and predict steps do not update u and
 /// v. The gradient treats u and v as constants. PyTorch runs 15 iterations when it creates the
 /// layer. Fluid runs none, so sigma is a poor estimate in the first training steps.
 ///
-/// Throws UserError unless the weight has fixed extents, two or more dimensions and a float dtype,
-/// and for a `dim` or `iterations` out of range.
+/// Throws UserError if the weight has a symbolic extent, fewer than two dimensions or an integer
+/// dtype, or if `dim` or `iterations` is out of range.
 Value spectral_norm(Value weight, const SpectralNorm& options = {}, const Loc& loc = Loc::here());
 
 }  // namespace fluid

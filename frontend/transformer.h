@@ -14,7 +14,7 @@ struct Embedding {
   Required<int64_t> rows;               ///< number of table rows, such as the vocabulary size
   Required<int64_t> units;              ///< features per row
   DType dtype = f32;                    ///< dtype of the table
-  std::optional<int64_t> padding = {};  ///< row that gets no gradient
+  std::optional<int64_t> padding = {};  ///< index of the row that gets no gradient
   /// Table [rows, units] supplied by the caller. `dtype` is then ignored.
   std::optional<Value> weight = {};
   std::optional<Init> weight_init = {};  ///< default: normal with mean 0 and standard deviation 1

@@ -46,7 +46,7 @@ struct Lowered {
 };
 /// Lowers `op` by its definition in the table, which must be a Map or a Reduce.
 Lowered lower_op(const ir::Op& op);
-/// Lowers `op` by definition `def`, which need not be in the table.
+/// Lowers `op` with the definition `def`, which need not be in the table.
 Lowered lower_op(const ir::Op& op, const OpDef& def);
 
 }  // namespace fluid

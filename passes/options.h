@@ -79,7 +79,7 @@ struct Options {
   std::string recipe = {};        ///< name of the recipe to train; empty: the only recipe
   int64_t batch = 1;              ///< samples per step; > 0
   int64_t length = 1;             ///< extent of kLength; > 0; no effect on a program without it
-  std::optional<DType> dtype;     ///< dtype of all floats (f64); nullopt: as recorded
+  std::optional<DType> dtype;     ///< f64: all float tensors become f64; nullopt: no conversion
   std::optional<AmpOptions> amp;  ///< automatic mixed precision; nullopt: off
   MicroBatchKind micro_batch = MicroBatchKind::whole;
   /// Whether the program processes only a part of the batch: a micro-batch or a shard. The loss and

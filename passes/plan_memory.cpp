@@ -337,7 +337,7 @@ class Planner {
   std::map<Value, int64_t> in_bucket_;
   /// Buffers of carried values that a later `carry` op overwrites, as indices into buffers_.
   std::set<size_t> overwritten_by_carry_;
-  /// Carried values that the operands of a collective overwrite.
+  /// Carried values whose memory is reused for operands of a collective.
   std::set<Value> overwritten_by_bucket_;
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;

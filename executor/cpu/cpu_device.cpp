@@ -27,9 +27,7 @@ Limits cpu_limits(const TargetDescription& cpu) {
 /// A measurement of this process, for limits() of a device that plans by assumed rates.
 TargetDescription measured_once(int threads) {
   static const TargetDescription measured = measure_host();
-  TargetDescription cpu = measured;
-  cpu.threads = threads;
-  return cpu;
+  return measured.with_threads(threads);
 }
 
 /// The description by which a device plans.

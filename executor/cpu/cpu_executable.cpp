@@ -75,7 +75,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   for (size_t i = 0; i < main.ops.size(); ++i) {
     if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
   }
-  set_loop_begins();
+  set_loop_starts();
   set_awaited_collectives(main);
   if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
 }
@@ -149,12 +149,12 @@ void CpuExecutable::add_collective_call(const StepCall& step_call) {
   calls_.push_back(std::move(call));
 }
 
-void CpuExecutable::set_loop_begins() {
-  size_t begin = 0;
+void CpuExecutable::set_loop_starts() {
+  size_t start = 0;
   for (size_t i = 0; i < calls_.size(); ++i) {
-    if (i > 0 && calls_[i].loop != calls_[i - 1].loop) begin = i;
+    if (i > 0 && calls_[i].loop != calls_[i - 1].loop) start = i;
     const bool is_last = i + 1 == calls_.size() || calls_[i + 1].loop != calls_[i].loop;
-    if (calls_[i].loop > 0 && is_last) calls_[i].loop_begin = begin;
+    if (calls_[i].loop > 0 && is_last) calls_[i].loop_start = start;
   }
 }
 
@@ -382,11 +382,11 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
       call.kernel.finish(buffers, batch_, 0, 0);
     }
     clock.ends(i);
-    if (call.loop_begin && ++step < call.steps) {
-      next = *call.loop_begin;
-    } else if (call.loop_begin) {
+    if (call.loop_start && ++step < call.steps) {
+      next = *call.loop_start;
+    } else if (call.loop_start) {
       step = 0;
-      clock.loop_ends(*call.loop_begin, i);
+      clock.loop_ends(*call.loop_start, i);
     }
     const bool last_of_op =
         next > i && (next == calls_.size() || calls_[next].position != call.position);

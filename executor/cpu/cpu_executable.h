@@ -33,7 +33,7 @@ struct CpuCall {
   int64_t steps = 1;             ///< steps of the loop that repeats the call
   int64_t loop = 0;              ///< CallLoop::id; 0 outside of loops
   /// For the last call of a loop: index of its first call.
-  std::optional<size_t> loop_begin;
+  std::optional<size_t> loop_start;
   std::vector<int64_t> constants;  ///< constant table of a generated kernel
   /// Addresses of the buffers of each phase.
   using Buffers = std::array<std::vector<void*>, CallLoop::kPhases>;
@@ -79,7 +79,7 @@ class CpuExecutable : public Executable {
   StepStatus run_calls(size_t slots, Clock clock);
   StepStatus run_timed(size_t slots, RunTimes* times);
   StepStatus run_with_collectives(size_t slots, RunTimes* times);
-  void set_loop_begins();
+  void set_loop_starts();
   static void bind_library_call(CpuCall& call, size_t slots);
   void run_call(const CpuCall& call, void* const* buffers, TimeSpan* collective_time);
   static void call_library(const CpuCall& call, size_t slots, int64_t step, void* const* buffers,

@@ -30,8 +30,8 @@ struct Box {
   int rank = 0;
 };
 
-/// An edge of the diagram: a value, drawn from the box that computes the value to a box that reads
-/// the value. `from` and `to` are indices in `Diagram::boxes`.
+/// An edge of the diagram: a value, drawn from its producer's box to the box of a consumer. `from`
+/// and `to` are indices into `Diagram::boxes`.
 struct Arrow {
   size_t from = 0, to = 0;
   std::string label;   ///< type of the value; empty if another arrow of the same value shows it

@@ -81,7 +81,7 @@ void GpuCollectives::connect_ranks() {
   const FluidGpuResult result = table.communicator_create(
       gpu_->gpu.get(), &unique_id, peers_.world.rank, peers_.world.size, &made);
   communicator_ = GpuCommunicator(table, made);
-  wait_until_complete(result);
+  check_and_wait(result);
 }
 
 /// Runs an all-reduce of ones and checks the sum, because NCCL connects the GPUs lazily, in the
@@ -131,16 +131,15 @@ void GpuCollectives::start(size_t index, const CollectiveRole& role, void* data,
   if (count > 0) {
     switch (role.kind) {
       case CollectiveKind::all_reduce:
-        wait_until_complete(
-            table.all_reduce(communicator_.get(), stream_.get(), data, count, gpu_type));
+        check_and_wait(table.all_reduce(communicator_.get(), stream_.get(), data, count, gpu_type));
         break;
       case CollectiveKind::reduce_scatter:
-        wait_until_complete(table.reduce_scatter(communicator_.get(), stream_.get(), data, count,
-                                                 shard_size, gpu_type));
+        check_and_wait(table.reduce_scatter(communicator_.get(), stream_.get(), data, count,
+                                            shard_size, gpu_type));
         break;
       case CollectiveKind::all_gather:
-        wait_until_complete(table.all_gather(communicator_.get(), stream_.get(), data, count,
-                                             shard_size, gpu_type));
+        check_and_wait(table.all_gather(communicator_.get(), stream_.get(), data, count, shard_size,
+                                        gpu_type));
         break;
     }
   }
@@ -188,9 +187,9 @@ void GpuCollectives::synchronize(const PendingCollective& pending, const GpuEven
 
 /// Waits on the host until the last non-blocking NCCL call is complete. `result`: the value that
 /// this call returned.
-void GpuCollectives::wait_until_complete(FluidGpuResult result) {
+void GpuCollectives::check_and_wait(FluidGpuResult enqueue_result) {
   const FluidGpuTable& table = gpu_->gpu.table();
-  if (result != fluid_gpu_ok) fail(last_, table.error());
+  if (enqueue_result != fluid_gpu_ok) fail(last_, table.error());
   wait_until(last_, Clock::now() + peers_.rendezvous_timeout,
              [&] { return table.communicator_state(communicator_.get()); });
 }
@@ -210,8 +209,7 @@ void GpuCollectives::broadcast(void* data, int64_t bytes) {
   if (bytes == 0) return;
   begin_collective("the GPUs' broadcast");
   fork_from_steps(queued_);
-  wait_until_complete(
-      gpu_->gpu.table().broadcast(communicator_.get(), stream_.get(), data, bytes, 0));
+  check_and_wait(gpu_->gpu.table().broadcast(communicator_.get(), stream_.get(), data, bytes, 0));
   gpu_->gpu.record(queued_, stream_);
   gpu_->gpu.wait(gpu_->stream, queued_);
   synchronize();

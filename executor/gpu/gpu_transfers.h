@@ -54,8 +54,8 @@ inline constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
 /// flight, one per output slot.
 class GpuResults {
  public:
-  /// `operands`: the op and operand index of each pair of error words. `has_error_sync`: whether
-  /// steps all-reduce the rejection flag.
+  /// `operands[i]`: the checked operand of error words 2i and 2i + 1, as an op and an index of its
+  /// operands. `has_error_sync`: whether steps all-reduce the rejection flag.
   GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan, std::string recipe,
              std::vector<std::pair<const ir::Op*, int>> operands, bool has_error_sync);
   void bind(const MemoryAddresses& memory, const Variables& variables);
@@ -91,7 +91,7 @@ class GpuResults {
   std::byte* host_rejection_flag(int output_slot) const {
     return host_error_words(output_slot) + error_words_.bytes();
   }
-  /// Size of the rejection flag, to which MemoryAddresses::rejection_flag points.
+  /// size in bytes of the flag at MemoryAddresses::rejection_flag
   static constexpr int64_t kRejectionFlagBytes = sizeof(int64_t);
 
   std::shared_ptr<const OpenGpu> gpu_;

@@ -83,7 +83,7 @@ typedef enum FluidGpuDtype {
 /// for f64 operands.
 typedef struct FluidGpuMatmul {
   FluidGpuDtype operands;  ///< dtype of a and b
-  /// Dtype of the other tensors: equal to `operands`, or f32 for half-precision operands.
+  /// dtype of result, addend and bias: equal to `operands`, or f32 if `operands` is f16 or bf16
   FluidGpuDtype result;
   int32_t tf32;         ///< whether f32 operands may be rounded to TF32 (10 mantissa bits)
   int32_t transpose_a;  ///< whether a is stored as [k, m] instead of [m, k]

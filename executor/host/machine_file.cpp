@@ -131,11 +131,6 @@ std::optional<TargetDescription> cached_description(const std::string& cache_dir
   return entry->second;
 }
 
-TargetDescription with_threads(TargetDescription cpu, int threads) {
-  cpu.threads = threads;
-  return cpu;
-}
-
 TargetDescription description_in(const std::string& file) {
   TargetDescription given = target_from_json(read_file(file), file);
   const TargetDescription host = describe_host(1);
@@ -156,7 +151,7 @@ TargetDescription machine_description(int threads, const std::string& cache_dir)
   } else {
     cpu = cached_description(cache_dir);
   }
-  return cpu ? with_threads(*cpu, threads) : describe_host(threads);
+  return cpu ? cpu->with_threads(threads) : describe_host(threads);
 }
 
 void measure_machine_again(const std::string& cache_dir) {
@@ -172,7 +167,7 @@ void set_machine_listener(std::function<void(const std::string&)> next) {
 }
 
 std::string cpu_record(const TargetDescription& description) {
-  return to_json(description.measured ? with_threads(description, 1) : describe_host(1));
+  return to_json(description.measured ? description.with_threads(1) : describe_host(1));
 }
 
 std::optional<TargetDescription> recorded_description(
@@ -181,7 +176,7 @@ std::optional<TargetDescription> recorded_description(
   if (entry == record.end()) return std::nullopt;
   const TargetDescription cpu = target_from_json(entry->second, "the tuning record");
   if (!is_same_cpu(cpu, describe_host(1))) return std::nullopt;
-  return cpu.measured ? with_threads(cpu, threads) : describe_host(threads);
+  return cpu.measured ? cpu.with_threads(threads) : describe_host(threads);
 }
 
 }  // namespace fluid

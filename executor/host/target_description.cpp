@@ -89,6 +89,12 @@ TargetDescription describe_one_thread() {
 
 }  // namespace
 
+TargetDescription TargetDescription::with_threads(int count) const {
+  TargetDescription copy = *this;
+  copy.threads = count;
+  return copy;
+}
+
 double TargetDescription::ops_per_second(DType dtype) const {
   const double f32_rate = fastest(*this, DType::f32);
   if (dtype == DType::f64) return f32_rate / 2;

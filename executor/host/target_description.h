@@ -35,6 +35,8 @@ struct TargetDescription {
   std::map<std::string, CoreRates> gbs = {
       {"l1", {60, 60}}, {"l2", {60, 60}}, {"l3", {12, 12}}, {"memory", {12, 12}}};
 
+  /// Returns a copy with `threads` set to `count`.
+  TargetDescription with_threads(int count) const;
   /// Peak operations/s of `threads` threads in a float `dtype`, by the fastest instruction set. In
   /// f64, half the rate of f32; in a half-precision dtype without instructions, the rate of f32.
   double ops_per_second(DType dtype) const;

@@ -119,7 +119,7 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
   StepTimes* times = step.recorder() ? step.recorder()->begin_step() : nullptr;
   const uint64_t number = steps_started_ + 1;
   clear_rejection(number);
-  if (is_synchronous(step) || times != nullptr) wait_until_complete(number);
+  if (is_synchronous(step) || times != nullptr) finish_both(number);
   finish(slot, number);
   if (!find_feed_slot(step, batch)) wait_for_feed_slot(number);
   if (times != nullptr) times->step.begin = clock_ns();
@@ -153,7 +153,7 @@ void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, Step
 /// next step can change variables. `next_step`: as in finish().
 void StepsInFlight::clear_rejection(uint64_t next_step) {
   if (!rejection_pending_) return;
-  wait_until_complete(next_step);
+  finish_both(next_step);
   steps_.memory().clear_rejection_flag();
   rejection_pending_ = false;
 }
@@ -245,7 +245,7 @@ void StepsInFlight::record_failure(InFlightStep& failed, const std::exception_pt
   }
 }
 
-void StepsInFlight::wait_until_complete(uint64_t next_step) {
+void StepsInFlight::finish_both(uint64_t next_step) {
   finish(0, next_step);
   finish(1, next_step);
 }

@@ -28,7 +28,7 @@ class StepsInFlight {
   /// rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
   /// Waits for all steps in flight. Throws the error of a failed step.
-  void wait_until_complete() { wait_until_complete(0); }
+  void wait_until_complete() { finish_both(0); }
   /// Waits for all eval and predict steps in flight. Must precede a training step. Otherwise a
   /// rejected inference step could set the rejection flag of this rank alone, and only this rank
   /// would skip the update.
@@ -93,7 +93,7 @@ class StepsInFlight {
   void clear_rejection(uint64_t next_step);
   bool is_synchronous(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t next_step);
-  void wait_until_complete(uint64_t next_step);
+  void finish_both(uint64_t next_step);
   InFlightStep& completed_step(size_t slot, uint64_t step_number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& rejection);

@@ -21,10 +21,11 @@ struct DocumentPart {
 /// UserError for a directory without files.
 std::vector<std::string> text_files(const std::string& path);
 
-/// Calls `use` for the parts of all documents of a path, in order. Each file of text_files() is a
-/// document; if `json_key` is not empty, each string at this key in a file of JSON lines is one.
-/// Reads about `part_bytes` bytes at a time, but a gzipped file as a whole. Throws UserError, which
-/// names the file and the line.
+/// Calls `use` for each part of each document of a path, in order. If `json_key` is empty, each
+/// file of text_files() is a document. Otherwise, the files contain JSON Lines, and the string with
+/// the key `json_key` in each line is a document. Parts have about `part_bytes` bytes. Reads one
+/// part at a time, but decompresses a gzipped file as a whole. A UserError for a line that is not
+/// such an object names the file and the line.
 void for_each_document_part(const std::string& path, const std::string& json_key,
                             const std::function<void(const DocumentPart&)>& use,
                             int64_t part_bytes = int64_t{4} << 20);

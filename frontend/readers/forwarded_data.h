@@ -32,7 +32,8 @@ class ForwardedData : public Base {
   std::shared_ptr<Inner> inner_;
 };
 
-/// Base of sources that forward to another source, except for its samples and their values.
+/// Base class of sources that wrap another source. Forwards all functions to the wrapped source
+/// but those that read samples, which derived classes implement.
 class ForwardedSource : public ForwardedData<SampleSource, const SampleSource> {
  public:
   using ForwardedData::ForwardedData;

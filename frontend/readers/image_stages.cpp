@@ -120,7 +120,7 @@ class AugmentedSource : public ForwardedSource {
   std::vector<augment::Stage> stages_;
   size_t image_column_;
   std::vector<Column> columns_;
-  std::vector<ChannelValues> values_;  // by channel; empty: not normalised
+  std::vector<ChannelValues> values_;  // one per channel; empty: no normalisation
 };
 
 }  // namespace

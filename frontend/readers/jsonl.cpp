@@ -26,7 +26,7 @@ struct KeyValues {
   std::string key;
   std::vector<int64_t> shape;      // shape of one sample
   std::vector<double> numbers;     // elements of all samples; empty for strings
-  std::vector<std::string> texts;  // strings of all samples; empty for numbers
+  std::vector<std::string> texts;  // of all samples; empty if the values are numbers
   bool holds_text = false, is_integer = true;
 };
 

@@ -48,7 +48,7 @@ class SampleData {
   /// Returns location() of the first sample whose integer column `column` contains `value`. Returns
   /// "" if no sample does, or if a search would have to read the data from disk.
   virtual std::string find_location(const std::string& column, int64_t value) const;
-  /// Names of the classes that the integers of column `column` stand for; empty: unknown.
+  /// Class names for the integer labels in column `column`; empty: unknown.
   virtual std::vector<std::string> classes(const std::string& column) const;
   /// The table learned from the columns, or the table by which they are read; null: none.
   virtual ColumnTablePtr table() const { return nullptr; }

@@ -23,7 +23,7 @@ struct ElementwiseLoss {
 /// OpDef of an elementwise loss with attribute `reduction`.
 OpDef elementwise_loss_def(ElementwiseLoss loss);
 
-/// Throws UserError unless operands 0 and 1 are float tensors of one type.
+/// Throws UserError unless operands 0 and 1 are float tensors of the same type.
 void require_equal_float_types(const InferCtx& c);
 /// Throws UserError unless float attribute `name` is > 0 (require_positive) or >= 0
 /// (require_not_negative).

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Operand numbers of the gradient ops of attention.
+/// Operand indices of the gradient ops of attention.
 struct AttentionGradOperands {
   static constexpr int kQuery = 0, kKey = 1, kValue = 2, kOutputGradient = 3, kLogsumexp = 4,
                        kDelta = 5;

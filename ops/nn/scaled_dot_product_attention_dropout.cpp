@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-/// Operand numbers. The mask is optional.
+/// Operand indices. The mask is optional.
 struct DropoutOperands {
   static constexpr size_t kRng = 3, kMask = 4;
 };

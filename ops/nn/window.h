@@ -146,7 +146,7 @@ void require_window_attrs(const InferCtx& c, int dims);
 /// Returns the result shape [N, channels, ...] of a convolution or pooling with window `w` on an
 /// input of shape `in` [N, C, ...].
 Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels);
-/// Throws UserError when the padding is as large as the window, because some windows would then be
+/// Throws UserError unless the padding is smaller than the window. Otherwise, some windows would be
 /// entirely in the padding.
 void require_padding_below_window(const InferCtx& c, const WindowAxes& w);
 /// Returns the integer dtype of argmax indices in a window of `size` elements.
