@@ -52,11 +52,11 @@ function(fluid_compile_test_code level)
   endforeach()
 endfunction()
 
-# With FLUID_UNITY, compiles eight files of a target as one. A full build is several times faster, an incremental build
-# is slower.
+# With FLUID_UNITY, compiles sixteen files of a target as one. A full build is several times faster, an incremental
+# build is slower.
 function(fluid_compile_together)
   if(FLUID_UNITY)
-    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 
@@ -164,11 +164,19 @@ function(fluid_examples folder)
     file(WRITE ${CMAKE_BINARY_DIR}/examples/columns_${columns}.csv "${rows}\n")
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  set(first)  # example whose precompiled header the others use
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE fluid_executor)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+    fluid_compile_quickly(${name})
+    if(first)
+      target_precompile_headers(${name} REUSE_FROM ${first})
+    else()
+      set(first ${name})
+      target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/frontend/fluid.h)
+    endif()
     add_custom_command(TARGET ${name} POST_BUILD
                        COMMAND ${name} --save ${CMAKE_BINARY_DIR}/examples/${name}.fluid VERBATIM)
     set(data digits?limit=1000)

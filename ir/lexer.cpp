@@ -7,11 +7,6 @@
 namespace fluid::ir {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
-}
-
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -111,14 +106,14 @@ Token Lexer::next() {
   } else if (c == '%') {
     ++at_;
     token.kind = Token::Kind::value;
-    token.text = consume_while(is_word);
+    token.text = consume_while(is_identifier_character);
     if (token.text.empty()) fail(token.offset, "expected a value's name after '%'");
   } else if (is_digit(c) || (c == '-' && is_digit(peek(1)))) {
     token.kind = Token::Kind::number;
     token.text = lex_number();
-  } else if (is_word(c) && c != '.') {
+  } else if (is_identifier_character(c) && c != '.') {
     token.kind = Token::Kind::word;
-    token.text = consume_while(is_word);
+    token.text = consume_while(is_identifier_character);
   } else if (std::string_view("=(){}[]:,@#?-").find(c) != std::string_view::npos) {
     token.kind = Token::Kind::punct;
     token.text = c;

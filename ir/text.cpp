@@ -8,11 +8,9 @@
 namespace fluid::ir {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool starts_word(char c) { return is_lower(c) || is_upper(c) || c == '_'; }
-bool continues_word(char c) { return starts_word(c) || is_digit(c) || c == '.'; }
 
 void append_printable(std::string& out, char c) {
   static constexpr std::string_view kHex = "0123456789abcdef";
@@ -36,9 +34,12 @@ char lowered(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c
 
 }  // namespace
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_identifier_character(char c) { return starts_word(c) || is_digit(c) || c == '.'; }
+
 bool is_identifier(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameLength && starts_word(name.front()) &&
-         std::ranges::all_of(name, continues_word);
+         std::ranges::all_of(name, is_identifier_character);
 }
 
 bool is_op_name(std::string_view name) {

@@ -13,6 +13,11 @@ namespace fluid::ir {
 
 // Text helpers that the printer and the parser share.
 
+/// Whether `c` is one of 0 to 9.
+bool is_digit(char c);
+/// Whether `c` may occur in an identifier: an ASCII letter, a digit, '_' or '.'.
+bool is_identifier_character(char c);
+
 /// Whether `name` matches [A-Za-z_][A-Za-z0-9_.]* and has at most kMaxNameLength characters.
 bool is_identifier(std::string_view name);
 

@@ -52,6 +52,7 @@ std::vector<std::byte> state_bytes(Executor& exe, const std::string& optimizer,
 TEST(RejectionReason, ABadLabelLeavesEveryVariableAsItWas) {
   for (const std::string& optimizer : optimizer_names()) {
     for (const bool fuse : {true, false}) {
+      if (!fuse && optimizer != "adam") continue;  // the kernel that checks labels is the same
       const Program net(
           testing::conv_net({.size = 20, .first = 3, .second = 5, .optimizer = optimizer}));
       Executor exe(net, cpu(), {.batch = kImages, .debug = {.fuse = fuse}});

@@ -39,7 +39,7 @@ void require_device(int32_t device) {
   throw HostError{fluid_gpu_unusable, "there is no such device"};
 }
 
-FluidGpuResult architecture(int32_t device, int32_t* architecture) {
+FluidGpuResult get_architecture(int32_t device, int32_t* architecture) {
   return host_gpu_call("architecture", nullptr, [&] {
     require_device(device);
     *architecture = 90;
@@ -156,7 +156,7 @@ FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t 
   });
 }
 
-FluidGpuResult fill(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes) {
+FluidGpuResult fill_memory(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes) {
   FluidGpu* gpu = stream->gpu;
   return host_gpu_call("fill", gpu, [&] {
     queue(stream, {to}, [=] {
@@ -301,7 +301,7 @@ const FluidGpuTable& host_gpu_table() {
                                       .error = error,
                                       .versions = versions,
                                       .device_count = device_count,
-                                      .architecture = architecture,
+                                      .architecture = get_architecture,
                                       .describe = describe,
                                       .open = open,
                                       .close = close,
@@ -314,7 +314,7 @@ const FluidGpuTable& host_gpu_table() {
                                       .stream_destroy = stream_destroy,
                                       .stream_synchronize = stream_synchronize,
                                       .copy = copy,
-                                      .fill = fill,
+                                      .fill = fill_memory,
                                       .launch = launch,
                                       .event_create = host_event_create,
                                       .event_destroy = host_event_destroy,

@@ -30,7 +30,7 @@ std::string result_of(const Ranks::Body& body, const World& world) {
 
 void write_all(const std::string& text) {
   for (size_t done = 0; done < text.size();) {
-    ssize_t n = write(output, text.data() + done, text.size() - done);
+    ssize_t n = ::write(output, text.data() + done, text.size() - done);
     if (n <= 0) _exit(1);
     done += static_cast<size_t>(n);
   }
