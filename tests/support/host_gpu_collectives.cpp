@@ -103,7 +103,7 @@ FluidGpuResult begin(FluidGpuCommunicator* c, FluidGpuStream* stream, const char
   });
 }
 
-std::string text_of(const char* name, int64_t count, int64_t share, DType dtype) {
+std::string collective_text(const char* name, int64_t count, int64_t share, DType dtype) {
   return std::string(name) + " " + std::to_string(count) + " " + std::to_string(share) + " " +
          std::string(fluid::name_of(dtype));
 }
@@ -187,7 +187,7 @@ FluidGpuResult host_all_reduce(FluidGpuCommunicator* c, FluidGpuStream* stream, 
   const DType dtype = host_dtype(element);
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
   return begin(c, stream, "all_reduce",
-               {text_of("all_reduce", count, count, dtype), all, all,
+               {collective_text("all_reduce", count, count, dtype), all, all,
                 [dtype](std::span<std::byte> to, const std::vector<std::string>& parts) {
                   add_up(to, parts, dtype);
                 }});
@@ -199,7 +199,7 @@ FluidGpuResult host_reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stre
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
   const std::span<std::byte> own = shard_of(all, share, size_of(dtype), c->meeting->rank());
   return begin(c, stream, "reduce_scatter",
-               {text_of("reduce_scatter", count, share, dtype), all, all,
+               {collective_text("reduce_scatter", count, share, dtype), all, all,
                 [dtype, own](std::span<std::byte> to, const std::vector<std::string>& parts) {
                   add_up(to, parts, dtype);
                   std::fill(to.begin(), to.begin() + (own.data() - to.data()), std::byte{kJunk});
@@ -213,7 +213,7 @@ FluidGpuResult host_all_gather(FluidGpuCommunicator* c, FluidGpuStream* stream, 
   const DType dtype = host_dtype(element);
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
   return begin(c, stream, "all_gather",
-               {text_of("all_gather", count, share, dtype), all,
+               {collective_text("all_gather", count, share, dtype), all,
                 shard_of(all, share, size_of(dtype), c->meeting->rank()),
                 [](std::span<std::byte> to, const std::vector<std::string>& parts) {
                   size_t at = 0;

@@ -61,9 +61,9 @@ int64_t extent(int64_t rows, int64_t columns, int64_t row, int64_t matrix, int64
   return (count - 1) * matrix + (rows - 1) * row + columns;
 }
 
-struct Extents {
+struct ProductExtents {
   int64_t a, b, result;
-  explicit Extents(const FluidGpuMatmul& p)
+  explicit ProductExtents(const FluidGpuMatmul& p)
       : a(p.transpose_a != 0 ? extent(p.k, p.m, p.a_row_stride, p.a_matrix_stride, p.count)
                              : extent(p.m, p.k, p.a_row_stride, p.a_matrix_stride, p.count)),
         b(p.transpose_b != 0 ? extent(p.n, p.k, p.b_row_stride, p.b_matrix_stride, p.count)
@@ -104,7 +104,7 @@ bool is_host_choice(const FluidGpuMatmul& product, const FluidGpuAlgorithm& choi
 
 std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuAlgorithm& choice,
                                     const FluidGpuOperands& f) {
-  const Extents extents(p);
+  const ProductExtents extents(p);
   const int64_t in = size_of(host_dtype(p.operands)), out = size_of(host_dtype(p.result));
   std::vector<HostTouched> touched = {
       {f.a, in * extents.a}, {f.b, in * extents.b}, {f.result, out * extents.result}};

@@ -16,7 +16,7 @@ namespace fluid::testing {
 
 namespace {
 
-int output = -1;
+int pipe_to_parent = -1;
 
 std::string result_of(const Ranks::Body& body, const World& world) {
   try {
@@ -30,7 +30,7 @@ std::string result_of(const Ranks::Body& body, const World& world) {
 
 void write_all(const std::string& text) {
   for (size_t done = 0; done < text.size();) {
-    ssize_t n = ::write(output, text.data() + done, text.size() - done);
+    ssize_t n = ::write(pipe_to_parent, text.data() + done, text.size() - done);
     if (n <= 0) _exit(1);
     done += static_cast<size_t>(n);
   }
@@ -71,7 +71,7 @@ Ranks::Ranks(World world, int count, const Body& body) {
     if (id == 0) {
       close(ends[0]);
       for (const Process& other : processes_) close(other.output);
-      output = ends[1];
+      pipe_to_parent = ends[1];
       world.rank = world.local_rank = rank;
       write_all(result_of(body, world));
       _exit(0);
@@ -100,7 +100,7 @@ bool Ranks::read_more(Process& process) {
     return false;
   }
   char bytes[4096];
-  ssize_t n = read(process.output, bytes, sizeof bytes);
+  ssize_t n = ::read(process.output, bytes, sizeof bytes);
   if (n > 0) process.text.append(bytes, static_cast<size_t>(n));
   return n > 0;
 }
