@@ -19,9 +19,10 @@ constexpr const char* kHeader =
 Written by `FLUID_UPDATE_GOLDENS=1 build/release/test_ops --gtest_filter='Checks.*'`.
 
 For each sample, the harness (`tests/support/op_harness.h`) compares the op's results in f64 with those of an
-independent reference. It compares the cost and the in-place pairs with the lowered form; the generated kernels in f64,
-f32, f16, bf16 and all integer dtypes that the op takes with the reference, on the CPU and on an emulated GPU; and the
-text with what it parses to.
+independent reference. It compares the cost and the in-place pairs with the lowered form, the generated kernels with the
+reference, on the CPU and on an emulated GPU, and the text with what it parses to. A full run (`FLUID_TEST_ALL=1`)
+compiles the kernels of each sample in f64, f32, f16, bf16 and all integer dtypes that the op takes. Other runs compile
+them in f32 and one other float dtype, on the emulated GPU in one float dtype, and in one integer dtype.
 
 - samples: number of samples
 - gradient: "differences" if the gradient is compared with finite differences at the samples

@@ -60,10 +60,9 @@ Faults check_gradient(const OpTest& test, const OpDef& def);  ///< against finit
 Faults check_cost(const OpTest& test, const OpDef& def);      ///< against the lowered form's size
 Faults check_in_place(const OpTest& test, const OpDef& def);  ///< against the lowered form's reads
 /// Whether the generated kernel of sample number `sample` is tested in `dtype` on `processor`. A
-/// full run tests all dtypes, because a dtype changes only loads, stores, casts and the number of
-/// lanes, other runs test one of the integer dtypes in turn and, of the floats:
-/// - on the CPU: f32 and one of the others in turn
-/// - on a GPU: one in turn, f32 every second time
+/// full run tests all dtypes. Other runs test fewer, because a dtype changes only loads, stores,
+/// casts and the number of lanes: one integer dtype in turn, and of the floats f32 and one other in
+/// turn (CPU), or one in turn, every second time f32 (GPU).
 bool is_tested(size_t sample, DType dtype, Processor processor);
 /// Generated code in f64, f32, f16, bf16.
 Faults check_kernels(const OpTest& test, Processor processor = Processor::cpu);
