@@ -86,6 +86,7 @@ class MathOps {
   Value* iadd(Value* a, Value* b) { return b_.CreateAdd(a, b); }
   Value* isub(Value* a, Value* b) { return b_.CreateSub(a, b); }
   Value* imul(Value* a, Value* b) { return b_.CreateMul(a, b); }
+  Value* imax(Value* a, Value* b) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
   Value* iand(Value* a, int64_t mask) { return b_.CreateAnd(a, int_constant(mask)); }
   Value* ior(Value* a, Value* b) { return b_.CreateOr(a, b); }
   Value* ashr(Value* a, int64_t by) { return b_.CreateAShr(a, int_constant(by)); }
@@ -146,6 +147,30 @@ class MathOps {
       merged.push_back(phi);
     }
     return merged;
+  }
+
+  /// Emits a loop that replaces x by `step(x)` while `condition(x)` is true in some lane. Returns
+  /// the last x.
+  template <class Condition, class Step>
+  Value* repeat_while_any(const Condition& condition, const Step& step, Value* x) {
+    llvm::BasicBlock* entry = b_.GetInsertBlock();
+    llvm::Function* function = entry->getParent();
+    auto* header = llvm::BasicBlock::Create(b_.getContext(), "while", function);
+    auto* body = llvm::BasicBlock::Create(b_.getContext(), "repeat", function);
+    auto* done = llvm::BasicBlock::Create(b_.getContext(), "done", function);
+    b_.CreateBr(header);
+    b_.SetInsertPoint(header);
+    llvm::PHINode* current = b_.CreatePHI(x->getType(), 2);
+    current->addIncoming(x, entry);
+    Value* goes_on = condition(current);
+    if (goes_on->getType()->isVectorTy()) goes_on = b_.CreateOrReduce(goes_on);
+    b_.CreateCondBr(goes_on, body, done);
+    b_.SetInsertPoint(body);
+    Value* next = step(current);
+    current->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateBr(header);
+    b_.SetInsertPoint(done);
+    return current;
   }
 
  private:

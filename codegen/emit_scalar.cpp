@@ -144,8 +144,9 @@ llvm::Value* KernelEmitter::emit_binary(const Expr& e) {
     case ScalarOp::div:
       return floats ? b_.CreateFDiv(a, b) : emit_integer_division(e, a, b);
     case ScalarOp::floordiv:
-    case ScalarOp::mod:
       return emit_integer_division(e, a, b);
+    case ScalarOp::mod:
+      return floats ? emit_float_mod(b_, a, b) : emit_integer_division(e, a, b);
     case ScalarOp::min:
       return emit_min_max(false, dtype, a, b);
     case ScalarOp::max:
@@ -207,8 +208,7 @@ llvm::Value* KernelEmitter::emit_min_max(bool maximum, DType dtype, llvm::Value*
 /// 0, the result is 0 and nothing traps.
 llvm::Value* KernelEmitter::emit_integer_division(const Expr& e, llvm::Value* a, llvm::Value* b) {
   const bool modulo = e.op() == ScalarOp::mod;
-  check(!is_float(e.dtype()),
-        [&] { return "kernel " + kernel_.name + ": floordiv and mod are for integers"; });
+  check(!is_float(e.dtype()), [&] { return "kernel " + kernel_.name + ": floordiv of floats"; });
   auto bounds = range(e.args()[0]);
   auto divisor = range(e.args()[1]);
   if (divisor && divisor->low > 0 && bounds && bounds->low >= 0) {

@@ -183,7 +183,7 @@ Expr fold_mul(DType t, const Expr& a, const Expr& b) {
 }
 
 Expr fold_division(ScalarOp op, const Expr& a, const Expr& b) {
-  if (!is_constant(b) || b.node().ivalue <= 0) return {};
+  if (is_float(a.dtype()) || !is_constant(b) || b.node().ivalue <= 0) return {};
   const int64_t n = b.node().ivalue;
   auto [quotient, rest] = split_multiple(a, n);
   if (is_constant(rest)) return op == ScalarOp::floordiv ? quotient : rest;

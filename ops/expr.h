@@ -91,8 +91,8 @@ struct ExprNode {
 
 /// A scalar expression, such as the body of a Map or a Reduce. Index expressions are i64. Both
 /// operands of an arithmetic operator have the same dtype; a C++ number is converted to the dtype
-/// of the other operand. `div` takes floats. `floordiv` and `mod` take integers; mod(a, n) is in
-/// [0, n) for n > 0.
+/// of the other operand. `div` takes floats, `floordiv` integers. mod(a, n) is in [0, n) if n > 0,
+/// in (n, 0] if n < 0; of floats, it is exact unless their signs differ, and is rounded then.
 class Expr {
  public:
   Expr() = default;

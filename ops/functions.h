@@ -809,7 +809,7 @@ Value minimum(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value mish(Value x, const Loc& loc = Loc::here());
 
-/// Remainder a - floor(a / b) * b, which has the sign of b. Integers modulo 0 are 0. For floats, exact while floor(a / b) is exact in the dtype of the arithmetic.
+/// Remainder a - floor(a / b) * b, which has the sign of b, like torch.remainder. Integers modulo 0 are 0.
 /// a: numeric tensor.
 /// b: same dtype as a; shape broadcasts with a's.
 /// Gives y: the broadcast shape.

@@ -55,7 +55,10 @@ double operations(const Expr& body, Nodes& computed) {
     varying.insert(e.get());
     if (!computed.insert(e.get()).second) return;
     const bool function = e.op() >= ScalarOp::sqrt && e.op() <= ScalarOp::cos;
-    if (e.op() == ScalarOp::pow || e.op() == ScalarOp::philox || function) n += kTranscendentalCost;
+    const bool loops = e.op() == ScalarOp::mod && is_float(e.dtype());
+    if (e.op() == ScalarOp::pow || e.op() == ScalarOp::philox || function || loops) {
+      n += kTranscendentalCost;
+    }
     if (e.op() > ScalarOp::read && e.op() != ScalarOp::let) n += is_float(e.dtype()) ? 1 : 0.25;
   });
   return n;

@@ -195,7 +195,7 @@ void write_optimizers(std::ostream& out) {
     for (const AttrDef& a : *def.attrs) out << "/// " << a.name << ": " << a.doc << ".\n";
     out << "struct " << type << " { double lr = " << number_text(def.optimizer->lr) << ";";
     for (const AttrDef& a : *def.attrs) out << field_text(a);
-    out << " };\n/// Attributes of the op `train` for the optimizer.\n"
+    out << " };\n/// Attributes of the op `train` that configure the optimizer.\n"
         << "Attrs recipe_of(const " << type << "& optimizer);\n";
   }
   out << "\n}  // namespace fluid\n";

@@ -199,22 +199,25 @@ TEST_P(ElementaryFunction, IsWithin4UlpInF64) {
 INSTANTIATE_TEST_SUITE_P(Math, ElementaryFunction, ::testing::ValuesIn(kFunctions),
                          [](const auto& test) { return std::string(test.param.name); });
 
+/// Compares `op` of all pairs (x[i], y[i]) with `reference` in long double.
 template <class T>
-void sweep_power(DType dtype, const std::vector<T>& x, const std::vector<T>& y, double bound) {
+void sweep_pairs(ScalarOp op, Long (*reference)(Long, Long), const std::vector<T>& x,
+                 const std::vector<T>& y, double bound) {
+  const DType dtype = sizeof(T) == 4 ? f32 : f64;
   std::vector<T> z(x.size());
   const Expr i = Expr::var(0);
-  const Expr value = scalar::pow(load(0, dtype, i), load(1, dtype, i));
+  const Expr value = Expr::make(op, dtype, {load(0, dtype, i), load(1, dtype, i)});
   void* buffers[] = {const_cast<T*>(x.data()), const_cast<T*>(y.data()), z.data()};
   Compiler compiler({});
   compiler.compile(map_kernel(dtype, value, 2, x.size())).body(buffers, 1, 0, 1);
   double worst = 0;
   for (size_t k = 0; k < x.size(); ++k) {
     const double error =
-        error_in_ulps(z[k], std::pow(static_cast<Long>(x[k]), static_cast<Long>(y[k])));
-    ASSERT_LE(error, bound) << "pow(" << x[k] << ", " << y[k] << ") is " << z[k];
+        error_in_ulps(z[k], reference(static_cast<Long>(x[k]), static_cast<Long>(y[k])));
+    ASSERT_LE(error, bound) << "f(" << x[k] << ", " << y[k] << ") is " << z[k];
     worst = std::max(worst, error);
   }
-  std::printf("pow %s: %.2f ulp\n", name_of(dtype).data(), worst);
+  std::printf("%s: %.2f ulp\n", name_of(dtype).data(), worst);
 }
 
 template <class T>
@@ -251,13 +254,44 @@ void power_inputs(std::vector<T>& x, std::vector<T>& y) {
 TEST(Math, PowerOfF32Within2Ulp) {
   std::vector<float> x, y;
   power_inputs(x, y);
-  sweep_power(f32, x, y, 2.0);
+  sweep_pairs<float>(ScalarOp::pow, std::pow, x, y, 2.0);
 }
 
 TEST(Math, PowerOfF64Within4Ulp) {
   std::vector<double> x, y;
   power_inputs(x, y);
-  sweep_power(f64, x, y, 4.0);
+  sweep_pairs<double>(ScalarOp::pow, std::pow, x, y, 4.0);
+}
+
+Long floored_remainder_of(Long x, Long y) {
+  const Long rest = std::fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+/// Random signs, mantissas and exponents, subnormal numbers included.
+template <class T>
+void remainder_inputs(std::vector<T>& x, std::vector<T>& y) {
+  power_inputs(x, y);
+  using Limits = std::numeric_limits<T>;
+  const int lowest = Limits::min_exponent - Limits::digits, range = Limits::max_exponent - lowest;
+  const auto number = [&](uint64_t stream, int64_t i) {
+    const auto bits = [&](uint64_t of) { return philox_bits(stream, of, 0, i) / 0x1p32; };
+    const double magnitude = std::ldexp(1 + bits(0), lowest + static_cast<int>(bits(1) * range));
+    return static_cast<T>(bits(2) < 0.5 ? -magnitude : magnitude);
+  };
+  for (int64_t i = 0; i < 100000; ++i) x.push_back(number(13, i)), y.push_back(number(14, i));
+}
+
+TEST(Math, RemaindersOfF32AreExact) {
+  std::vector<float> x, y;
+  remainder_inputs(x, y);
+  sweep_pairs<float>(ScalarOp::mod, floored_remainder_of, x, y, 0.501);
+}
+
+TEST(Math, RemaindersOfF64AreExact) {
+  std::vector<double> x, y;
+  remainder_inputs(x, y);
+  sweep_pairs<double>(ScalarOp::mod, floored_remainder_of, x, y, 0.501);
 }
 
 }  // namespace

@@ -108,6 +108,8 @@ double arithmetic(ScalarOp op, double a, double b) {
       return a / b;
     case ScalarOp::pow:
       return std::pow(a, b);
+    case ScalarOp::mod:
+      return floored_remainder(a, b);
     case ScalarOp::min:
       return std::isnan(a) ? a : std::isnan(b) ? b : a < b ? a : b;
     case ScalarOp::max:

@@ -43,8 +43,8 @@ void add_float_kernels(std::vector<Kernel>& kernels, DType dtype) {
     kernels.push_back(vector_map("unary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr) { return scalar::unary(op, a); }));
   }
-  for (ScalarOp op : {ScalarOp::add, ScalarOp::sub, ScalarOp::mul, ScalarOp::div, ScalarOp::min,
-                      ScalarOp::max, ScalarOp::pow}) {
+  for (ScalarOp op : {ScalarOp::add, ScalarOp::sub, ScalarOp::mul, ScalarOp::div, ScalarOp::mod,
+                      ScalarOp::min, ScalarOp::max, ScalarOp::pow}) {
     kernels.push_back(vector_map("binary" + std::to_string(static_cast<int>(op)) + suffix, dtype,
                                  dtype, [&](Expr a, Expr b) {
                                    return Expr::make(op, a.dtype(), {a, b});

@@ -66,8 +66,8 @@ double flops_of(const Expr& body) {
   for_each_node(body, [&](const Expr& e) {
     if (e.op() == ScalarOp::philox) flops += 20;
     if (!is_float(e.dtype()) || e.op() < ScalarOp::add || e.op() > ScalarOp::cos) return;
-    const bool slow =
-        e.op() == ScalarOp::pow || (e.op() >= ScalarOp::exp && e.op() <= ScalarOp::cos);
+    const bool slow = e.op() == ScalarOp::pow || e.op() == ScalarOp::mod ||
+                      (e.op() >= ScalarOp::exp && e.op() <= ScalarOp::cos);
     flops += slow ? 10 : 1;
   });
   return flops;

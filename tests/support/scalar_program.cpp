@@ -39,6 +39,8 @@ Number arithmetic(ScalarOp op, DType dtype, Number a, Number b) {
         return of(nan ? NAN : std::min(a.f, b.f));
       case ScalarOp::max:
         return of(nan ? NAN : std::max(a.f, b.f));
+      case ScalarOp::mod:
+        return of(floored_remainder(a.f, b.f));
       default:
         return of(std::pow(a.f, b.f));
     }
@@ -93,6 +95,11 @@ Number cast(const ExprNode& node, Number x) {
 }
 
 }  // namespace
+
+double floored_remainder(double a, double b) {
+  const double rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
 
 double apply_elementary(ScalarOp op, double x) {
   switch (op) {

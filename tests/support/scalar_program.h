@@ -19,6 +19,8 @@ struct Number {
 
 /// A function of one float by the C library, in double precision: neg, abs, sqrt, exp ... cos.
 double apply_elementary(ScalarOp op, double x);
+/// std::fmod(a, b), moved by b if the signs differ: torch.remainder.
+double floored_remainder(double a, double b);
 
 /// Reads operand `operand` at `index`, which is in range.
 using ReadElement = std::function<Number(size_t operand, const std::vector<int64_t>& index)>;

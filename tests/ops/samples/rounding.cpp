@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/support/op_harness.h"
+#include "tests/support/scalar_program.h"
 
 namespace fluid::testing::rounding_samples {
 namespace {
@@ -48,13 +49,8 @@ OpTest reciprocal_test() {
   return t;
 }
 
-double floor_mod(double a, double b) {
-  const double rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 OpTest mod_test() {
-  OpTest t = binary_test("mod", floor_mod);
+  OpTest t = binary_test("mod", floored_remainder);
   t.bad = {{{{boolean, {3}, {}}, {boolean, {3}, {}}},
             {},
             "mod: operand 0 must be a numeric tensor, not bool[3]"},
@@ -64,7 +60,7 @@ OpTest mod_test() {
   return t;
 }
 
-/// Exact multiples, divisors 0 and infinity, and integers.
+/// Exact multiples, divisors 0 and infinity, quotients that no float represents, and integers.
 OpTest special_mod_test() {
   OpTest t = mod_test();
   const std::vector<std::vector<double>> numbers = {{-7, 7, -6, 6, 5, -5, 0},
@@ -72,6 +68,10 @@ OpTest special_mod_test() {
   t.samples = {{{Tensor::of<double>({9}, {{3, -3, 3, -3, INFINITY, NAN, 1, 1, 0}}),
                  Tensor::of<double>(
                      {9}, {{INFINITY, INFINITY, -INFINITY, -INFINITY, 2, 2, NAN, 0, INFINITY}})},
+                {},
+                {}},
+               {{Tensor::of<double>({7}, {{1e9, 1e38, 1e10, -1e38, 65504, 1e-40, -3e4}}),
+                 Tensor::of<double>({7}, {{3, 0.001, 0.75, 7, 0.25, 3e-45, 1e-7}})},
                 {},
                 {}},
                {whole_numbers(f64, numbers), {}, {}},
