@@ -54,6 +54,11 @@ Init Init::array(const Tensor& values) {
   return Init({{"init", text("array")}, {"values", std::move(numbers)}});
 }
 Init Init::npy(const std::string& path) { return array(read_npy(path)); }
+Init Init::named(const std::string& name, const Attrs& settings) {
+  Attrs attrs = settings;
+  attrs.set("init", name);
+  return Init(std::move(attrs));
+}
 
 /// Records the mode only if it is not the default.
 Init Init::with_mode(FanMode mode) && {

@@ -51,6 +51,9 @@ class Init {
   static Init array(const Tensor& values);
   /// The values in a .npy file. Reads the file immediately.
   static Init npy(const std::string& path);
+  /// The initialiser that the program's text calls `name`, such as "normal" with the setting std.
+  /// The op `param` checks both.
+  static Init named(const std::string& name, const Attrs& settings);
 
   const Attrs& attrs() const { return attrs_; }
 

@@ -4,6 +4,7 @@
 
 #include "ir/error.h"
 #include "ops/op_def.h"
+#include "ops/scan.h"
 #include "ops/source/kept_gradient.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -51,12 +52,26 @@ Value named_value(Program& program, const std::string& name) {
   return of_layer;
 }
 
+bool is_value_of_scan_step(const Program& program, const std::string& name) {
+  const auto has_name = [&](const auto& op) {
+    const auto is_named = [&](const ir::Result& r) { return r.name == name; };
+    return computes_value(*op) &&
+           (is_inside(*op, name) || std::ranges::any_of(op->results, is_named));
+  };
+  return std::ranges::any_of(scan_bodies(program.ir().main()), [&](const ir::Graph* body) {
+    return std::ranges::any_of(body->ops, has_name);
+  });
+}
+
 std::vector<std::string> value_names(const Program& program) {
   std::vector<std::string> names;
   for (const auto& op : program.ir().main().ops) {
     if (!computes_value(*op)) continue;
     for (const ir::Result& r : op->results) names.push_back(r.name);
-    names.push_back(op->scope);
+    for (size_t end = 0; end < op->scope.size();) {  // "block0", then "block0.attention"
+      end = std::min(op->scope.find('.', end + 1), op->scope.size());
+      names.push_back(op->scope.substr(0, end));
+    }
   }
   std::ranges::sort(names);
   const auto repeated = std::ranges::unique(names);

@@ -18,6 +18,10 @@ void keep_gradient(Program& program, const std::string& name, const Loc& loc = L
 /// recorded. Returns null if there is neither or `name` is empty.
 Value named_value(Program& program, const std::string& name);
 
+/// Whether `name` is a value or layer in the body of a scan: each of its steps computes another
+/// one.
+bool is_value_of_scan_step(const Program& program, const std::string& name);
+
 /// Returns the names of values and layers for named_value(), sorted.
 std::vector<std::string> value_names(const Program& program);
 

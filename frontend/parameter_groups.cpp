@@ -8,6 +8,7 @@
 #include "ir/near.h"
 #include "ir/text.h"
 #include "ops/optim/recipes.h"
+#include "ops/random/initializer.h"
 #include "ops/source/training_settings.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -93,9 +94,10 @@ void apply_group(ir::Graph& graph, const ParameterGroup& group, const Loc& loc) 
   for (const auto& op : graph.ops) {
     if (source_kind(*op) == SourceKind::parameter) parameters.push_back(op.get());
   }
-  if (group.trainable || sets_numbers || !group.freeze_statistics) {
+  if (group.trainable || group.init || sets_numbers || !group.freeze_statistics) {
     for_each_selected(parameters, pattern, "parameter", loc, [&](ir::Op& op) {
       if (group.trainable) set_or_erase(op, "trainable", *group.trainable, true);
+      if (group.init) set_initializer(op, group.init->attrs(), loc);
       if (group.decay_scale) op.attrs.erase("weight_decay");
       for (const auto& [name, value, fallback] : number_settings(group)) {
         if (value) set_or_erase(op, name, *value, fallback);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/init.h"
 #include "frontend/program.h"
 
 namespace fluid {
@@ -24,6 +25,7 @@ struct ParameterGroup {
   /// Like those of ParameterOptions; >= 0. Also changes the losses of recipes that are already
   /// recorded.
   std::optional<double> l1 = {}, l2 = {}, max_norm = {};
+  std::optional<Init> init = {};  ///< replaces the initialiser
   /// true: the selected batch norms use their running statistics in training too and do not update
   /// them, like PyTorch's batch norms in eval mode. false: they use the batch statistics and update
   /// the running statistics, even if gamma and beta are frozen, as in PyTorch.

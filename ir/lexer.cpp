@@ -32,8 +32,7 @@ void Lexer::fail(size_t offset, const std::string& what) const {
   const auto line = std::ranges::count(before, '\n') + 1;
   // on the first line rfind() returns npos, and npos + 1 is 0
   const size_t column = offset - (before.rfind('\n') + 1) + 1;
-  throw UserError(std::string(file_) + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                  ": " + what);
+  throw UserError(file_and_line(file_, line) + ":" + std::to_string(column) + ": " + what);
 }
 
 void Lexer::skip_whitespace() {

@@ -130,6 +130,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   Scope scope_;
+  Scope outer_scope_;  ///< while a nested graph is parsed: values of the graph around it
   OpOffsets* offsets_;
 };
 
@@ -271,7 +272,12 @@ Loc Parser::loc() {
 Value Parser::defined_value() {
   const auto it = scope_.find(token_.text);
   if (token_.kind == Kind::value && it == scope_.end()) {
-    lexer_.fail(token_.offset, "%" + token_.text + " is not defined above");
+    const bool is_outer = outer_scope_.contains(token_.text);
+    lexer_.fail(token_.offset,
+                "%" + token_.text +
+                    (is_outer ? " is a value of the outer graph, which this graph can only take as "
+                                "an operand of the op that runs it"
+                              : " is not defined above"));
   }
   expect_token(Kind::value, "a value such as %x");
   return it->second;
@@ -346,10 +352,10 @@ void Parser::nested_graph(Program& program) {
   }
   if (program.graphs.size() == kMaxGraphs) lexer_.fail(offset, "the program has too many graphs");
   expect("{");
-  Scope outer;
-  outer.swap(scope_);
+  outer_scope_.swap(scope_);
   statements(program.add_graph(name), /*with_graphs=*/false);
-  scope_.swap(outer);
+  scope_.swap(outer_scope_);
+  outer_scope_.clear();
 }
 
 void Parser::statements(Graph& graph, bool with_graphs) {

@@ -70,6 +70,10 @@ std::string escape_control_characters(std::string_view s) {
   return out;
 }
 
+std::string file_and_line(std::string_view file, int64_t line) {
+  return std::string(file) + ":" + std::to_string(line);
+}
+
 std::string quote(std::string_view s) {
   std::string out = "\"";
   for (const char c : s) {

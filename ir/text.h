@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ std::string lowercase(std::string_view s);
 /// Escapes control characters (\n, \t, \r, \x1f), so that a name read from a file fits a one-line
 /// message.
 std::string escape_control_characters(std::string_view s);
+
+/// Returns "t.csv:7", as compilers write line 7 of a file.
+std::string file_and_line(std::string_view file, int64_t line);
 
 /// Puts `s` in double quotes and escapes quotes, backslashes and control characters.
 std::string quote(std::string_view s);

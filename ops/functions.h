@@ -120,7 +120,7 @@ Value asin(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value atan(Value x, const Loc& loc = Loc::here());
 
-/// Average pooling, as torch.nn.functional.avg_pool1d. `dilation` is as in ONNX.
+/// Average pooling, like torch.nn.functional.avg_pool1d. `dilation` is as in ONNX.
 /// x: float [N, C, L].
 /// attrs.kernel: window size: one number (required).
 /// attrs.stride: stride of the window: one number; empty: the kernel.
@@ -133,7 +133,7 @@ Value atan(Value x, const Loc& loc = Loc::here());
 struct AvgPool1dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; };
 Value avg_pool1d(Value x, const AvgPool1dAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Average pooling, as torch.nn.functional.avg_pool2d. `dilation` is as in ONNX.
+/// Average pooling, like torch.nn.functional.avg_pool2d. `dilation` is as in ONNX.
 /// x: float [N, C, H, W].
 /// attrs.kernel: window size: one number, or one for the height and one for the width (required).
 /// attrs.stride: stride of the window: one number, or one for the height and one for the width; empty: the kernel.
@@ -146,7 +146,7 @@ Value avg_pool1d(Value x, const AvgPool1dAttrs& attrs, const Loc& loc = Loc::her
 struct AvgPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; };
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Average pooling, as torch.nn.functional.avg_pool3d. `dilation` is as in ONNX.
+/// Average pooling, like torch.nn.functional.avg_pool3d. `dilation` is as in ONNX.
 /// x: float [N, C, D, H, W].
 /// attrs.kernel: window size: one number, or one each for the depth, the height and the width (required).
 /// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width; empty: the kernel.
@@ -159,7 +159,7 @@ Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::her
 struct AvgPool3dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; bool count_include_pad = true; int64_t divisor_override = 0; };
 Value avg_pool3d(Value x, const AvgPool3dAttrs& attrs, const Loc& loc = Loc::here());
 
-/// y[..., o] = sum of a[..., i] * w[o, i, j] * b[..., j] over i and j, plus bias[o], as torch.nn.functional.bilinear.
+/// y[..., o] = sum of a[..., i] * w[o, i, j] * b[..., j] over i and j, plus bias[o], like torch.nn.functional.bilinear.
 /// a: float [..., I].
 /// b: same dtype, [..., J].
 /// w: same dtype, [O, I, J].
@@ -227,7 +227,7 @@ Value clip(Value x, const ClipAttrs& attrs = {}, const Loc& loc = Loc::here());
 struct ConcatAttrs { int64_t axis = 0; };
 Value concat(const Values& xs, const ConcatAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// 1-d convolution (cross-correlation) over the input channels of each group, as torch.nn.functional.conv1d. It has no bias; use `add`.
+/// 1-d convolution (cross-correlation) over the input channels of each group, like torch.nn.functional.conv1d. It has no bias; use `add`.
 /// x: float [N, C, L].
 /// w: filter [O, C / groups, KL].
 /// attrs.stride: stride of the window: one number.
@@ -238,7 +238,7 @@ Value concat(const Values& xs, const ConcatAttrs& attrs = {}, const Loc& loc = L
 struct Conv1dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv1d(Value x, Value w, const Conv1dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Transposed convolution, as torch.nn.functional.conv_transpose1d: the gradient of conv1d with respect to its input. It has no bias; use `add`.
+/// Transposed convolution, like torch.nn.functional.conv_transpose1d: the gradient of conv1d with respect to its input. It has no bias; use `add`.
 /// x: float [N, C, L].
 /// w: filter [C, O / groups, KL].
 /// attrs.stride: stride of the window: one number.
@@ -250,7 +250,7 @@ Value conv1d(Value x, Value w, const Conv1dAttrs& attrs = {}, const Loc& loc = L
 struct Conv1dTransposeAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Ints output_padding = {0}; };
 Value conv1d_transpose(Value x, Value w, const Conv1dTransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// 2-d convolution (cross-correlation) over the input channels of each group, as torch.nn.functional.conv2d. It has no bias; use `add`.
+/// 2-d convolution (cross-correlation) over the input channels of each group, like torch.nn.functional.conv2d. It has no bias; use `add`.
 /// x: float [N, C, H, W].
 /// w: filter [O, C / groups, KH, KW].
 /// attrs.stride: stride of the window: one number, or one for the height and one for the width.
@@ -261,7 +261,7 @@ Value conv1d_transpose(Value x, Value w, const Conv1dTransposeAttrs& attrs = {},
 struct Conv2dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Transposed convolution, as torch.nn.functional.conv_transpose2d: the gradient of conv2d with respect to its input. It has no bias; use `add`.
+/// Transposed convolution, like torch.nn.functional.conv_transpose2d: the gradient of conv2d with respect to its input. It has no bias; use `add`.
 /// x: float [N, C, H, W].
 /// w: filter [C, O / groups, KH, KW].
 /// attrs.stride: stride of the window: one number, or one for the height and one for the width.
@@ -273,7 +273,7 @@ Value conv2d(Value x, Value w, const Conv2dAttrs& attrs = {}, const Loc& loc = L
 struct Conv2dTransposeAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Ints output_padding = {0}; };
 Value conv2d_transpose(Value x, Value w, const Conv2dTransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// 3-d convolution (cross-correlation) over the input channels of each group, as torch.nn.functional.conv3d. It has no bias; use `add`.
+/// 3-d convolution (cross-correlation) over the input channels of each group, like torch.nn.functional.conv3d. It has no bias; use `add`.
 /// x: float [N, C, D, H, W].
 /// w: filter [O, C / groups, KD, KH, KW].
 /// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width.
@@ -284,7 +284,7 @@ Value conv2d_transpose(Value x, Value w, const Conv2dTransposeAttrs& attrs = {},
 struct Conv3dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv3d(Value x, Value w, const Conv3dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Transposed convolution, as torch.nn.functional.conv_transpose3d: the gradient of conv3d with respect to its input. It has no bias; use `add`.
+/// Transposed convolution, like torch.nn.functional.conv_transpose3d: the gradient of conv3d with respect to its input. It has no bias; use `add`.
 /// x: float [N, C, D, H, W].
 /// w: filter [C, O / groups, KD, KH, KW].
 /// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width.
@@ -316,7 +316,7 @@ Value cosh(Value x, const Loc& loc = Loc::here());
 struct CosineEmbeddingLossAttrs { double margin = 0.0; std::string reduction = "none"; };
 Value cosine_embedding_loss(Value a, Value b, Value target, const CosineEmbeddingLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Cumulative product along `axis`, as torch.cumprod, and CumProd of ONNX. Half precision is multiplied in f32. The gradient is exact where elements are 0.
+/// Cumulative product along `axis`, like torch.cumprod, and CumProd of ONNX. Half precision is multiplied in f32. The gradient is exact where elements are 0.
 /// x: numeric tensor, rank >= 1.
 /// attrs.axis: axis of the products, not the batch dimension; negative: counted from the end.
 /// attrs.exclusive: whether an element is left out of its own product.
@@ -325,7 +325,7 @@ Value cosine_embedding_loss(Value a, Value b, Value target, const CosineEmbeddin
 struct CumprodAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
 Value cumprod(Value x, const CumprodAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Cumulative sum along `axis`, as torch.cumsum, and CumSum of ONNX. Half precision is summed in f32.
+/// Cumulative sum along `axis`, like torch.cumsum, and CumSum of ONNX. Half precision is summed in f32.
 /// x: numeric tensor, rank >= 1.
 /// attrs.axis: axis of the sums, not the batch dimension; negative: counted from the end.
 /// attrs.exclusive: whether an element is left out of its own sum.
@@ -349,7 +349,7 @@ Value dice_loss(Value x, Value target, const DiceLossAttrs& attrs = {}, const Lo
 /// Gives y: the broadcast shape.
 Value div(Value a, Value b, const Loc& loc = Loc::here());
 
-/// Sum of products in Einstein notation, as torch.einsum: "bij,bjk->bik" is a batch of matrix products. Without "->" the result has the letters that occur once, in alphabetical order. "..." stands for leading dimensions that broadcast. A letter that an operand repeats selects its diagonal. Operands are contracted from left to right.
+/// Sum of products in Einstein notation, like torch.einsum: "bij,bjk->bik" is a batch of matrix products. Without "->" the result has the letters that occur once, in alphabetical order. "..." stands for leading dimensions that broadcast. A letter that an operand repeats selects its diagonal. Operands are contracted from left to right.
 /// xs: float tensors of one dtype.
 /// attrs.equation: letters of the operands and of the result (required).
 /// Gives y: dtype of the operands.
@@ -363,7 +363,7 @@ Value einsum(const Values& xs, const EinsumAttrs& attrs, const Loc& loc = Loc::h
 struct EluAttrs { double alpha = 1.0; };
 Value elu(Value x, const EluAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Rows of a table at the indices, as torch.nn.functional.embedding. An index out of range raises an error.
+/// Rows of a table at the indices, like torch.nn.functional.embedding. An index out of range raises an error.
 /// table: float [V, D].
 /// index: integer tensor of any shape.
 /// attrs.padding_idx: row of the table that gets no gradient; negative: counted from the end; empty: none.
@@ -371,7 +371,7 @@ Value elu(Value x, const EluAttrs& attrs = {}, const Loc& loc = Loc::here());
 struct EmbeddingAttrs { Ints padding_idx = {}; };
 Value embedding(Value table, Value index, const EmbeddingAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Sum, mean or maximum of the rows of a table at the indices of each bag, as torch.nn.functional.embedding_bag. A bag without rows gives 0. An index out of range raises an error.
+/// Sum, mean or maximum of the rows of a table at the indices of each bag, like torch.nn.functional.embedding_bag. A bag without rows gives 0. An index out of range raises an error.
 /// table: float [V, D].
 /// index: integer [N, L]: N bags of L indices.
 /// weights: table's dtype, [N, L]: factors of the rows of a sum.
@@ -453,7 +453,7 @@ Value floor(Value x, const Loc& loc = Loc::here());
 struct FocalLossAttrs { double alpha = 0.25; double gamma = 2.0; std::string reduction = "none"; };
 Value focal_loss(Value x, Value target, const FocalLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Sums of the columns of x at the places of their windows (col2im), as torch.nn.functional.fold, and Col2Im of ONNX in two dimensions.
+/// Sums of the columns of x at the places of their windows (col2im), like torch.nn.functional.fold, and Col2Im of ONNX in two dimensions.
 /// x: float [N, C * KH * KW, windows].
 /// attrs.output: height and width of the result (required).
 /// attrs.kernel: height and width of the window (required).
@@ -487,7 +487,7 @@ Value gather_nd(Value x, Value index, const GatherNdAttrs& attrs = {}, const Loc
 struct GeluAttrs { std::string approximate = "none"; };
 Value gelu(Value x, const GeluAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// The gradients of the sum of y with respect to each x, as torch.autograd.grad(y.sum(), xs, create_graph=True). They are values of the program, so a loss may depend on them (gradient penalties). y must depend on each x, and the ops between them must have gradients; if a loss depends on the result, the gradients of these ops must, too.
+/// The gradients of the sum of y with respect to each x, like torch.autograd.grad(y.sum(), xs, create_graph=True). They are values of the program, so a loss may depend on them (gradient penalties). y must depend on each x, and the ops between them must have gradients; if a loss depends on the result, the gradients of these ops must, too.
 /// y: float tensor.
 /// xs: float tensors.
 /// Gives dxs: types of the xs.
@@ -535,7 +535,7 @@ Value hinge_loss(Value x, Value target, const HingeLossAttrs& attrs = {}, const 
 struct HuberLossAttrs { double delta = 1.0; std::string reduction = "none"; };
 Value huber_loss(Value x, Value target, const HuberLossAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// x with alpha * updates[i..., n, k...] added to x[i..., index[n], k...] for all n in ascending order, as torch.index_add. An index out of range raises an error.
+/// x with alpha * updates[i..., n, k...] added to x[i..., index[n], k...] for all n in ascending order, like torch.index_add. An index out of range raises an error.
 /// x: numeric tensor.
 /// index: integer vector.
 /// updates: x's type, but index's extent along `axis`.
@@ -666,7 +666,7 @@ Value logsumexp(Value x, const LogsumexpAttrs& attrs = {}, const Loc& loc = Loc:
 struct LpNormalizeAttrs { int64_t axis = -1; int64_t p = 2; double eps = 1e-12; };
 Value lp_normalize(Value x, const LpNormalizeAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Lp norm of each window, as LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not negative, as torch.nn.functional.lp_pool1d, 2d and 3d, but for the partial windows of ceil_mode, which PyTorch scales to the size of whole windows. The gradient of a norm that is 0 is 0.
+/// Lp norm of each window, like LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not negative, like torch.nn.functional.lp_pool1d, 2d and 3d, but for the partial windows of ceil_mode, which PyTorch scales to the size of whole windows. The gradient of a norm that is 0 is 0.
 /// x: float [N, C, ...] of 1 to 3 spatial dimensions.
 /// attrs.kernel: window size: one number, or one per spatial dimension (required).
 /// attrs.stride: stride of the window: one number, or one per spatial dimension; empty: the kernel.
@@ -722,7 +722,7 @@ Value max(Value x, const MaxAttrs& attrs = {}, const Loc& loc = Loc::here());
 struct MaxIndexAttrs { Ints axes = {}; bool keep_dims = false; };
 Values max_index(Value x, const MaxIndexAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Max pooling, as torch.nn.functional.max_pool1d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
+/// Max pooling, like torch.nn.functional.max_pool1d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
 /// x: float [N, C, L].
 /// attrs.kernel: window size: one number (required).
 /// attrs.stride: stride of the window: one number; empty: the kernel.
@@ -734,7 +734,7 @@ Values max_index(Value x, const MaxIndexAttrs& attrs = {}, const Loc& loc = Loc:
 struct MaxPool1dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; };
 Value max_pool1d(Value x, const MaxPool1dAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Max pooling, as torch.nn.functional.max_pool2d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
+/// Max pooling, like torch.nn.functional.max_pool2d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
 /// x: float [N, C, H, W].
 /// attrs.kernel: window size: one number, or one for the height and one for the width (required).
 /// attrs.stride: stride of the window: one number, or one for the height and one for the width; empty: the kernel.
@@ -746,7 +746,7 @@ Value max_pool1d(Value x, const MaxPool1dAttrs& attrs, const Loc& loc = Loc::her
 struct MaxPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; };
 Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Max pooling, as torch.nn.functional.max_pool3d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
+/// Max pooling, like torch.nn.functional.max_pool3d. The first of equal maxima in row-major order wins. Padding counts as minus infinity, and NaN as the largest value.
 /// x: float [N, C, D, H, W].
 /// attrs.kernel: window size: one number, or one each for the depth, the height and the width (required).
 /// attrs.stride: stride of the window: one number, or one each for the depth, the height and the width; empty: the kernel.
@@ -960,7 +960,7 @@ Value relu6(Value x, const Loc& loc = Loc::here());
 struct ReshapeAttrs { Required<Type> to; };
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Resizes images, as torch.nn.functional.interpolate. Along each axis, `mode` nearest reads element floor(i in / out); bilinear and bicubic (coefficient -0.75) interpolate at (i + 1/2) in / out - 1/2, or with align_corners at i (in - 1) / (out - 1).
+/// Resizes images, like torch.nn.functional.interpolate. Along each axis, `mode` nearest reads element floor(i in / out); bilinear and bicubic (coefficient -0.75) interpolate at (i + 1/2) in / out - 1/2, or with align_corners at i (in - 1) / (out - 1).
 /// x: float [N, C, H, W].
 /// attrs.output: output size: one number, or height and width (required).
 /// attrs.mode: nearest, bilinear or bicubic.
@@ -1010,7 +1010,7 @@ Value round(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value rsqrt(Value x, const Loc& loc = Loc::here());
 
-/// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error.
+/// x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with updates[..., t, ...] in ascending order of t, like torch.Tensor.scatter and ScatterElements of ONNX. An index out of range raises an error.
 /// x: numeric tensor.
 /// index: integer, x's rank; besides `axis`, no extent above x's.
 /// updates: x's dtype, index's shape.
@@ -1170,7 +1170,7 @@ Value stack(const Values& xs, const StackAttrs& attrs = {}, const Loc& loc = Loc
 struct StdAttrs { Ints axes = {}; bool keep_dims = false; int64_t correction = 1; };
 Value std(Value x, const StdAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// x, without a gradient, as torch.Tensor.detach.
+/// x, without a gradient, like torch.Tensor.detach.
 /// x: any tensor.
 /// Gives y: like x.
 Value stop_gradient(Value x, const Loc& loc = Loc::here());
@@ -1222,7 +1222,7 @@ Value tile(Value x, const TileAttrs& attrs, const Loc& loc = Loc::here());
 struct TopKAccuracyAttrs { int64_t k = 5; };
 Value top_k_accuracy(Value x, Value label, const TopKAccuracyAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// The k largest or smallest elements along `axis` and their indices, as torch.topk and TopK of ONNX. Among equal elements those of smaller index are taken. NaN counts as the largest value.
+/// The k largest or smallest elements along `axis` and their indices, like torch.topk and TopK of ONNX. Among equal elements those of smaller index are taken. NaN counts as the largest value.
 /// x: numeric tensor, rank >= 1.
 /// attrs.k: number of elements to take (required).
 /// attrs.axis: axis to take elements along, not the batch dimension; negative: counted from the end.
@@ -1272,7 +1272,7 @@ Value triu(Value x, const TriuAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value trunc(Value x, const Loc& loc = Loc::here());
 
-/// The windows of x as columns (im2col), as torch.nn.functional.unfold: y[n, (c, ky, kx), (wy, wx)] is tap (ky, kx) of window (wy, wx) in channel c.
+/// The windows of x as columns (im2col), like torch.nn.functional.unfold: y[n, (c, ky, kx), (wy, wx)] is tap (ky, kx) of window (wy, wx) in channel c.
 /// x: float [N, C, H, W].
 /// attrs.kernel: height and width of the window (required).
 /// attrs.stride: step of the window.

@@ -12,7 +12,7 @@
 
 namespace fluid::internal {
 
-/// Adadelta (Zeiler, 2012), as torch.optim.Adadelta: square_avg and delta_avg are moving averages of grad^2 and delta^2, where delta = sqrt(delta_avg + eps) / sqrt(square_avg + eps) * grad. The step is lr * delta.
+/// Adadelta (Zeiler, 2012), like torch.optim.Adadelta: square_avg and delta_avg are moving averages of grad^2 and delta^2, where delta = sqrt(delta_avg + eps) / sqrt(square_avg + eps) * grad. The step is lr * delta.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -28,7 +28,7 @@ namespace fluid::internal {
 struct AdadeltaAttrs { double rho = 0.9; double eps = 1e-06; double weight_decay = 0.0; };
 Values adadelta(Value param, Value grad, Value lr, Value update, Value square_avg, Value delta_avg, const AdadeltaAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adafactor (Shazeer and Stern, 2018), as torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
+/// Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -43,7 +43,7 @@ Values adadelta(Value param, Value grad, Value lr, Value update, Value square_av
 struct AdafactorAttrs { double decay_exponent = 0.8; double eps1 = 0.0; double eps2 = 0.001; double clip_threshold = 1.0; double weight_decay = 0.0; };
 Value adafactor(Value param, Value grad, Value lr, Value update, Value step, const AdafactorAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
+/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -57,7 +57,7 @@ Value adafactor(Value param, Value grad, Value lr, Value update, Value step, con
 struct AdagradAttrs { double lr_decay = 0.0; double eps = 1e-10; double weight_decay = 0.0; };
 Values adagrad(Value param, Value grad, Value lr, Value update, Value sum, const AdagradAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adam (Kingma and Ba, 2015), as torch.optim.Adam. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
+/// Adam (Kingma and Ba, 2015), like torch.optim.Adam. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -78,7 +78,7 @@ struct AdamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08;
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs = {}, const Loc& loc = Loc::here());
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, Value max_v, const AdamAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Adamax (Kingma and Ba, 2015), as torch.optim.Adamax: m is the moving average of the gradient, u = max(beta2 * u, |grad| + eps). The step is lr / (1 - beta1^t) * m / u.
+/// Adamax (Kingma and Ba, 2015), like torch.optim.Adamax: m is the moving average of the gradient, u = max(beta2 * u, |grad| + eps). The step is lr / (1 - beta1^t) * m / u.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -95,7 +95,7 @@ Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, V
 struct AdamaxAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; };
 Values adamax(Value param, Value grad, Value lr, Value update, Value m, Value u, const AdamaxAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// AdamW (Loshchilov and Hutter, 2019), as torch.optim.AdamW: param *= 1 - lr * weight_decay, followed by the step of adam.
+/// AdamW (Loshchilov and Hutter, 2019), like torch.optim.AdamW: param *= 1 - lr * weight_decay, followed by the step of adam.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -239,7 +239,7 @@ Value avg_pool3d_grad(Value dy, const AvgPool3dGradAttrs& attrs, const Loc& loc 
 struct BatchNormAttrs { double eps = 1e-05; };
 Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// 1 with probability p, else 0, drawn for each element in each step, as torch.bernoulli. The gradient is 0.
+/// 1 with probability p, else 0, drawn for each element in each step, like torch.bernoulli. The gradient is 0.
 /// p: float tensor of probabilities.
 /// rng: i64[3]: seed, run counter, index of the first sample.
 /// Gives y: same type as p.
@@ -257,13 +257,13 @@ Value bernoulli(Value p, Value rng, const Loc& loc = Loc::here());
 struct BnUpdateAttrs { double momentum = 0.1; };
 Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Draws a class from softmax(logits) for each row in each step, as torch.distributions.Categorical(logits).sample().
+/// Draws a class from softmax(logits) for each row in each step, like torch.distributions.Categorical(logits).sample().
 /// logits: float [..., C].
 /// rng: i64[3]: seed, run counter, index of the first sample.
 /// Gives class: i64 [...].
 Value categorical(Value logits, Value rng, const Loc& loc = Loc::here());
 
-/// Sums of the updates of each row of a table, as torch.Tensor.coalesce for a sparse gradient. Update i belongs to the n / m indices from i * n / m on. rows[p] is index[p] if no earlier position has this index, and sums[p] is the sum of the row's updates, in the order of the index. At other positions and at indices out of range, rows[p] is -1 and sums[p] is 0.
+/// Sums of the updates of each row of a table, like torch.Tensor.coalesce for a sparse gradient. Update i belongs to the n / m indices from i * n / m on. rows[p] is index[p] if no earlier position has this index, and sums[p] is the sum of the row's updates, in the order of the index. At other positions and at indices out of range, rows[p] is -1 and sums[p] is 0.
 /// index: i64 [n].
 /// updates: float [m, D]; n is a multiple of m.
 /// weights: updates' dtype, [n]: factors of the updates.
@@ -337,7 +337,7 @@ Value conv3d_grad_input(Value dy, Value w, const Conv3dGradInputAttrs& attrs, co
 /// Gives y: like x.
 Value copy(Value x, const Loc& loc = Loc::here());
 
-/// Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), as PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.
+/// Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), like PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.period: number of updates of the first period (required).
@@ -350,7 +350,7 @@ Value copy(Value x, const Loc& loc = Loc::here());
 struct CosineRestartsScheduleAttrs { Required<double> lr; Required<int64_t> period; int64_t growth = 1; double end = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value cosine_restarts_schedule(Value update, const CosineRestartsScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Cosine annealing from lr to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), as PyTorch's CosineAnnealingLR. The rate stays at `end` afterwards.
+/// Cosine annealing from lr to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), like PyTorch's CosineAnnealingLR. The rate stays at `end` afterwards.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.steps: update at which the rate reaches `end` (required).
@@ -380,7 +380,7 @@ Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs = {}, const Loc&
 struct CumprodGradAttrs { int64_t axis = -1; bool exclusive = false; bool reverse = false; };
 Value cumprod_grad(Value dy, Value x, const CumprodGradAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// A convolution filter [out, in, taps...] that keeps its input, as torch.nn.init.dirac_: 1 at the central tap of output channel d and input channel d of each group, else 0.
+/// A convolution filter [out, in, taps...] that keeps its input, like torch.nn.init.dirac_: 1 at the central tap of output channel d and input channel d of each group, else 0.
 /// attrs.type: type of the result (required).
 /// attrs.groups: number of groups of output channels.
 /// Gives y: of type `type`.
@@ -422,7 +422,7 @@ struct EmbeddingBagGradAttrs { Required<Type> input; };
 Value embedding_bag_grad(Value dy, Value index, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
 Value embedding_bag_grad(Value dy, Value index, Value weights, const EmbeddingBagGradAttrs& attrs, const Loc& loc = Loc::here());
 
-/// lr * factor^(t / every) after t updates, as PyTorch's ExponentialLR.
+/// lr * factor^(t / every) after t updates, like PyTorch's ExponentialLR.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.factor: factor of the learning rate after `every` updates (required).
@@ -463,7 +463,7 @@ Value group_norm(Value x, const GroupNormAttrs& attrs, const Loc& loc = Loc::her
 Value group_norm(Value x, Value scale, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
 Value group_norm(Value x, Value scale, Value bias, const GroupNormAttrs& attrs, const Loc& loc = Loc::here());
 
-/// x with rows replaced by other rows, as torch.Tensor.index_copy_. An index out of range replaces nothing. The indices in range must differ. Runs in place, and its cost does not depend on the number of rows of x.
+/// x with rows replaced by other rows, like torch.Tensor.index_copy_. An index out of range replaces nothing. The indices in range must differ. Runs in place, and its cost does not depend on the number of rows of x.
 /// x: matrix [V, D].
 /// index: i64 [n].
 /// source: x's dtype, [n, D].
@@ -483,7 +483,7 @@ Value instance_norm(Value x, const InstanceNormAttrs& attrs = {}, const Loc& loc
 Value instance_norm(Value x, Value scale, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value instance_norm(Value x, Value scale, Value bias, const InstanceNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// lr / (1 + decay * t / every) after t updates, as Keras's InverseTimeDecay.
+/// lr / (1 + decay * t / every) after t updates, like Keras's InverseTimeDecay.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.decay: decay of the learning rate in `every` updates (required).
@@ -569,7 +569,7 @@ Value layer_norm(Value x, Value scale, Value bias, const LayerNormAttrs& attrs =
 struct LinearRecurrenceAttrs { int64_t axis = -1; bool reverse = false; };
 Value linear_recurrence(Value a, Value x, const LinearRecurrenceAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// A line from lr to `end` at update `steps`, as PyTorch's LinearLR. The rate stays at `end` afterwards.
+/// A line from lr to `end` at update `steps`, like PyTorch's LinearLR. The rate stays at `end` afterwards.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.steps: update at which the rate reaches `end` (required).
@@ -657,7 +657,7 @@ Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs,
 struct MaxPool3dGradAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; bool ceil_mode = false; Required<Type> input; };
 Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-/// SGD with momentum, as torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
+/// SGD with momentum, like torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -672,7 +672,7 @@ Value max_pool3d_grad(Value dy, Value position, const MaxPool3dGradAttrs& attrs,
 struct MomentumAttrs { double momentum = 0.9; double dampening = 0.0; bool nesterov = false; double weight_decay = 0.0; };
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Multiplies the learning rate by `factor` at each update of `milestones`, as PyTorch's MultiStepLR.
+/// Multiplies the learning rate by `factor` at each update of `milestones`, like PyTorch's MultiStepLR.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.milestones: numbers of updates, rising (required).
@@ -684,7 +684,7 @@ Values momentum(Value param, Value grad, Value lr, Value update, Value velocity,
 struct MultistepScheduleAttrs { Required<double> lr; Required<Ints> milestones; double factor = 0.1; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value multistep_schedule(Value update, const MultistepScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Muon (Jordan et al., 2024), as torch.optim.Muon: m is the moving average of the gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not matrices.
+/// Muon (Jordan et al., 2024), like torch.optim.Muon: m is the moving average of the gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not matrices.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -732,7 +732,7 @@ Values muon(Value param, Value grad, Value lr, Value update, Value m, Value dire
 struct MuonMomentumAttrs { double momentum = 0.95; bool nesterov = true; double ns_a = 3.4445; double ns_b = -4.775; double ns_c = 2.0315; int64_t ns_steps = 5; double eps = 1e-07; std::string adjust_lr = "original"; double weight_decay = 0.1; double adamw_lr_scale = 1.0; double adamw_beta1 = 0.9; double adamw_beta2 = 0.999; double adamw_eps = 1e-08; };
 Value muon_momentum(Value param, Value grad, Value lr, Value update, Value m, const MuonMomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), as torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
+/// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), like torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -785,7 +785,7 @@ Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here())
 struct NumelAttrs { Required<Type> of; };
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), as PyTorch's OneCycleLR without its cycle of the momentum.
+/// Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), like PyTorch's OneCycleLR without its cycle of the momentum.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.steps: number of updates; the last rate stays (required).
@@ -811,7 +811,7 @@ Value one_cycle_schedule(Value update, const OneCycleScheduleAttrs& attrs, const
 struct PartialSortAttrs { Required<int64_t> k; int64_t axis = -1; bool descending = false; };
 Values partial_sort(Value x, const PartialSortAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Learning rate `values[i]` from update `boundaries[i - 1]` until before update `boundaries[i]`, as Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.
+/// Learning rate `values[i]` from update `boundaries[i - 1]` until before update `boundaries[i]`, like Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.boundaries: numbers of updates, rising (required).
@@ -847,7 +847,7 @@ Value place_rows(Value x, Value start, const PlaceRowsAttrs& attrs, const Loc& l
 struct PlateauScheduleAttrs { Required<double> lr; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; int64_t warmup = 0; double warmup_start = 0.0; bool constant_warmup = false; };
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
-/// (lr - end) * (1 - t / steps)^power + end after t updates, as PyTorch's PolynomialLR and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.
+/// (lr - end) * (1 - t / steps)^power + end after t updates, like PyTorch's PolynomialLR and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.steps: update at which the rate reaches `end` (required).
@@ -871,7 +871,7 @@ Value polynomial_schedule(Value update, const PolynomialScheduleAttrs& attrs, co
 struct PowerIterationAttrs { int64_t iterations = 1; double eps = 1e-12; };
 Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// RAdam (Liu et al., "On the variance of the adaptive learning rate and beyond", 2020), as torch.optim.RAdam: the step of adam times a rectification term, or lr / (1 - beta1^t) * m in the first updates.
+/// RAdam (Liu et al., "On the variance of the adaptive learning rate and beyond", 2020), like torch.optim.RAdam: the step of adam times a rectification term, or lr / (1 - beta1^t) * m in the first updates.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -889,7 +889,7 @@ Values power_iteration(Value matrix, Value u, Value v, const PowerIterationAttrs
 struct RadamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; bool decoupled_weight_decay = false; };
 Values radam(Value param, Value grad, Value lr, Value update, Value m, Value v, const RadamAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Independent normally distributed random numbers of this step, as torch.randn. They do not depend on micro-batches and ranks.
+/// Independent normally distributed random numbers of this step, like torch.randn. They do not depend on micro-batches and ranks.
 /// rng: i64[3]: seed, run counter, index of the first sample.
 /// attrs.type: type of the result (required).
 /// attrs.mean: mean of the distribution.
@@ -898,7 +898,7 @@ Values radam(Value param, Value grad, Value lr, Value update, Value m, Value v, 
 struct RandomNormalAttrs { Required<Type> type; double mean = 0.0; double std = 1.0; };
 Value random_normal(Value rng, const RandomNormalAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Independent random numbers of this step, uniform in [low, high), as torch.rand. They do not depend on micro-batches and ranks.
+/// Independent random numbers of this step, uniform in [low, high), like torch.rand. They do not depend on micro-batches and ranks.
 /// rng: i64[3]: seed, run counter, index of the first sample.
 /// attrs.type: type of the result (required).
 /// attrs.low: lower bound, inclusive.
@@ -927,7 +927,7 @@ struct RmsNormAttrs { int64_t axis = -1; double eps = 1e-05; };
 Value rms_norm(Value x, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 Value rms_norm(Value x, Value scale, const RmsNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// RMSprop (Hinton, 2012), as torch.optim.RMSprop: square_avg is the moving average of grad^2. The step is lr * grad / (sqrt(square_avg) + eps), with momentum.
+/// RMSprop (Hinton, 2012), like torch.optim.RMSprop: square_avg is the moving average of grad^2. The step is lr * grad / (sqrt(square_avg) + eps), with momentum.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: learning rate.
@@ -949,7 +949,7 @@ Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg
 Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
 Values rmsprop(Value param, Value grad, Value lr, Value update, Value square_avg, Value grad_avg, Value velocity, const RmspropAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// softmax(q k^T * scale + mask) v per head, as torch.nn.functional.scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H of k and v. The scores are never stored as a whole: memory is linear in T and S. A query that sees no key gets 0. The mask gets no gradient.
+/// softmax(q k^T * scale + mask) v per head, like torch.nn.functional.scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H of k and v. The scores are never stored as a whole: memory is linear in T and S. A query that sees no key gets 0. The mask gets no gradient.
 /// q: float [B, H, T, D].
 /// k: same dtype, [B, G, S, D]; H is a multiple of G.
 /// v: same dtype, [B, G, S, E].
@@ -996,7 +996,7 @@ Value scatter_add(Value updates, Value index, const ScatterAddAttrs& attrs, cons
 struct SgdAttrs { double weight_decay = 0.0; };
 Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Multiplies the learning rate by `factor` every `every` updates, as PyTorch's StepLR.
+/// Multiplies the learning rate by `factor` every `every` updates, like PyTorch's StepLR.
 /// update: i64 scalar: number of completed updates.
 /// attrs.lr: learning rate of the optimizer (required).
 /// attrs.every: number of updates between two decays (required).
@@ -1026,7 +1026,7 @@ Value sum_squares(Value x, const SumSquaresAttrs& attrs = {}, const Loc& loc = L
 struct SwaUpdateAttrs { Required<int64_t> start; int64_t every = 1; };
 Value swa_update(Value average, Value param, Value update, const SwaUpdateAttrs& attrs, const Loc& loc = Loc::here());
 
-/// Independent random numbers of the normal distribution within [low, high], as torch.nn.init.trunc_normal_. A number depends only on the seed, the stream and the logical index, up to rounding on different devices.
+/// Independent random numbers of the normal distribution within [low, high], like torch.nn.init.trunc_normal_. A number depends only on the seed, the stream and the logical index, up to rounding on different devices.
 /// seed: i64 scalar.
 /// attrs.type: type of the result (required).
 /// attrs.mean: mean of the distribution before truncation.

@@ -6,7 +6,7 @@
 
 namespace fluid {
 
-/// Adadelta (Zeiler, 2012), as torch.optim.Adadelta: square_avg and delta_avg are moving averages of grad^2 and delta^2, where delta = sqrt(delta_avg + eps) / sqrt(square_avg + eps) * grad. The step is lr * delta.
+/// Adadelta (Zeiler, 2012), like torch.optim.Adadelta: square_avg and delta_avg are moving averages of grad^2 and delta^2, where delta = sqrt(delta_avg + eps) / sqrt(square_avg + eps) * grad. The step is lr * delta.
 /// lr: learning rate.
 /// rho: decay rate of the moving averages.
 /// eps: added to the moving averages.
@@ -15,7 +15,7 @@ struct Adadelta { double lr = 1.0; double rho = 0.9; double eps = 1e-06; double 
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adadelta& optimizer);
 
-/// Adafactor (Shazeer and Stern, 2018), as torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
+/// Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the gradient by the square root of its second moment, which averages of rows and of columns estimate; of a vector, by the moment itself. The averages have weight t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).
 /// lr: learning rate.
 /// decay_exponent: the newest gradient has weight t^-decay_exponent.
 /// eps1: lower bound of the root of the second moment; 0: the epsilon of the dtype.
@@ -26,7 +26,7 @@ struct Adafactor { double lr = 0.01; double decay_exponent = 0.8; double eps1 = 
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adafactor& optimizer);
 
-/// Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
+/// Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.
 /// lr: learning rate.
 /// lr_decay: decay of the learning rate.
 /// eps: added to the denominator.
@@ -35,7 +35,7 @@ struct Adagrad { double lr = 0.01; double lr_decay = 0.0; double eps = 1e-10; do
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adagrad& optimizer);
 
-/// Adam (Kingma and Ba, 2015), as torch.optim.Adam. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
+/// Adam (Kingma and Ba, 2015), like torch.optim.Adam. m and v are moving averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 /// lr: learning rate.
 /// beta1: decay rate of m.
 /// beta2: decay rate of v.
@@ -46,7 +46,7 @@ struct Adam { double lr = 0.001; double beta1 = 0.9; double beta2 = 0.999; doubl
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adam& optimizer);
 
-/// Adamax (Kingma and Ba, 2015), as torch.optim.Adamax: m is the moving average of the gradient, u = max(beta2 * u, |grad| + eps). The step is lr / (1 - beta1^t) * m / u.
+/// Adamax (Kingma and Ba, 2015), like torch.optim.Adamax: m is the moving average of the gradient, u = max(beta2 * u, |grad| + eps). The step is lr / (1 - beta1^t) * m / u.
 /// lr: learning rate.
 /// beta1: decay rate of m.
 /// beta2: decay rate of u.
@@ -56,7 +56,7 @@ struct Adamax { double lr = 0.002; double beta1 = 0.9; double beta2 = 0.999; dou
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Adamax& optimizer);
 
-/// AdamW (Loshchilov and Hutter, 2019), as torch.optim.AdamW: param *= 1 - lr * weight_decay, followed by the step of adam.
+/// AdamW (Loshchilov and Hutter, 2019), like torch.optim.AdamW: param *= 1 - lr * weight_decay, followed by the step of adam.
 /// lr: learning rate.
 /// beta1: decay rate of m.
 /// beta2: decay rate of v.
@@ -95,7 +95,7 @@ struct Lion { double lr = 1e-04; double beta1 = 0.9; double beta2 = 0.99; double
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Lion& optimizer);
 
-/// SGD with momentum, as torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
+/// SGD with momentum, like torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * velocity) with `nesterov`.
 /// lr: learning rate.
 /// momentum: momentum factor.
 /// dampening: dampening of the gradient in the velocity.
@@ -105,7 +105,7 @@ struct Momentum { double lr = 0.01; double momentum = 0.9; double dampening = 0.
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Momentum& optimizer);
 
-/// Muon (Jordan et al., 2024), as torch.optim.Muon: m is the moving average of the gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not matrices.
+/// Muon (Jordan et al., 2024), like torch.optim.Muon: m is the moving average of the gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not matrices.
 /// lr: learning rate.
 /// momentum: momentum factor.
 /// nesterov: uses Nesterov momentum.
@@ -124,7 +124,7 @@ struct Muon { double lr = 0.001; double momentum = 0.95; bool nesterov = true; d
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const Muon& optimizer);
 
-/// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), as torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
+/// NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016), like torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - 0.96^(t * momentum_decay) / 2) in update t.
 /// lr: learning rate.
 /// beta1: decay rate of m.
 /// beta2: decay rate of v.
@@ -136,7 +136,7 @@ struct NAdam { double lr = 0.002; double beta1 = 0.9; double beta2 = 0.999; doub
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const NAdam& optimizer);
 
-/// RAdam (Liu et al., "On the variance of the adaptive learning rate and beyond", 2020), as torch.optim.RAdam: the step of adam times a rectification term, or lr / (1 - beta1^t) * m in the first updates.
+/// RAdam (Liu et al., "On the variance of the adaptive learning rate and beyond", 2020), like torch.optim.RAdam: the step of adam times a rectification term, or lr / (1 - beta1^t) * m in the first updates.
 /// lr: learning rate.
 /// beta1: decay rate of m.
 /// beta2: decay rate of v.
@@ -147,7 +147,7 @@ struct RAdam { double lr = 0.001; double beta1 = 0.9; double beta2 = 0.999; doub
 /// Attributes of the op `train` that configure the optimizer.
 Attrs recipe_of(const RAdam& optimizer);
 
-/// RMSprop (Hinton, 2012), as torch.optim.RMSprop: square_avg is the moving average of grad^2. The step is lr * grad / (sqrt(square_avg) + eps), with momentum.
+/// RMSprop (Hinton, 2012), like torch.optim.RMSprop: square_avg is the moving average of grad^2. The step is lr * grad / (sqrt(square_avg) + eps), with momentum.
 /// lr: learning rate.
 /// alpha: decay rate of the moving averages.
 /// eps: added to the denominator.

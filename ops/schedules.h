@@ -16,7 +16,7 @@ struct ConstantRate { int64_t warmup = 0; double warmup_start = 0.0; bool consta
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const ConstantRate& schedule);
 
-/// Schedule of the learning rate. Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), as PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.
+/// Schedule of the learning rate. Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), like PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.
 /// period: number of updates of the first period (required).
 /// growth: length of a period / length of the period before.
 /// end: final learning rate.
@@ -27,7 +27,7 @@ struct CosineRestarts { Required<int64_t> period; int64_t growth = 1; double end
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const CosineRestarts& schedule);
 
-/// Schedule of the learning rate. Cosine annealing from lr to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), as PyTorch's CosineAnnealingLR. The rate stays at `end` afterwards.
+/// Schedule of the learning rate. Cosine annealing from lr to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), like PyTorch's CosineAnnealingLR. The rate stays at `end` afterwards.
 /// steps: update at which the rate reaches `end` (required).
 /// end: final learning rate.
 /// warmup: number of warm-up updates.
@@ -37,7 +37,7 @@ struct Cosine { Required<int64_t> steps; double end = 0.0; int64_t warmup = 0; d
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const Cosine& schedule);
 
-/// Schedule of the learning rate. lr * factor^(t / every) after t updates, as PyTorch's ExponentialLR.
+/// Schedule of the learning rate. lr * factor^(t / every) after t updates, like PyTorch's ExponentialLR.
 /// factor: factor of the learning rate after `every` updates (required).
 /// every: number of updates in which the learning rate falls by `factor`.
 /// warmup: number of warm-up updates.
@@ -47,7 +47,7 @@ struct ExponentialDecay { Required<double> factor; int64_t every = 1; int64_t wa
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const ExponentialDecay& schedule);
 
-/// Schedule of the learning rate. lr / (1 + decay * t / every) after t updates, as Keras's InverseTimeDecay.
+/// Schedule of the learning rate. lr / (1 + decay * t / every) after t updates, like Keras's InverseTimeDecay.
 /// decay: decay of the learning rate in `every` updates (required).
 /// every: number of updates of a decay.
 /// staircase: decays after each `every` updates only.
@@ -58,7 +58,7 @@ struct InverseTimeDecay { Required<double> decay; int64_t every = 1; bool stairc
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const InverseTimeDecay& schedule);
 
-/// Schedule of the learning rate. A line from lr to `end` at update `steps`, as PyTorch's LinearLR. The rate stays at `end` afterwards.
+/// Schedule of the learning rate. A line from lr to `end` at update `steps`, like PyTorch's LinearLR. The rate stays at `end` afterwards.
 /// steps: update at which the rate reaches `end` (required).
 /// end: final learning rate.
 /// warmup: number of warm-up updates.
@@ -76,7 +76,7 @@ struct Manual { int64_t warmup = 0; double warmup_start = 0.0; bool constant_war
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const Manual& schedule);
 
-/// Schedule of the learning rate. Multiplies the learning rate by `factor` at each update of `milestones`, as PyTorch's MultiStepLR.
+/// Schedule of the learning rate. Multiplies the learning rate by `factor` at each update of `milestones`, like PyTorch's MultiStepLR.
 /// milestones: numbers of updates, rising (required).
 /// factor: factor of the learning rate at each decay.
 /// warmup: number of warm-up updates.
@@ -93,7 +93,7 @@ struct Noam { Required<int64_t> d_model; Required<int64_t> warmup; };
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const Noam& schedule);
 
-/// Schedule of the learning rate. Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), as PyTorch's OneCycleLR without its cycle of the momentum.
+/// Schedule of the learning rate. Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls to lr / (div_factor * final_div_factor) (Smith and Topin, "Super-convergence", 2018), like PyTorch's OneCycleLR without its cycle of the momentum.
 /// steps: number of updates; the last rate stays (required).
 /// pct_start: part of the updates in which the rate rises.
 /// div_factor: lr / first learning rate.
@@ -107,7 +107,7 @@ struct OneCycle { Required<int64_t> steps; double pct_start = 0.3; double div_fa
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const OneCycle& schedule);
 
-/// Schedule of the learning rate. Learning rate `values[i]` from update `boundaries[i - 1]` until before update `boundaries[i]`, as Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.
+/// Schedule of the learning rate. Learning rate `values[i]` from update `boundaries[i - 1]` until before update `boundaries[i]`, like Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.
 /// boundaries: numbers of updates, rising (required).
 /// values: learning rates: one more than there are boundaries (required).
 /// warmup: number of warm-up updates.
@@ -130,7 +130,7 @@ struct Plateau { double factor = 0.1; int64_t patience = 10; double threshold = 
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const Plateau& schedule);
 
-/// Schedule of the learning rate. (lr - end) * (1 - t / steps)^power + end after t updates, as PyTorch's PolynomialLR and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.
+/// Schedule of the learning rate. (lr - end) * (1 - t / steps)^power + end after t updates, like PyTorch's PolynomialLR and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.
 /// steps: update at which the rate reaches `end` (required).
 /// power: exponent.
 /// end: final learning rate.
@@ -141,7 +141,7 @@ struct PolynomialDecay { Required<int64_t> steps; double power = 1.0; double end
 /// Attributes of the op `train` for the schedule.
 Attrs schedule_attrs_of(const PolynomialDecay& schedule);
 
-/// Schedule of the learning rate. Multiplies the learning rate by `factor` every `every` updates, as PyTorch's StepLR.
+/// Schedule of the learning rate. Multiplies the learning rate by `factor` every `every` updates, like PyTorch's StepLR.
 /// every: number of updates between two decays (required).
 /// factor: factor of the learning rate at each decay.
 /// warmup: number of warm-up updates.

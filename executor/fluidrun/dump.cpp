@@ -91,6 +91,10 @@ StepDump::Item StepDump::item_of(Program& program, const std::string& name) cons
             .recipes = recipes_that_train(graph, parameter)};
   }
   const Value value = named_value(program, name);
+  if (!value && is_value_of_scan_step(program, name)) {
+    throw UserError(fmt::format(
+        "--dump {}: each step of a scan computes another one; the scan can collect them", name));
+  }
   if (!value) {
     throw UserError(fmt::format("--dump {}: no such value; there are {}", name,
                                 nearest_names(name, known_names(program), kMaxNames)));

@@ -41,15 +41,17 @@ Value minimized_output(const Program& program, const OptimizerFlags& flags) {
       list_of(names)));
 }
 
-/// Makes `optimizer`, with its default settings, the optimizer of the program's recipe.
-ir::Op& replace_optimizer(Program& program, const OpDef& optimizer, const OptimizerFlags& flags) {
+/// Makes `optimizer`, with its default settings, the optimizer of the recipe `train`. If `train` is
+/// null, records a recipe. Returns the recipe.
+ir::Op* replace_optimizer(Program& program, ir::Op* train, const OpDef& optimizer,
+                          const OptimizerFlags& flags) {
   Attrs recipe = {{"lr", optimizer.optimizer->lr}, {"optimizer", *optimizer.name}};
-  if (find_directive(program.ir().main()) == nullptr) {
+  if (train == nullptr) {
     minimize(minimized_output(program, flags), recipe, {}, Loc());
+    return find_directive(program.ir().main());
   }
-  ir::Op& train = *find_directive(program.ir().main());
-  for (const auto& [name, value] : optimizer_settings(train.attrs)) train.attrs.erase(name);
-  for (const auto& [name, value] : recipe) train.attrs.set(name, value);
+  for (const auto& [name, value] : optimizer_settings(train->attrs)) train->attrs.erase(name);
+  for (const auto& [name, value] : recipe) train->attrs.set(name, value);
   return train;
 }
 
@@ -106,14 +108,16 @@ void add_optimizer_flags(CLI::App& command, OptimizerFlags& flags) {
   add_setting_flags(command, owners, flag_of, flags.settings);
 }
 
-void set_optimizer(Program& program, const OptimizerFlags& flags) {
-  ir::Op* train = recipe_to_change(program, given_text(flags));
+void set_optimizer(Program& program, const OptimizerFlags& flags, const std::string& recipe) {
+  ir::Op* train = recipe_to_change(program, given_text(flags), recipe);
   if (train != nullptr && !flags.output.empty()) {
     throw UserError(fmt::format("--minimize {}: program '{}' has a loss that it minimizes",
                                 flags.output, program.ir().name));
   }
   if (flags.name.empty() && !flags.output.empty()) throw UserError("--minimize needs --optimizer");
-  if (!flags.name.empty()) train = &replace_optimizer(program, optimizer_called(flags.name), flags);
+  if (!flags.name.empty()) {
+    train = replace_optimizer(program, train, optimizer_called(flags.name), flags);
+  }
   if (train == nullptr) return;  // the trainer rejects a program without a recipe
   if (flags.lr > 0) set_attribute(*train, "lr", flags.lr, fmt::format("--lr {}", flags.lr));
   for (const auto& [name, flag] : flags.settings) {

@@ -28,7 +28,8 @@ bool parse_switch(const std::string& setting, const std::string& text) {
   throw UserError(fmt::format("{} must be 0 or 1, not '{}'", setting, text));
 }
 
-void set_group_setting(ParameterGroup& group, const std::string& name, const std::string& value) {
+/// Returns whether `name` is a setting of the group.
+bool set_group_setting(ParameterGroup& group, const std::string& name, const std::string& value) {
   if (name == "lr") {
     group.lr_scale = parse_scale(name, value);
   } else if (name == "decay") {
@@ -42,9 +43,26 @@ void set_group_setting(ParameterGroup& group, const std::string& name, const std
   } else if (name == "train") {
     group.trainable = parse_switch(name, value);
   } else {
-    throw UserError(
-        fmt::format("no setting '{}'; there are lr, decay, l1, l2, max_norm and train", name));
+    return false;
   }
+  return true;
+}
+
+/// Settings of an initialiser, such as std=0.02 and mode=fan_out.
+using InitSettings = std::vector<std::pair<std::string, std::string>>;
+
+/// Returns the initialiser called `name`, or the values in the file `name`.npy.
+Init parse_init(const std::string& name, const InitSettings& settings) {
+  if (name.ends_with(".npy")) {
+    if (settings.empty()) return Init::npy(name);
+    throw UserError(fmt::format("init={} has no setting '{}'", name, settings[0].first));
+  }
+  Attrs attrs;
+  for (const auto& [setting, value] : settings) {
+    const auto number = parse_number<double>(value);
+    attrs.set(setting, number ? Attr(*number) : Attr(value));
+  }
+  return Init::named(name, attrs);
 }
 
 /// Splits "PATTERN:SETTINGS" at the last colon. The error message shows `form` and `example`.
@@ -57,20 +75,34 @@ std::pair<std::string, std::string> split_settings(const std::string& text, cons
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// Parses "PATTERN:lr=10,decay=0".
+/// Parses "PATTERN:lr=10,init=normal,std=0.02".
 ParameterGroup parse_group(const std::string& text) {
   const auto [pattern, settings] =
-      split_settings(text, "PATTERN:SETTING=NUMBER", "'head.*:lr=10,decay=0'");
+      split_settings(text, "PATTERN:SETTING=VALUE", "'head.*:lr=10,decay=0'");
   ParameterGroup group{.pattern = pattern};
+  std::optional<std::string> init;
+  InitSettings init_settings;
   for (size_t begin = 0; begin <= settings.size();) {
     const size_t end = std::min(settings.find(',', begin), settings.size());
     const std::string setting = settings.substr(begin, end - begin);
     const size_t equals = setting.find('=');
     if (equals == std::string::npos) {
-      throw UserError(fmt::format("'{}' is not SETTING=NUMBER", setting));
+      throw UserError(fmt::format("'{}' is not SETTING=VALUE", setting));
     }
-    set_group_setting(group, setting.substr(0, equals), setting.substr(equals + 1));
+    const std::string name = setting.substr(0, equals), value = setting.substr(equals + 1);
+    if (name == "init") {
+      init = value;
+    } else if (!set_group_setting(group, name, value)) {
+      init_settings.emplace_back(name, value);
+    }
     begin = end + 1;
+  }
+  if (init) {
+    group.init = parse_init(*init, init_settings);
+  } else if (!init_settings.empty()) {
+    throw UserError(
+        fmt::format("no setting '{}'; there are lr, decay, l1, l2, max_norm, train and init",
+                    init_settings[0].first));
   }
   return group;
 }
@@ -108,7 +140,8 @@ void add_parameter_flags(CLI::App& command, ParameterFlags& flags) {
                      "settings of these parameters: lr=X and decay=X multiply the learning rate "
                      "and the weight decay, l1=X and l2=X add penalties to the loss, max_norm=X "
                      "bounds the norm of the weights into each output, train=0|1 freezes or "
-                     "unfreezes; repeatable");
+                     "unfreezes, init=NAME|FILE.npy sets the initial values, followed by the "
+                     "initialiser's settings (init=normal,std=0.02); repeatable");
 }
 
 void set_parameters(Program& program, const ParameterFlags& flags) {

@@ -15,26 +15,6 @@
 #include "passes/pass_table.h"
 
 namespace fluid {
-namespace {
-
-/// The recipe whose name is `text`, or the only one whose name begins with it.
-std::string recipe_called(const Program& program, const std::string& text,
-                          const std::string& given) {
-  const std::vector<std::string> names = recipe_names(program.ir().main());
-  if (std::ranges::find(names, text) != names.end()) return text;
-  std::vector<std::string> found;
-  for (const std::string& name : names) {
-    if (!text.empty() && name.starts_with(text)) found.push_back(name);
-  }
-  if (found.size() == 1) return found.front();
-  throw UserError(fmt::format("{}: program '{}' has {} '{}'; there are {}", given,
-                              program.ir().name,
-                              found.empty() ? "no recipe" : "several recipes that begin with", text,
-                              fmt::join(names, ", ")));
-}
-
-}  // namespace
-
 void add_recipes_flag(CLI::App& command, std::string& recipes) {
   command
       .add_option("--recipes", recipes,
@@ -93,12 +73,29 @@ std::string select_recipe(Program& program, const std::string& recipe) {
   return names.empty() ? "" : recipe_names(program.ir().main()).front();
 }
 
-ir::Op* recipe_to_change(Program& program, const std::string& given) {
+std::string recipe_called(const Program& program, const std::string& text,
+                          const std::string& given) {
+  const std::vector<std::string> names = recipe_names(program.ir().main());
+  if (std::ranges::find(names, text) != names.end()) return text;
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (!text.empty() && name.starts_with(text)) found.push_back(name);
+  }
+  if (found.size() == 1) return found.front();
+  throw UserError(fmt::format("{}: program '{}' has {} '{}'; there are {}", given,
+                              program.ir().name,
+                              found.empty() ? "no recipe" : "several recipes that begin with", text,
+                              fmt::join(names, ", ")));
+}
+
+ir::Op* recipe_to_change(Program& program, const std::string& given, const std::string& recipe) {
+  if (!recipe.empty()) return &recipe_named(program.ir().main(), recipe);
   const std::vector<ir::Op*> recipes = recipes_of(program.ir().main());
   if (recipes.size() == 1) return recipes.front();
   if (recipes.size() > 1 && !given.empty()) {
     throw UserError(fmt::format(
-        "{}: changes the only recipe of a program, but '{}' has {}: change them in the program",
+        "{}: changes the only recipe of a program, but '{}' has {}: change them in the program, or "
+        "optimizers and schedules by --recipe-option",
         given, program.ir().name, fmt::join(recipe_names(program.ir().main()), ", ")));
   }
   return nullptr;

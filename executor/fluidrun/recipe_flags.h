@@ -28,9 +28,16 @@ std::vector<RecipeSteps> parse_recipes(const Program& program, const std::string
 /// `recipe` is empty.
 std::string select_recipe(Program& program, const std::string& recipe);
 
+/// Returns the name of the recipe that is called `text`, or that alone has a name which begins so.
+/// Throws UserError, which begins with `given`, the flag, if there is none.
+std::string recipe_called(const Program& program, const std::string& text,
+                          const std::string& given);
+
 /// Returns the recipe that flags such as --lr change. `given`: the text of these flags on the
-/// command line; empty if there are none. Returns null for a program without a recipe. For a
-/// program of several recipes, returns null if `given` is empty, else throws UserError.
-ir::Op* recipe_to_change(Program& program, const std::string& given);
+/// command line; empty if there are none. `recipe`: the name of one of several recipes. Returns
+/// null for a program without a recipe. For a program of several recipes, returns null if `given`
+/// and `recipe` are empty, and throws UserError if `recipe` alone is empty.
+ir::Op* recipe_to_change(Program& program, const std::string& given,
+                         const std::string& recipe = "");
 
 }  // namespace fluid

@@ -94,9 +94,10 @@ void add_schedule_flags(CLI::App& command, ScheduleFlags& flags) {
   add_setting_flags(command, owners, schedule_flag_of, flags.settings);
 }
 
-void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates) {
+void set_schedule(Program& program, const ScheduleFlags& flags, std::optional<int64_t> updates,
+                  const std::string& recipe) {
   const std::string given = given_text(flags);
-  ir::Op* train = recipe_to_change(program, given);
+  ir::Op* train = recipe_to_change(program, given, recipe);
   if (given.empty() || train == nullptr) return;  // the trainer rejects a program without recipe
   if (!flags.name.empty()) {
     replace_schedule(*train, schedule_called(flags.name));

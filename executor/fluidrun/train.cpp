@@ -21,12 +21,14 @@
 #include "executor/fluidrun/overfit.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/recipe_flags.h"
+#include "executor/fluidrun/recipe_option.h"
 #include "executor/fluidrun/step_log.h"
 #include "executor/fluidrun/train_flags.h"
 #include "executor/fluidrun/training_start.h"
 #include "executor/launcher/print_to.h"
 #include "executor/trainer/history_csv.h"
 #include "executor/trainer/learning_rate_finder.h"
+#include "executor/trainer/recipe_cycle.h"
 #include "executor/trainer/signals.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/readers/spec.h"
@@ -65,10 +67,30 @@ std::string averages_text(const TrainFlags& flags) {
   return flags.lookahead > 0 ? fmt::format("--lookahead {}", flags.lookahead) : "";
 }
 
+/// Applies the schedule of each --recipe-option. `steps`: number of steps of all recipes together.
+void set_schedules(Program& program, const TrainFlags& flags, std::optional<int64_t> steps) {
+  if (flags.recipe_options.empty()) return;
+  const RecipeCycle cycle(program, parse_recipes(program, flags.recipes));
+  for (const std::string& text : flags.recipe_options) {
+    const RecipeOption option(program, text);
+    const auto found = std::ranges::find(cycle.recipes(), option.recipe(), &FitRecipe::name);
+    if (found == cycle.recipes().end()) {
+      throw UserError(fmt::format("{}: recipe '{}' is not in the cycle {}", option.given(),
+                                  option.recipe(), cycle.text()));
+    }
+    const auto index = static_cast<size_t>(found - cycle.recipes().begin());
+    option.set_schedule(program,
+                        steps ? std::optional(cycle.steps_of(index, *steps)) : std::nullopt);
+  }
+}
+
 /// Opens the program, and applies the flags of the optimizer, parameters, averages and lookahead.
 Program open_with_recipe(const TrainFlags& flags) {
   Program program = open_program(flags.program, flags.params);
   set_optimizer(program, flags.optimizer);
+  for (const std::string& text : flags.recipe_options) {
+    RecipeOption(program, text).set_optimizer(program);
+  }
   set_parameters(program, flags.parameters);
   ir::Op* train = recipe_to_change(program, averages_text(flags));
   if (train != nullptr) set_averages(train->attrs, flags);
@@ -208,6 +230,7 @@ class Training {
       return program_;
     }
     set_schedule(program_, flags_.schedule, updates());
+    set_schedules(program_, flags_, updates());
     return program_;
   }
 

@@ -4,6 +4,7 @@
 
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/recipe_flags.h"
+#include "executor/fluidrun/recipe_option.h"
 #include "ir/number.h"
 
 namespace fluid {
@@ -31,6 +32,7 @@ void add_find_lr_flag(CLI::App& command, TrainFlags& flags) {
 void add_training_flags(CLI::App& command, TrainFlags& flags) {
   begin_group(command, kTrainingGroup);
   add_recipes_flag(command, flags.recipes);
+  add_recipe_option_flag(command, flags.recipe_options);
   command.add_option("--epochs", flags.epochs, "passes over the training data")
       ->check(must_be_positive_integer)
       ->type_name("N")

@@ -16,6 +16,7 @@ namespace fluid {
 /// Values of the flags of `fluidrun train`.
 struct TrainFlags {
   std::string program, data, val, recipes, save, log_json, history, tensorboard;
+  std::vector<std::string> recipe_options;
   std::string find_lr = "false";  ///< picture; "true": none, "false": no learning rate range test
   ParamsFlags params;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0, log_every = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "frontend/fluid.h"
 
@@ -10,6 +11,7 @@ struct MobileNetSize {
   double width = 1;      ///< width multiplier: scales all numbers of channels
   double dropout = 0.2;  ///< dropout probability before the last layer
   int64_t classes = 10;
+  size_t blocks = 11;  ///< the first blocks of the network
 };
 
 /// Returns a multiple of 8 that is close to `channels`, at least 8 and at least 90 % of `channels`.
@@ -76,7 +78,9 @@ inline fluid::Value mobilenet_v3_small(fluid::Value images, const MobileNetSize&
       {5, 576, 96, true, kSwish, 1}, {5, 576, 96, true, kSwish, 1},
   };
   fluid::Value h = mobilenet_conv(images, mobilenet_channels(16 * size.width), 3, 2, kSwish);
-  for (const MobileNetBlock& block : kBlocks) h = mobilenet_block(h, block, size.width);
+  for (const MobileNetBlock& block : std::span(kBlocks).first(size.blocks)) {
+    h = mobilenet_block(h, block, size.width);
+  }
   h = mobilenet_conv(h, 6 * h.shape()[1].size, 1, 1, kSwish);
   const fluid::Init init = fluid::Init::normal(0, 0.01);
   h = fluid::linear(fluid::flatten(fluid::global_avg_pool2d(h)),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -21,12 +22,10 @@ CsvParser::CsvParser(std::string_view text, std::string source_name)
   }
 }
 
-std::string CsvParser::location() const {
-  return source_name_ + ":" + std::to_string(record_line_);
-}
+std::string CsvParser::location() const { return ir::file_and_line(source_name_, record_line_); }
 
 void CsvParser::fail(int64_t line, const std::string& message) const {
-  throw UserError(source_name_ + ":" + std::to_string(line) + ": " + message);
+  throw UserError(ir::file_and_line(source_name_, line) + ": " + message);
 }
 
 bool CsvParser::at_line_end() const {

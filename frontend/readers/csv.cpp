@@ -29,13 +29,21 @@ bool is_missing(std::string_view field) {
 
 /// Treatment of a row in which a number is missing.
 struct MissingRule {
-  enum Kind { kReject, kDropRow, kMean, kConstant } kind = kReject;
+  enum Kind {
+    kReject,
+    kDropRow,
+    kDropTrainingRow,  ///< the training data left the row out: other data rejects it
+    kMean,
+    kConstant
+  } kind = kReject;
   float constant = 0;
 };
 
-MissingRule missing_rule(const DataArgs& args) {
+MissingRule missing_rule(const TableUse& use) {
+  const DataArgs& args = use.args();
   const std::string text = args.get_string("missing", "error");
   if (text == "error") return {};
+  if (text == "drop" && use.takes_from_table("missing")) return {MissingRule::kDropTrainingRow};
   if (text == "drop") return {MissingRule::kDropRow};
   if (text == "mean") return {MissingRule::kMean};
   const std::optional<float> number = parse_number<float>(text);
@@ -68,7 +76,7 @@ class TableReader {
       : use_(use),
         args_(use.args()),
         csv_(text, args_.path()),
-        missing_(missing_rule(args_)),
+        missing_(missing_rule(use_)),
         classes_(args_.get_flag("classes", false)) {
     if (!csv_.next()) throw UserError(args_.path() + " is empty: no line names the columns");
     for (const std::string_view name : csv_.fields()) names_.emplace_back(name);
@@ -168,8 +176,14 @@ class TableReader {
     const std::string where = "column '" + excerpt(names_[column]) + "'";
     if (!is_missing(field)) fail(where + ": '" + excerpt(field) + "' is not a finite number");
     if (missing_.kind == MissingRule::kDropRow) throw DroppedRow();
-    fail(where + " has no value" + (field.empty() ? "" : " ('" + excerpt(field) + "')") +
-         ": fill it in, or leave the row or the column out, or add missing=drop|mean|NUMBER");
+    const std::string lack =
+        where + " has no value" + (field.empty() ? "" : " ('" + excerpt(field) + "')") + ": ";
+    if (missing_.kind == MissingRule::kDropTrainingRow) {
+      fail(lack +
+           "training left such rows out; fill it in, or add missing=drop to leave this row "
+           "out, or missing=NUMBER");
+    }
+    fail(lack + "fill it in, or leave the row or the column out, or add missing=drop|mean|NUMBER");
   }
 
   float f32_of(size_t column) const {
@@ -194,11 +208,9 @@ class TableReader {
     return missing_.kind == MissingRule::kMean || args_.get_flag("normalize", false);
   }
 
-  /// Returns the given table or an empty one, and records how the columns are read. Does not record
-  /// missing=drop, which thus drops no row of other data.
+  /// Returns the given table or an empty one, and records how the columns are read.
   ColumnTable start_table() const {
     ColumnTable table = use_.start({"classes", "missing", "normalize", "unknown"});
-    if (missing_.kind == MissingRule::kDropRow) table.options.erase("missing");
     table.columns = names_of(columns_, names_);
     for (const size_t category : columns_.categories) {
       table.feeds[names_[category]] = names_[category];
@@ -270,9 +282,7 @@ class TableReader {
     }
   }
 
-  std::string location(size_t row) const {
-    return args_.path() + ":" + std::to_string(lines_[row]);
-  }
+  std::string location(size_t row) const { return ir::file_and_line(args_.path(), lines_[row]); }
 
   /// Whether every row is a single line, without empty or dropped lines between rows.
   bool one_line_per_row() const {

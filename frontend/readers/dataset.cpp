@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "ir/text.h"
+
 namespace fluid {
 namespace {
 
@@ -44,12 +46,11 @@ int64_t Dataset::row(int64_t sample) const {
 }
 
 std::string Dataset::location(int64_t sample) const {
-  const std::string of = source.empty() ? "" : " of '" + source + "'";
   const int64_t line = !lines.empty()   ? lines.at(static_cast<size_t>(sample))
                        : first_line > 0 ? first_line + row(sample)
                                         : 0;
-  return line > 0 ? "line " + std::to_string(line) + of
-                  : "sample " + std::to_string(row(sample)) + of;
+  if (line > 0) return ir::file_and_line(source, line);
+  return "sample " + std::to_string(row(sample)) + (source.empty() ? "" : " of '" + source + "'");
 }
 
 std::string Dataset::find_location(const std::string& name, int64_t value) const {

@@ -42,7 +42,7 @@ struct Dataset {
   const Tensor* find(std::string_view name) const;  ///< returns null if there is no such column
   int64_t bytes() const;              ///< total size in bytes of `columns`, `rows` and `lines`
   int64_t row(int64_t sample) const;  ///< index of `sample` in `source`
-  /// Returns text that locates a sample: "line 7 of 't.csv'", or "sample 6 of 'digits'" if `source`
+  /// Returns text that locates a sample: "t.csv:7", or "sample 6 of 'digits'" if `source`
   /// has no lines.
   std::string location(int64_t sample) const;
   /// Returns location() of the first sample whose integer column `name` contains `value`. Returns

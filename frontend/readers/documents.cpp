@@ -8,6 +8,7 @@
 #include "frontend/files/byte_source.h"
 #include "frontend/files/gz.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -110,7 +111,7 @@ void for_each_document_part(const std::string& path, const std::string& json_key
         left.remove_prefix(std::min(left.size(), line.size() + 1));
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-        const std::string where = file + ":" + std::to_string(number);
+        const std::string where = ir::file_and_line(file, number);
         const std::string text = string_of_line(line, json_key, where);
         use({text, where});
       }

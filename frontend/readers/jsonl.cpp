@@ -62,7 +62,7 @@ class JsonLines {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw UserError(args_.path() + ":" + std::to_string(line_) + ": " + message);
+    throw UserError(ir::file_and_line(args_.path(), line_) + ": " + message);
   }
 
   /// Finds the next line that is not blank.
@@ -204,7 +204,7 @@ class JsonLines {
       used.classes[key.key] = categories_of(key.texts);
     }
     const std::vector<int64_t> ids = use_.ids_of(key.texts, key.key, used, [&](size_t line) {
-      return args_.path() + ":" + std::to_string(lines_[line]) + ": key '" + key.key + "'";
+      return ir::file_and_line(args_.path(), lines_[line]) + ": key '" + key.key + "'";
     });
     if (!is_split) table.feeds[key.key] = key.key;
     data.classes[key.key] = used.classes.at(key.key);

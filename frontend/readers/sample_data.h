@@ -43,7 +43,7 @@ class SampleData {
   virtual std::string name() const = 0;  ///< file or data SPEC of the samples
   /// Index of `sample` in the data name(), before any split or selection.
   virtual int64_t row(int64_t sample) const { return sample; }
-  /// Returns text that locates a sample: "line 7 of 't.csv'", "'cats/1.jpg'".
+  /// Returns text that locates a sample: "t.csv:7", "'cats/1.jpg'".
   virtual std::string location(int64_t sample) const;
   /// Returns location() of the first sample whose integer column `column` contains `value`. Returns
   /// "" if no sample does, or if a search would have to read the data from disk.

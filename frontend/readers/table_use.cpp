@@ -46,8 +46,13 @@ const std::vector<std::string>& TableUse::options() {
 TableUse::TableUse(const DataArgs& args, const std::string& kind)
     : kind_(kind),
       given_(table_given_to(args, kind)),
+      spec_(args),
       args_(given_ != nullptr ? args.with_defaults(given_->options) : args),
       split_(args_, /*has_splits=*/false) {}
+
+bool TableUse::takes_from_table(const std::string& name) const {
+  return given_ != nullptr && given_->options.contains(name) && spec_.find(name) == nullptr;
+}
 
 ColumnTable TableUse::start(const std::vector<std::string>& options) const {
   ColumnTable table = given_ != nullptr ? *given_ : ColumnTable();

@@ -28,6 +28,8 @@ class TableUse {
   /// The options of the SPEC; for those that are not given, the options of the given table.
   const DataArgs& args() const { return args_; }
   const RowSplit& split() const { return split_; }
+  /// Whether the SPEC does not give the option `name`, and the given table does.
+  bool takes_from_table(const std::string& name) const;
 
   /// Returns a copy of the given table, or an empty one, without feeds. Sets its kind. Its options
   /// are those of `options` that are given.
@@ -49,7 +51,7 @@ class TableUse {
  private:
   std::string kind_;
   ColumnTablePtr given_;
-  DataArgs args_;
+  DataArgs spec_, args_;  ///< without and with the options of the table
   RowSplit split_;
 };
 

@@ -12,6 +12,7 @@
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/number.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -111,7 +112,7 @@ void Bpe::read_merges(const std::string& path) {
     const auto words = words_of(line);
     const std::string first(words.first), second(words.second);
     if (first.empty()) {
-      throw UserError(path + ":" + std::to_string(number) + ": not two tokens and a space");
+      throw UserError(ir::file_and_line(path, number) + ": not two tokens and a space");
     }
     const auto rank = static_cast<int32_t>(merges_.size());
     merges_.emplace(pair_of(id(first), id(second)), Merge{rank, id(first + second)});
@@ -124,7 +125,7 @@ void Bpe::read_ranks() {
     const auto [base64, rank_text] = words_of(line);
     const std::string token = from_base64(base64);
     const std::optional<int32_t> rank = parse_number<int32_t>(rank_text);
-    const std::string where = vocabulary_path_ + ":" + std::to_string(number);
+    const std::string where = ir::file_and_line(vocabulary_path_, number);
     if (token.empty() || !rank || *rank < 0) {
       throw UserError(where + ": not a token in base64, a space and a rank");
     }

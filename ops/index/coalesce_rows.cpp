@@ -217,7 +217,7 @@ OpDef coalesce_rows_op() {
   return OpDef{
       .name = "coalesce_rows",
       .doc =
-          "Sums of the updates of each row of a table, as torch.Tensor.coalesce for a sparse "
+          "Sums of the updates of each row of a table, like torch.Tensor.coalesce for a sparse "
           "gradient. Update i belongs to the n / m indices from i * n / m on. rows[p] is index[p] "
           "if no earlier position has this index, and sums[p] is the sum of the row's updates, in "
           "the order of the index. At other positions and at indices out of range, rows[p] is -1 "

@@ -8,8 +8,8 @@ OpDef cumprod_op() {
   return OpDef{
       .name = "cumprod",
       .doc =
-          "Cumulative product along `axis`, as torch.cumprod, and CumProd of ONNX. Half precision "
-          "is multiplied in f32. The gradient is exact where elements are 0.",
+          "Cumulative product along `axis`, like torch.cumprod, and CumProd of ONNX. Half "
+          "precision is multiplied in f32. The gradient is exact where elements are 0.",
       .inputs = {{"x", "numeric tensor, rank >= 1"}},
       .attrs = cumulative_attrs("product"),
       .outputs = {{"y", "same type as x"}},

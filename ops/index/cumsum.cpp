@@ -8,7 +8,7 @@ OpDef cumsum_op() {
   return OpDef{
       .name = "cumsum",
       .doc =
-          "Cumulative sum along `axis`, as torch.cumsum, and CumSum of ONNX. Half precision is "
+          "Cumulative sum along `axis`, like torch.cumsum, and CumSum of ONNX. Half precision is "
           "summed in f32.",
       .inputs = {{"x", "numeric tensor, rank >= 1"}},
       .attrs = cumulative_attrs("sum"),

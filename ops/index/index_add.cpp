@@ -60,7 +60,7 @@ OpDef index_add_op() {
       .name = "index_add",
       .doc =
           "x with alpha * updates[i..., n, k...] added to x[i..., index[n], k...] for all n in "
-          "ascending order, as torch.index_add. An index out of range raises an error.",
+          "ascending order, like torch.index_add. An index out of range raises an error.",
       .inputs = {{"x", "numeric tensor"},
                  {"index", "integer vector"},
                  {"updates", "x's type, but index's extent along `axis`"}},

@@ -37,9 +37,9 @@ OpDef index_copy_op() {
   return OpDef{
       .name = "index_copy",
       .doc =
-          "x with rows replaced by other rows, as torch.Tensor.index_copy_. An index out of range "
-          "replaces nothing. The indices in range must differ. Runs in place, and its cost does "
-          "not depend on the number of rows of x.",
+          "x with rows replaced by other rows, like torch.Tensor.index_copy_. An index out of "
+          "range replaces nothing. The indices in range must differ. Runs in place, and its cost "
+          "does not depend on the number of rows of x.",
       .inputs = {{"x", "matrix [V, D]"}, {"index", "i64 [n]"}, {"source", "x's dtype, [n, D]"}},
       .attrs = {},
       .outputs = {{"y", "x's type"}},

@@ -32,7 +32,7 @@ OpDef scatter_op() {
       .name = "scatter",
       .doc =
           "x with updates along `axis`: y[..., index[..., t, ...], ...] is combined with "
-          "updates[..., t, ...] in ascending order of t, as torch.Tensor.scatter and "
+          "updates[..., t, ...] in ascending order of t, like torch.Tensor.scatter and "
           "ScatterElements of ONNX. An index out of range raises an error.",
       .inputs = {{"x", "numeric tensor"},
                  {"index", "integer, x's rank; besides `axis`, no extent above x's"},

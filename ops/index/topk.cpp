@@ -22,7 +22,7 @@ OpDef topk_op() {
   return OpDef{
       .name = "topk",
       .doc =
-          "The k largest or smallest elements along `axis` and their indices, as torch.topk and "
+          "The k largest or smallest elements along `axis` and their indices, like torch.topk and "
           "TopK of ONNX. Among equal elements those of smaller index are taken. NaN counts as the "
           "largest value.",
       .inputs = {{"x", "numeric tensor, rank >= 1"}},

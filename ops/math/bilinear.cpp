@@ -37,7 +37,7 @@ OpDef bilinear_op() {
   return OpDef{
       .name = "bilinear",
       .doc =
-          "y[..., o] = sum of a[..., i] * w[o, i, j] * b[..., j] over i and j, plus bias[o], as "
+          "y[..., o] = sum of a[..., i] * w[o, i, j] * b[..., j] over i and j, plus bias[o], like "
           "torch.nn.functional.bilinear.",
       .inputs = {{"a", "float [..., I]"},
                  {"b", "same dtype, [..., J]"},

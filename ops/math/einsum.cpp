@@ -102,7 +102,7 @@ OpDef einsum_op() {
   return OpDef{
       .name = "einsum",
       .doc =
-          "Sum of products in Einstein notation, as torch.einsum: \"bij,bjk->bik\" is a batch of "
+          "Sum of products in Einstein notation, like torch.einsum: \"bij,bjk->bik\" is a batch of "
           "matrix products. Without \"->\" the result has the letters that occur once, in "
           "alphabetical order. \"...\" stands for leading dimensions that broadcast. A letter that "
           "an operand repeats selects its diagonal. Operands are contracted from left to right.",

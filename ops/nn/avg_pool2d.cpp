@@ -39,7 +39,7 @@ OpDef avg_pool_def(int dims) {
   const std::string name = "avg_pool" + std::to_string(dims) + "d";
   return OpDef{
       .name = name,
-      .doc = "Average pooling, as torch.nn.functional." + name + ". `dilation` is as in ONNX.",
+      .doc = "Average pooling, like torch.nn.functional." + name + ". `dilation` is as in ONNX.",
       .inputs = {{"x", "float [N, C, " + spatial_names(dims) + "]"}},
       .attrs = avg_pool_attrs(dims),
       .outputs = {{"y", "[N, C, " + spatial_names(dims, "O") + "]"}},

@@ -7,7 +7,7 @@ OpDef conv_def(int dims, std::vector<LibraryKernel> kernels) {
   return OpDef{
       .name = name,
       .doc = std::to_string(dims) +
-             "-d convolution (cross-correlation) over the input channels of each group, as "
+             "-d convolution (cross-correlation) over the input channels of each group, like "
              "torch.nn.functional." +
              name + ". It has no bias; use `add`.",
       .inputs = {{"x", "float [N, C, " + spatial_names(dims) + "]"},

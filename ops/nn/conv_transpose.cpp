@@ -124,7 +124,7 @@ OpDef conv_transpose_def(int dims) {
   const std::string spatial = std::to_string(dims) + "d";
   return OpDef{
       .name = "conv" + spatial + "_transpose",
-      .doc = "Transposed convolution, as torch.nn.functional.conv_transpose" + spatial +
+      .doc = "Transposed convolution, like torch.nn.functional.conv_transpose" + spatial +
              ": the gradient of conv" + spatial +
              " with respect to its input. It has no bias; use `add`.",
       .inputs = {{"x", "float [N, C, " + spatial_names(dims) + "]"},

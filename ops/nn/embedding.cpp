@@ -42,8 +42,8 @@ OpDef embedding_op() {
   return OpDef{
       .name = "embedding",
       .doc =
-          "Rows of a table at the indices, as torch.nn.functional.embedding. An index out of range "
-          "raises an error.",
+          "Rows of a table at the indices, like torch.nn.functional.embedding. An index out of "
+          "range raises an error.",
       .inputs = {{"table", "float [V, D]"}, {"index", "integer tensor of any shape"}},
       .attrs = {padding_idx_attr("gets no gradient")},
       .outputs = {{"y", "table's dtype, index's shape followed by D"}},

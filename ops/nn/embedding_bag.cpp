@@ -102,7 +102,7 @@ OpDef embedding_bag_op() {
   return OpDef{
       .name = "embedding_bag",
       .doc =
-          "Sum, mean or maximum of the rows of a table at the indices of each bag, as "
+          "Sum, mean or maximum of the rows of a table at the indices of each bag, like "
           "torch.nn.functional.embedding_bag. A bag without rows gives 0. An index out of range "
           "raises an error.",
       .inputs = {{"table", "float [V, D]"},

@@ -54,7 +54,7 @@ OpDef fold_op() {
   return OpDef{
       .name = "fold",
       .doc =
-          "Sums of the columns of x at the places of their windows (col2im), as "
+          "Sums of the columns of x at the places of their windows (col2im), like "
           "torch.nn.functional.fold, and Col2Im of ONNX in two dimensions.",
       .inputs = {{"x", "float [N, C * KH * KW, windows]"}},
       .attrs = attrs,

@@ -61,11 +61,10 @@ OpDef lp_pool_op() {
   return OpDef{
       .name = "lp_pool",
       .doc =
-          "Lp norm of each window, as LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not "
-          "negative, as torch.nn.functional.lp_pool1d, 2d and 3d, but for the partial windows of "
+          "Lp norm of each window, like LpPool of ONNX: (sum |x|^p)^(1 / p). For even p, or x not "
+          "negative, like torch.nn.functional.lp_pool1d, 2d and 3d, but for the partial windows of "
           "ceil_mode, which PyTorch scales to the size of whole windows. The gradient of a norm "
-          "that is 0 "
-          "is 0.",
+          "that is 0 is 0.",
       .inputs = {{"x", "float [N, C, ...] of 1 to 3 spatial dimensions"}},
       .attrs = pool_attrs(0, {{"p", 2.0, "exponent, between 1 and 1024"}}),
       .outputs = {{"y", "[N, C, ...]"}},

@@ -9,7 +9,7 @@ OpDef max_pool_def(int dims) {
   const std::string name = "max_pool" + std::to_string(dims) + "d";
   return OpDef{
       .name = name,
-      .doc = "Max pooling, as torch.nn.functional." + name +
+      .doc = "Max pooling, like torch.nn.functional." + name +
              ". The first of equal maxima in row-major order wins. Padding counts as minus "
              "infinity, and NaN as the largest value.",
       .inputs = {{"x", "float [N, C, " + spatial_names(dims) + "]"}},

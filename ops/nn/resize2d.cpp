@@ -61,7 +61,7 @@ OpDef resize2d_op() {
   return OpDef{
       .name = "resize2d",
       .doc =
-          "Resizes images, as torch.nn.functional.interpolate. Along each axis, `mode` nearest "
+          "Resizes images, like torch.nn.functional.interpolate. Along each axis, `mode` nearest "
           "reads element floor(i in / out); bilinear and bicubic (coefficient -0.75) interpolate "
           "at (i + 1/2) in / out - 1/2, or with align_corners at i (in - 1) / (out - 1).",
       .inputs = {{"x", "float [N, C, H, W]"}},

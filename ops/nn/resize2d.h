@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// Resizes one axis from `in` to `out` elements, as torch.nn.functional.interpolate. The source
+/// Resizes one axis from `in` to `out` elements, like torch.nn.functional.interpolate. The source
 /// coordinate of output i is (i + 1/2) * in / out - 1/2, or i * (in - 1) / (out - 1) if
 /// `align_corners`. Source coordinates are computed in exact integer arithmetic.
 /// - nearest: output i reads element floor(i * in / out).

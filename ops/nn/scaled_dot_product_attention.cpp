@@ -85,10 +85,10 @@ OpDef scaled_dot_product_attention_op() {
   return OpDef{
       .name = "scaled_dot_product_attention",
       .doc =
-          "softmax(q k^T * scale + mask) v per head, as torch.nn.functional."
-          "scaled_dot_product_attention with enable_gqa=True: query head h reads head h * G / H "
-          "of k and v. The scores are never stored as a whole: memory is linear in T and S. A "
-          "query that sees no key gets 0. The mask gets no gradient.",
+          "softmax(q k^T * scale + mask) v per head, like "
+          "torch.nn.functional.scaled_dot_product_attention with enable_gqa=True: query head h "
+          "reads head h * G / H of k and v. The scores are never stored as a whole: memory is "
+          "linear in T and S. A query that sees no key gets 0. The mask gets no gradient.",
       .inputs = inputs,
       .attrs = attention_attrs(),
       .outputs = attention_outputs(),

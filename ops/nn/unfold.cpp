@@ -44,8 +44,8 @@ OpDef unfold_op() {
   return OpDef{
       .name = "unfold",
       .doc =
-          "The windows of x as columns (im2col), as torch.nn.functional.unfold: y[n, (c, ky, kx), "
-          "(wy, wx)] is tap (ky, kx) of window (wy, wx) in channel c.",
+          "The windows of x as columns (im2col), like torch.nn.functional.unfold: y[n, (c, ky, "
+          "kx), (wy, wx)] is tap (ky, kx) of window (wy, wx) in channel c.",
       .inputs = {{"x", "float [N, C, H, W]"}},
       .attrs = unfold_attrs(),
       .outputs = {{"y", "x's dtype, [N, C * KH * KW, windows]"}},

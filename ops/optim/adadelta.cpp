@@ -5,10 +5,9 @@ namespace fluid {
 OpDef adadelta_op() {
   return optimizer_def({
       .type = "Adadelta",
-      .doc =
-          "Adadelta (Zeiler, 2012), as torch.optim.Adadelta: square_avg and delta_avg are moving "
-          "averages of grad^2 and delta^2, where delta = sqrt(delta_avg + eps) / "
-          "sqrt(square_avg + eps) * grad. The step is lr * delta.",
+      .doc = "Adadelta (Zeiler, 2012), like torch.optim.Adadelta: square_avg and delta_avg are "
+             "moving averages of grad^2 and delta^2, where delta = sqrt(delta_avg + eps) / "
+             "sqrt(square_avg + eps) * grad. The step is lr * delta.",
       .lr = 1,
       .settings = {{"rho", 0.9, "decay rate of the moving averages", 0, 1},
                    {"eps", 1e-6, "added to the moving averages"},

@@ -75,13 +75,11 @@ Value adafactor_step(WholeParameter& p) {
 OpDef adafactor_op() {
   return optimizer_def({
       .type = "Adafactor",
-      .doc =
-          "Adafactor (Shazeer and Stern, 2018), as torch.optim.Adafactor: divides the gradient by "
-          "the square root of its second moment, which averages of rows and of columns estimate; "
-          "of a vector, by the moment itself. The averages have weight t^-decay_exponent for the "
-          "newest gradient. The step is scaled to an RMS of at most clip_threshold, then by "
-          "min(lr, "
-          "1 / sqrt(t)) * max(eps2, RMS of the parameter).",
+      .doc = "Adafactor (Shazeer and Stern, 2018), like torch.optim.Adafactor: divides the "
+             "gradient by the square root of its second moment, which averages of rows and of "
+             "columns estimate; of a vector, by the moment itself. The averages have weight "
+             "t^-decay_exponent for the newest gradient. The step is scaled to an RMS of at most "
+             "clip_threshold, then by min(lr, 1 / sqrt(t)) * max(eps2, RMS of the parameter).",
       .lr = 0.01,
       .settings = {{"decay_exponent", 0.8, "the newest gradient has weight t^-decay_exponent"},
                    {"eps1", 0.0,

@@ -5,9 +5,8 @@ namespace fluid {
 OpDef adagrad_op() {
   return optimizer_def({
       .type = "Adagrad",
-      .doc =
-          "Adagrad (Duchi et al., 2011), as torch.optim.Adagrad: sum = sum + grad^2. The step is "
-          "lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.",
+      .doc = "Adagrad (Duchi et al., 2011), like torch.optim.Adagrad: sum = sum + grad^2. The step "
+             "is lr / (1 + t lr_decay) * grad / (sqrt(sum) + eps) after t updates.",
       .lr = 0.01,
       .settings = {{"lr_decay", 0.0, "decay of the learning rate"},
                    {"eps", 1e-10, "added to the denominator"},

@@ -42,8 +42,8 @@ OpDef adam_def(std::string type, std::string doc, bool decoupled) {
 
 OpDef adam_op() {
   return adam_def("Adam",
-                  "Adam (Kingma and Ba, 2015), as torch.optim.Adam. m and v are moving averages of "
-                  "the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / "
+                  "Adam (Kingma and Ba, 2015), like torch.optim.Adam. m and v are moving averages "
+                  "of the gradient and its square. The step is lr / (1 - beta1^t) * m / (sqrt(v) / "
                   "sqrt(1 - beta2^t) + eps).",
                   /*decoupled=*/false);
 }

@@ -5,8 +5,9 @@ namespace fluid {
 OpDef adamax_op() {
   return optimizer_def({
       .type = "Adamax",
-      .doc = "Adamax (Kingma and Ba, 2015), as torch.optim.Adamax: m is the moving average of the "
-             "gradient, u = max(beta2 * u, |grad| + eps). The step is lr / (1 - beta1^t) * m / u.",
+      .doc =
+          "Adamax (Kingma and Ba, 2015), like torch.optim.Adamax: m is the moving average of the "
+          "gradient, u = max(beta2 * u, |grad| + eps). The step is lr / (1 - beta1^t) * m / u.",
       .lr = 0.002,
       .settings = {{"beta1", 0.9, "decay rate of m", 0, 1},
                    {"beta2", 0.999, "decay rate of u", 0, 1},

@@ -26,8 +26,9 @@ OpDef cosine_restarts_schedule_op() {
   return schedule_def({
       .type = "CosineRestarts",
       .name = "cosine_restarts",
-      .doc = "Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), as "
-             "PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.",
+      .doc =
+          "Cosine annealing from lr to `end` in periods (Loshchilov and Hutter, SGDR, 2017), like "
+          "PyTorch's CosineAnnealingWarmRestarts. Each period is `growth` times the one before.",
       .settings = {{.name = "period",
                     .fallback = int64_t{1},
                     .doc = "number of updates of the first period",

@@ -7,7 +7,7 @@ OpDef cosine_schedule_op() {
       .type = "Cosine",
       .name = "cosine",
       .doc = "Cosine annealing from lr to `end` at update `steps` (Loshchilov and Hutter, SGDR, "
-             "2017, without restarts), as PyTorch's CosineAnnealingLR. The rate stays at `end` "
+             "2017, without restarts), like PyTorch's CosineAnnealingLR. The rate stays at `end` "
              "afterwards.",
       .settings = {{"steps", int64_t{1}, "update at which the rate reaches `end`", true},
                    final_rate()},

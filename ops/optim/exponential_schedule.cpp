@@ -6,7 +6,7 @@ OpDef exponential_schedule_op() {
   return schedule_def({
       .type = "ExponentialDecay",
       .name = "exponential",
-      .doc = "lr * factor^(t / every) after t updates, as PyTorch's ExponentialLR.",
+      .doc = "lr * factor^(t / every) after t updates, like PyTorch's ExponentialLR.",
       .settings = {{"factor", 0.99, "factor of the learning rate after `every` updates", true},
                    {.name = "every",
                     .fallback = int64_t{1},

@@ -17,7 +17,7 @@ OpDef gradients_op() {
   return OpDef{
       .name = "gradients",
       .doc =
-          "The gradients of the sum of y with respect to each x, as torch.autograd.grad(y.sum(), "
+          "The gradients of the sum of y with respect to each x, like torch.autograd.grad(y.sum(), "
           "xs, create_graph=True). They are values of the program, so a loss may depend on them "
           "(gradient penalties). y must depend on each x, and the ops between them must have "
           "gradients; if a loss depends on the result, the gradients of these ops must, too.",

@@ -6,7 +6,7 @@ OpDef inverse_time_schedule_op() {
   return schedule_def({
       .type = "InverseTimeDecay",
       .name = "inverse_time",
-      .doc = "lr / (1 + decay * t / every) after t updates, as Keras's InverseTimeDecay.",
+      .doc = "lr / (1 + decay * t / every) after t updates, like Keras's InverseTimeDecay.",
       .settings = {{"decay", 0.01, "decay of the learning rate in `every` updates", true},
                    {.name = "every",
                     .fallback = int64_t{1},

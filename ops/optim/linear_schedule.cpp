@@ -6,8 +6,8 @@ OpDef linear_schedule_op() {
   return schedule_def({
       .type = "LinearDecay",
       .name = "linear",
-      .doc = "A line from lr to `end` at update `steps`, as PyTorch's LinearLR. The rate stays at "
-             "`end` afterwards.",
+      .doc = "A line from lr to `end` at update `steps`, like PyTorch's LinearLR. The rate stays "
+             "at `end` afterwards.",
       .settings = {{"steps", int64_t{1}, "update at which the rate reaches `end`", true},
                    final_rate()},
       .update_settings = {"steps"},

@@ -28,11 +28,9 @@ std::vector<Expr> momentum_update(const OptimizerCtx& c) {
 OpDef momentum_op() {
   return optimizer_def({
       .type = "Momentum",
-      .doc =
-          "SGD with momentum, as torch.optim.SGD: velocity = momentum * velocity + (1 - dampening) "
-          "* "
-          "grad; the first velocity is grad. The step is lr * velocity, or lr * (grad + momentum * "
-          "velocity) with `nesterov`.",
+      .doc = "SGD with momentum, like torch.optim.SGD: velocity = momentum * velocity + (1 - "
+             "dampening) * grad; the first velocity is grad. The step is lr * velocity, or lr * "
+             "(grad + momentum * velocity) with `nesterov`.",
       .lr = 0.01,
       .settings = {{"momentum", 0.9, "momentum factor"},
                    {"dampening", 0.0, "dampening of the gradient in the velocity"},

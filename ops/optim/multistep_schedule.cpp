@@ -8,9 +8,8 @@ OpDef multistep_schedule_op() {
   return schedule_def({
       .type = "MultistepDecay",
       .name = "multistep",
-      .doc =
-          "Multiplies the learning rate by `factor` at each update of `milestones`, as PyTorch's "
-          "MultiStepLR.",
+      .doc = "Multiplies the learning rate by `factor` at each update of `milestones`, like "
+             "PyTorch's MultiStepLR.",
       .settings = {{"milestones", std::vector<int64_t>{}, "numbers of updates, rising", true},
                    decay_factor(0.1)},
       .update_settings = {"milestones"},

@@ -52,14 +52,12 @@ OptimizerDef muon() {
   return {
       .type = "Muon",
       .doc =
-          "Muon (Jordan et al., 2024), as torch.optim.Muon: m is the moving average of the "
-          "gradient "
-          "of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) with "
-          "`nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c G^2) X "
-          "with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original by "
-          "sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, "
-          "out)), "
-          "spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not "
+          "Muon (Jordan et al., 2024), like torch.optim.Muon: m is the moving average of the "
+          "gradient of a matrix. The step is the orthogonalized m, or grad + momentum * (m - grad) "
+          "with `nesterov`, by ns_steps iterations of Newton-Schulz, X = ns_a X + (ns_b G + ns_c "
+          "G^2) X with G = X X^T, in the parameter's compute dtype. adjust_lr scales lr: original "
+          "by sqrt(max(1, out / in)) of a matrix [in, out], match_rms_adamw by 0.2 sqrt(max(in, "
+          "out)), spectral_unclamped by sqrt(out / in). AdamW updates the parameters that are not "
           "matrices.",
       .lr = 0.001,
       .settings = {{"momentum", 0.95, "momentum factor", 0, 1},

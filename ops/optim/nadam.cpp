@@ -38,7 +38,7 @@ std::vector<Expr> nadam_update(const OptimizerCtx& c) {
 OpDef nadam_op() {
   return optimizer_def({
       .type = "NAdam",
-      .doc = "NAdam (Dozat, \"Incorporating Nesterov momentum into Adam\", 2016), as "
+      .doc = "NAdam (Dozat, \"Incorporating Nesterov momentum into Adam\", 2016), like "
              "torch.optim.NAdam: adam with Nesterov momentum, whose factor is mu = beta1 * (1 - "
              "0.96^(t * momentum_decay) / 2) in update t.",
       .lr = 0.002,

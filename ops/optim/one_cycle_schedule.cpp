@@ -45,7 +45,7 @@ OpDef one_cycle_schedule_op() {
       .name = "one_cycle",
       .doc = "Rises from lr / div_factor to lr in the first `pct_start` of the updates, then falls "
              "to lr / (div_factor * final_div_factor) (Smith and Topin, \"Super-convergence\", "
-             "2018), as PyTorch's OneCycleLR without its cycle of the momentum.",
+             "2018), like PyTorch's OneCycleLR without its cycle of the momentum.",
       .settings =
           {{"steps", int64_t{2}, "number of updates; the last rate stays", true},
            {"pct_start", 0.3, "part of the updates in which the rate rises", false, 0, 1},

@@ -6,8 +6,9 @@ OpDef piecewise_schedule_op() {
   return schedule_def({
       .type = "PiecewiseConstant",
       .name = "piecewise",
-      .doc = "Learning rate `values[i]` from update `boundaries[i - 1]` until before update "
-             "`boundaries[i]`, as Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.",
+      .doc =
+          "Learning rate `values[i]` from update `boundaries[i - 1]` until before update "
+          "`boundaries[i]`, like Paddle's PiecewiseDecay. Replaces the optimizer's learning rate.",
       .settings = {{"boundaries", std::vector<int64_t>{}, "numbers of updates, rising", true},
                    {"values", std::vector<double>{},
                     "learning rates: one more than there are boundaries", true}},

@@ -6,8 +6,9 @@ OpDef polynomial_schedule_op() {
   return schedule_def({
       .type = "PolynomialDecay",
       .name = "polynomial",
-      .doc = "(lr - end) * (1 - t / steps)^power + end after t updates, as PyTorch's PolynomialLR "
-             "and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.",
+      .doc =
+          "(lr - end) * (1 - t / steps)^power + end after t updates, like PyTorch's PolynomialLR "
+          "and Keras's PolynomialDecay. The rate stays at `end` from update `steps` on.",
       .settings = {{"steps", int64_t{1}, "update at which the rate reaches `end`", true},
                    {"power", 1.0, "exponent"},
                    final_rate()},

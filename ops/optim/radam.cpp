@@ -37,8 +37,8 @@ OpDef radam_op() {
   return optimizer_def({
       .type = "RAdam",
       .doc = "RAdam (Liu et al., \"On the variance of the adaptive learning rate and beyond\", "
-             "2020), as torch.optim.RAdam: the step of adam times a rectification term, or lr / (1 "
-             "- beta1^t) * m in the first updates.",
+             "2020), like torch.optim.RAdam: the step of adam times a rectification term, or lr / "
+             "(1 - beta1^t) * m in the first updates.",
       .lr = 0.001,
       .settings = {{"beta1", 0.9, "decay rate of m", 0, 1},
                    {"beta2", 0.999, "decay rate of v", 0, 1},

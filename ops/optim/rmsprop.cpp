@@ -28,8 +28,8 @@ std::vector<Expr> rmsprop_update(const OptimizerCtx& c) {
 OpDef rmsprop_op() {
   return optimizer_def({
       .type = "RMSprop",
-      .doc = "RMSprop (Hinton, 2012), as torch.optim.RMSprop: square_avg is the moving average of "
-             "grad^2. The step is lr * grad / (sqrt(square_avg) + eps), with momentum.",
+      .doc = "RMSprop (Hinton, 2012), like torch.optim.RMSprop: square_avg is the moving average "
+             "of grad^2. The step is lr * grad / (sqrt(square_avg) + eps), with momentum.",
       .lr = 0.01,
       .settings = {{"alpha", 0.99, "decay rate of the moving averages", 0, 1},
                    {"eps", 1e-8, "added to the denominator"},

@@ -6,7 +6,8 @@ OpDef step_schedule_op() {
   return schedule_def({
       .type = "StepDecay",
       .name = "step",
-      .doc = "Multiplies the learning rate by `factor` every `every` updates, as PyTorch's StepLR.",
+      .doc =
+          "Multiplies the learning rate by `factor` every `every` updates, like PyTorch's StepLR.",
       .settings = {{.name = "every",
                     .fallback = int64_t{1},
                     .doc = "number of updates between two decays",

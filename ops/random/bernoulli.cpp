@@ -8,8 +8,8 @@ OpDef bernoulli_op() {
   return OpDef{
       .name = "bernoulli",
       .doc =
-          "1 with probability p, else 0, drawn for each element in each step, as torch.bernoulli. "
-          "The gradient is 0.",
+          "1 with probability p, else 0, drawn for each element in each step, like "
+          "torch.bernoulli. The gradient is 0.",
       .inputs = {{"p", "float tensor of probabilities"}, random_state_port()},
       .attrs = {stream_attr()},
       .outputs = {{"y", "same type as p"}},

@@ -35,7 +35,7 @@ OpDef categorical_op() {
   return OpDef{
       .name = "categorical",
       .doc =
-          "Draws a class from softmax(logits) for each row in each step, as "
+          "Draws a class from softmax(logits) for each row in each step, like "
           "torch.distributions.Categorical(logits).sample().",
       .inputs = {{"logits", "float [..., C]"}, random_state_port()},
       .attrs = {stream_attr()},

@@ -21,9 +21,9 @@ OpDef dirac_op() {
   return OpDef{
       .name = "dirac",
       .doc =
-          "A convolution filter [out, in, taps...] that keeps its input, as torch.nn.init.dirac_: "
-          "1 "
-          "at the central tap of output channel d and input channel d of each group, else 0.",
+          "A convolution filter [out, in, taps...] that keeps its input, like "
+          "torch.nn.init.dirac_: 1 at the central tap of output channel d and input channel d of "
+          "each group, else 0.",
       .inputs = {},
       .attrs = {{"type", Type{}, "type of the result", true},
                 {"groups", int64_t{1}, "number of groups of output channels"}},

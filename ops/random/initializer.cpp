@@ -36,6 +36,7 @@ std::string text(const Attrs& attrs, std::string_view name, const char* fallback
                            "' must be of kind string, not " + std::string(attr_type_name(*attr)));
 }
 
+constexpr const char* kInit = "init";
 constexpr const char* kInitialValues = "values";
 
 struct InitializerContext {
@@ -154,14 +155,26 @@ constexpr Initializer kInitializers[] = {
     {kArray, [](const InitializerContext& r) { return r.array(); }},
 };
 
+/// Attributes of a variable that are neither its initialiser's nor training settings.
+constexpr const char* kVariableAttributes[] = {"sparse",   kKeepGradient,     kLoraOf,
+                                               kLoraScale, kScratchAttribute, kCacheAttribute,
+                                               kFullShape, kShardBounds};
+
+/// Whether attribute `name` of a variable selects its initialiser or is a setting of it.
+bool is_initializer_attribute(std::string_view name) {
+  return !is_pass_attribute(name) &&
+         std::ranges::find(kVariableAttributes, name) == std::end(kVariableAttributes) &&
+         std::ranges::find(kTrainingSettings, name) == std::end(kTrainingSettings);
+}
+
 /// Throws UserError for an attribute that neither initialiser `init` nor a compiler pass uses.
 void require_known(const InitializerContext& context, const std::string& init) {
   std::vector<std::string> known = context.settings;
-  known.insert(known.end(), {"init", "sparse", kKeepGradient, kLoraOf, kLoraScale,
-                             kScratchAttribute, kCacheAttribute, kFullShape, kShardBounds});
-  known.insert(known.end(), std::begin(kTrainingSettings), std::end(kTrainingSettings));
+  known.emplace_back(kInit);
   for (const auto& [name, attr] : context.attrs) {
-    if (is_pass_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
+    if (!is_initializer_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
+    known.insert(known.end(), std::begin(kVariableAttributes), std::end(kVariableAttributes));
+    known.insert(known.end(), std::begin(kTrainingSettings), std::end(kTrainingSettings));
     throw UserError(context.loc, "initialiser '" + init + "' of '" + context.name +
                                      "' has no setting '" + name + "'" + did_you_mean(name, known));
   }
@@ -182,7 +195,7 @@ Fan calculate_fan(const Shape& shape, const Loc& loc) {
 
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc) {
-  const std::string init = text(attrs, "init", kZeros, loc);
+  const std::string init = text(attrs, kInit, kZeros, loc);
   std::vector<std::string> known, settings;
   for (const Initializer& i : kInitializers) {
     known.emplace_back(i.name);
@@ -197,7 +210,7 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
 }
 
 std::optional<Tensor> initial_values(const Type& type, const Attrs& attrs) {
-  if (attrs.get_or("init", std::string()) != kArray) return std::nullopt;
+  if (attrs.get_or(kInit, std::string()) != kArray) return std::nullopt;
   std::vector<int64_t> shape;
   for (const Dim& d : type.shape) shape.push_back(d.size);
   const auto& values = attrs.get<std::vector<double>>(kInitialValues);
@@ -205,7 +218,7 @@ std::optional<Tensor> initial_values(const Type& type, const Attrs& attrs) {
 }
 
 bool is_zero_initialized(const Attrs& attrs, const Loc& loc) {
-  return text(attrs, "init", kZeros, loc) == kZeros;
+  return text(attrs, kInit, kZeros, loc) == kZeros;
 }
 
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
@@ -213,6 +226,15 @@ void check_initializer(const std::string& name, const Type& type, const Attrs& a
   ir::Program scratch("initial");
   const Value seed = scratch.main().append("data", {}, {}, {Type{i64, {}, {}}})->result();
   record_initializer(scratch.main(), seed, name, type, attrs, loc);
+}
+
+void set_initializer(ir::Op& param, const Attrs& init, const Loc& loc) {
+  Attrs attrs = init;
+  for (const auto& [name, attr] : param.attrs) {
+    if (!is_initializer_attribute(name)) attrs.set(name, attr);
+  }
+  check_initializer(param.symbol, param.result().type(), attrs, loc);
+  param.attrs = std::move(attrs);
 }
 
 Type infer_random(const InferCtx& c) {

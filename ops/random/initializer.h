@@ -56,6 +56,10 @@ bool is_zero_initialized(const Attrs& attrs, const Loc& loc);
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);
 
+/// Replaces the initialiser of the `param` op by the one that `init` selects, which has no other
+/// attributes. Throws UserError like record_initializer(), and then changes nothing.
+void set_initializer(ir::Op& param, const Attrs& init, const Loc& loc);
+
 /// Type inference of a random op: returns the value of attribute `type`. Throws UserError unless
 /// this is a float type and operand 0, the seed, is an i64 scalar.
 Type infer_random(const InferCtx& c);

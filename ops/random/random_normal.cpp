@@ -6,9 +6,8 @@ namespace fluid {
 OpDef random_normal_op() {
   return step_draw_def(
       {.name = "random_normal",
-       .doc =
-           "Independent normally distributed random numbers of this step, as torch.randn. They do "
-           "not depend on micro-batches and ranks.",
+       .doc = "Independent normally distributed random numbers of this step, like torch.randn. "
+              "They do not depend on micro-batches and ranks.",
        .attrs = {{"mean", 0.0, "mean of the distribution"},
                  {"std", 1.0, "standard deviation of the distribution"}},
        .check =

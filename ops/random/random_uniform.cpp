@@ -6,9 +6,8 @@ namespace fluid {
 OpDef random_uniform_op() {
   return step_draw_def(
       {.name = "random_uniform",
-       .doc = "Independent random numbers of this step, uniform in [low, high), as torch.rand. "
-              "They do "
-              "not depend on micro-batches and ranks.",
+       .doc = "Independent random numbers of this step, uniform in [low, high), like torch.rand. "
+              "They do not depend on micro-batches and ranks.",
        .attrs = {{"low", 0.0, "lower bound, inclusive"}, {"high", 1.0, "upper bound, exclusive"}},
        .check =
            [](const InferCtx& c) {

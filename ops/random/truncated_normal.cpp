@@ -63,7 +63,7 @@ OpDef truncated_normal_op() {
   return OpDef{
       .name = "truncated_normal",
       .doc =
-          "Independent random numbers of the normal distribution within [low, high], as "
+          "Independent random numbers of the normal distribution within [low, high], like "
           "torch.nn.init.trunc_normal_. A number depends only on the seed, the stream and the "
           "logical index, up to rounding on different devices.",
       .inputs = {{"seed", "i64 scalar"}},

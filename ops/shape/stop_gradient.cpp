@@ -5,7 +5,7 @@ namespace fluid {
 OpDef stop_gradient_op() {
   return OpDef{
       .name = "stop_gradient",
-      .doc = "x, without a gradient, as torch.Tensor.detach.",
+      .doc = "x, without a gradient, like torch.Tensor.detach.",
       .inputs = {{"x", "any tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},

@@ -140,14 +140,13 @@ TEST_F(BadInput, Labels) {
        {"train classes.fir --batch 7 --seed 3 --data " + bad,
         "train classes.fir --batch 7 --data " + good + " --val " + bad,
         "eval classes.fir --batch 7 --data " + bad, "predict classes.fir --data " + bad}) {
-    expect_late_error(command,
-                      "value 7 of feed 'y' is out of range [0, 3), in line 25 of 'rows.csv'");
+    expect_late_error(command, "value 7 of feed 'y' is out of range [0, 3), in rows.csv:25");
   }
   const auto expect_csv_error = [&](const std::string& label, const std::string& message) {
     write_plain(dir_.file("t.csv"), "a,b,c\n1,2,0\n2,3," + label + "\n");
     expect_late_error("train classes.fir --data 'csv:t.csv?label=c&classes=1'", message);
   };
-  expect_csv_error("7", "value 7 of feed 'y' is out of range [0, 3), in line 3 of 't.csv'");
+  expect_csv_error("7", "value 7 of feed 'y' is out of range [0, 3), in t.csv:3");
   expect_csv_error("-1", "t.csv:3: column 'c': -1 is not a class number");
   expect_csv_error("1e300", "t.csv:3: column 'c': 1e300 is not a class number");
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "frontend/files/npy.h"
 #include "tests/support/fluidrun_test.h"
 
@@ -35,6 +37,24 @@ TEST_F(Dump, WritesGradientsParametersAndValues) {
 TEST_F(Dump, RejectsUnknownNames) {
   const std::string train = "train line.fir --data synthetic-linear ";
   expect_error(train + "--dump v.grad", "--dump v.grad: no such value; there are 'w.grad'");
+  std::ofstream(dir_.file("scan.fir")) << R"(program @twice {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w = param "w" : f32[2, 1]
+  %last = scan(%y) {body = @step, carries = 1, sequences = 0, steps = 2, reverse = false} : f32[?, 1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  %d = sub(%p, %last) : f32[?, 1]
+  %s = square(%d) : f32[?, 1]
+  %loss = mean(%s) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.01}
+  graph @step {
+    %c = arg {index = 0} : f32[?, 1]
+    %n = exp(%c) : f32[?, 1]
+    output "0" = %n
+  }
+})";
+  expect_error("train scan.fir --data synthetic-linear --dump n",
+               "--dump n: each step of a scan computes another one; the scan can collect them");
   expect_error(train + "--dump w,,loss", "--dump : no such value");
   expect_error(train + "--dump w.grad --freeze w", "--dump w.grad: parameter 'w' is frozen or");
   expect_error(train + "--dump w --dump-dir line.fir", "--dump-dir line.fir");

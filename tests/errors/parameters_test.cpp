@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "executor/executor.h"
+#include "frontend/files/npy.h"
 #include "frontend/files/safetensors.h"
 #include "frontend/layers.h"
 #include "tests/support/errors.h"
@@ -199,14 +200,47 @@ TEST_F(Parameters, AreBoundedByFlags) {
   EXPECT_NEAR(std::hypot(w.at(0), w.at(1)), 0.25, 1e-5);
 }
 
+TEST_F(Parameters, AreInitializedByFlags) {
+  const std::string train =
+      "train line.fir --data synthetic-linear?n=10 --save w --param w:lr=0,init=";
+  const auto initial = [&](const std::string& init) {
+    EXPECT_EQ(run(train + init).code, 0) << init;
+    const Tensor w = read_safetensors(dir_.file("w")).tensors.at(0).second;
+    return std::pair(w.at(0), w.at(1));
+  };
+  EXPECT_EQ(initial("constant,value=0.5"), std::pair(0.5, 0.5));
+  EXPECT_EQ(initial("uniform,low=-0.25,high=-0.25"), std::pair(-0.25, -0.25));
+  const auto [a, b] = initial("orthogonal,gain=3");
+  EXPECT_NEAR(std::hypot(a, b), 3, 1e-5);
+  const auto [c, d] = initial("truncated_normal,mean=8,low=7,high=7.5");
+  EXPECT_TRUE(c >= 7 && c <= 7.5 && d >= 7 && d <= 7.5) << c << " " << d;
+  write_npy(dir_.file("w.npy"), Tensor::of<float>({2, 1}, std::vector<float>{0.25, -4}));
+  EXPECT_EQ(initial("w.npy"), std::pair(0.25, -4.0));
+
+  std::filesystem::remove(dir_.file("w"));
+  expect_error(train + "normal,sdt=1",
+               "--param 'w:lr=0,init=normal,sdt=1': initialiser 'normal' of 'w' has no setting "
+               "'sdt' (did you mean 'std'?)");
+  expect_error(train + "normla", "'w' asks for an unknown initialiser 'normla' (did you mean");
+  expect_error(train + "normal,std=big",
+               "initialiser setting 'std' must be a number, not a string");
+  expect_error(train + "dirac", "--param 'w:lr=0,init=dirac': dirac");
+  expect_error(train + "w.npy,gain=2", "init=w.npy has no setting 'gain'");
+  expect_error(train + "absent.npy", "absent.npy");
+  write_npy(dir_.file("w.npy"), Tensor::of<float>({3}, std::vector<float>{1, 2, 3}));
+  expect_error(train + "w.npy", "initialiser 'array' of 'w' has 3 values for f32[2, 1]");
+}
+
 TEST_F(Parameters, ThatTrainAreChosenByFlags) {
   const std::string train = "train line.fir --data synthetic-linear ";
   expect_error(train + "--freeze b",
                "--freeze 'b': pattern 'b' matches no parameter; there are 'w'");
   expect_error(train + "--freeze-stats w", "--freeze-stats 'w': there are none");
-  expect_error(train + "--param w", "--param 'w': must be PATTERN:SETTING=NUMBER");
-  expect_error(train + "--param w:lr", "--param 'w:lr': 'lr' is not SETTING=NUMBER");
-  expect_error(train + "--param w:rate=2", "--param 'w:rate=2': no setting 'rate'");
+  expect_error(train + "--param w", "--param 'w': must be PATTERN:SETTING=VALUE");
+  expect_error(train + "--param w:lr", "--param 'w:lr': 'lr' is not SETTING=VALUE");
+  expect_error(train + "--param w:rate=2",
+               "--param 'w:rate=2': no setting 'rate'; there are lr, decay, l1, l2, max_norm, "
+               "train and init");
   expect_error(train + "--param w:lr=x", "--param 'w:lr=x': 'x'");
   expect_error(train + "--param w:train=2", "--param 'w:train=2': train must be 0 or 1, not '2'");
   expect_error(train + "--param 'w[:lr=2'", "pattern 'w[': '[' has no partner");

@@ -227,6 +227,42 @@ TEST_F(RecipesOfAProgram, KeepTheSettingsOfTheProgram) {
                     "find_learning_rate: program 'two' has several recipes");
 }
 
+TEST_F(RecipesOfAProgram, AreChangedOneByOne) {
+  const Result result =
+      run(kTrain +
+          "--epochs 2 --max-steps 9 --recipes s:2,d --log-json log --recipe-option "
+          "d:optimizer=momentum,lr=0.5,momentum=0.25,schedule=linear,schedule_end=0.25");
+  ASSERT_EQ(result.code, 0) << result.output;
+  std::vector<double> rates;
+  for (const auto& line : logged(dir_.file("log"))) {
+    const bool is_changed = line.at("recipe") == "distances";
+    EXPECT_TRUE(is_changed || line.at("lr") == 0.01) << line;
+    if (is_changed) rates.push_back(line.at("lr").get<double>());
+  }
+  ASSERT_EQ(rates.size(), 3U) << "of 9 steps";
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(rates[i], 0.5 - 0.25 * static_cast<double>(i) / 3, 1e-6) << "update " << i;
+  }
+}
+
+TEST_F(RecipesOfAProgram, RejectOptionsThatDoNotFit) {
+  const auto rejects = [&](const std::string& option, const std::string& message) {
+    expect_error(kTrain + "--recipes s,d --recipe-option " + option,
+                 "--recipe-option '" + option + "': " + message);
+  };
+  rejects("d", "must be NAME:FLAG=VALUE,...");
+  rejects("g:lr=1", "program 'two' has no recipe 'g'; there are squares, distances");
+  rejects("d:rate=1", "no flag --rate of an optimizer or a schedule");
+  rejects("d:lr=fast", "--lr");
+  rejects("d:nesterov", "--nesterov: no setting of sgd");
+  rejects("d:minimize=squares", "--minimize squares: program 'two' has a loss that it minimizes");
+  rejects("d:schedule=cosin", "--schedule cosin: there are");
+  expect_error(kTrain + "--recipes s --recipe-option d:lr=1",
+               "recipe 'distances' is not in the cycle squares:1");
+  expect_error("train line.fir --data synthetic-linear --recipe-option loss:lr=1",
+               "program 'line' does not have several recipes");
+}
+
 TEST_F(RecipesOfAProgram, ArePlannedTogetherOrOne) {
   const auto state_bytes = [&](const std::string& flags) {
     const Result result = run("plan two.fir --json " + flags);

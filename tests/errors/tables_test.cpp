@@ -108,7 +108,7 @@ TEST_F(Tables, ColumnsOfTheDataSelectItsRows) {
   expect_has(first.output, "x f32[1]   -1.09454 to 1.09454");
   expect_has(expect_good("data --split val " + data_).output, ": 1 samples\n");
   const Result test = expect_good("data " + data_ + "--split test");
-  expect_has(test.output, "line 7 of 'train.csv'");
+  expect_has(test.output, "train.csv:7");
   EXPECT_EQ(test.output.find("[part"), std::string::npos) << "no column: " << test.output;
   expect_error("train shapes.fir --data 'csv:train.csv?split=part&val=0.1'",
                "options val and split=part both split the rows");

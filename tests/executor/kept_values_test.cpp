@@ -7,6 +7,7 @@
 #include "executor/executor.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "frontend/scan.h"
 #include "ops/operators.h"
 #include "tests/support/errors.h"
 
@@ -62,6 +63,23 @@ TEST(KeptValues, NeedAParameterThatTrains) {
   sharded.distributed.force_collectives = true;
   expect_user_error([&] { Executor(net, cpu(), sharded); },
                     "the gradient of 'w' cannot be kept with --zero 1");
+}
+
+TEST(KeptValues, AreNamedAfterLayersAndTheLayersAroundThem) {
+  Program net("recurrence");
+  const Value x = net.data("x", {kBatch, 2}, f32);
+  const Scope encoder(net, "encoder"), block(net, "block0");
+  const Value h = linear(x, {.units = 3});
+  const auto step = [](const Values& carries, const Values&) {
+    return ScanStep{{linear(carries[0], {.units = 3, .name = "cell"})}};
+  };
+  net.output("h", scan({h}, {}, step, {.steps = 2}).carries[0]);
+  const std::vector<std::string> names = value_names(net);
+  EXPECT_EQ(names, (std::vector<std::string>{"encoder", "encoder.block0", "encoder.block0.fc0"}));
+  for (const std::string& name : names) EXPECT_TRUE(named_value(net, name)) << name;
+  EXPECT_TRUE(is_value_of_scan_step(net, "encoder.block0.cell"));
+  EXPECT_FALSE(named_value(net, "encoder.block0.cell"));
+  EXPECT_FALSE(is_value_of_scan_step(net, "encoder.block0.fc0"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "executor/executor.h"
 #include "frontend/examples/resnet.h"
 #include "tests/support/count_of.h"
+#include "tests/support/errors.h"
 #include "tests/support/golden_training.h"
 
 namespace fluid::parameter_groups_test {
@@ -53,6 +54,24 @@ TEST(ParameterGroups, FollowPyTorchsParameterGroups) { expect_golden({}, "batch_
 
 TEST(ParameterGroups, FreezeTheRunningStatisticsAsEvalModeInPyTorch) {
   expect_golden(true, "frozen_statistics");
+}
+
+TEST(ParameterGroups, ReplaceInitialisersAndKeepOtherSettings) {
+  const auto layer = [](const Init& init) {
+    Program net("layer");
+    const Value x = net.data("x", {kBatch, kFeatures}, f32);
+    net.output("y", linear(x, {.units = kUnits, .weight_init = init}, Loc()));
+    set_parameter_groups(net, {{.pattern = "fc0.w", .lr_scale = 2, .l2 = 0.5}}, Loc());
+    return net;
+  };
+  Program net = layer(Init::kaiming_normal(0.5, FanMode::out));
+  const std::string before = net.text();
+  EXPECT_NE(before, layer(Init::orthogonal(2)).text());
+  expect_user_error([&] { set_parameter_groups(net, {{.pattern = "*", .init = Init::dirac()}}); },
+                    "dirac");
+  EXPECT_EQ(net.text(), before);
+  set_parameter_groups(net, {{.pattern = "fc0.w", .init = Init::orthogonal(2)}}, Loc());
+  EXPECT_EQ(net.text(), layer(Init::orthogonal(2)).text());
 }
 
 TEST(ParameterGroups, SurviveAFileAndCanBeUndone) {

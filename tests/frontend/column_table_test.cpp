@@ -118,7 +118,14 @@ TEST_F(ColumnTables, MistakesAreNamed) {
 TEST_F(ColumnTables, RowsThatTrainingDropsAreAnErrorInOtherData) {
   const std::string path = write("train.csv", "a,b\n1,2\n,3\n");
   const ColumnTablePtr table = open_data("csv:" + path + "?missing=drop").source->table();
-  expect_user_error([&] { read("csv:" + path, table); }, "train.csv:3: column 'a' has no value");
+  expect_user_error(
+      [&] { read("csv:" + path, table); },
+      "train.csv:3: column 'a' has no value: training left such rows out; fill it in, "
+      "or add missing=drop to leave this row out, or missing=NUMBER");
+  const ColumnTablePtr kept = read("csv:" + write("whole.csv", "a,b\n1,2\n"), table).table;
+  EXPECT_EQ(kept->options.at("missing"), "drop");
+  EXPECT_EQ(values(read("csv:" + path + "?missing=drop", kept), "x"), (Values{1, 2}));
+  EXPECT_EQ(values(read("csv:" + path + "?missing=7", kept), "x"), (Values{1, 2, 7, 3}));
 }
 
 TEST_F(ColumnTables, FilesOfParametersKeepIt) {

@@ -264,21 +264,20 @@ TEST_F(Csv, BadLinesAreSkippedOnRequest) {
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2, 5, 6}));
   EXPECT_EQ(data.skipped.count, 2);
   EXPECT_TRUE(states(data.skipped.first_error, "t.csv:3: 1 fields, but the first line has 2"));
-  EXPECT_EQ(data.location(1), "line 5 of '" + path_ + "'");
+  EXPECT_EQ(data.location(1), path_ + ":5");
 }
 
 TEST_F(Csv, SamplesAreNamedByTheirLine) {
   const std::string text = "a,y\n1,0\n2,7\n3,1\n";
   const Dataset data = read(text, "?label=y&classes=1");
-  EXPECT_EQ(data.location(1), "line 3 of '" + path_ + "'");
-  EXPECT_EQ(data.find_location("y", 7), "line 3 of '" + path_ + "'");
+  EXPECT_EQ(data.location(1), path_ + ":3");
+  EXPECT_EQ(data.find_location("y", 7), path_ + ":3");
   EXPECT_EQ(data.find_location("y", 8), "");
   EXPECT_EQ(data.find_location("x", 1), "") << "a float";
-  EXPECT_EQ(read("\n" + text, "?label=y&classes=1").find_location("y", 7),
-            "line 4 of '" + path_ + "'");
+  EXPECT_EQ(read("\n" + text, "?label=y&classes=1").find_location("y", 7), path_ + ":4");
   const Dataset gaps = read("a,y\n1,0\n\n\"2\",7\n3,1\n", "?label=y&classes=1");
-  EXPECT_EQ(gaps.find_location("y", 7), "line 4 of '" + path_ + "'");
-  EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).location(1), "line 4 of '" + path_ + "'");
+  EXPECT_EQ(gaps.find_location("y", 7), path_ + ":4");
+  EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).location(1), path_ + ":4");
   EXPECT_EQ(open_data("digits?n=3").dataset().location(2), "sample 2 of 'digits?n=3&split=train'");
 }
 

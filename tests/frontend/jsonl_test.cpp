@@ -35,7 +35,7 @@ TEST_F(JsonLinesTest, KeysAreColumns) {
   EXPECT_EQ(values(*data.find("id")), (std::vector<double>{7, -8}));
   EXPECT_EQ(values(*data.find("name")), (std::vector<double>{1, 0}));
   EXPECT_EQ(data.classes.at("name"), (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(data.location(1), "line 3 of '" + path_ + "'");
+  EXPECT_EQ(data.location(1), path_ + ":3");
 }
 
 TEST_F(JsonLinesTest, TakesColumnsByName) {

@@ -181,9 +181,7 @@ def mobilenet_v3_small(net, step):
     width, relu, swish = 0.25, F.relu, F.hardswish
     h = swish(net.conv_bn(color_images(step, 64), channels_of(width, 16), 3, 2, eps=1e-3))
     for block in [(3, 16, 16, True, relu, 2), (3, 72, 24, False, relu, 2), (3, 88, 24, False, relu, 1),
-                  (5, 96, 40, True, swish, 2), (5, 240, 40, True, swish, 1), (5, 240, 40, True, swish, 1),
-                  (5, 120, 48, True, swish, 1), (5, 144, 48, True, swish, 1), (5, 288, 96, True, swish, 2),
-                  (5, 576, 96, True, swish, 1), (5, 576, 96, True, swish, 1)]:
+                  (5, 96, 40, True, swish, 2), (5, 240, 40, True, swish, 1)]:
         h = mobilenet_block(net, h, width, *block)
     h = swish(net.conv_bn(h, 6 * h.shape[1], 1, eps=1e-3)).mean((2, 3))
     return F.cross_entropy(net.linear(swish(net.linear(h, channels_of(width, 1024))), 10), labels(step))
@@ -192,7 +190,7 @@ def mobilenet_v3_small(net, step):
 def resnet50(net, step):
     width = 4
     h = F.max_pool2d(F.relu(net.conv_bn(color_images(step, 64), width, 7, 2)), 3, 2, 1)
-    for stage, blocks in enumerate([2, 1, 2, 1]):
+    for stage, blocks in enumerate([2, 1]):
         for block in range(blocks):
             filters, stride = width << stage, 2 if stage > 0 and block == 0 else 1
             y = F.relu(net.conv_bn(h, filters, 1))

@@ -164,6 +164,10 @@ TEST(Text, RejectsBrokenStatements) {
   expect_rejection("%a = 3", 6, "expected an op's name but found '3'");
   expect_rejection("%a a", 4, "expected '=' but found 'a'");
   expect_rejection("%a = a(%a", 8, "%a is not defined above");
+  expect_rejection("%a = a : f32[] graph @g { b(%a) }", 29,
+                   "%a is a value of the outer graph, which this graph can only take as an "
+                   "operand of the op that runs it");
+  expect_rejection("graph @g { %a = a : f32[] } b(%a)", 31, "%a is not defined above");
   expect_rejection("a()(", 4, "expected a statement, a graph or '}' but found '('");
   expect_rejection("output prob", 8, "expected an output's name in quotes but found 'prob'");
   expect_rejection("output \"p\" = 3", 14, "expected a value such as %x but found '3'");

@@ -1,0 +1,101 @@
+#include "executor/fluidrun/recipe_option.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/recipe_flags.h"
+#include "ir/error.h"
+#include "ir/number.h"
+#include "ir/text.h"
+#include "ops/optim/recipes.h"
+
+namespace fluid {
+namespace {
+
+/// Returns "lr=1e-4,boundaries=10,20" as the flags "--lr=1e-4" and "--boundaries=10,20". A part
+/// that is a number continues the list before it.
+std::vector<std::string> flags_in(const std::string& settings) {
+  std::vector<std::string> flags;
+  for (const std::string& part : ir::split_at_commas(settings)) {
+    if (!flags.empty() && parse_number<double>(part)) {
+      flags.back() += "," + part;
+      continue;
+    }
+    const size_t equals = std::min(part.find('='), part.size());
+    flags.push_back(flag_of(part.substr(0, equals)) + part.substr(equals));
+  }
+  return flags;
+}
+
+/// Throws UserError unless each of `flags` is an option of `command`.
+void check_names(const CLI::App& command, const std::vector<std::string>& flags) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back(flag_of(name));
+  }
+  for (const std::string& flag : flags) {
+    const std::string name = flag.substr(0, flag.find('='));
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw UserError(
+        fmt::format("no flag {} of an optimizer or a schedule{}", name, did_you_mean(name, known)));
+  }
+}
+
+/// Calls `work`. Errors name the option.
+template <class F>
+void with_option_named(const std::string& given, F work) {
+  try {
+    work();
+  } catch (const UserError& e) {
+    throw UserError(fmt::format("{}: {}", given, e.what()));
+  } catch (const CLI::ParseError& e) {
+    throw UserError(fmt::format("{}: {}", given, e.what()));
+  }
+}
+
+}  // namespace
+
+void add_recipe_option_flag(CLI::App& command, std::vector<std::string>& texts) {
+  command
+      .add_option("--recipe-option", texts,
+                  "flags of the optimizer and the schedule for one of several recipes, such as "
+                  "d:lr=1e-4,optimizer=adam; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME:FLAG=VALUE,...");
+}
+
+RecipeOption::RecipeOption(const Program& program, const std::string& text)
+    : given_(fmt::format("--recipe-option '{}'", text)) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    throw UserError(given_ + ": must be NAME:FLAG=VALUE,..., as in 'd:lr=1e-4,optimizer=adam'");
+  }
+  if (recipe_names(program.ir().main()).size() <= 1) {
+    throw UserError(
+        fmt::format("{}: program '{}' does not have several recipes", given_, program.ir().name));
+  }
+  recipe_ = recipe_called(program, text.substr(0, colon), given_);
+  with_option_named(given_, [&] {
+    CLI::App parser;
+    parser.set_help_flag();
+    add_optimizer_flags(parser, optimizer_);
+    add_schedule_flags(parser, schedule_);
+    std::vector<std::string> flags = flags_in(text.substr(colon + 1));
+    check_names(parser, flags);
+    std::ranges::reverse(flags);  // the order that CLI11 expects
+    parser.parse(std::move(flags));
+  });
+}
+
+void RecipeOption::set_optimizer(Program& program) const {
+  with_option_named(given_, [&] { fluid::set_optimizer(program, optimizer_, recipe_); });
+}
+
+void RecipeOption::set_schedule(Program& program, std::optional<int64_t> updates) const {
+  with_option_named(given_, [&] { fluid::set_schedule(program, schedule_, updates, recipe_); });
+}
+
+}  // namespace fluid
