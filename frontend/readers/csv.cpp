@@ -79,7 +79,9 @@ class TableReader {
   }
 
   Dataset read() {
+    bool has_rows = false;
     while (csv_.next()) {
+      has_rows = true;
       Row row;
       try {
         row = read_row();
@@ -91,6 +93,9 @@ class TableReader {
         continue;
       }
       append(row);
+    }
+    if (!has_rows) {
+      throw UserError(args_.path() + " has a header but no rows: its only line names the columns");
     }
     ColumnTable table = start_table();
     if (use_.given() == nullptr) learn(table);

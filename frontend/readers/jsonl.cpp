@@ -57,6 +57,7 @@ class JsonLines {
       lines_.push_back(line_);
       for (size_t k = 0; k < keys_.size(); ++k) append(keys_[k], values[k]);
     }
+    if (lines_.empty() && skipped_.count == 0) throw UserError(args_.path() + " holds no sample");
     return dataset();
   }
 

@@ -52,6 +52,7 @@ TEST_F(JsonLinesTest, MistakesAreNamedByLineAndKey) {
     expect_user_error([&] { read(text); }, path_ + message);
   };
   const std::string good = "{\"a\": [1, 2]}\n";
+  expect_error(" \n", " holds no sample");
   expect_error(good + "{\"a\": [1, 2}\n", ":2: not a JSON object");
   expect_error(good + "[1]\n", ":2: not a JSON object");
   expect_error("{}\n", ":1: the object has no key");
