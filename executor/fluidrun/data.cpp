@@ -18,6 +18,7 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/launcher/print_to.h"
+#include "frontend/readers/excerpt.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
@@ -201,7 +202,9 @@ void print_classes(const SampleData& source, const Survey& survey) {
     fmt::print("classes of '{}': {}\n", source.columns()[c].name, names.size());
     for (size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) {
       const auto count = counts.find(static_cast<int64_t>(i));
-      fmt::print("  {} {}: {} samples\n", i, names[i], count == counts.end() ? 0 : count->second);
+      const int64_t samples = count == counts.end() ? 0 : count->second;
+      fmt::print("  {} {}{}\n", i, excerpt(names[i]),
+                 counts.empty() ? "" : fmt::format(": {} samples", samples));
     }
     if (names.size() > kMaxListed) fmt::print("  and {} more\n", names.size() - kMaxListed);
   }
