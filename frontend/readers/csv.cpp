@@ -89,7 +89,7 @@ class TableReader {
         continue;
       } catch (const UserError& error) {
         if (args_.bad_records() == BadRecords::stop) throw;
-        if (skipped_.count++ == 0) skipped_.first_error = error.what();
+        skipped_.add(error.what());
         continue;
       }
       append(row);

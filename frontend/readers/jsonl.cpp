@@ -50,7 +50,7 @@ class JsonLines {
         values = values_of(line);
       } catch (const UserError& error) {
         if (args_.bad_records() == BadRecords::stop) throw;
-        if (skipped_.count++ == 0) skipped_.first_error = error.what();
+        skipped_.add(error.what());
         if (lines_.empty()) keys_.clear();
         continue;
       }

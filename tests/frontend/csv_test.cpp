@@ -266,7 +266,7 @@ TEST_F(Csv, BadLinesAreSkippedOnRequest) {
       open_data("csv:" + path_, "train", {.bad_records = BadRecords::skip}).dataset();
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2, 5, 6}));
   EXPECT_EQ(data.skipped.count, 2);
-  EXPECT_TRUE(states(data.skipped.first_error, "t.csv:3: 1 fields, but the first line has 2"));
+  EXPECT_TRUE(states(data.skipped.errors.front(), "t.csv:3: 1 fields, but the first line has 2"));
   EXPECT_EQ(data.location(1), "line 5 of '" + path_ + "'");
 }
 

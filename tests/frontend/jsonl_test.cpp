@@ -70,7 +70,7 @@ TEST_F(JsonLinesTest, MistakesAreNamedByLineAndKey) {
   const Dataset data = read("{\"a\": null}\n{\"b\": 1}\nno\n{\"b\": 3}\n", "", BadRecords::skip);
   EXPECT_EQ(values(*data.find("b")), (std::vector<double>{1, 3}));
   EXPECT_EQ(data.skipped.count, 2);
-  EXPECT_TRUE(states(data.skipped.first_error, "t.jsonl:1: key 'a'"));
+  EXPECT_TRUE(states(data.skipped.errors.front(), "t.jsonl:1: key 'a'"));
 }
 
 }  // namespace
