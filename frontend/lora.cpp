@@ -21,6 +21,8 @@
 namespace fluid {
 namespace {
 
+constexpr size_t kMaxListedWeights = 8;  ///< maximum number of weights in a message
+
 /// Returns whether `op` multiplies by the weight of a linear layer: a parameter [in, out] that is
 /// not an adapter.
 bool is_weight_product(const ir::Op& op) {
@@ -142,9 +144,8 @@ void lora(Program& program, const std::string& pattern, const Lora& options, con
   if (add_adapters(graph, options, loc, [&](const std::string& n) { return names.selects(n); })) {
     return;
   }
-  throw UserError(loc, "lora: pattern '" + pattern +
-                           "' matches no weight of a linear layer; there " + "are " +
-                           nearest_names(pattern, linear_weight_names(graph), kMaxSuggestions));
+  throw UserError(loc, "lora: pattern '" + pattern + "' matches no weight of a linear layer" +
+                           pattern_suggestion(pattern, linear_weight_names(graph)));
 }
 
 void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
@@ -166,7 +167,7 @@ void lora_from_file(Program& program, const std::string& path, const Loc& loc) {
       throw UserError(loc,
                       path + ": holds adapters of '" + weight +
                           "', which is no weight of a linear layer of the program; there are " +
-                          nearest_names(weight, linear_weight_names(graph), kMaxSuggestions));
+                          nearest_names(weight, linear_weight_names(graph), kMaxListedWeights));
     }
     begin = end + 1;
   }

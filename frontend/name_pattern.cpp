@@ -1,6 +1,11 @@
 #include "frontend/name_pattern.h"
 
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
 #include "ir/error.h"
+#include "ir/near.h"
 
 namespace fluid {
 namespace {
@@ -105,6 +110,22 @@ std::regex compiled(std::string_view text) {
   }
 }
 
+constexpr size_t kMaxSuggestions = 8;  ///< maximum number of names in a suggestion
+
+/// Returns the longest run of letters, digits and underscores in `text`.
+std::string longest_word(std::string_view text) {
+  std::string_view longest;
+  for (size_t begin = 0; begin < text.size(); ++begin) {
+    const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+    const auto end =
+        std::find_if_not(text.begin() + static_cast<ptrdiff_t>(begin), text.end(), is_word);
+    const std::string_view word(text.begin() + static_cast<ptrdiff_t>(begin), end);
+    if (word.size() > longest.size()) longest = word;
+    begin += word.size();
+  }
+  return std::string(longest);
+}
+
 }  // namespace
 
 NamePattern::NamePattern(std::string_view text) : text_(text), matcher_(compiled(text)) {}
@@ -125,6 +146,23 @@ std::optional<std::string> NamePattern::renamed(const std::string& name,
   std::smatch match;
   if (!std::regex_match(name, match, matcher_)) return std::nullopt;
   return match.format(replacement);
+}
+
+std::string pattern_suggestion(const std::string& pattern, std::span<const std::string> names) {
+  const NamePattern anywhere("*" + pattern);
+  const auto selects = [&](const std::string& name) { return anywhere.selects(name); };
+  const auto first = std::ranges::find_if(names, selects);
+  if (first != names.end()) {
+    return "; did you mean '" + anywhere.text() + "', which matches '" + *first + "'?";
+  }
+  const std::string word = longest_word(pattern);
+  std::vector<std::string> similar;
+  std::ranges::copy_if(names, std::back_inserter(similar), [&](const std::string& name) {
+    return !word.empty() && name.find(word) != std::string::npos;
+  });
+  return "; there are " +
+         nearest_names(pattern, similar.empty() ? names : std::span<const std::string>(similar),
+                       kMaxSuggestions);
 }
 
 }  // namespace fluid

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <regex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,7 +40,9 @@ class NamePattern {
   std::regex matcher_;
 };
 
-/// Maximum number of similar names in the message about a pattern that selects nothing.
-inline constexpr size_t kMaxSuggestions = 8;
+/// Ends the message about a pattern that selects none of `names`: suggests "*PATTERN" if it selects
+/// one. Otherwise lists the nearest of the names that contain the pattern's longest word, or of all
+/// names.
+std::string pattern_suggestion(const std::string& pattern, std::span<const std::string> names);
 
 }  // namespace fluid

@@ -5,7 +5,6 @@
 #include "frontend/name_pattern.h"
 #include "frontend/penalties.h"
 #include "ir/error.h"
-#include "ir/near.h"
 #include "ir/text.h"
 #include "ops/optim/recipes.h"
 #include "ops/random/initializer.h"
@@ -30,8 +29,8 @@ void for_each_selected(const std::vector<ir::Op*>& ops, const NamePattern& patte
     set(*op);
   }
   if (!found) {
-    throw UserError(loc, "pattern '" + pattern.text() + "' matches no " + what + "; there are " +
-                             nearest_names(pattern.text(), names, kMaxSuggestions));
+    throw UserError(loc, "pattern '" + pattern.text() + "' matches no " + what +
+                             pattern_suggestion(pattern.text(), names));
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include "frontend/name_pattern.h"
 #include "ir/error.h"
-#include "ir/near.h"
 #include "ops/optim/recipes.h"
 #include "ops/source_kind.h"
 
@@ -43,8 +42,8 @@ std::vector<Value> selected_parameters(Value loss, const std::vector<std::string
     }
     if (found) continue;
     throw UserError(loc, "minimize: pattern '" + text +
-                             "' matches no parameter that the loss depends on; there are " +
-                             nearest_names(text, names, kMaxSuggestions));
+                             "' matches no parameter that the loss depends on" +
+                             pattern_suggestion(text, names));
   }
   std::vector<Value> parameters;
   std::ranges::copy_if(all, std::back_inserter(parameters),

@@ -60,10 +60,12 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       found = candidate;
     }
   }
-  constexpr size_t kMinPrefix = 3;  // minimum length of `name` for a prefix match
+  constexpr size_t kMinLength = 3;  // minimum length of `name` for a match with a part of a name
   for (const std::string& candidate : candidates) {
-    if (found.empty() && name.size() >= kMinPrefix && candidate.starts_with(name))
+    if (!found.empty() || name.size() < kMinLength) break;
+    if (candidate.starts_with(name) || candidate.ends_with("_" + std::string(name))) {
       found = candidate;
+    }
   }
   return found.empty() ? "" : " (did you mean '" + std::string(found) + "'?)";
 }

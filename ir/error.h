@@ -55,8 +55,8 @@ void check(bool condition, const What& what,
 }
 
 /// Returns " (did you mean 'relu'?)" for the candidate with the smallest edit distance to `name`,
-/// if the distance is small. Otherwise suggests a candidate that starts with `name`. Returns "" if
-/// no candidate matches.
+/// if the distance is small. Otherwise suggests a candidate that starts with `name`, or that ends
+/// with "_" and `name`. Returns "" if no candidate matches.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace fluid

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "executor/checkpoint/pytorch_layout.h"
 #include "executor/session/feeds.h"
@@ -120,13 +121,7 @@ class ParameterReading {
     for (const Variable& v : wanted_) match(v);
     collect_unused();
     if (!options_.partial) throw_unless_complete();
-    if (loaded_.values.empty() && !wanted_.empty()) {
-      throw UserError(
-          fmt::format("{}: no tensor fits a parameter of the program; the file holds "
-                      "{}, the program has {}",
-                      path_, nearest_names(wanted_.front().name, names(), kMaxNames),
-                      nearest_names(wanted_.front().name, wanted_names(), kMaxNames)));
-    }
+    if (loaded_.values.empty() && !wanted_.empty()) throw_without_fit();
     std::ranges::move(dropped_, std::back_inserter(loaded_.report.unused));
     return std::move(loaded_);
   }
@@ -235,6 +230,35 @@ class ParameterReading {
     }
   }
 
+  [[noreturn]] void throw_without_fit() const {
+    const std::string begin = path_ + ": no tensor fits a parameter of the program; ";
+    const std::vector<LoadReport::Mismatch>& mismatched = loaded_.report.mismatched;
+    if (mismatched.empty()) {
+      const std::string& wanted = wanted_.front().name;
+      std::string held = nearest_names(wanted, sources(), kMaxNames);
+      if (!options_.maps.empty()) {
+        held += ", by --params-map " + nearest_names(wanted, names(), kMaxNames);
+      }
+      throw UserError(fmt::format("{}the file holds {}, the program has {}", begin, held,
+                                  nearest_names(wanted, wanted_names(), kMaxNames)));
+    }
+    std::string shapes;
+    for (const LoadReport::Mismatch& m :
+         std::span(mismatched).first(std::min(mismatched.size(), kMaxNames))) {
+      shapes += fmt::format("{}'{}' is given as {}, but the parameter '{}' is {}",
+                            shapes.empty() ? "" : "; ", m.source, m.given, m.name, m.expected);
+    }
+    if (mismatched.size() > kMaxNames)
+      shapes += fmt::format(" and {} more", mismatched.size() - kMaxNames);
+    throw UserError(begin + shapes);
+  }
+
+  /// Names of the tensors before LoadOptions::maps.
+  std::vector<std::string> sources() const {
+    std::vector<std::string> all = dropped_;
+    for (const auto& [name, tensor] : tensors_) all.push_back(tensor.source);
+    return all;
+  }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& [name, tensor] : tensors_) all.push_back(name);

@@ -18,6 +18,7 @@
 #include "executor/fluidrun/help.h"
 #include "executor/fluidrun/inputs.h"
 #include "executor/launcher/print_to.h"
+#include "frontend/readers/excerpt.h"
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
@@ -30,7 +31,7 @@ namespace {
 /// Maximum number of samples that are read without --check, evenly spread over the data.
 constexpr int64_t kDescribedSamples = 1000;
 /// Maximum number of classes to list, and of bad records.
-constexpr size_t kMaxListed = 20;
+constexpr size_t kMaxListed = SkippedRecords::kMaxErrors;
 
 struct DataFlags {
   std::string spec, split = "train";
@@ -201,7 +202,9 @@ void print_classes(const SampleData& source, const Survey& survey) {
     fmt::print("classes of '{}': {}\n", source.columns()[c].name, names.size());
     for (size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) {
       const auto count = counts.find(static_cast<int64_t>(i));
-      fmt::print("  {} {}: {} samples\n", i, names[i], count == counts.end() ? 0 : count->second);
+      const int64_t samples = count == counts.end() ? 0 : count->second;
+      fmt::print("  {} {}{}\n", i, excerpt(names[i]),
+                 counts.empty() ? "" : fmt::format(": {} samples", samples));
     }
     if (names.size() > kMaxListed) fmt::print("  and {} more\n", names.size() - kMaxListed);
   }
@@ -244,13 +247,14 @@ void print_rate(const DataSource& data, const DataFlags& flags) {
              static_cast<double>(samples) / seconds, flags.batch);
 }
 
-/// Prints the bad records to stderr. Returns the exit code.
-int report_bad_records(const Survey& survey) {
-  for (size_t i = 0; i < std::min(survey.bad.size(), kMaxListed); ++i) {
-    print_to(stderr, "{}\n", survey.bad[i].error);
-  }
-  fmt::print("{} of {} samples cannot be read\n", survey.bad.size(), survey.read);
-  return survey.bad.empty() ? 0 : 1;
+/// Prints to stderr the bad records: those that were left out when the data was opened, and those
+/// of the survey. Returns the exit code.
+int report_bad_records(SkippedRecords bad, const Survey& survey) {
+  const int64_t read = survey.read + bad.count;
+  for (const BadRecord& record : survey.bad) bad.add(record.error);
+  for (const std::string& error : bad.errors) print_to(stderr, "{}\n", error);
+  fmt::print("{} of {} samples cannot be read\n", bad.count, read);
+  return bad.count == 0 ? 0 : 1;
 }
 
 int describe(const DataFlags& flags, const DataSource& data) {
@@ -264,7 +268,7 @@ int describe(const DataFlags& flags, const DataSource& data) {
   print_columns(source, found);
   print_classes(source, found);
   print_samples(source, flags.draw);
-  return flags.check || !found.bad.empty() ? report_bad_records(found) : 0;
+  return flags.check || !found.bad.empty() ? report_bad_records(source.skipped(), found) : 0;
 }
 
 int describe_stream(const DataFlags& flags, SampleStream& stream) {
@@ -277,11 +281,13 @@ int describe_stream(const DataFlags& flags, SampleStream& stream) {
   for (size_t i = 0; i < found.shown.size(); ++i) {
     print_sample(stream, static_cast<int64_t>(i), found.shown[i]);
   }
-  return flags.check || !found.survey.bad.empty() ? report_bad_records(found.survey) : 0;
+  return flags.check || !found.survey.bad.empty() ? report_bad_records({}, found.survey) : 0;
 }
 
 int run(const DataFlags& flags) {
-  const DataSource data = open_data(flags.spec, flags.split);
+  const DataSource data =
+      open_data(flags.spec, flags.split,
+                {.bad_records = flags.check ? BadRecords::leave_out : BadRecords::stop});
   if (flags.rate) {
     print_rate(data, flags);
     return 0;

@@ -18,10 +18,24 @@
 namespace fluid {
 namespace {
 
+/// Suggests an optimizer that has the switch `name`, such as momentum for "nesterov"; else one of a
+/// similar name.
+std::string similar_optimizer(const std::string& name) {
+  for (const std::string& optimizer : optimizer_names()) {
+    const auto is_switch = [&](const AttrDef& a) {
+      const bool* is_on = std::get_if<bool>(&a.fallback);
+      return a.name == name && is_on != nullptr && !*is_on;
+    };
+    if (!std::ranges::any_of(*find_optimizer(optimizer)->attrs, is_switch)) continue;
+    return fmt::format(" (did you mean '--optimizer {} {}'?)", optimizer, flag_of(name));
+  }
+  return did_you_mean(name, optimizer_names());
+}
+
 const OpDef& optimizer_called(const std::string& name) {
   if (const OpDef* def = find_optimizer(name)) return *def;
   throw UserError(fmt::format("--optimizer {}: there are {}{}", name, list_of(optimizer_names()),
-                              did_you_mean(name, optimizer_names())));
+                              similar_optimizer(name)));
 }
 
 /// The scalar output that --optimizer minimizes if the program has no recipe.

@@ -128,7 +128,7 @@ void add_pattern_option(CLI::App& command, const char* name, std::vector<std::st
 
 void add_parameter_flags(CLI::App& command, ParameterFlags& flags) {
   begin_group(command, kParametersGroup);
-  add_pattern_option(command, "--lora", flags.lora, "PATTERN:SETTINGS",
+  add_pattern_option(command, "--lora", flags.lora, "PATTERN[:SETTINGS]",
                      "add low-rank adapters to these linear weights: rank=N, alpha=X (default: 8 "
                      "and 8). Only adapters train and are saved; repeatable");
   add_pattern_option(command, "--freeze", flags.freeze, "PATTERN",
@@ -149,6 +149,7 @@ void set_parameters(Program& program, const ParameterFlags& flags) {
     set_parameter_groups(program, {group}, Loc());
   };
   for_each_text("--lora", flags.lora, [&](const std::string& text) {
+    if (text.find(':') == std::string::npos) return lora(program, text, {}, Loc());
     const auto [pattern, settings] = split_settings(text, "PATTERN:rank=N", "'attention*:rank=8'");
     lora(program, pattern, parse_lora(settings), Loc());
   });

@@ -37,7 +37,7 @@ void report_skipped(const Reader& reader, const std::string& spec) {
   const SkippedRecords skipped = reader.skipped();
   if (skipped.count == 0) return;
   print_to(stderr, "data '{}': skipped {} bad record{}; the first: {}\n", spec, skipped.count,
-           skipped.count == 1 ? "" : "s", skipped.first_error);
+           skipped.count == 1 ? "" : "s", skipped.errors.front());
 }
 
 }  // namespace fluid

@@ -21,7 +21,6 @@
 #include "frontend/recipe_parameters.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
-#include "ir/near.h"
 #include "ir/number.h"
 #include "ops/source/kept_gradient.h"
 #include "ops/source_kind.h"
@@ -65,8 +64,8 @@ std::vector<std::string> selected_parameters(const Executor& executor, const std
   std::ranges::copy_if(all, std::back_inserter(selected),
                        [&](const std::string& name) { return pattern.selects(name); });
   if (!selected.empty() || all.empty()) return selected;
-  throw UserError(fmt::format("TensorBoard histograms: '{}' selects no parameter; there are {}",
-                              text, nearest_names(text, all, kMaxSuggestions)));
+  throw UserError(fmt::format("TensorBoard histograms: '{}' selects no parameter{}", text,
+                              pattern_suggestion(text, all)));
 }
 
 void append_with_prefix(NamedScalars& to, const std::string& prefix, const NamedScalars& values) {

@@ -87,7 +87,9 @@ class TableReader {
   }
 
   Dataset read() {
+    bool has_rows = false;
     while (csv_.next()) {
+      has_rows = true;
       Row row;
       try {
         row = read_row();
@@ -95,10 +97,13 @@ class TableReader {
         continue;
       } catch (const UserError& error) {
         if (args_.bad_records() == BadRecords::stop) throw;
-        if (skipped_.count++ == 0) skipped_.first_error = error.what();
+        skipped_.add(error.what());
         continue;
       }
       append(row);
+    }
+    if (!has_rows) {
+      throw UserError(args_.path() + " has a header but no rows: its only line names the columns");
     }
     ColumnTable table = start_table();
     if (use_.given() == nullptr) learn(table);

@@ -21,8 +21,15 @@ enum class BadRecords {
 
 /// Records that were left out because they could not be read.
 struct SkippedRecords {
-  int64_t count = 0;             ///< number of distinct records
-  std::string first_error = {};  ///< error message of the first record
+  static constexpr size_t kMaxErrors = 20;
+
+  int64_t count = 0;                     ///< number of distinct records
+  std::vector<std::string> errors = {};  ///< error messages of the first kMaxErrors records
+
+  void add(std::string error) {
+    ++count;
+    if (errors.size() < kMaxErrors) errors.push_back(std::move(error));
+  }
 };
 
 /// A dataset in memory: named columns. The first dimension of every column is the number of

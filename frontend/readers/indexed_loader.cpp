@@ -155,7 +155,7 @@ class IndexedLoader : public BatchLoader {
     const std::scoped_lock lock(mutex_);
     SkippedRecords all = source_->skipped();
     all.count += static_cast<int64_t>(bad_samples_.size());
-    if (all.first_error.empty()) all.first_error = first_error_;
+    if (all.errors.empty() && !first_error_.empty()) all.errors.push_back(first_error_);
     return all;
   }
 
@@ -170,7 +170,7 @@ class IndexedLoader : public BatchLoader {
         rows.push_back(source_->row(i));
       } catch (const UserError& error) {
         if (options_.bad_records == BadRecords::stop) throw;
-        if (skipped.count++ == 0) skipped.first_error = error.what();
+        skipped.add(error.what());
       }
     }
     Dataset first = dataset_of(*source_, std::move(buffers));

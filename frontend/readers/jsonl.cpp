@@ -50,13 +50,14 @@ class JsonLines {
         values = values_of(line);
       } catch (const UserError& error) {
         if (args_.bad_records() == BadRecords::stop) throw;
-        if (skipped_.count++ == 0) skipped_.first_error = error.what();
+        skipped_.add(error.what());
         if (lines_.empty()) keys_.clear();
         continue;
       }
       lines_.push_back(line_);
       for (size_t k = 0; k < keys_.size(); ++k) append(keys_[k], values[k]);
     }
+    if (lines_.empty() && skipped_.count == 0) throw UserError(args_.path() + " holds no sample");
     return dataset();
   }
 

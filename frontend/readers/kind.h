@@ -20,8 +20,9 @@ struct OpenOptions {
   BadRecords bad_records = BadRecords::stop;
   /// SampleData::table() of the training data, or ColumnTable::read() of a file of its parameters:
   /// the columns are read as those of the training data, with the same columns, categories, means
-  /// and deviations. Options in the SPEC override the table's. The kinds csv, jsonl and folder use
-  /// a table of the same kind, unless the SPEC has the option table; others ignore it. Null: none.
+  /// and deviations. Options in the SPEC override the table's. The kinds csv, jsonl, folder and
+  /// text use a table of the same kind, unless the SPEC has the option table; others ignore it.
+  /// Null: none.
   ColumnTablePtr training_table = nullptr;
   /// The rank and the world of a stream. Its first pass is opened to learn its columns.
   StreamPass first_pass = {};

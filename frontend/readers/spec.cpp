@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::string> kCommonOptions = {"drop_last", "limit", "shuffle"};
 const std::vector<std::string> kStreamOptions = {"shuffle_buffer", "stream"};
-const std::vector<std::string> kFlags = {"drop_last", "shuffle", "stream"};
+const std::vector<std::string> kFlags = {"characters", "drop_last", "shuffle", "stream"};
 
 bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();

@@ -16,19 +16,19 @@ const std::string* table_file(const DataArgs& args) {
   return path != nullptr && *path == "none" ? nullptr : path;
 }
 
-bool has_training_rows(const DataArgs& args) {
-  const RowSplit split(args, /*has_splits=*/false);
+bool has_training_rows(const DataArgs& args, bool has_splits) {
+  const RowSplit split(args, has_splits);
   return split.trains() || split.has_fraction() || split.uses_column();
 }
 
-ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind) {
+ColumnTablePtr table_given_to(const DataArgs& args, const std::string& kind, bool has_splits) {
   if (const std::string* path = table_file(args)) {
     if (std::filesystem::exists(*path)) {
       auto table = std::make_shared<const ColumnTable>(ColumnTable::read(*path));
       if (table->kind.empty() || table->kind == kind) return table;
       args.fail("'" + *path + "' is a table of " + table->kind + " data");
     }
-    if (has_training_rows(args)) return nullptr;
+    if (has_training_rows(args, has_splits)) return nullptr;
     args.fail("there is no table '" + *path + "': it is written when data is opened to train");
   }
   const ColumnTablePtr& table = args.training_table();
@@ -43,12 +43,12 @@ const std::vector<std::string>& TableUse::options() {
   return names;
 }
 
-TableUse::TableUse(const DataArgs& args, const std::string& kind)
+TableUse::TableUse(const DataArgs& args, const std::string& kind, bool has_splits)
     : kind_(kind),
-      given_(table_given_to(args, kind)),
+      given_(table_given_to(args, kind, has_splits)),
       spec_(args),
       args_(given_ != nullptr ? args.with_defaults(given_->options) : args),
-      split_(args_, /*has_splits=*/false) {}
+      split_(args_, has_splits) {}
 
 bool TableUse::takes_from_table(const std::string& name) const {
   return given_ != nullptr && given_->options.contains(name) && spec_.find(name) == nullptr;

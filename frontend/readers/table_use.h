@@ -19,9 +19,10 @@ class TableUse {
   /// Names of the options that a TableUse reads: table, unknown.
   static const std::vector<std::string>& options();
 
-  /// `kind`: the kind of the data. Throws UserError for a table of another kind in FILE, and if
-  /// FILE does not exist and the data has no training rows to learn from.
-  TableUse(const DataArgs& args, const std::string& kind);
+  /// `kind`: the kind of the data. `has_splits`: whether the kind has splits of its own. Throws
+  /// UserError for a table of another kind in FILE, and if FILE does not exist and the data has no
+  /// training rows to learn from.
+  TableUse(const DataArgs& args, const std::string& kind, bool has_splits = false);
   TableUse(const TableUse&) = delete;
 
   const ColumnTable* given() const { return given_.get(); }  ///< null: the columns are learned

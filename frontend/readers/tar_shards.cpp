@@ -31,11 +31,24 @@ std::vector<std::string> shards_at(const std::string& path) {
   return shards;
 }
 
+/// Returns the path of a member up to the first dot of its file name.
+std::string key_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return path.substr(0, path.find('.', slash == std::string::npos ? 0 : slash + 1));
+}
+
 class TarShards : public ImageFiles {
  public:
-  explicit TarShards(const std::string& path) : name_(path) {
-    for (const std::string& shard : shards_at(path)) add_shard(shard);
-    if (samples_.empty()) throw UserError("'" + path + "' holds no sample: KEY.jpg and KEY.cls");
+  TarShards(const std::string& path, BadRecords bad_records)
+      : name_(path), bad_records_(bad_records) {
+    for (const std::string& shard : shards_at(path)) {
+      skip_if_bad([&] { add_shard(shard); });
+    }
+    if (samples_.empty()) {
+      throw UserError(skipped_.count > 0
+                          ? "no sample of '" + path + "' can be read: " + skipped_.errors.front()
+                          : "'" + path + "' holds no sample: KEY.jpg and KEY.cls");
+    }
     for (int64_t label = 0; label <= most_label_; ++label)
       classes_.push_back(std::to_string(label));
     set_image_type();
@@ -53,6 +66,7 @@ class TarShards : public ImageFiles {
   std::vector<std::string> classes(const std::string& column) const override {
     return column == kLabelColumn ? classes_ : std::vector<std::string>();
   }
+  SkippedRecords skipped() const override { return skipped_; }
   int64_t resident_bytes() const override {
     return samples() * static_cast<int64_t>(sizeof(Sample));
   }
@@ -80,38 +94,57 @@ class TarShards : public ImageFiles {
     int32_t shard = 0, label = -1;
   };
 
-  /// Adds the samples of a shard. The files of a sample are consecutive and have the same key:
-  /// their path up to the first dot of the file name.
+  /// Calls `add`. Counts a UserError as a record that is left out, unless bad records stop.
+  template <class F>
+  void skip_if_bad(F add) {
+    try {
+      add();
+    } catch (const UserError& error) {
+      if (bad_records_ == BadRecords::stop) throw;
+      skipped_.add(error.what());
+    }
+  }
+
+  /// Adds the samples of a shard. The files of a sample are consecutive and have the same key,
+  /// key_of(). Throws UserError where the archive is damaged; the samples before that stay.
   void add_shard(const std::string& path) {
     shards_.push_back({path, std::make_unique<FileBytes>(path)});
     TarReader reader(*shards_.back().file, path);
     std::string key;
     Sample sample;
-    while (const std::optional<TarMember> member = reader.next()) {
-      const size_t slash = member->name.rfind('/');
-      const size_t dot = member->name.find('.', slash == std::string::npos ? 0 : slash + 1);
-      if (member->name.substr(0, dot) != key) {
-        add_sample(key, sample);
-        key = member->name.substr(0, dot);
-        sample = {};
+    std::optional<TarMember> label;
+    const auto finish_sample = [&] {
+      skip_if_bad([&] { add_sample(key, sample, label); });
+      sample = {};
+      label.reset();
+    };
+    try {
+      while (const std::optional<TarMember> member = reader.next()) {
+        const std::string member_key = key_of(member->name);
+        if (member_key != key) finish_sample();
+        key = member_key;
+        if (is_image_path(member->name)) {
+          sample.offset = member->offset;
+          sample.size = member->size;
+        } else if (member->name.ends_with(".cls")) {
+          label = member;
+        }
       }
-      if (is_image_path(member->name)) {
-        sample.offset = member->offset;
-        sample.size = member->size;
-        sample.shard = static_cast<int32_t>(shards_.size() - 1);
-      } else if (member->name.ends_with(".cls")) {
-        sample.label = read_class(*member);
-      }
+    } catch (const UserError&) {
+      if (sample.size > 0 && label) finish_sample();
+      throw;
     }
-    add_sample(key, sample);
+    finish_sample();
   }
 
-  void add_sample(const std::string& key, const Sample& sample) {
-    if (sample.size == 0 && sample.label < 0) return;
-    const char* missing = sample.size == 0 ? "an image (.jpg, .png)" : "a label (.cls)";
-    if (sample.size == 0 || sample.label < 0) {
+  void add_sample(const std::string& key, Sample sample, const std::optional<TarMember>& label) {
+    if (sample.size == 0 && !label) return;
+    if (sample.size == 0 || !label) {
+      const char* missing = sample.size == 0 ? "an image (.jpg, .png)" : "a label (.cls)";
       throw UserError("'" + shards_.back().path + "': sample '" + key + "' lacks " + missing);
     }
+    sample.shard = static_cast<int32_t>(shards_.size() - 1);
+    sample.label = read_class(*label);
     samples_.push_back(sample);
     most_label_ = std::max<int64_t>(most_label_, sample.label);
   }
@@ -129,6 +162,8 @@ class TarShards : public ImageFiles {
   static constexpr int32_t kMaxClasses = 1 << 20;
 
   std::string name_;
+  BadRecords bad_records_;
+  SkippedRecords skipped_;
   std::vector<Shard> shards_;
   std::vector<Sample> samples_;
   std::vector<std::string> classes_;
@@ -145,7 +180,7 @@ DataKind tar_kind() {
               "or .png and KEY.cls, an integer; columns image and label like those of folder",
           .splits_rows = true,
           .open = [](const DataArgs& args) -> SampleSourcePtr {
-            return std::make_shared<TarShards>(args.path());
+            return std::make_shared<TarShards>(args.path(), args.bad_records());
           }};
 }
 

@@ -12,9 +12,11 @@
 #include <type_traits>
 
 #include "frontend/files/gz.h"
+#include "frontend/readers/characters.h"
 #include "frontend/readers/documents.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/symbols.h"
+#include "frontend/readers/table_use.h"
 #include "frontend/readers/token_file.h"
 #include "frontend/tokenizers/bpe.h"
 #include "ir/atomic_file.h"
@@ -24,17 +26,24 @@
 namespace fluid {
 namespace {
 
+constexpr const char* kTextKind = "text";
 constexpr int64_t kLength = 256;
 constexpr uintmax_t kMaxLoadedBytes = uintmax_t{64} << 20;
 constexpr double kHeldOut = 0.1;  // fraction of the text that is held out, at its end
 
 /// Windows of `length` symbols whose starts are `stride` symbols apart. The target of a symbol is
-/// the next symbol. `Symbol` is a byte, in a u8 column, or a token id, in an i64 column.
+/// the next symbol. `Symbol` is a byte, in a u8 column, or the id of a token or a character, in an
+/// i64 column.
 template <class Symbol>
 class Windows : public SampleSource {
  public:
-  Windows(Symbols<Symbol> symbols, std::string name, int64_t length, int64_t stride)
-      : symbols_(std::move(symbols)), name_(std::move(name)), length_(length), stride_(stride) {
+  Windows(Symbols<Symbol> symbols, std::string name, int64_t length, int64_t stride,
+          ColumnTablePtr table)
+      : symbols_(std::move(symbols)),
+        name_(std::move(name)),
+        length_(length),
+        stride_(stride),
+        table_(std::move(table)) {
     const DType dtype = std::is_same_v<Symbol, char> ? DType::u8 : DType::i64;
     columns_ = {{"text", dtype, {length}}, {"target", dtype, {length}}};
   }
@@ -54,19 +63,25 @@ class Windows : public SampleSource {
     }
   }
   std::string name() const override { return name_; }
+  std::vector<std::string> classes(const std::string&) const override {
+    return table_ != nullptr ? table_->classes.at(kCharacterColumn) : std::vector<std::string>();
+  }
+  ColumnTablePtr table() const override { return table_; }
   int64_t resident_bytes() const override { return symbols_.resident_bytes(); }
 
  private:
   Symbols<Symbol> symbols_;
   std::string name_;
   int64_t length_, stride_;
+  ColumnTablePtr table_;  ///< the vocabulary of characters; null for other symbols
   std::vector<Column> columns_;
 };
 
 /// Returns the windows of the split: the last tenth of the symbols, or the symbols before it for
 /// split train.
 template <class Symbol>
-SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const DataArgs& args) {
+SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const DataArgs& args,
+                           ColumnTablePtr table = nullptr) {
   const bool held_out = args.get_choice("split", "train", {"train", "val", "test"}) != "train";
   const int64_t length = args.get_integer("length", kLength, 1);
   const int64_t stride = args.get_integer("stride", length, 1);
@@ -82,7 +97,8 @@ SampleSourcePtr windows_of(Symbols<Symbol> symbols, const char* unit, const Data
               " needs one more than its length");
   }
   const std::string name = "text:" + args.path() + (held_out ? "?split=val" : "?split=train");
-  return std::make_shared<Windows<Symbol>>(std::move(symbols), name, length, stride);
+  return std::make_shared<Windows<Symbol>>(std::move(symbols), name, length, stride,
+                                           std::move(table));
 }
 
 bool holds_documents(const DataArgs& args) {
@@ -227,7 +243,26 @@ SampleSourcePtr open_tokens(const DataArgs& args, const Tokenizer& tokenizer) {
   return windows_of(Symbols(std::move(all)), "tokens", args);
 }
 
+SampleSourcePtr open_characters(const TableUse& use) {
+  const DataArgs& args = use.args();
+  for (const std::string option : {"bpe", "memory", "pattern", "tokens"}) {
+    if (args.find(option) == nullptr) continue;
+    const bool by_table = use.given() != nullptr;
+    args.fail(
+        "options characters and " + option + " exclude each other" +
+        (by_table ? ": the training text was read as characters; table=none ignores that" : ""));
+  }
+  CharacterText text = read_characters(use, holds_documents(args));
+  return windows_of(std::move(text.ids), "characters", args, std::move(text.table));
+}
+
 SampleSourcePtr open_text(const DataArgs& args) {
+  const TableUse use(args, kTextKind, /*has_splits=*/true);
+  if (use.args().get_flag("characters", false)) return open_characters(use);
+  for (const std::string option : {"table", "unknown"}) {
+    if (args.get_string(option, "none") == "none") continue;
+    args.fail("option " + option + " is of a vocabulary of characters: add characters");
+  }
   const std::string* path = args.find("bpe");
   return path != nullptr ? open_tokens(args, tokenizer_of(args, *path)) : open_bytes(args);
 }
@@ -236,19 +271,25 @@ SampleSourcePtr open_text(const DataArgs& args) {
 
 DataKind text_kind() {
   return {
-      .name = "text",
+      .name = kTextKind,
       .usage = "text:FILE",
       .doc =
           "windows of a text file, as bytes: columns text u8[length] and target u8[length], "
           "the bytes that follow those of text; split=val and split=test are the last tenth of "
           "the file; length=N bytes (256), stride=N bytes from window to window (length); "
+          "characters: ids i64 of Unicode characters instead of bytes, in the order of their code "
+          "points; saved parameters keep this vocabulary, and eval and predict read their text by "
+          "it; unknown=1 gives other characters the next id; table= as for csv; "
           "bpe=DIR: tokens i64 of GPT-2's vocab.json and merges.txt instead of bytes; "
           "bpe=FILE.tiktoken&pattern=gpt2|cl100k: of a file of tiktoken; the files of a directory, "
           "or the strings at key=NAME of JSON lines, are documents, "
-          "each followed by end=TOKEN (<|endoftext|>, the id of a token of tiktoken, or the byte "
-          "0); tokens=FILE keeps the tokens on disk; memory=1 reads the bytes of a text into "
+          "each followed by end=TOKEN (<|endoftext|>, the id of a token of tiktoken, a "
+          "character, or the byte 0); tokens=FILE keeps the tokens on disk; memory=1 reads the "
+          "bytes of a text into "
           "memory (default: below 64 MiB)",
-      .options = {"bpe", "end", "key", "length", "memory", "pattern", "split", "stride", "tokens"},
+      .keeps_table = true,
+      .options = {"bpe", "characters", "end", "key", "length", "memory", "pattern", "split",
+                  "stride", "tokens"},
       .open = open_text};
 }
 

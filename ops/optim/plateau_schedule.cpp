@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kMinDecay = 1e-8;  // `eps` of PyTorch's ReduceLROnPlateau
 
+// A program declares one initial value for all elements of the state, and the factor starts at 1.
+// The counters are therefore stored plus 1.
+
 }  // namespace
 
 bool PlateauRule::update(double metric, std::span<double> state) const {

@@ -194,6 +194,8 @@ TEST_F(CommandLine, IsRejectedForOptimizers) {
   const Case cases[] = {
       {"line.fir --optimizer adm", "--optimizer adm: there are adadelta, adagrad, adam, adamax"},
       {"line.fir --optimizer adm", "(did you mean 'adam'?)"},
+      {"line.fir --optimizer nesterov", "(did you mean '--optimizer momentum --nesterov'?)"},
+      {"line.fir --optimizer amsgrad", "(did you mean '--optimizer adam --amsgrad'?)"},
       {"line.fir --optimizer lion --nesterov",
        "--nesterov: no setting of lion, which has --lr, --beta1, --beta2, --weight-decay"},
       {"line.fir --rho 0.9", "--rho 0.9: no setting of sgd, which has --lr, --weight-decay"},
@@ -235,6 +237,7 @@ TEST_F(CommandLine, IsRejectedForSchedules) {
   const Case cases[] = {
       {"--schedule cosin", "--schedule cosin: there are constant, cosine, cosine_restarts"},
       {"--schedule cosin", "(did you mean 'cosine'?)"},
+      {"--schedule restarts", "(did you mean 'cosine_restarts'?)"},
       {"--schedule step", "--schedule step needs --schedule-every"},
       {"--schedule noam --warmup 10", "--schedule noam needs --schedule-d-model"},
       {"--schedule step --schedule-every 5 --schedule-steps 9",

@@ -100,9 +100,14 @@ TEST_F(FineTuningRuns, OfAdaptersAreEqual) {
   EXPECT_NEAR(loss(merged), loss(adapted), 1e-5 * loss(adapted));
 }
 
+TEST_F(FineTuningRuns, OfAdaptersHaveTheirDefaults) {
+  expect_equal(train("--lora '*'"), train("--lora '*:rank=8,alpha=8'"), 0, "default");
+}
+
 TEST_F(FineTuningRuns, OfAdaptersNameMistakes) {
   const std::string train = "train net.fir --data synthetic-linear ";
-  expect_error(train + "--lora a", "--lora 'a': must be PATTERN:rank=N, as in 'attention*:rank=8'");
+  expect_error(train + "--lora :rank=2",
+               "--lora ':rank=2': must be PATTERN:rank=N, as in 'attention*:rank=8'");
   expect_error(train + "--lora a:rank=x", "--lora 'a:rank=x': 'rank=x' is neither");
   expect_error(train + "--lora c:rank=2",
                "--lora 'c:rank=2': pattern 'c' matches no weight; there are 'a.w', 'b.w'");

@@ -179,6 +179,11 @@ TEST_F(Parameters, AreRenamedAndLoadedInPart) {
   expect_error(load + "--params-map 'uw=v'",
                "--params-map 'uw=v': the pattern matches no tensor of torch.safetensors; there are "
                "'u.w', 'v.w'");
+  expect_error(load + "--params-partial --params-map '(*).w=x.$1'",
+               "no tensor fits; the file holds 'u.w', 'v.w', by --params-map 'x.u', 'x.v', the "
+               "program has 'u.w', 'v.w'");
+  expect_error(load + "--params-partial --params-map 'v.w=' --params-map u.w=v.w",
+               "no tensor fits; 'u.w' is given as f32[2, 2], but the parameter 'v.w' is f32[2, 1]");
   expect_error(load + "--params-map 'v.w=' ", "parameter 'v.w' is missing; the file holds 'u.w'");
 }
 

@@ -99,5 +99,19 @@ TEST_F(ImageData, IsDescribed) {
   expect_error("data digits --batch 3", "--rate");
 }
 
+TEST_F(ImageData, LinesThatCannotBeReadAreListed) {
+  write_plain(dir_.file("rows.csv"), "x,y\n1,2\n3\n4,five\n6,7\n");
+  write_plain(dir_.file("rows.jsonl"), "{\"x\": 1}\n[2]\n{\"x\": 3}\n{\"y\": 4}\n");
+  for (const std::string data : {"rows.csv", "rows.jsonl"}) {
+    const Result checked = run("data " + data.substr(5) + ":" + data + " --check");
+    EXPECT_EQ(checked.code, 1);
+    EXPECT_TRUE(states(checked.output, data == "rows.csv" ? "rows.csv:3 rows.csv:4 2 of 4"
+                                                          : "rows.jsonl:2 rows.jsonl:4 2 of 4"))
+        << checked.output;
+  }
+  write_plain(dir_.file("rows.csv"), "x,y\n1,2\n");
+  EXPECT_EQ(run("data csv:rows.csv --check").code, 0);
+}
+
 }  // namespace
 }  // namespace fluid::reading_test

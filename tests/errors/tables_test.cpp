@@ -171,5 +171,33 @@ TEST_F(Tables, ParametersOfOtherProgramsHaveNone) {
   EXPECT_EQ(result.output.find("table"), std::string::npos) << result.output;
 }
 
+/// Predicts the next character of "abcdabcd...".
+TEST_F(Tables, OfCharactersAreKeptWithTheParameters) {
+  write_plain(dir_.file("next.fir"), R"(program @next {
+  %x = data "text" : i64[?, 3]
+  %y = data "target" : i64[?, 3]
+  %table = param "table" {init = "constant", value = 0.0} : f32[4, 4]
+  %logits = embedding(%table, %x) : f32[?, 3, 4]
+  %l = softmax_cross_entropy(%logits, %y) : f32[?, 3]
+  %loss = mean(%l) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 10.0}
+  output "loss" = %loss
+}
+)");
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "abcd";
+  write_plain(dir_.file("train.txt"), text);
+  write_plain(dir_.file("other.txt"), "bcdabcdabcdabcdabcdabcdabcdabcdabcdabcdabcda");
+  const std::string data = "--data 'text:train.txt?characters&length=3' ";
+  expect_good("train next.fir --epochs 20 --batch 5 --save next.safetensors " + data);
+  const std::string eval =
+      "eval next.fir --params next.safetensors --data 'text:other.txt?length=3&split=train";
+  const std::string output = expect_good(eval + "'").output;
+  EXPECT_LT(std::stod(output.substr(output.find("loss ") + 5)), 0.1) << output;
+  write_plain(dir_.file("other.txt"), "bcdabcx-----------");
+  expect_late_error(eval + "'",
+                    "other.txt: byte 6: the character 'x' (U+78); unknown=1 gives it the id 4");
+}
+
 }  // namespace
 }  // namespace fluid::tables_test

@@ -16,6 +16,7 @@
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
+#include "tests/support/all_within.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden_training.h"
 #include "tests/support/temp_dir.h"
@@ -62,14 +63,6 @@ std::vector<double> values(const Tensor& t) {
   return all;
 }
 
-void expect_near(const std::vector<double>& ours, const std::vector<double>& expected,
-                 double tolerance, const std::string& what) {
-  ASSERT_EQ(ours.size(), expected.size()) << what;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    EXPECT_NEAR(ours[i], expected[i], tolerance) << what << " " << i;
-  }
-}
-
 std::vector<double> predictions(Executor& exe) {
   return values(exe.predict({{"x", golden_tensor(300, {kSamples, kFeatures})}})["z"].copy());
 }
@@ -89,7 +82,8 @@ TEST(Lora, TrainsAsInPyTorch) {
   for (const auto& [name, numbers] : expected.items()) {
     const bool adapter = name.find("lora") != std::string::npos;
     const Tensor ours = adapter ? exe.parameter(name) : *file.find(name);
-    expect_near(values(ours), numbers.get<std::vector<double>>(), 1e-9, name);
+    SCOPED_TRACE(name);
+    testing::expect_all_within(values(ours), numbers.get<std::vector<double>>(), 1e-9);
   }
   // Only the adapters have moments.
   for (const SnapshotVariable& v : exe.snapshot().variables) {
@@ -123,7 +117,7 @@ TEST(Lora, SavesOnlyTheAdaptersAndMergesThem) {
   EXPECT_EQ(predictions(loaded), predictions(trained));
   loaded.save(merged, {.merge_adapters = true});
   plain.load(merged);
-  expect_near(predictions(plain), predictions(trained), 1e-14, "merged");
+  testing::expect_all_within(predictions(plain), predictions(trained), 1e-14);
   expect_user_error([&] { plain.load(adapters); }, "a.safetensors: 'fc0.w.lora_a'");
   expect_user_error([&] { lora_from_file(again, base); }, "base.safetensors: the file holds no");
 }

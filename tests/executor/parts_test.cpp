@@ -11,6 +11,7 @@
 #include "frontend/optimizers.h"
 #include "ops/internal_functions.h"
 #include "ops/operators.h"
+#include "tests/support/all_within.h"
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"
 
@@ -100,24 +101,20 @@ std::vector<double> first_step(const Program& net, int64_t first, int64_t count,
   return seen;
 }
 
-void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12) << i;
-}
-
 TEST(Parts, MicroBatchesMakeTheStepOfTheWholeBatch) {
   for (const auto& [name, loss] : kLosses) {
     SCOPED_TRACE(name);
     const Program net = program_of(loss, false);
-    expect_near(first_step(net, 0, kSamples, {.micro_batches = 3}),
-                first_step(net, 0, kSamples, {}));
+    testing::expect_all_within(first_step(net, 0, kSamples, {.micro_batches = 3}),
+                               first_step(net, 0, kSamples, {}), 1e-12);
   }
 }
 
 TEST(Parts, RanksMakeTheStepOfTheWholeBatch) {
   const Program net = program_of(kLosses.back().second, true);
   const std::vector<double> whole = first_step(net, 0, kSamples, {});
-  expect_near(first_step(net, 0, kSamples, {.micro_batches = kSamples}), whole);
+  testing::expect_all_within(first_step(net, 0, kSamples, {.micro_batches = kSamples}), whole,
+                             1e-12);
   for (const int size : {2, 3}) {
     const auto body = [&](const World& world) {  // the last rank has what is left
       const int64_t first = 5 * world.rank, end = world.rank + 1 == size ? kSamples : first + 5;
@@ -128,7 +125,7 @@ TEST(Parts, RanksMakeTheStepOfTheWholeBatch) {
     for (const std::string& text : Ranks(size, body).results()) {
       std::vector<double> seen(text.size() / sizeof(double));
       std::memcpy(seen.data(), text.data(), seen.size() * sizeof(double));
-      expect_near(seen, whole);
+      testing::expect_all_within(seen, whole, 1e-12);
     }
   }
 }

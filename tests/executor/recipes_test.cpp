@@ -10,6 +10,7 @@
 #include "frontend/examples/gan.h"
 #include "passes/loss_scale.h"
 #include "passes/recipe.h"
+#include "tests/support/all_within.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
 #include "tests/support/processes.h"
@@ -86,11 +87,6 @@ std::vector<double> parameters_of(Executor& exe) {
   return values_of(exe, names);
 }
 
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, double most) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], most) << i;
-}
-
 /// Trains `steps` steps of the cycle on `world`; returns the parameters.
 std::vector<double> trained(const ExecutorOptions& options, int64_t steps,
                             const std::vector<RecipeSteps>& cycle = kCycle) {
@@ -117,18 +113,20 @@ TEST(Recipes, TrainAGanAsPyTorchDoes) {
     EXPECT_NEAR(*outputs.learning_rate(), golden.at("rates").at(step).get<double>(), 1e-9);
     EXPECT_EQ(*exe.learning_rate(recipe), *outputs.learning_rate());
   }
-  expect_near(parameters_of(exe), golden.at("parameters").get<std::vector<double>>(), 1e-9);
+  testing::expect_all_within(parameters_of(exe), golden.at("parameters").get<std::vector<double>>(),
+                             1e-9);
   EXPECT_EQ(exe.parameter("discriminator:update").item(), 20);
   EXPECT_EQ(exe.parameter("generator:update").item(), 10);
 }
 
 TEST(Recipes, AreACycleOfTheTrainer) {
   const nlohmann::json golden = testing::golden_json("gan.json");
-  expect_near(trained({}, 30), golden.at("parameters").get<std::vector<double>>(), 1e-9);
+  testing::expect_all_within(trained({}, 30), golden.at("parameters").get<std::vector<double>>(),
+                             1e-9);
 }
 
 TEST(Recipes, AreTheSameInMicroBatches) {
-  expect_near(trained({.micro_batches = 3}, 12), trained({}, 12), 1e-9);
+  testing::expect_all_within(trained({.micro_batches = 3}, 12), trained({}, 12), 1e-9);
 }
 
 TEST(Recipes, AreTheSameOnRanks) {
@@ -145,7 +143,7 @@ TEST(Recipes, AreTheSameOnRanks) {
   const std::vector<double> one = trained({}, 12);
   for (const std::string& text : texts) {
     ASSERT_EQ(text.front(), '[') << text;
-    expect_near(nlohmann::json::parse(text).get<std::vector<double>>(), one, 1e-9);
+    testing::expect_all_within(nlohmann::json::parse(text).get<std::vector<double>>(), one, 1e-9);
   }
 }
 

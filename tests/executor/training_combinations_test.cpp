@@ -10,6 +10,7 @@
 #include "frontend/fluid.h"
 #include "ir/print.h"
 #include "ops/optim/optimizer.h"
+#include "tests/support/all_within.h"
 #include "tests/support/full_run.h"
 #include "tests/support/parallel_training.h"
 
@@ -116,11 +117,6 @@ void set_mixed_precision(Draw& draw, ExecutorOptions& options) {
                         .level = draw.one_of<AmpLevel>({AmpLevel::o1, AmpLevel::o2})}};
 }
 
-void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-9) << i;
-}
-
 void check(uint64_t seed) {
   Draw draw(seed);
   const Program net = program(draw);
@@ -132,8 +128,8 @@ void check(uint64_t seed) {
   options.precision.dtype = f64;
   const testing::Seen one = trained(1, net, {.precision = {.dtype = f64}});
   const testing::Seen found = trained(ranks, net, options);
-  expect_near(found.figures, one.figures);
-  expect_near(found.parameters, one.parameters);
+  testing::expect_all_within(found.figures, one.figures, 1e-9);
+  testing::expect_all_within(found.parameters, one.parameters, 1e-9);
   if (draw.one_in(2)) set_mixed_precision(draw, options);
   const testing::Seen whole = options.precision.amp ? trained(ranks, net, options) : found;
   EXPECT_EQ(trained(ranks, net, options, 3), whole) << "resumed";

@@ -123,6 +123,9 @@ TEST_F(Csv, MistakesAreNamed) {
   for (const std::string empty : {"", "\n\r\n"}) {
     expect_error(empty, "?label=y", "t.csv is empty: no line names the columns");
   }
+  for (const std::string header : {"a,b", "a,b\n\n", "1,2\n"}) {
+    expect_user_error([&] { read(header, ""); }, path_ + " has a header but no rows");
+  }
   expect_error("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
   expect_error("a,b\n1,x\n", "?label=a", "t.csv:2: column 'b': 'x' is not a finite number");
   expect_error("a,b\n1,+-2\n", "?label=a", "t.csv:2: column 'b': '+-2' is not a finite number");
@@ -263,7 +266,7 @@ TEST_F(Csv, BadLinesAreSkippedOnRequest) {
       open_data("csv:" + path_, "train", {.bad_records = BadRecords::skip}).dataset();
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2, 5, 6}));
   EXPECT_EQ(data.skipped.count, 2);
-  EXPECT_TRUE(states(data.skipped.first_error, "t.csv:3: 1 fields, but the first line has 2"));
+  EXPECT_TRUE(states(data.skipped.errors.front(), "t.csv:3: 1 fields, but the first line has 2"));
   EXPECT_EQ(data.location(1), path_ + ":5");
 }
 

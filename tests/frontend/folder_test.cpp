@@ -94,7 +94,7 @@ TEST_F(ImageFolderTest, BadImagesAreNamedOrSkipped) {
   for (const Batch& batch : skipping) samples += batch.size;
   EXPECT_EQ(samples, 5);
   EXPECT_EQ(skipping.skipped().count, 3);
-  EXPECT_TRUE(states(skipping.skipped().first_error, "'" + dir_.file("cats/2.JPG") + "'"));
+  EXPECT_TRUE(states(skipping.skipped().errors.front(), "'" + dir_.file("cats/2.JPG") + "'"));
   Reader staged(open_data(spec("|resize=8x8")).source,
                 {.batch = 4, .bad_records = BadRecords::skip});
   staged.next();

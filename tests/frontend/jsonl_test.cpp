@@ -52,6 +52,7 @@ TEST_F(JsonLinesTest, MistakesAreNamedByLineAndKey) {
     expect_user_error([&] { read(text); }, path_ + message);
   };
   const std::string good = "{\"a\": [1, 2]}\n";
+  expect_error(" \n", " holds no sample");
   expect_error(good + "{\"a\": [1, 2}\n", ":2: not a JSON object");
   expect_error(good + "[1]\n", ":2: not a JSON object");
   expect_error("{}\n", ":1: the object has no key");
@@ -69,7 +70,7 @@ TEST_F(JsonLinesTest, MistakesAreNamedByLineAndKey) {
   const Dataset data = read("{\"a\": null}\n{\"b\": 1}\nno\n{\"b\": 3}\n", "", BadRecords::skip);
   EXPECT_EQ(values(*data.find("b")), (std::vector<double>{1, 3}));
   EXPECT_EQ(data.skipped.count, 2);
-  EXPECT_TRUE(states(data.skipped.first_error, "t.jsonl:1: key 'a'"));
+  EXPECT_TRUE(states(data.skipped.errors.front(), "t.jsonl:1: key 'a'"));
 }
 
 }  // namespace

@@ -44,6 +44,16 @@ TEST(NamePattern, RejectsBracketsWithoutPartners) {
   expect_user_error([] { NamePattern("[z-a]"); }, "pattern '[z-a]': the characters in []");
 }
 
+TEST(NamePattern, SuggestsOneThatMatches) {
+  const std::vector<std::string> names = {"block0.attention.qkv.w", "block0.fc.w", "head.w",
+                                          "block10.attention_out.w"};
+  EXPECT_EQ(pattern_suggestion("attention.*", names),
+            "; did you mean '*attention.*', which matches 'block0.attention.qkv.w'?");
+  EXPECT_EQ(pattern_suggestion("attention.v", names),
+            "; there are 'block0.attention.qkv.w', 'block10.attention_out.w'");
+  EXPECT_EQ(pattern_suggestion("{haed,fx}", {&names[2], 1}), "; there are 'head.w'");
+}
+
 TEST(ParameterGroups, NameWhatTheyDoNotFind) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 4}, f32);

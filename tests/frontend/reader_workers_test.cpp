@@ -107,7 +107,7 @@ TEST(ReaderWorkers, SkipBadRecords) {
                                          10, 11, 12, 13, 14, 15, 16, 17, 18, 0}));
     for (const Batch& batch : reader) EXPECT_EQ(batch.size, 5);
     EXPECT_EQ(reader.skipped().count, 3);
-    EXPECT_EQ(reader.skipped().first_error, "sample 3 of 'numbers': damaged");
+    EXPECT_EQ(reader.skipped().errors.front(), "sample 3 of 'numbers': damaged");
   }
   Reader none(std::make_shared<Numbers>(2, std::set<int64_t>{0, 1}),
               {.batch = 2, .bad_records = BadRecords::skip});

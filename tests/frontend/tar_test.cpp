@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "frontend/readers/reader.h"
 #include "frontend/readers/spec.h"
@@ -125,6 +126,45 @@ TEST(TarShards, BadSamplesAreNamed) {
   std::filesystem::create_directories(dir.file("none"));
   expect_user_error([&] { open_data("tar:" + dir.file("none")); },
                     "'" + dir.file("none") + "' has no .tar file");
+}
+
+TEST(TarShards, BadSamplesAreLeftOutOnRequest) {
+  TempDir dir;
+  const std::string image = golden_image_file("420.jpg");
+  for (const std::string key : {"a", "b", "c", "d", "e", "f"}) {
+    write_plain(dir.file(key + ".jpg"), image);
+    write_plain(dir.file(key + ".cls"), key == "c" ? "cat" : "1");
+  }
+  std::filesystem::create_directories(dir.file("shards"));
+  pack(dir, "shards/0.tar", "a.jpg b.jpg b.cls c.cls c.jpg");
+  pack(dir, "shards/1.tar", "d.cls d.jpg e.cls e.jpg");
+  pack(dir, "shards/2.tar", "f.cls f.jpg");
+  // Cuts the second shard within e.jpg, which follows three files with their headers.
+  const auto padded = [](size_t bytes) {
+    return kTarBlock + (bytes + kTarBlock - 1) / kTarBlock * kTarBlock;
+  };
+  const size_t kept = 2 * padded(1) + padded(image.size()) + kTarBlock + 100;
+  std::filesystem::resize_file(dir.file("shards/1.tar"), kept);
+  const std::string spec = "tar:" + dir.file("shards");
+  const SampleSourcePtr source = open_data(spec, "train", {.bad_records = BadRecords::skip}).source;
+  EXPECT_EQ(source->samples(), 3);
+  for (const auto& [sample, name] :
+       std::map<int64_t, std::string>{{0, "0.tar/b"}, {1, "1.tar/d"}, {2, "2.tar/f"}}) {
+    EXPECT_EQ(source->location(sample), "'" + dir.file("shards/" + name + ".jpg'"));
+  }
+  const SkippedRecords skipped = source->skipped();
+  EXPECT_EQ(skipped.count, 3);
+  const std::string first = "'" + dir.file("shards/0.tar") + "': ",
+                    second = "'" + dir.file("shards/1.tar") + "': ";
+  EXPECT_EQ(skipped.errors,
+            (std::vector<std::string>{first + "sample 'a' lacks a label (.cls)",
+                                      first + "'c.cls' holds no class number",
+                                      second + "the archive ends within a file at byte " +
+                                          std::to_string(kept - kTarBlock - 100)}));
+  pack(dir, "none.tar", "a.jpg");
+  expect_user_error(
+      [&] { open_data("tar:" + dir.file("none.tar"), "train", {.bad_records = BadRecords::skip}); },
+      "no sample of '" + dir.file("none.tar") + "' can be read: sample 'a' lacks a label (.cls)");
 }
 
 }  // namespace

@@ -121,6 +121,57 @@ TEST_F(Text, IsReadInParts) {
   }
 }
 
+/// The ids of the first window of `length` characters.
+std::vector<int64_t> ids_of(const SampleSource& data) {
+  std::vector<int64_t> ids(static_cast<size_t>(data.columns()[0].numel()));
+  std::byte* const to[] = {reinterpret_cast<std::byte*>(ids.data()), nullptr};
+  data.read(0, {}, to);
+  return ids;
+}
+
+/// The ids are those of Python: sorted(set(text)).index(c) for each c of text.
+TEST_F(Text, CharactersHaveIdsByTheVocabularyOfTheTrainingText) {
+  write_plain(file_, "na\u00efve \u6f22\u5b57 \U0001f600!\nz\u00e9bra n\u00e9");
+  const SampleSourcePtr data = open_data(spec("characters&length=17")).source;
+  EXPECT_EQ(data->columns()[0].str(), "text i64[17]");
+  EXPECT_EQ(ids_of(*data),
+            (std::vector<int64_t>{6, 3, 11, 8, 5, 1, 13, 12, 1, 14, 2, 0, 9, 10, 4, 7, 3}));
+  const std::vector<std::string> vocabulary = {
+      "\n", " ", "!",      "a",      "b",      "e",      "n",         "r",
+      "v",  "z", "\u00e9", "\u00ef", "\u5b57", "\u6f22", "\U0001f600"};
+  EXPECT_EQ(data->classes("text"), vocabulary);
+  EXPECT_EQ(data->table()->classes_of_feed("target"), vocabulary);
+
+  const std::string path = dir_.file("new.txt"), news = "text:" + path + "?length=2&stride=1";
+  const OpenOptions trained = {.training_table = data->table()};
+  write_plain(path, "b\u6f22ra");
+  EXPECT_EQ(ids_of(*open_data(news, "train", trained).source), (std::vector<int64_t>{4, 13}));
+  write_plain(path, "b\u00e9\u20acra");
+  expect_user_error(
+      [&] { open_data(news, "train", trained); },
+      path + ": byte 3: the character '\u20ac' (U+20ac); unknown=1 gives it the id 15");
+  EXPECT_EQ(ids_of(*open_data("text:" + path + "?length=3&unknown=1", "train", trained).source),
+            (std::vector<int64_t>{4, 10, 15}));
+  write_plain(path, "b\u00e9\xe2\x82");
+  expect_user_error([&] { open_data(news, "train", trained); }, path + ": byte 3 is not UTF-8");
+  expect_user_error([&] { open_data(news + "&bpe=d", "train", trained); },
+                    "options characters and bpe exclude each other: the training text was read as");
+  EXPECT_EQ(open_data(news + "&table=none", "train", trained).source->columns()[0].dtype, u8);
+  expect_user_error([&] { open_data(news + "&unknown=1"); },
+                    "option unknown is of a vocabulary of characters");
+}
+
+TEST_F(Text, CharactersOfDocumentsAreFollowedByAnEnd) {
+  file_ = dir_.file("d.jsonl");
+  write_plain(file_, "{\"t\": \"b\u00e9\"}\n{\"t\": \"ab\"}\n");
+  EXPECT_EQ(ids_of(*open_data(spec("characters&key=t&length=4")).source),
+            (std::vector<int64_t>{2, 3, 0, 1}));
+  EXPECT_EQ(ids_of(*open_data(spec("characters&key=t&length=4&end=c")).source),
+            (std::vector<int64_t>{1, 3, 2, 0}));
+  expect_user_error([&] { open_data(spec("characters&key=t&end=no")); },
+                    "option end=no must be one character");
+}
+
 TEST_F(Text, DocumentMistakesAreNamed) {
   expect_user_error([&] { open_data(spec("key=t")); }, file_ + ":1: not a JSON object");
   write_plain(file_, "{\"t\": \"ab\"}\n{\"t\": 3}\n");

@@ -4,7 +4,8 @@
 
 Linear regression on other samples in each step. Numbers come from training.py's `uniform`: the weight from
 stream 0, the bias from 1, the inputs of step s from 100 + s, the targets from 200 + s. A case without settings
-has PyTorch's defaults, except for the learning rate `lr`.
+has PyTorch's defaults, except for the learning rate `lr`. A case of "shapes" has a weight of another shape,
+whose elements are read as a matrix of two columns, and no bias. Its start is stream 0, or 0 where it says so.
 """
 
 import inspect
@@ -55,6 +56,11 @@ class Lion(PaperOptimizer):
         return p - o["lr"] * (torch.sign(c) + o["weight_decay"] * p)
 
 
+def ratio_or_1(a, b):
+    """The trust ratio; 1 where a norm is 0, as in the authors' code (tensorflow_addons, optimizers/lamb.py)."""
+    return a / b if a > 0 and b > 0 else 1.0
+
+
 class Lamb(PaperOptimizer):
     """You et al., "Large batch optimization for deep learning", 2020, algorithm 2, with phi(x) = x."""
 
@@ -66,7 +72,7 @@ class Lamb(PaperOptimizer):
         state["v"] = o["beta2"] * state["v"] + (1 - o["beta2"]) * g**2
         m, v = state["m"] / (1 - o["beta1"] ** o["t"]), state["v"] / (1 - o["beta2"] ** o["t"])
         r = m / (v.sqrt() + o["eps"]) + o["weight_decay"] * p
-        return p - o["lr"] * p.norm() / r.norm() * r
+        return p - o["lr"] * ratio_or_1(p.norm(), r.norm()) * r
 
 
 class Lars(PaperOptimizer):
@@ -76,7 +82,9 @@ class Lars(PaperOptimizer):
     states = ("v",)
 
     def update(self, p, g, state, o):
-        local = o["trust_coefficient"] * p.norm() / (g.norm() + o["weight_decay"] * p.norm())
+        local = 1.0
+        if p.norm() > 0 and g.norm() > 0:
+            local = o["trust_coefficient"] * p.norm() / (g.norm() + o["weight_decay"] * p.norm())
         state["v"] = o["momentum"] * state["v"] + o["lr"] * local * (g + o["weight_decay"] * p)
         return p - state["v"]
 
@@ -93,19 +101,22 @@ class Muon:
         if "ns_a" in settings:
             settings["ns_coefficients"] = tuple(settings.pop(k) for k in ("ns_a", "ns_b", "ns_c"))
         settings["adjust_lr_fn"] = settings.pop("adjust_lr", None)
-        self.weight, self.bias = params
+        self.weight, *self.biases = params
         self.transposed = torch.nn.Parameter(self.weight.detach().T.clone())
         self.muon = torch.optim.Muon([self.transposed], lr=lr, **settings)
-        self.adamw = torch.optim.AdamW([self.bias], lr=lr * adamw.pop("lr_scale", 1.0),
-                                       weight_decay=settings.get("weight_decay", 0.1), **betas(adamw))
+        rate = lr * adamw.pop("lr_scale", 1.0)
+        self.adamw = [torch.optim.AdamW([bias], lr=rate, weight_decay=settings.get("weight_decay", 0.1), **betas(adamw))
+                      for bias in self.biases]
 
     def zero_grad(self):
-        self.weight.grad = self.bias.grad = None
+        for p in (self.weight, *self.biases):
+            p.grad = None
 
     def step(self):
         self.transposed.grad = self.weight.grad.T.clone()
         self.muon.step()
-        self.adamw.step()
+        for adamw in self.adamw:
+            adamw.step()
         self.weight.data.copy_(self.transposed.data.T)
 
 
@@ -182,26 +193,44 @@ CASES = {
 }
 
 
-def run(name, settings, lr):
+SHAPES = [
+    ("adafactor", {}, 0.1, (2, 3, 2, 2), 1), ("adafactor", {"eps1": 0.1, "weight_decay": 0.1}, 0.3, (3, 2, 1, 3), 1),
+    ("muon", {}, 0.1, (2, 2), 1), ("muon", {}, 0.1, (2, 5), 1),
+    ("lars", {"weight_decay": 0.1}, 0.1, (3, 2), 0), ("lamb", {}, 0.1, (3, 2), 0),
+]
+
+
+def train(name, settings, lr, params, features, shown_steps, predict):
     make, translated = OPTIMIZERS[name]
-    w, b = (torch.nn.Parameter(numbers(k, *shape)) for k, shape in enumerate([(FEATURES, UNITS), (UNITS,)]))
-    optimizer = make([w, b], **translated(settings), **({} if lr is None else {"lr": lr}))
+    optimizer = make(params, **translated(settings), **({} if lr is None else {"lr": lr}))
     shown = {}
     for step in range(STEPS):
-        x, y = numbers(100 + step, SAMPLES, FEATURES), numbers(200 + step, SAMPLES, UNITS)
+        x, y = numbers(100 + step, SAMPLES, features), numbers(200 + step, SAMPLES, UNITS)
         optimizer.zero_grad()
-        (x @ w + b - y).square().mean().backward()
+        (predict(x) - y).square().mean().backward()
         optimizer.step()
-        if step + 1 in SHOWN:
-            shown[step + 1] = [float(f"{v:.13g}") for p in (w, b) for v in p.detach().flatten().tolist()]
+        if step + 1 in shown_steps:
+            shown[step + 1] = [float(f"{v:.13g}") for p in params for v in p.detach().flatten().tolist()]
     return {"optimizer": name, "settings": settings} | ({} if lr is None else {"lr": lr}) | {"params": shown}
+
+
+def run(name, settings, lr):
+    w, b = (torch.nn.Parameter(numbers(k, *shape)) for k, shape in enumerate([(FEATURES, UNITS), (UNITS,)]))
+    return train(name, settings, lr, [w, b], FEATURES, SHOWN, lambda x: x @ w + b)
+
+
+def run_shape(name, settings, lr, shape, start):
+    w = torch.nn.Parameter(start * numbers(0, *shape))
+    case = train(name, settings, lr, [w], w.numel() // UNITS, (1, STEPS), lambda x: x @ w.reshape(-1, UNITS))
+    return case | {"shape": shape, "start": start}
 
 
 def main():
     orthogonalize_in_given_dtype()
     cases = [json.dumps(run(name, *case)) for name, all_cases in CASES.items() for case in all_cases]
-    print('{"made_by": "tests/golden/optimizers.py", "torch": "%s", "cases": [\n%s]}'
-          % (torch.__version__, ",\n".join(cases)))
+    shapes = [json.dumps(run_shape(*case)) for case in SHAPES]
+    print('{"made_by": "tests/golden/optimizers.py", "torch": "%s", "cases": [\n%s],\n"shapes": [\n%s]}'
+          % (torch.__version__, ",\n".join(cases), ",\n".join(shapes)))
 
 
 main()

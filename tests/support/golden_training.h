@@ -44,13 +44,13 @@ inline void expect_golden_parameters(Executor& exe, const std::vector<std::strin
   EXPECT_EQ(at, expected.size());
 }
 
-/// Runs 30 steps of 6 samples of 3 features and 2 units. After step n, the parameters `names` are
-/// the numbers of golden["n"], if there are any.
+/// Runs 30 steps of 6 samples of `features` features and 2 units. After step n, the parameters
+/// `names` are the numbers of golden["n"], if there are any.
 inline void expect_golden_steps(Executor& exe, const std::vector<std::string>& names,
-                                const nlohmann::json& golden) {
+                                const nlohmann::json& golden, int64_t features = 3) {
   size_t compared = 0;
   for (uint64_t step = 0; step < 30; ++step) {
-    exe.run(golden_batch(step, 6, 3, 2));
+    exe.run(golden_batch(step, 6, features, 2));
     const std::string number = std::to_string(step + 1);
     if (!golden.contains(number)) continue;
     SCOPED_TRACE("step " + number);

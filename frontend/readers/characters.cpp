@@ -1,0 +1,132 @@
+#include "frontend/readers/characters.h"
+
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "frontend/readers/documents.h"
+#include "frontend/readers/excerpt.h"
+#include "frontend/tokenizers/unicode.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+/// Calls `use`(code point, its bytes, index of its first byte) for each character of a part.
+template <class Use>
+void for_each_character(const DocumentPart& part, Use use) {
+  char32_t code_point = 0;
+  for (size_t at = 0; at < part.text.size();) {
+    const size_t begin = at;
+    const int64_t byte = part.first_byte + static_cast<int64_t>(begin);
+    if (!next_code_point(part.text, at, code_point)) {
+      throw UserError(part.name + ": byte " + std::to_string(byte) + " is not UTF-8");
+    }
+    use(code_point, part.text.substr(begin, at - begin), byte);
+  }
+}
+
+/// Returns the only character of `text`; nullopt if it has none or several.
+std::optional<char32_t> single_character(std::string_view text) {
+  char32_t code_point = 0;
+  size_t at = 0;
+  if (text.empty() || !next_code_point(text, at, code_point)) return std::nullopt;
+  return at == text.size() ? std::optional(code_point) : std::nullopt;
+}
+
+/// Names a code point by its number: "U+1f600".
+std::string name_of(char32_t code_point) {
+  std::array<char, 8> digits = {};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(),
+                                          static_cast<uint32_t>(code_point), 16);
+  return "U+" + std::string(digits.data(), end);
+}
+
+/// The character that ends documents.
+std::string end_character(const DataArgs& args) {
+  const std::string end = args.get_string("end", std::string(1, '\0'));
+  if (!single_character(end)) args.fail("option end=" + end + " must be one character");
+  return end;
+}
+
+class CharacterReader {
+ public:
+  CharacterReader(const TableUse& use, bool documents)
+      : use_(use), args_(use.args()), table_(use.start({"characters", "unknown"})) {
+    if (documents) end_ = end_character(args_);
+    if (use_.given() == nullptr) table_.classes[kCharacterColumn] = learned_vocabulary();
+    const auto vocabulary = table_.classes.find(kCharacterColumn);
+    if (vocabulary == table_.classes.end()) use_.fail_without_column(kCharacterColumn);
+    for (const std::string& character : vocabulary->second) {
+      const std::optional<char32_t> code_point = single_character(character);
+      if (code_point) ids_.emplace(*code_point, static_cast<int32_t>(ids_.size()));
+    }
+    for (const char* feed : {"text", "target"}) table_.feeds[feed] = kCharacterColumn;
+  }
+
+  CharacterText read() {
+    const bool has_unknown = args_.get_flag("unknown", false);
+    std::vector<int32_t> all;
+    for_each_part([&](const DocumentPart& part) {
+      for_each_character(part, [&](char32_t code_point, std::string_view text, int64_t byte) {
+        const auto found = ids_.find(code_point);
+        if (found == ids_.end() && !has_unknown) fail_unknown(part, code_point, text, byte);
+        all.push_back(found == ids_.end() ? unknown_id() : found->second);
+      });
+    });
+    return {Symbols(std::move(all)), use_.keep(std::move(table_))};
+  }
+
+ private:
+  /// Calls `use` for each part of the text, with the end of each document as a part of its own.
+  template <class Use>
+  void for_each_part(Use use) const {
+    for_each_document_part(args_.path(), args_.get_string("key", ""),
+                           [&](const DocumentPart& part) {
+                             use(part);
+                             if (end_.empty() || !part.is_last) return;
+                             use({.text = end_, .name = part.name, .first_byte = part.first_byte});
+                           });
+  }
+
+  std::vector<std::string> learned_vocabulary() const {
+    std::map<char32_t, std::string> characters;
+    for_each_part([&](const DocumentPart& part) {
+      for_each_character(part, [&](char32_t code_point, std::string_view text, int64_t) {
+        if (!characters.contains(code_point)) characters.emplace(code_point, text);
+      });
+    });
+    std::vector<std::string> vocabulary;
+    for (auto& [code_point, text] : characters) vocabulary.push_back(std::move(text));
+    return vocabulary;
+  }
+
+  int32_t unknown_id() const { return static_cast<int32_t>(ids_.size()); }
+
+  [[noreturn]] void fail_unknown(const DocumentPart& part, char32_t code_point,
+                                 std::string_view text, int64_t byte) const {
+    throw UserError(part.name + ": byte " + std::to_string(byte) + ": the character '" +
+                    excerpt(text) + "' (" + name_of(code_point) +
+                    ") is not in the training text; unknown=1 gives it the id " +
+                    std::to_string(unknown_id()));
+  }
+
+  const TableUse& use_;
+  const DataArgs& args_;
+  std::string end_;  ///< follows each document; empty: the text is not of documents
+  ColumnTable table_;
+  std::unordered_map<char32_t, int32_t> ids_;
+};
+
+}  // namespace
+
+CharacterText read_characters(const TableUse& use, bool documents) {
+  return CharacterReader(use, documents).read();
+}
+
+}  // namespace fluid
