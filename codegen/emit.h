@@ -19,7 +19,7 @@ enum class Device : uint8_t { cpu, gpu };
 
 /// Version of the emitter, part of the keys of the object cache. Must be incremented when the
 /// emitter generates different code for the same kernel IR.
-inline constexpr int kEmitterVersion = 14;
+inline constexpr int kEmitterVersion = 15;
 
 class KernelEmitter {
  public:
@@ -60,6 +60,7 @@ class KernelEmitter {
   void load_buffer_pointers(llvm::Value* table);
   void emit_block_loop(const kir::Block& body);
   void emit_block(const kir::Block& statements);
+  void forget_values();
   void emit(const kir::For& loop);
   void emit(const kir::Let& let);
   void emit(const kir::Acc& acc);
@@ -146,7 +147,9 @@ class KernelEmitter {
   // Defined in emit_memory.cpp: loads and stores
   llvm::Value* emit_load(const Expr& e);
   llvm::Value* emit_scalar_load(const Expr& e, llvm::Value* guard);
-  llvm::Value* emit_strided_load(const Expr& e, int64_t stride, llvm::Value* mask);
+  llvm::Value* address_or_zeros(llvm::Value* guard, llvm::Value* address);
+  llvm::Value* emit_strided_load(const Expr& e, int64_t stride, llvm::Value* mask,
+                                 llvm::Value* guard);
   llvm::Value* emit_shuffled_load(const Expr& e, const std::vector<int64_t>& steps,
                                   llvm::Value* mask);
   llvm::Value* shuffled_load_mask(llvm::Value* mask, const std::vector<std::vector<int>>& readers);
@@ -155,6 +158,9 @@ class KernelEmitter {
   void emit_error_store(const kir::StoreTo& s);
   /// Returns the known alignment of a vector access whose lane 0 is at element `offset`.
   llvm::Align vector_alignment(DType dtype, const Expr& offset);
+  bool may_read_stored(const Expr& e, int64_t buffer) const;
+  bool emit_interleaved_loop(const kir::For& loop, int64_t begin, int64_t end);
+  llvm::Value* interleaved_part(const std::vector<llvm::Value*>& values, int64_t part);
   void emit_strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
                           llvm::Value* mask);
   /// Convert values between the dtype in memory and the dtype of computations, which is f32 for f16

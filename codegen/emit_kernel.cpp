@@ -161,9 +161,7 @@ void KernelEmitter::emit_counted_loop(llvm::Value* begin, llvm::Value* end, llvm
 
 void KernelEmitter::emit_block(const kir::Block& statements) {
   for (const kir::Stmt& s : statements) {
-    values_.clear();
-    first_lane_values_.clear();
-    uniform_.clear();
+    forget_values();
     const void* which = std::visit(
         [&](const auto& statement) -> const void* {
           emit(statement);
@@ -172,6 +170,12 @@ void KernelEmitter::emit_block(const kir::Block& statements) {
         static_cast<const kir::Stmt::variant&>(s));
     if (sync_points_.contains(which)) threads_->barrier();
   }
+}
+
+void KernelEmitter::forget_values() {
+  values_.clear();
+  first_lane_values_.clear();
+  uniform_.clear();
 }
 
 void KernelEmitter::emit(const kir::For& loop) {
@@ -208,6 +212,7 @@ void KernelEmitter::emit_unrolled_loop(const kir::For& loop, llvm::Value* begin,
   auto* first = llvm::dyn_cast<llvm::ConstantInt>(begin);
   auto* last = llvm::dyn_cast<llvm::ConstantInt>(end);
   check(first && last, "kernel " + kernel_.name + ": unrolled bounds are not constants");
+  if (emit_interleaved_loop(loop, first->getSExtValue(), last->getSExtValue())) return;
   for (int64_t i = first->getSExtValue(); i < last->getSExtValue(); ++i) {
     vars_[loop.var] = b_.getInt64(static_cast<uint64_t>(i));
     var_ranges_[loop.var] = {i, i};

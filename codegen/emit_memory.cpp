@@ -13,6 +13,8 @@ namespace {
 
 // Maximum stride of shuffled accesses; larger strides use gathers and scatters.
 constexpr int64_t kMaxStride = 4;
+// Maximum number of lanes on a CPU: a vector of bytes.
+constexpr int64_t kMaxCpuLanes = kir::kVectorBytes;
 // Maximum number of buffers whose addresses a GPU kernel keeps in registers.
 constexpr size_t kMaxHeldAddresses = 16;
 
@@ -172,16 +174,19 @@ llvm::Value* KernelEmitter::emit_load(const Expr& e) {
     fallback = splat_like(fallback, guard);
     value = splat_like(value, guard);
   } else {
-    llvm::Value* mask = and_masks(vector_->mask, guard);
-    if (mask) mask = splat(mask);
     auto step = lane_stride(n.args[0]);
+    const bool selects_address =
+        device_ == Device::cpu && step == 1 && guard && !guard->getType()->isVectorTy();
+    llvm::Value* mask = and_masks(vector_->mask, selects_address ? nullptr : guard);
+    if (mask) mask = splat(mask);
     const bool near = step && *step != 0 && std::abs(*step) <= kMaxStride && *step >= -1;
     auto steps = step ? std::nullopt : lane_offsets(n.args[0]);
     const bool shared = steps && fit_one_vector_load(*steps);
     if (shared) {
       value = emit_shuffled_load(e, *steps, mask);
     } else {
-      value = near ? emit_strided_load(e, *step, mask) : emit_gather(e, mask);
+      llvm::Value* address_guard = selects_address ? guard : nullptr;
+      value = near ? emit_strided_load(e, *step, mask, address_guard) : emit_gather(e, mask);
     }
     zeros = !shared && n.fvalue == 0;
     value = to_compute_type(value, buffer.dtype);
@@ -191,22 +196,26 @@ llvm::Value* KernelEmitter::emit_load(const Expr& e) {
   return b_.CreateSelect(guard, value, fallback);
 }
 
+/// Returns `address` if `guard` is true, else the address of a vector of zeros.
+llvm::Value* KernelEmitter::address_or_zeros(llvm::Value* guard, llvm::Value* address) {
+  const int64_t lanes = device_ == Device::cpu ? kMaxCpuLanes : 1;
+  auto* type = llvm::ArrayType::get(b_.getInt64Ty(), static_cast<uint64_t>(lanes));
+  auto* zeros = llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal("fluid_zeros", type));
+  if (!zeros->hasInitializer()) {
+    zeros->setInitializer(llvm::Constant::getNullValue(type));
+    zeros->setLinkage(llvm::GlobalValue::PrivateLinkage);
+    zeros->setAlignment(llvm::Align(kir::kVectorBytes));
+  }
+  return b_.CreateSelect(guard, address, zeros);
+}
+
 /// Emits the load of one element as a scalar. If `guard` is false at run time, the load reads a
 /// zero constant instead of the buffer.
 llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) {
   const ExprNode& n = e.node();
   const DType dtype = find_buffer(n.ivalue).dtype;
   llvm::Value* place = element_address(n.ivalue, emit_first_lane(n.args[0]));
-  if (guard) {
-    auto* zeros = llvm::cast<llvm::GlobalVariable>(
-        module_.getOrInsertGlobal("fluid_zero_element", b_.getInt64Ty()));
-    if (!zeros->hasInitializer()) {
-      zeros->setInitializer(b_.getInt64(0));
-      zeros->setLinkage(llvm::GlobalValue::PrivateLinkage);
-      zeros->setAlignment(llvm::Align(8));
-    }
-    place = b_.CreateSelect(guard, place, zeros);
-  }
+  if (guard) place = address_or_zeros(guard, place);
   auto* value = b_.CreateAlignedLoad(storage_type(dtype), place, alignment(dtype));
   if (!guard) attach_alias_scopes(value, n.ivalue);
   if (!guard && find_buffer(n.ivalue).exclusive) {
@@ -216,8 +225,10 @@ llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) 
 }
 
 /// Loads elements that are `stride` apart with a vector load and a shuffle. Reads nothing past the
-/// last element that a lane needs.
-llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llvm::Value* mask) {
+/// last element that a lane needs. `guard`: null, or for stride 1 a scalar; if it is false at run
+/// time, the load returns zeros. To select the address takes fewer instructions than a mask.
+llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llvm::Value* mask,
+                                              llvm::Value* guard) {
   const ExprNode& n = e.node();
   const DType dtype = find_buffer(n.ivalue).dtype;
   llvm::Type* element = storage_type(dtype);
@@ -227,6 +238,7 @@ llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llv
   llvm::Value* offset = emit_first_lane(n.args[0]);
   if (stride == 1) {
     llvm::Value* place = element_address(n.ivalue, offset);
+    if (guard) place = address_or_zeros(guard, place);
     const llvm::Align align = vector_alignment(dtype, n.args[0]);
     if (!mask || is_true(mask)) {
       return attach_alias_scopes(b_.CreateAlignedLoad(vector_of(lanes_), place, align), n.ivalue);
@@ -397,6 +409,79 @@ void KernelEmitter::emit_store(const kir::StoreTo& s) {
       b_.CreateMaskedScatter(value, lane_addresses(s.buffer, s.offset), alignment(buffer.dtype),
                              mask ? mask : splat(b_.getTrue())),
       s.buffer);
+}
+
+/// Whether `e` loads from `buffer`, or from an operand that may overlap a result.
+bool KernelEmitter::may_read_stored(const Expr& e, int64_t buffer) const {
+  bool found = false;
+  for_each_node(e, [&](const Expr& n) {
+    if (n.op() != ScalarOp::load) return;
+    const int64_t id = n.node().ivalue;
+    const kir::Buffer& read = find_buffer(id);
+    found = found || id == buffer || (read.role == kir::Buffer::Role::in && !read.exclusive);
+  });
+  return found;
+}
+
+/// Emits an unrolled loop that stores every element of a contiguous range: iteration i stores
+/// elements i, i + n, i + 2 n, ... of it, where n is the number of iterations. Interleaves the
+/// values and stores whole vectors, because masked stores of every n-th element are slow. Returns
+/// false and emits nothing if `loop` is not such a loop.
+bool KernelEmitter::emit_interleaved_loop(const kir::For& loop, int64_t begin, int64_t end) {
+  const int64_t n = end - begin;
+  if (device_ != Device::cpu || !vector_ || vector_->mask || n < 2 || n > kMaxStride) return false;
+  const auto* store = loop.body->empty() ? nullptr : std::get_if<kir::StoreTo>(&loop.body->back());
+  if (!store || store->mask || may_read_stored(store->value, store->buffer)) return false;
+  for (size_t i = 0; i + 1 < loop.body->size(); ++i) {
+    const auto* let = std::get_if<kir::Let>(&(*loop.body)[i]);
+    if (!let || may_read_stored(let->value, store->buffer)) return false;
+  }
+  const kir::Buffer& buffer = find_buffer(store->buffer);
+  const std::optional<Affine> offset = as_affine(store->offset);
+  if (buffer.role == kir::Buffer::Role::error || !offset || offset->coefficient(loop.var) != 1) {
+    return false;
+  }
+  const auto bind = [&](int64_t i) {
+    vars_[loop.var] = b_.getInt64(static_cast<uint64_t>(i));
+    var_ranges_[loop.var] = {i, i};
+  };
+  bind(begin);
+  if (lane_stride(store->offset) != n) return false;
+  llvm::Value* place = nullptr;
+  std::vector<llvm::Value*> values;
+  for (int64_t i = begin; i < end; ++i) {
+    bind(i);
+    emit_block({loop.body->begin(), loop.body->end() - 1});
+    forget_values();
+    if (i == begin) place = emit_first_lane(store->offset);
+    llvm::Value* value = emit_expr(store->value);
+    values.push_back(splat(to_storage_type(value, store->value.dtype(), buffer.dtype)));
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    llvm::Value* vector = interleaved_part(values, i);
+    llvm::Value* address =
+        element_address(store->buffer, b_.CreateAdd(place, b_.getInt64(i * lanes_)));
+    attach_alias_scopes(b_.CreateAlignedStore(vector, address, alignment(buffer.dtype)),
+                        store->buffer);
+  }
+  return true;
+}
+
+/// Returns the `part`-th vector of the elements of `values`, interleaved. Inserts one vector after
+/// the other, because LLVM scalarizes a shuffle of more than two registers.
+llvm::Value* KernelEmitter::interleaved_part(const std::vector<llvm::Value*>& values,
+                                             int64_t part) {
+  const auto n = static_cast<int64_t>(values.size());
+  llvm::Value* result = llvm::PoisonValue::get(values.front()->getType());
+  for (int64_t k = 0; k < n; ++k) {
+    std::vector<int> from(static_cast<size_t>(lanes_));
+    for (int64_t i = 0; i < lanes_; ++i) {
+      const int64_t element = part * lanes_ + i;
+      from[static_cast<size_t>(i)] = static_cast<int>(element % n == k ? lanes_ + element / n : i);
+    }
+    result = b_.CreateShuffleVector(result, values[static_cast<size_t>(k)], from);
+  }
+  return result;
 }
 
 void KernelEmitter::emit_strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,

@@ -5,6 +5,7 @@
 
 #include "codegen/generic_fill.h"
 #include "codegen/schedule_contraction.h"
+#include "codegen/schedule_split.h"
 #include "codegen/schedule_sweep.h"
 #include "ops/loops.h"
 
@@ -205,6 +206,13 @@ kir::Kernel schedule(const ir::Graph& body, const std::string& name, int64_t acc
     return loops_kernel(*op, name, KernelDevice::cpu, accumulators);
   }
   const Group group = analyze_fused_body(body);
+  {
+    KernelBuilder b(group, name, {.accumulators = accumulators});
+    if (std::optional<SplitContraction> contraction = SplitContraction::match(b)) {
+      contraction->emit();
+      return std::move(b.kernel);
+    }
+  }
   {
     KernelBuilder b(group, name, {.accumulators = accumulators});
     if (std::optional<Contraction> contraction = Contraction::match(b)) {

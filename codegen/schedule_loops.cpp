@@ -12,12 +12,20 @@ bool is_costly(ScalarOp op) {
          op == ScalarOp::philox || (op >= ScalarOp::sqrt && op <= ScalarOp::cos);
 }
 
-double stride_score(const Expr& offset, int64_t var) {
-  if (!any_leaf(offset,
-                [&](const Expr& e) { return e.op() == ScalarOp::var && e.node().ivalue == var; })) {
-    return 0.6;
+/// Returns `offset` without summands that do not depend on `var`, such as the place of a row that a
+/// gather reads.
+Expr varying_part(Expr offset, int64_t var) {
+  while (offset.op() == ScalarOp::add) {
+    const Expr a = offset.args()[0], b = offset.args()[1];
+    if (depends_on(a, var) && depends_on(b, var)) break;
+    offset = depends_on(a, var) ? a : b;
   }
-  const std::optional<Affine> affine = as_affine(offset);
+  return offset;
+}
+
+double stride_score(const Expr& offset, int64_t var) {
+  if (!depends_on(offset, var)) return 0.6;
+  const std::optional<Affine> affine = as_affine(varying_part(offset, var));
   if (!affine) return 0.1;
   const int64_t stride = std::abs(affine->coefficient(var));
   return stride == 1 ? 1 : (stride <= 4 ? 0.5 : 0.1);

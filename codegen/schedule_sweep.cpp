@@ -9,6 +9,8 @@ namespace {
 // A reduction over rows with more results than this keeps its accumulators in memory instead of in
 // registers.
 constexpr int64_t kMaxAccumulators = 8;
+// Maximum number of interleaved stores; the emitter does not interleave more.
+constexpr int64_t kMaxInterleaved = 4;
 constexpr double kMaxUnrolled = 32;  // maximum number of copies of an unrolled loop body
 // Smallest trip count that keeps every thread of the largest thread block busy.
 constexpr double kFullBlockIterations = 1024;
@@ -59,6 +61,8 @@ Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
   find_partial_results();
   make_nests();
   choose_vector_vars();
+  choose_interleaved();
+  innermost_rows_ = rows_are_innermost();
   choose_registers();
   partition_rows();
   for (PartialResults& p : partials_) {
@@ -143,6 +147,7 @@ double Sweep::operations_per_row() const {
       n += point * estimated_trip_count(b_, nest.outer) * estimated_trip_count(b_, nest.inner);
     }
   }
+  if (interleaved_ >= 0) n *= estimated_extent(b_.extent(interleaved_));
   return std::max(n, 1.0);
 }
 
@@ -200,6 +205,45 @@ void Sweep::choose_vector_vars() {
   for (auto& nests : stages_) {
     for (Nest& nest : nests) nest.vector = -1;
   }
+}
+
+/// Finds a row variable that is innermost in memory and too short for lanes, such as the three
+/// channels of channels-last images. With such a variable inside of the lanes, all stores together
+/// are contiguous.
+void Sweep::choose_interleaved() {
+  if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || stages_[0].size() != 1) return;
+  const Nest& nest = stages_[0][0];
+  if (!nest.outer.empty() || !nest.inner.empty() || nest.sinks.size() != 1) return;
+  const FlatSink& sink = *nest.sinks.front();
+  if (sink.is_reduction() || sink.stores.size() != 1) return;
+  const std::optional<Affine> affine = as_affine(sink.stores.front().second);
+  if (!affine) return;
+  for (int64_t v : rows_) {
+    const Dim& extent = b_.extent(v);
+    if (v == row_vector_ || extent.batch || affine->coefficient(v) != 1) continue;
+    if (affine->coefficient(row_vector_) != extent.size || extent.size > kMaxInterleaved) continue;
+    interleaved_ = v;
+    std::erase(rows_, v);
+    return;
+  }
+}
+
+/// Whether each result of a row can have a loop of its own over the vectorized rows. If adjacent
+/// rows are adjacent in memory, as the channels of channels-last images are, the kernel then walks
+/// through memory in order.
+bool Sweep::rows_are_innermost() const {
+  if (b_.processor.gpu || row_vector_ < 0 || stages_.size() != 1 || !partials_.empty()) {
+    return false;
+  }
+  bool loops = false;
+  for (const FlatSink& s : sinks_) {
+    for (const auto& [result, offset] : s.stores) {
+      const std::optional<Affine> affine = as_affine(offset);
+      if (!affine || affine->coefficient(row_vector_) != 1) return false;
+    }
+    loops = loops || !without(s.out, rows_).empty();
+  }
+  return loops;
 }
 
 /// Keeps the partial results of a nest with few results in registers. If they were in memory, each
@@ -289,7 +333,12 @@ void Sweep::emit(const Expr& block_index, kir::Block& out) {
       b_, bodies,
       [&](const Expr& leaf) { return leaf.op() == ScalarOp::let && leaf.node().ivalue >= results; },
       out);
-  emit_row(emit_row_loops(block_index, out));
+  kir::Block* row = &emit_row_loops(block_index, out);
+  if (interleaved_ >= 0) {
+    row = &add_loop(*row, interleaved_, Expr::index(0), extent_expr(b_.extent(interleaved_)),
+                    kir::For::Kind::unroll);
+  }
+  emit_row(*row);
   store_partial_results(block_index, out);
 }
 
@@ -381,8 +430,16 @@ kir::Block& Sweep::emit_row_loops(const Expr& block_index, kir::Block& out) {
   const Expr end = min_index(item_count_, begin + items_per_block_);
   kir::Block* at = &out;
   Expr chunk = Expr::index(0);
+  const auto add_row_loop = [&](int64_t v, const Expr& first, const Expr& last) {
+    if (innermost_rows_ && v == row_vector_) {
+      row_begin_ = first;
+      row_end_ = last;
+    } else {
+      at = &add_loop(*at, v, first, last, kind_of(v));
+    }
+  };
   if (prefix_.size() == 1 && chunk_ == 0) {
-    at = &add_loop(*at, prefix_[0], begin, end, kind_of(prefix_[0]));
+    add_row_loop(prefix_[0], begin, end);
   } else {
     const Expr r = b_.new_var();
     at = &add_loop(*at, r.node().ivalue, begin, end);
@@ -404,7 +461,7 @@ kir::Block& Sweep::emit_row_loops(const Expr& block_index, kir::Block& out) {
     const int64_t v = rows_[i];
     Expr last = extent_expr(b_.extent(v));
     if (chunk_ > 0 && v == row_vector_) last = min_index(last, chunk + Expr::index(chunk_));
-    at = &add_loop(*at, v, v == row_vector_ ? chunk : Expr::index(0), last, kind_of(v));
+    add_row_loop(v, v == row_vector_ ? chunk : Expr::index(0), last);
   }
   return *at;
 }
@@ -484,8 +541,21 @@ void Sweep::declare_accumulator(const FlatSink& sink, bool per_lane, kir::Block&
   out.push_back({std::move(acc)});
 }
 
-void Sweep::emit_nest(const Nest& nest, kir::Block& out) {
-  kir::Block& row = emit_nest_loops(nest, nest.outer, out);
+/// Emits the loops around the accumulators of a nest.
+kir::Block& Sweep::emit_outer_loops(const Nest& nest, kir::Block& out) {
+  if (!innermost_rows_) return emit_nest_loops(nest, nest.outer, out);
+  kir::Block* at = &out;
+  for (int64_t v : nest.outer) {
+    at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)));
+  }
+  return add_loop(*at, row_vector_, row_begin_, row_end_, kir::For::Kind::vector);
+}
+
+void Sweep::emit_nest(Nest nest, kir::Block& out) {
+  if (innermost_rows_ && std::ranges::none_of(nest.sinks, &FlatSink::is_reduction)) {
+    nest.outer.swap(nest.inner);  // no accumulator needs a loop around it
+  }
+  kir::Block& row = emit_outer_loops(nest, out);
   for (const FlatSink* s : nest.sinks) {
     if (s->is_reduction() && !s->source->reduces_rows) {
       declare_accumulator(*s, contains(nest.inner, nest.vector), row);

@@ -56,6 +56,7 @@ class Sweep {
   void make_nests();
   Nest& find_or_add_nest(FlatSink& sink);
   void choose_vector_vars();
+  void choose_interleaved();
   void choose_registers();
   int64_t vector_count(int64_t var) const;
   void partition_rows();
@@ -69,7 +70,9 @@ class Sweep {
   // Functions named emit_..._loops append loops to `out` and return the body of the innermost one.
   kir::Block& emit_row_loops(const Expr& block_index, kir::Block& out);
   void emit_row(kir::Block& out);
-  void emit_nest(const Nest& nest, kir::Block& out);
+  bool rows_are_innermost() const;
+  kir::Block& emit_outer_loops(const Nest& nest, kir::Block& out);
+  void emit_nest(Nest nest, kir::Block& out);
   void emit_loop_body(const Nest& nest, std::vector<FlatSink> sinks, const Expr& vector,
                       kir::Block& out);
   void for_each_vector(int64_t var, kir::Block& out,
@@ -91,6 +94,13 @@ class Sweep {
   SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
   int64_t row_vector_ = -1;  ///< vectorized row variable; -1: none
+  /// Whether the loop over the vectorized row variable is inside of the loops over the results of
+  /// a row, not around them.
+  bool innermost_rows_ = false;
+  Expr row_begin_, row_end_;  ///< the range of that loop
+  /// A short row variable, unrolled inside of the vectorized rows, whose stores interleave; -1:
+  /// none.
+  int64_t interleaved_ = -1;
   /// Whether a block accumulates its block-major partial results in registers. False: in the
   /// buffer.
   bool in_registers_ = false;

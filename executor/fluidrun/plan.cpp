@@ -256,6 +256,8 @@ int run(const PlanFlags& flags) {
   print_memory(step, memory);
   if (options.amp && trains) {
     fmt::print("{}\n", f32_comparison_text(planner, flags.batch, step.arena_bytes()));
+    const std::string note = half_instructions_text(*target, options.amp->dtype);
+    if (!note.empty()) fmt::print("{}\n", note);
   }
   if (choice && trains) fmt::print("--amp auto selects {}\n", choice->text());
   const bool here = place.kind == Place::Kind::cuda && flags.target.empty();

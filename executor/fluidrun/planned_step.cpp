@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "executor/cpu/cpu_target.h"
 #include "executor/device/bytes_text.h"
 #include "executor/session/prepared_step.h"
 #include "ops/optim/recipes.h"
@@ -103,6 +104,18 @@ std::string f32_comparison_text(const StepPlanner& planner, int64_t batch, int64
   const int64_t more = arena_bytes - f32;
   return fmt::format("f32 needs {}: mixed precision {} {}", size(f32),
                      more > 0 ? "needs more, by" : "saves", size(std::abs(more)));
+}
+
+std::string half_instructions_text(const Target& target, DType half) {
+  const auto* cpu = dynamic_cast<const CpuTarget*>(&target);
+  const std::string prefix = std::string(name_of(half)) + "_";
+  if (cpu == nullptr || std::ranges::any_of(cpu->description().gops, [&](const auto& entry) {
+        return entry.first.starts_with(prefix);
+      })) {
+    return "";
+  }
+  return fmt::format("this CPU has no {} instructions: mixed precision saves memory, not time",
+                     name_of(half));
 }
 
 }  // namespace fluid

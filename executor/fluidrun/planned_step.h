@@ -62,4 +62,8 @@ class StepPlanner {
 /// mixed precision saves 8.0 MiB" or "f32 needs 20.0 MiB: mixed precision needs more, by 8.0 MiB".
 std::string f32_comparison_text(const StepPlanner& planner, int64_t batch, int64_t arena_bytes);
 
+/// Returns "this CPU has no bf16 instructions: mixed precision saves memory, not time", with the
+/// half-precision dtype `half`. Returns "" if the target has such instructions, or is a GPU.
+std::string half_instructions_text(const Target& target, DType half);
+
 }  // namespace fluid

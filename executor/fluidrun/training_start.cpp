@@ -28,6 +28,8 @@ void print_o2_memory(const PreparedTraining& t) {
   const int64_t arena_bytes = planner.plan_step(batch).arena_bytes();
   print_to(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(arena_bytes)),
            f32_comparison_text(planner, batch, arena_bytes));
+  const std::string note = half_instructions_text(*target, options.precision.amp->dtype);
+  if (!note.empty()) print_to(stderr, "{}\n", note);
 }
 
 }  // namespace

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 
 #include "codegen/gpu.h"
 #include "codegen/schedule.h"
 #include "ops/functions.h"
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
+#include "passes/layouts.h"
 #include "passes/pass.h"
 #include "passes/pass_table.h"
 #include "tests/support/fused_runner.h"
@@ -156,6 +159,89 @@ TEST(Contraction, AFewRowsReadLongStretches) {
   const std::vector<int64_t> wanted = {0, 16, 32, 48, 64, 80, 96, 112};
   ASSERT_GE(offsets.size(), wanted.size());
   EXPECT_EQ(std::vector(offsets.begin(), offsets.begin() + 8), wanted);
+}
+
+struct DepthwiseCase {
+  int64_t channels, side, taps, stride;
+};
+
+/// The update of a depthwise filter: one sum for each channel and tap.
+void record_depthwise_update(ir::Program& program, const DepthwiseCase& c) {
+  ir::Graph& g = program.main();
+  const int64_t out = (c.side - 1) / c.stride + 1;
+  const Value x = source(g, "x", {kBatch, c.channels, c.side, c.side});
+  const Value dy = source(g, "dy", {kBatch, c.channels, out, out});
+  const Type filter{f32, {c.channels, 1, c.taps, c.taps}, {}};
+  const Value gradient = internal::conv2d_grad_filter(
+      x, dy,
+      {.stride = {c.stride}, .padding = {c.taps / 2}, .groups = c.channels, .filter = filter});
+  g.outputs.push_back({"w", source(g, "w", filter.shape) - gradient * 0.1});
+}
+
+/// Moves the channels of images to the end.
+Tensor with_channels_last(const Tensor& images) {
+  Tensor moved(images.dtype(), images.shape());
+  const std::vector<int64_t>& shape = images.shape();
+  const int64_t pixels = shape[2] * shape[3];
+  for (int64_t n = 0; n < shape[0]; ++n) {
+    for (int64_t c = 0; c < shape[1]; ++c) {
+      for (int64_t p = 0; p < pixels; ++p) {
+        moved.as<float>()[static_cast<size_t>((n * pixels + p) * shape[1] + c)] =
+            images.as<float>()[static_cast<size_t>((n * shape[1] + c) * pixels + p)];
+      }
+    }
+  }
+  return moved;
+}
+
+/// The update from images with channels last, by generated kernels.
+Tensor updated(const DepthwiseCase& c, const NamedTensors& sources, const FusedOptions& options) {
+  ir::Program program("p");
+  record_depthwise_update(program, c);
+  NamedTensors moved = sources;
+  for (const char* name : {"x", "dy"}) {
+    program.main().find("data", name)->results[0].type.layout = channels_last();
+    moved.at(name) = with_channels_last(sources.at(name));
+  }
+  return run_fused(program, moved, options).outputs.at("w");
+}
+
+kir::Kernel depthwise_kernel(const DepthwiseCase& c) {
+  ir::Program program("p");
+  record_depthwise_update(program, c);
+  for (const char* name : {"x", "dy"}) {
+    program.main().find("data", name)->results[0].type.layout = channels_last();
+  }
+  fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
+  const ir::Op& fused = *program.main().outputs.front().value.op();
+  return schedule(*program.find(fused.attrs.get<GraphRef>("body").name), "k");
+}
+
+/// Blocks divide the pixels, so that many threads share few results. The cases have a partial last
+/// vector of channels, a partial last strip, and a row without pixels that need no mask.
+TEST(Contraction, BlocksDivideTheSumsOfDepthwiseFilters) {
+  constexpr int64_t kImages = 3;
+  for (const DepthwiseCase& c :
+       {DepthwiseCase{24, 15, 3, 1}, DepthwiseCase{16, 21, 5, 2}, DepthwiseCase{16, 7, 7, 1}}) {
+    const kir::Kernel kernel = depthwise_kernel(c);
+    EXPECT_FALSE(kernel.finish.empty());
+    EXPECT_GE(kir::evaluate(kernel.blocks, 6400), 16);
+
+    ir::Program program("p");
+    record_depthwise_update(program, c);
+    const NamedTensors sources = random_sources(program, kImages, 1);
+    const Tensor expected = interpret(program.main(), sources, {.batch = kImages}).outputs.at("w");
+    const Tensor whole = updated(c, sources, {.batch = kImages});
+    for (size_t i = 0; i < expected.as<float>().size(); ++i) {
+      ASSERT_NEAR(expected.as<float>()[i], whole.as<float>()[i], 1e-3) << "element " << i;
+    }
+    for (const FusedOptions& options : {FusedOptions{.batch = kImages, .block_by_block = true},
+                                        FusedOptions{.batch = kImages, .in_place = true}}) {
+      const Tensor other = updated(c, sources, options);
+      EXPECT_EQ(0, std::memcmp(whole.data(), other.data(), static_cast<size_t>(whole.bytes())));
+    }
+  }
 }
 
 }  // namespace

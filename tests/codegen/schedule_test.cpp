@@ -64,6 +64,26 @@ TEST(Schedule, MapsBroadcastAndTranspose) {
             }));
 }
 
+/// Up to four channels are interleaved, whole vectors at a time.
+TEST(Schedule, FewChannelsMoveToTheEnd) {
+  for (const int64_t channels : {2, 3, 4, 5}) {
+    for (const DType dtype : {f32, u8}) {
+      EXPECT_EQ(1, check_program(3, [&](ir::Graph& g) {
+                  const Value x = input(g, "x", {kBatch, channels, 75}, dtype);
+                  return Values{transpose(x, {.perm = {0, 2, 1}})};
+                }));
+    }
+  }
+}
+
+/// The sums have no variable in common but the sample and the channel, which is in lanes.
+TEST(Schedule, EachResultOfARowHasItsOwnLanes) {
+  EXPECT_EQ(1, check_program(3, [](ir::Graph& g) {
+              const Value x = input(g, "x", {kBatch, 6, 5, 40});
+              return Values{max(x, {.axes = 1}), sum(x, {.axes = 2}), x * 2.0};
+            }));
+}
+
 TEST(Schedule, ReductionsOverAnyAxes) {
   for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{1, 2}, Ints{0, 1, 2}}) {
     for (int64_t batch : {1, 3, 700}) {

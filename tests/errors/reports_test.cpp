@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "executor/host/target_description.h"
 #include "ir/atomic_file.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
@@ -195,6 +196,24 @@ TEST_F(Reports, O2SaysWhetherItSaves) {
   EXPECT_NE(o1.find(": mixed precision "), std::string::npos) << o1;
   const std::string train = run("train line.fir --batch 10 --amp o2" + kData).output;
   EXPECT_NE(train.find(" for a training step; f32 needs "), std::string::npos) << train;
+}
+
+TEST_F(Reports, PlanSaysWhetherTheCpuHasHalfPrecisionInstructions) {
+  TargetDescription cpu = describe_host(1);
+  cpu.gops = {{"f32_avx2", {60, 60}}};
+  write_plain(dir_.file("avx2.json"), to_json(cpu));
+  cpu.gops["bf16_avx512"] = {120, 120};
+  write_plain(dir_.file("bf16.json"), to_json(cpu));
+  const auto says = [&](const std::string& flags, const std::string& dtype) {
+    return run("plan line.fir --batch 10 --target " + flags)
+               .output.find("\nthis CPU has no " + dtype +
+                            " instructions: mixed precision saves memory, not time\n") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(says("avx2.json --amp o1", "bf16"));
+  EXPECT_FALSE(says("avx2.json", "bf16"));
+  EXPECT_FALSE(says("bf16.json --amp o1", "bf16"));
+  EXPECT_TRUE(says("bf16.json --amp o1 --amp-dtype f16", "f16"));
 }
 
 TEST_F(Reports, AutomaticPrecisionSaysWhatItTakesAndKeepsTo) {
