@@ -13,6 +13,7 @@
 #include "ir/tensor.h"
 #include "ops/program_file.h"
 #include "passes/pass.h"
+#include "tests/support/full_run.h"
 #include "tests/support/gpu_emulator.h"
 #include "tests/support/h200.h"
 #include "tests/support/kernel_buffers.h"
@@ -134,10 +135,12 @@ TEST(GpuExamples, EveryKernelInF64Assembles) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   std::vector<kir::Kernel> kernels;
-  for (const std::string example : {"mnist_cnn", "resnet18", "alexnet_cifar10"}) {
+  std::vector<std::string> examples = {"resnet18"};
+  if (is_full_run()) examples.insert(examples.end(), {"mnist_cnn", "alexnet_cifar10"});
+  for (const std::string& example : examples) {
     add_kernels_beside_libraries(kernels, example, {.batch = 64, .dtype = f64});
   }
-  EXPECT_GT(kernels.size(), 100U);
+  EXPECT_GT(kernels.size(), 50U);
   expect_assembles(assembler, kernels, gpu_architectures(), {.spilled = 160});
 }
 
@@ -233,10 +236,11 @@ void expect_places_agree(const std::string& example, const Options& options,
 TEST(GpuExamples, KernelsComputeWhatTheCpusDo) {
   expect_places_agree("linear_regression", {.batch = 700});
   expect_places_agree("mnist_fluid", {.batch = 3});
-  expect_places_agree("mnist_cnn", {.batch = 3});
-  expect_places_agree("mnist_cnn", {.batch = 3, .amp = amp(AmpLevel::o1, bf16)}, "sm_100");
   expect_places_agree("mnist_cnn", {.batch = 3, .amp = amp(AmpLevel::o2, f16)}, "sm_120");
   expect_places_agree("mnist_cnn", {.mode = Mode::init, .batch = 3});
+  if (!is_full_run()) return;
+  expect_places_agree("mnist_cnn", {.batch = 3});
+  expect_places_agree("mnist_cnn", {.batch = 3, .amp = amp(AmpLevel::o1, bf16)}, "sm_100");
   expect_places_agree("mnist_cnn", {.mode = Mode::eval, .batch = 3});
 }
 

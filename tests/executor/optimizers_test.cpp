@@ -169,13 +169,13 @@ Program parallel_program_with(const std::string& optimizer) {
 
 /// Returns the optimizers that read more of a parameter than their shard, and nadam; all optimizers
 /// in a full run.
-std::vector<std::string> sharded_optimizers() {
+std::vector<std::string> optimizers_to_train() {
   if (testing::is_full_run()) return optimizer_names();
   return {"lamb", "lars", "muon", "adafactor", "nadam"};
 }
 
 TEST(Optimizers, ShardedStateGivesTheParametersOfOneProcess) {
-  for (const std::string& optimizer : sharded_optimizers()) {
+  for (const std::string& optimizer : optimizers_to_train()) {
     SCOPED_TRACE(optimizer);
     const Program net = parallel_program_with(optimizer);
     ExecutorOptions options{.precision = {.dtype = f64}};
@@ -187,7 +187,7 @@ TEST(Optimizers, ShardedStateGivesTheParametersOfOneProcess) {
 }
 
 TEST(Optimizers, TrainInMixedPrecision) {
-  for (const std::string& optimizer : optimizer_names()) {
+  for (const std::string& optimizer : optimizers_to_train()) {
     SCOPED_TRACE(optimizer);
     const Program net = parallel_program_with(optimizer);
     const std::vector<double> exact = testing::trained(net, {}, 2).parameters;

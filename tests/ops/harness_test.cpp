@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/support/broken_ops.h"
@@ -26,13 +27,22 @@ TEST(Harness, MissesNoOp) {
   }
 }
 
+/// Whether the checks of a sample find what is broken in `def`. Stops at the first such sample.
+bool is_found(Break kind, const OpTest& test, const OpDef& def) {
+  OpTest one = test;
+  return std::ranges::any_of(test.samples, [&](const Sample& sample) {
+    one.samples = {sample};
+    return !check_for(kind, one, def).empty();
+  });
+}
+
 class BrokenOps : public ::testing::TestWithParam<Break> {};
 
 TEST_P(BrokenOps, AreFound) {
   for (const OpTest& test : op_tests()) {
     const std::optional<OpDef> def = broken(test, GetParam());
     if (!def) continue;
-    EXPECT_FALSE(check_for(GetParam(), test, *def).empty()) << test.op;
+    EXPECT_TRUE(is_found(GetParam(), test, *def)) << test.op;
   }
 }
 
