@@ -68,7 +68,8 @@ TEST(Cache, SameKernelsGiveTheSameBytes) {
 TEST(Cache, EqualKernelsAreCompiledOnce) {
   std::vector<kir::Kernel> kernels = {scaled(2), scaled(2)};
   kernels[1].name = "other";
-  Compiler compiler({});
+  const TempDir dir;
+  Compiler compiler({.cache_dir = dir.path()});
   const auto code = compiler.compile(addresses(kernels));
   EXPECT_EQ(code[0].body, code[1].body);
   compiler.compile(addresses(kernels));
