@@ -43,8 +43,6 @@ class SplitContraction {
                   std::vector<Segment> segments, kir::Block& out);
   void emit_tile(const FlatSink& sum, const Expr& place, const std::vector<Segment>& segments,
                  kir::Block& out);
-  void emit_innermost(const FlatSink& sum, const kir::Accumulate& product, double copies,
-                      kir::Block& out);
   void emit_finish();
   void emit_epilogue(kir::Block& out);
 
