@@ -1,12 +1,14 @@
-"""Compares Fluid with PyTorch, measures its start-up time, and prints the tables of docs/benchmarks.md.
+"""Compares Fluid with PyTorch and ONNX Runtime, measures its start-up time, and prints the tables of
+docs/benchmarks.md.
 
     python bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
 
 Each variant of a workload runs in its own process. After a warm-up, the processes are measured in turns,
 `rounds` times (at most 3 times for NETWORKS, whose steps take a second). The script compares the medians.
-For PyTorch, the fastest variant counts: eager or compiled, NCHW or NHWC, dense or sparse gradients. The
-workloads `start_up`, `memory` and `kernels` are those of start_up.py, memory.py and kernels.py. --out merges
-the results into FILE. Exits with 1 when a target is missed; those of `kernels` count with --check only.
+The fastest peer counts: eager or compiled, NCHW or NHWC, dense or sparse gradients, and ONNX Runtime for the
+inference of one image. The workloads `start_up`, `memory` and `kernels` are those of start_up.py, memory.py
+and kernels.py. --out merges the results into FILE. Exits with 1 when a target is missed; those of `kernels`
+count with --check only.
 """
 
 import os
@@ -36,8 +38,11 @@ def rounds_of(work, args):
 
 def measure(work, args, cache):
     runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache])]
-    for mode, layout in OTHER_VARIANTS.get(work.removesuffix("_bf16"), VARIANTS):
-        runners.append(Runner(f"torch-{mode}-{layout}",
+    variants = OTHER_VARIANTS.get(work.removesuffix("_bf16"), VARIANTS)
+    if work.endswith("_image"):
+        variants = [*variants, ("onnxruntime", "nchw")]
+    for mode, layout in variants:
+        runners.append(Runner(f"{'' if mode == 'onnxruntime' else 'torch-'}{mode}-{layout}",
                               [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout],
                               PEER_SETTINGS))
     return measure_in_turns(runners, rounds_of(work, args))
@@ -46,7 +51,7 @@ def measure(work, args, cache):
 def compare(works, args):
     """Prints the table. Returns the results for the JSON file, and the names of missed targets."""
     results, missed = {}, []
-    print("| work | Fluid ms | PyTorch's best ms | ratio | target | first step s, Fluid / PyTorch |")
+    print("| work | Fluid ms | the peer's best ms | ratio | target | first step s, Fluid / peer |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as cache:
         for work in works:

@@ -23,6 +23,10 @@ TARGETS = {
     "dlrm": ("DLRM, 26 tables of 10,000 x 16, batch 256, SGD", 0.5),
     "table": ("table of 10,000,000 x 16, batch of 4,096 rows, lazy Adam", 0.5),
     "mobilenet_v3_small": ("MobileNetV3-Small, batch 32 x 3 x 224 x 224, momentum", 0.8),
+    "alexnet_image": ("AlexNet, inference of one image of 227 x 227", 0.95),
+    "resnet18_image": ("ResNet-18, inference of one image of 32 x 32", 0.95),
+    "resnet50_image": ("ResNet-50, inference of one image of 224 x 224", 0.95),
+    "mobilenet_v3_small_image": ("MobileNetV3-Small, inference of one image of 224 x 224", 0.95),
 }
 NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16", "char_gpt", "char_gpt_bf16")
 

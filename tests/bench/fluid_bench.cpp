@@ -131,6 +131,15 @@ Work classifier(int64_t n, int64_t side, fl::Value (*logits)(fl::Value), Optimiz
   return w;
 }
 
+/// Inference of one image.
+Work one_image(int64_t side, fl::Value (*logits)(fl::Value)) {
+  Work w{fl::Program("one_image"), {}, 50, true};
+  auto image = w.program.data("image", {fl::kBatch, 3, side, side}, fl::f32);
+  w.program.output("result", fl::sum(logits(image)));
+  w.batch = {.size = 1, .columns = {{"image", uniform({1, 3, side, side}, 0, 1)}}};
+  return w;
+}
+
 Work alexnet_b64() {
   return classifier(
       64, 227, [](fl::Value x) { return alexnet(x); }, fl::AdamW{.lr = 1e-4});
@@ -253,6 +262,11 @@ Work work_named(const std::string& name) {
   if (name == "table") return table_b4096();
   if (name == "mobilenet_v3_small") return mobilenet_b32();
   if (name == "matmul") return matmul();
+  if (name == "alexnet_image") return one_image(227, [](fl::Value x) { return alexnet(x); });
+  if (name == "resnet18_image") return one_image(32, [](fl::Value x) { return resnet18(x); });
+  if (name == "resnet50_image") return one_image(224, [](fl::Value x) { return resnet50(x); });
+  if (name == "mobilenet_v3_small_image")
+    return one_image(224, [](fl::Value x) { return mobilenet_v3_small(x); });
   throw fl::UserError("no workload '" + name + "'");
 }
 

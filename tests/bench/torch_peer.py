@@ -1,4 +1,5 @@
-"""Benchmarks one workload on PyTorch: python torch_peer.py WORK eager|compile nchw|nhwc|sparse [cuda]
+"""Benchmarks one workload on PyTorch or ONNX Runtime:
+python torch_peer.py WORK eager|compile|onnxruntime nchw|nhwc|sparse [cuda]
 
 Prints {"ready": ..., "first_s": ...} after the warm-up. For each line on stdin, runs 50 steps (exceptions are
 in STEPS) and prints {"ms": milliseconds per step}. Ends at the end of stdin. A step moves the batch to the
@@ -19,7 +20,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from torch_networks import CharGpt, Dlrm, LstmText, alexnet, mobilenet_v3_small, resnet18
+from torch_networks import CharGpt, Dlrm, LstmText, alexnet, mobilenet_v3_small, resnet18, resnet50
 
 START = time.perf_counter()
 NAME, MODE, LAYOUT = sys.argv[1:4]
@@ -101,9 +102,21 @@ def trainer(model, x, y, loss_of, make_optimizer):
     return step
 
 
+def onnx_session(model, x):
+    """Returns a function that runs the model in ONNX Runtime, on as many threads as there are CPUs."""
+    import io
+    import onnxruntime
+    file = io.BytesIO()
+    torch.onnx.export(model, (x,), file, dynamo=False, input_names=["x"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = os.cpu_count()
+    session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
+    return lambda x: torch.from_numpy(session.run(None, {"x": x.numpy()})[0])
+
+
 def inferrer(model, x):
     model, x = placed(model.eval(), x)
-    forward = compiled(model)
+    forward = onnx_session(model, x) if MODE == "onnxruntime" else compiled(model)
 
     def step():
         with torch.inference_mode():
@@ -191,6 +204,10 @@ WORKS = {
     "table": table,
     "mobilenet_v3_small": mobilenet_v3_small_b32,
     "matmul": matmul,
+    "alexnet_image": lambda: inferrer(alexnet(), torch.rand(1, 3, 227, 227)),
+    "resnet18_image": lambda: inferrer(resnet18(), torch.rand(1, 3, 32, 32)),
+    "resnet50_image": lambda: inferrer(resnet50(), torch.rand(1, 3, 224, 224)),
+    "mobilenet_v3_small_image": lambda: inferrer(mobilenet_v3_small(), torch.rand(1, 3, 224, 224)),
 }
 STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3, "char_gpt": 3, "lstm_text": 5,
          "mobilenet_v3_small": 5}.get(WORK, 50)
