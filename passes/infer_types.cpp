@@ -15,10 +15,11 @@ bool infer_graph_types(ir::Graph& graph) {
       changed |= set_argument_types(*op);
       changed |= infer_graph_types(*scan_parts(*op).body);
     }
-    const std::vector<Type> types = infer_types(*op);
-    if (types == result_types(*op)) continue;
+    std::vector<Type> types = infer_types(*op);
     check(types.size() == op->results.size(),
           [&] { return op->name + ": another number of results"; });
+    for (size_t i = 0; i < types.size(); ++i) types[i].layout = op->results[i].type.layout;
+    if (types == result_types(*op)) continue;
     for (size_t i = 0; i < types.size(); ++i) op->results[i].type = types[i];
     changed = true;
   }
@@ -33,7 +34,7 @@ bool run_infer_types(ir::Program& program, const Options&, const Target&) {
 
 Pass infer_types_pass() {
   return {.name = "infer_types",
-          .doc = "Infers the type of every result from the types of the sources.",
+          .doc = "Infers dtype and shape of every result from the types of the sources.",
           .needs = {},
           .gives = {"typed"},
           .run = run_infer_types};

@@ -14,6 +14,7 @@
 #include "ops/table.h"
 #include "passes/collective_order.h"
 #include "passes/half_weights.h"
+#include "passes/precompute_weights.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -118,6 +119,10 @@ class PlanReader {
     return op.role == ir::Role::comm || (op.role == ir::Role::backward && !op.param.empty());
   }
 
+  static bool is_derived_weight(std::string_view variable) {
+    return parameter_of_half_weight(variable) || is_precomputed_weight(variable);
+  }
+
   RangeCategory other_state(const std::string& symbol) const {
     return optimizer_states_.contains(symbol) ? RangeCategory::optimizer : RangeCategory::buffer;
   }
@@ -125,7 +130,7 @@ class PlanReader {
   /// Category of the variable that `store` writes.
   RangeCategory category_of_stored(const ir::Op& store) const {
     const bool of_parameter = parameters_.contains(store.symbol);
-    if (of_parameter || parameter_of_half_weight(store.symbol)) return RangeCategory::parameter;
+    if (of_parameter || is_derived_weight(store.symbol)) return RangeCategory::parameter;
     return is_gradient(*store.operands[0].op()) ? RangeCategory::gradient
                                                 : other_state(store.symbol);
   }
@@ -141,8 +146,7 @@ class PlanReader {
       } else if (kind == SourceKind::feed || kind == SourceKind::argument) {
         name(op->result(), Region::feeds, RangeCategory::feed, op->symbol);
       } else if (kind != SourceKind::none) {
-        const bool of_parameter =
-            kind == SourceKind::parameter || parameter_of_half_weight(op->symbol);
+        const bool of_parameter = kind == SourceKind::parameter || is_derived_weight(op->symbol);
         const RangeCategory category = of_parameter       ? RangeCategory::parameter
                                        : is_gradient(*op) ? RangeCategory::gradient
                                                           : other_state(op->symbol);

@@ -63,14 +63,22 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // Expansion into ops that kernels can compute, then CSE and DCE.
   p.push_back(expand_pass());  // before assign_layouts: only Map and Reduce ops accept any layout
   p.push_back(simplify_pass());
+  const bool predicts = options.mode == Mode::predict;
+  if (predicts)
+    p.push_back(fold_scale_axis_pass());  // after expand, which splits batch norm into scale, shift
   p.push_back(cse_pass());  // after expand: expansions contain equal ops (softmax and its gradient)
   p.push_back(dce_pass());  // erases forward ops that have no reader after expand
 
   // Layouts and library kernels.
-  if (options.libraries) {
+  if (options.libraries)
     p.push_back(assign_layouts_pass());  // before choose_kernels, which does not change layouts
-    p.push_back(choose_kernels_pass());
+  if (predicts) {
+    if (options.libraries)
+      p.push_back(pack_weights_pass());  // after assign_layouts: depends on the images' layouts
+    // After dce, which erases graphs without references, and pack_weights, whose copies it moves.
+    p.push_back(precompute_weights_pass());
   }
+  if (options.libraries) p.push_back(choose_kernels_pass());
   p.push_back(insert_copies_pass());  // after cse, which would merge the copies
 
   // Fusion, the order of kernels, and memory.

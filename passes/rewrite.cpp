@@ -1,5 +1,7 @@
 #include "passes/rewrite.h"
 
+#include <algorithm>
+
 #include "ops/no_amp.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -96,6 +98,33 @@ bool erase_all_except(ir::Graph& graph, const std::set<const ir::Op*>& live) {
   const size_t before = graph.ops.size();
   graph.erase_if([&](const ir::Op& op) { return !live.contains(&op); });
   return graph.ops.size() != before;
+}
+
+namespace {
+
+/// Whether the op is live even without readers: a store, a directive or a collective. All processes
+/// must call a collective, even a process that does not use the result.
+bool is_root(const ir::Op& op) {
+  const Lower& lower = *def_of(op).lower;
+  return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower) ||
+         std::holds_alternative<CollectiveOp>(lower);
+}
+
+}  // namespace
+
+bool erase_dead_ops(ir::Graph& graph) {
+  Values roots = output_values(graph);
+  const auto variables = variables_by_name(graph);
+  std::set<const ir::Op*> live;
+  for (const auto& op : graph.ops) {
+    if (!is_root(*op)) continue;
+    live.insert(op.get());
+    roots.insert(roots.end(), op->operands.begin(), op->operands.end());
+    const auto written = is_store(*op) ? variables.find(op->symbol) : variables.end();
+    if (written != variables.end()) live.insert(written->second);
+  }
+  live.merge(ancestors(roots));
+  return erase_all_except(graph, live);
 }
 
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch) {

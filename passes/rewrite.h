@@ -39,6 +39,11 @@ Values output_values(const ir::Graph& graph);
 /// Removes the ops that are not in `live`. Returns whether any op was removed.
 bool erase_all_except(ir::Graph& graph, const std::set<const ir::Op*>& live);
 
+/// Erases the ops that no output, store, directive or collective needs. Keeps the op that declares
+/// a variable if a store writes the variable, because the initialiser is an attribute of the
+/// declaration. Returns whether any op was removed.
+bool erase_dead_ops(ir::Graph& graph);
+
 /// A program with copies of the ops in `chain`. The shapes are concrete for batch size `batch`, as
 /// Target requires. The program begins with an `arg` op for each value that the chain reads from
 /// other ops.

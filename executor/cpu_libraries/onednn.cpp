@@ -147,6 +147,24 @@ std::optional<KernelCandidate> with_wanted_layouts(const OnednnTask& task, const
   return candidate;
 }
 
+/// Returns `as_given`, a convolution that reorders its filter, as a kernel that requires the filter
+/// in the primitive's layout. Returns nullopt if it reorders no filter.
+std::optional<KernelCandidate> with_packed_filter(const OnednnTask& task, const OnednnPlan& plan,
+                                                  const KernelCandidate& as_given,
+                                                  const OnednnRates& rates) {
+  const OnednnPlan::Arg& filter = plan.args[1];
+  if (as_given.kernel != "onednn.conv2d" || filter.required == filter.actual || task.widened)
+    return std::nullopt;
+  const std::optional<Type> type = with_onednn_layout(task.operands[1], filter.required);
+  if (!type) return std::nullopt;
+  const int64_t bytes = align_up(filter.required.get_size());
+  KernelCandidate packed = as_given;
+  packed.operands[1] = type->layout;
+  packed.workspace -= bytes;
+  packed.seconds -= kLibraryCallSeconds + 2 * static_cast<double>(bytes) / rates.bytes_per_second;
+  return packed;
+}
+
 /// Adds the candidates of one kernel, unless an existing candidate is predicted to be at least as
 /// fast.
 void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnRates& rates,
@@ -173,6 +191,8 @@ void add_candidates(const ir::Op& op, const EpilogueOps& epilogue, const OnednnR
   as_given.seconds += kLibraryCallSeconds * static_cast<double>(reordered.moves()) +
                       2 * static_cast<double>(reordered.moved_bytes) / rates.bytes_per_second;
   candidates.push_back(as_given);
+  if (const auto packed = with_packed_filter(*task, *plan, as_given, rates))
+    candidates.push_back(*packed);
 }
 
 /// A oneDNN kernel with bound memory addresses.

@@ -10,6 +10,7 @@
 #include "executor/device/bytes_text.h"
 #include "executor/session/prepared_step.h"
 #include "ops/optim/recipes.h"
+#include "passes/precompute_weights.h"
 
 namespace fluid {
 
@@ -53,6 +54,8 @@ void StepPlanner::add_step(const Options& whole, PlannedStep& step) const {
     outputs = std::max(outputs, align_up(memory.outputs));
     regions.transient = std::max(regions.transient, align_up(memory.transient));
     add_variables(*step.micro_batches.back().program, program_.ir(), whole.rank, step.variables);
+    if (const auto& weights = step.micro_batches.back().weight_program)
+      add_init_program(*weights, {}, step);
   }
   if (planned.size() > 1)
     outputs += gathered_bytes(*step.micro_batches[first].program, whole.batch);
@@ -83,17 +86,29 @@ void StepPlanner::add_startup_program(PlannedStep& step) const {
   }
   const StartupPlan first_values = plan_startup_values(wanted, step.variables, programs);
   if (first_values.filled.empty()) return;
-  options.init_variables = first_values.filled_names();
-  const auto program = startup_program(program_.ir().name, first_values.filled);
-  const PlannedProgram startup = plan(*program, startup_pipeline(options), options);
-  step.regions.transient = std::max(step.regions.transient, align_up(startup.memory.transient));
-  add_variables(*startup.program, program_.ir(), options.rank, step.variables);
+  add_init_program(*startup_program(program_.ir().name, first_values.filled),
+                   first_values.filled_names(), step);
+}
+
+/// Adds to `step` the memory of a program that stores `variables` before the step: the startup
+/// program, or the program of the precomputed weights.
+void StepPlanner::add_init_program(const ir::Program& program, std::set<std::string> variables,
+                                   PlannedStep& step) const {
+  Options options = options_.passes;
+  options.mode = Mode::init;
+  options.batch = 1;
+  options.init_variables = std::move(variables);
+  const PlannedProgram planned = plan(program, startup_pipeline(options), options);
+  step.regions.transient = std::max(step.regions.transient, align_up(planned.memory.transient));
+  add_variables(*planned.program, program_.ir(), options.rank, step.variables);
 }
 
 PlannedProgram StepPlanner::plan(const ir::Program& program, const std::vector<Pass>& passes,
                                  const Options& options) const {
-  PlannedProgram planned{program.clone(), {}, options.batch};
+  PlannedProgram planned{
+      .program = program.clone(), .weight_program = {}, .memory = {}, .batch = options.batch};
   run_passes(*planned.program, passes, options, target_);
+  planned.weight_program = take_weight_program(*planned.program);
   planned.memory = memory_plan(*planned.program, options);
   return planned;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ namespace fluid {
 /// step without gradient accumulation is one micro-batch.
 struct PlannedProgram {
   std::unique_ptr<ir::Program> program;
+  /// Computes the precomputed weights of a predict program; null if there are none.
+  std::unique_ptr<ir::Program> weight_program;
   MemoryPlan memory;
   int64_t batch = 0;  ///< number of samples in the micro-batch; 1 for the startup program
 };
@@ -49,6 +52,8 @@ class StepPlanner {
  private:
   void add_step(const Options& whole, PlannedStep& step) const;
   void add_startup_program(PlannedStep& step) const;
+  void add_init_program(const ir::Program& program, std::set<std::string> variables,
+                        PlannedStep& step) const;
   PlannedProgram plan(const ir::Program& program, const std::vector<Pass>& passes,
                       const Options& options) const;
 

@@ -39,6 +39,9 @@ std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count);
 struct CompiledProgram {
   Options options;
   std::unique_ptr<ir::Program> program;  ///< the program after the pass pipeline
+  /// The recorded program that computes the precomputed weights of a predict program. Null if there
+  /// are none, or if it has been compiled.
+  std::unique_ptr<ir::Program> weight_program;
   MemoryPlan plan;
   std::unique_ptr<Executable> executable;
   std::vector<Feed> feeds;

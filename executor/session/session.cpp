@@ -82,6 +82,8 @@ void Session::initialise() {
 OutputViews Session::run(PreparedStep& step, const Batch& batch) {
   steps_.require_runnable();
   values_.prepare_for_step();
+  if (step.options().mode == Mode::predict) values_.prepare_for_predict();
+  if (step.options().mode == Mode::train) values_.mark_variables_changed();
   return in_flight_.run(step, batch);
 }
 

@@ -11,6 +11,7 @@
 #include "ir/stopwatch.h"
 #include "ops/source_kind.h"
 #include "passes/pass.h"
+#include "passes/precompute_weights.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 
@@ -151,6 +152,7 @@ std::unique_ptr<CompiledProgram> StepCache::compile(const Options& options, int6
     const Stopwatch watch;
     entry->program = program.clone();
     run_passes(*entry->program, passes, options, device_->target());
+    entry->weight_program = take_weight_program(*entry->program);
     entry->plan = memory_plan(*entry->program, options);
     if (options.guard_plan) verify_plan(entry->plan, *entry->program, options);
     passes_ms_ += watch.ms();
@@ -216,6 +218,42 @@ std::unique_ptr<PreparedStep> StepCache::compile_step(const Options& options,
   return step;
 }
 
+/// Compiles a step that stores `variables`, and appends it to `steps`. `program`: the program that
+/// stores them.
+PreparedStep* StepCache::compile_stores(const ir::Program& program, std::set<std::string> variables,
+                                        Programs& compiled, Steps& steps) {
+  Options options = options_.passes;
+  options.mode = Mode::init;
+  options.batch = 1;
+  options.init_variables = std::move(variables);
+  steps.push_back(compile_step(options, program, compiled));
+  return steps.back().get();
+}
+
+/// Compiles steps for the precomputed weights of `compiled` that no other step computes.
+std::vector<PreparedStep*> StepCache::compile_weight_steps(Programs& compiled, Steps& steps) {
+  std::vector<PreparedStep*> added;
+  std::set<std::string> computed;
+  for (const auto* list : {&steps_, &steps}) {
+    for (const auto& step : *list) {
+      const std::set<std::string>& stored = step->options().init_variables;
+      computed.insert(stored.begin(), stored.end());
+    }
+  }
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    const std::unique_ptr<ir::Program> program = std::move(compiled[i]->weight_program);
+    if (program == nullptr) continue;
+    std::set<std::string> stored;
+    for (const auto& op : program->main().ops) {
+      if (is_store(*op)) stored.insert(op->symbol);
+    }
+    if (std::ranges::includes(computed, stored)) continue;
+    computed.insert(stored.begin(), stored.end());
+    added.push_back(compile_stores(*program, std::move(stored), compiled, steps));
+  }
+  return added;
+}
+
 AddedSteps StepCache::add_steps(std::span<const Options> wanted,
                                 const std::function<bool(const std::string&)>& has_value,
                                 const std::function<void()>& before_binding) {
@@ -227,6 +265,7 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
     if (find(options) != nullptr || find_among(steps, options) != nullptr) continue;
     steps.push_back(compile_step(options, *recorded_, compiled));
   }
+  AddedSteps added{.weight_steps = compile_weight_steps(compiled, steps)};
   Variables variables = variables_;
   const auto add_from = [&](size_t first) {
     for (size_t i = first; i < compiled.size(); ++i) {
@@ -237,13 +276,10 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
   StartupPlan first_values = plan_startup(variables, compiled, has_value);
   if (!first_values.filled.empty()) {
-    Options fill = options_.passes;
-    fill.mode = Mode::init;
-    fill.batch = 1;
-    fill.init_variables = first_values.filled_names();
     const size_t known = compiled.size();
     const auto program = startup_program(recorded_->name, first_values.filled);
-    steps.push_back(compile_step(fill, *program, compiled));
+    added.startup_steps.push_back(
+        compile_stores(*program, first_values.filled_names(), compiled, steps));
     add_from(known);
   }
   const Regions regions = required_regions(compiled, steps, variables);
@@ -253,12 +289,8 @@ AddedSteps StepCache::add_steps(std::span<const Options> wanted,
   before_binding();  // binding may overwrite the slots, and growing the arena may move them
   const bool grows = regions != memory_->regions();
   if (grows) grow_memory(regions);
-  AddedSteps added{.has_new_variables = variables.all().size() > variables_.all().size(),
-                   .startup_steps = {},
-                   .zero_initialised = std::move(first_values.zeros)};
-  for (const auto& step : steps) {
-    if (step->options().mode == Mode::init) added.startup_steps.push_back(step.get());
-  }
+  added.has_new_variables = variables.all().size() > variables_.all().size();
+  added.zero_initialised = std::move(first_values.zeros);
   add_and_bind(std::move(compiled), std::move(steps), std::move(variables), grows);
   return added;
 }

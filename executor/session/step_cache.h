@@ -22,6 +22,8 @@ namespace fluid {
 struct AddedSteps {
   bool has_new_variables = false;
   std::vector<PreparedStep*> startup_steps;  ///< startup steps that initialise the new variables
+  /// Steps that compute the precomputed weights of the added predict steps.
+  std::vector<PreparedStep*> weight_steps;
   /// Names of the new variables that are initialised with zeros. These variables need no startup
   /// step, because the arena is zeroed.
   std::set<std::string> zero_initialised;
@@ -93,6 +95,9 @@ class StepCache {
                                    const ir::Program& program, Programs& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              Programs& compiled);
+  PreparedStep* compile_stores(const ir::Program& program, std::set<std::string> variables,
+                               Programs& compiled, Steps& steps);
+  std::vector<PreparedStep*> compile_weight_steps(Programs& compiled, Steps& steps);
   StartupPlan plan_startup(const Variables& variables, const Programs& compiled,
                            const std::function<bool(const std::string&)>& has_value) const;
   void check_memory(const Regions& regions, int64_t batch) const;

@@ -137,6 +137,12 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
   return {*this, step, slot, in_flight.number};
 }
 
+void StepsInFlight::run_without_outputs(PreparedStep& step) {
+  run(step, Batch());
+  wait_until_complete();
+  slots_.outputs ^= 1;
+}
+
 void StepsInFlight::start_step(InFlightStep& in_flight, const Batch& batch, StepTimes* times) {
   rejection_pending_ = true;  // reset below if the start succeeds
   std::optional<UserError> rejection;

@@ -27,6 +27,9 @@ class StepsInFlight {
   /// Runs a prepared step on checked feeds, possibly asynchronously. Throws UserError if a kernel
   /// rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
+  /// Runs a prepared step without feeds and outputs, synchronously. The next step uses the output
+  /// slot that it would have used anyway, so outputs stay valid as long.
+  void run_without_outputs(PreparedStep& step);
   /// Waits for all steps in flight. Throws the error of a failed step.
   void wait_until_complete() { finish_both(0); }
   /// Waits for all eval and predict steps in flight. Must precede a training step. Otherwise a

@@ -29,6 +29,8 @@ bool VariableValues::has_value(const std::string& name) const {
 void VariableValues::register_variables(AddedSteps added) {
   initialised_names_.merge(std::move(added.zero_initialised));
   std::ranges::move(added.startup_steps, std::back_inserter(startup_steps_));
+  std::ranges::move(added.weight_steps, std::back_inserter(weight_steps_));
+  mark_variables_changed();
   if (added.has_new_variables) {
     half_weights_are_stale_ = true;
     initialised_ = false;
@@ -43,8 +45,7 @@ void VariableValues::initialise() {
   if (!initialised_) {
     for (; !startup_steps_.empty(); startup_steps_.pop_back()) {
       prepare_for_step();
-      in_flight_.run(*startup_steps_.back(), Batch());
-      in_flight_.wait_until_complete();
+      in_flight_.run_without_outputs(*startup_steps_.back());
       for (const auto& op : startup_steps_.back()->runs().front().compiled->program->main().ops) {
         if (!is_store(*op)) continue;
         initialised_names_.insert(op->symbol);
@@ -60,6 +61,7 @@ void VariableValues::initialise() {
     initialised_ = true;
     half_weights_are_stale_ = true;
     in_flight_.invalidate_batch_position();
+    mark_variables_changed();
   }
   prepare_for_step();
 }
@@ -82,6 +84,12 @@ void VariableValues::prepare_for_step() {
   if (!initialised_ || !half_weights_are_stale_) return;
   refresh_half_weights();
   half_weights_are_stale_ = false;
+}
+
+void VariableValues::prepare_for_predict() {
+  if (!precomputed_weights_are_stale_) return;
+  for (PreparedStep* step : weight_steps_) in_flight_.run_without_outputs(*step);
+  precomputed_weights_are_stale_ = false;
 }
 
 void VariableValues::refresh_half_weights(std::string_view parameter) {
@@ -126,12 +134,14 @@ void VariableValues::assign(const Variable& variable, const Tensor& value) {
 void VariableValues::write(std::byte* to, const void* from, int64_t bytes) {
   in_flight_.wait_until_complete();
   in_flight_.invalidate_batch_position();
+  mark_variables_changed();
   steps_.memory().write(to, from, bytes);
 }
 
 void VariableValues::broadcast(const Variable& variable) {
   in_flight_.wait_until_complete();
   in_flight_.invalidate_batch_position();
+  mark_variables_changed();
   steps_.device().broadcast(steps_.address_of(variable), variable.type.bytes_at(1));
 }
 

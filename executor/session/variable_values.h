@@ -19,7 +19,8 @@ namespace fluid {
 /// access waits for the steps in flight.
 ///
 /// A half-precision weight (passes/half_weights.h) must equal its parameter when a step runs.
-/// prepare_for_step() refreshes stale half-precision weights.
+/// prepare_for_step() refreshes stale half-precision weights. A precomputed weight
+/// (passes/precompute_weights.h) must equal its function of the variables when a predict step runs.
 class VariableValues {
  public:
   VariableValues(StepCache& steps, StepsInFlight& in_flight)
@@ -41,6 +42,11 @@ class VariableValues {
   /// Called before each step. Seeds the random state and refreshes half-precision weights if
   /// necessary.
   void prepare_for_step();
+  /// Called before each predict step. Recomputes the precomputed weights if a variable may have
+  /// changed.
+  void prepare_for_predict();
+  /// Called before each step that writes variables.
+  void mark_variables_changed() { precomputed_weights_are_stale_ = true; }
   /// Assigns the values of initialiser "array", which the startup step cannot compute.
   void assign_array(const std::string& name);
 
@@ -78,6 +84,8 @@ class VariableValues {
   bool needs_seed_ = false;  ///< whether the random state must still be seeded
   /// Whether the half-precision copy of a parameter may differ from the parameter.
   bool half_weights_are_stale_ = false;
+  std::vector<PreparedStep*> weight_steps_;  ///< steps that compute the precomputed weights
+  bool precomputed_weights_are_stale_ = false;
 };
 
 }  // namespace fluid
