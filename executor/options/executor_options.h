@@ -106,7 +106,7 @@ struct ExecutorOptions {
   GpuOptions gpu = {};
   DebugOptions debug = {};
   std::optional<ProfileOptions> profile = {};  ///< the steps that profile() records
-  /// Tuning choices to reuse from an earlier run.
+  /// Autotuning record of an earlier run, whose choices are reused.
   std::map<std::string, std::string> tuning_record = {};
   /// Finds the sample that contains a rejected value, so that the error message can name its
   /// location; see Dataset::find_location(). If null, the message gives the index of the sample in
