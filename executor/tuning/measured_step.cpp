@@ -20,7 +20,7 @@ constexpr double kTrialBudgetMs = 1000;
 /// Counts the collectives of a step. Computes how many collectives must complete before each call.
 class CollectiveTracker {
  public:
-  /// Returns the TimedCall of `op` without its time. Must be called once per op, in execution
+  /// Returns the TimedCall of `op` with its time unset. Must be called once per op, in execution
   /// order.
   TimedCall call_of(const ir::Op& op) {
     TimedCall call;
