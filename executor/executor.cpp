@@ -310,8 +310,8 @@ class Executor::Impl {
   }
 
   bool trains() const { return !recipes_.empty(); }
-  /// Returns the recipe called `name`, or the only recipe if `name` is empty. Returns null if the
-  /// program minimizes nothing.
+  /// Returns the recipe called `name`, or the only recipe if `name` is empty. Returns null if
+  /// `name` is empty and the program has no recipe.
   const ir::Op* recipe(std::string_view name) const {
     return trains() || !name.empty() ? &recipe_named(recorded_program().main(), name) : nullptr;
   }
@@ -323,9 +323,9 @@ class Executor::Impl {
     const ir::Op* train = recipe(recipe_name);
     return train != nullptr && train->attrs.has("schedule");
   }
-  /// Returns the learning rate that the program records for the optimizer. set_learning_rate()
-  /// stores the new rate as a multiple of this rate. Throws UserError unless the schedule is Manual
-  /// and a training step is prepared.
+  /// Returns the base learning rate of the optimizer, as recorded in the program.
+  /// set_learning_rate() stores the new rate as a multiple of this rate. Throws UserError unless
+  /// the schedule is Manual and a training step is prepared.
   double manual_base_lr(std::string_view recipe_name) {
     const ir::Op* train = recipe(recipe_name);
     if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManualSchedule) {
@@ -546,7 +546,7 @@ class Executor::Impl {
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
-  std::vector<std::string> recipes_;                 ///< names of the recipes, in recorded order
+  std::vector<std::string> recipes_;                 ///< names of the recipes, in program order
   std::vector<std::optional<PlateauRule>> plateau_;  ///< one element per recipe
   std::string last_recipe_;                          ///< recipe of the last training step
   std::vector<std::string> known_feeds_;
