@@ -1,6 +1,7 @@
 #pragma once
 
-// Rewrites of masked loads and stores that backends of LLVM miscompile. They run on optimized code.
+// Workarounds for LLVM backends that miscompile masked loads and stores. They rewrite the optimized
+// LLVM IR.
 
 namespace llvm {
 class Function;

@@ -46,7 +46,7 @@ int64_t fill_size(const kir::Kernel& kernel) {
   return size;
 }
 
-/// Appends words to the kernel's table of constants, and statements that load them.
+/// Appends words to the kernel's constants buffer, and statements that load them.
 class ConstantLoads {
  public:
   explicit ConstantLoads(KernelBuilder& builder) : b_(builder) {}
@@ -67,7 +67,7 @@ class ConstantLoads {
     return append_let(b_, load(table_of(dtype), dtype, at), statements);
   }
 
-  /// Returns the index of the buffer through which the table is read as words of `dtype`.
+  /// Returns the index of the buffer that holds the constants as words of `dtype`.
   int64_t table_of(DType dtype) {
     std::vector<kir::Buffer>& buffers = b_.kernel.buffers;
     const auto found = std::ranges::find_if(buffers, [&](const kir::Buffer& b) {
@@ -92,7 +92,7 @@ void make_generic_if_fill(KernelBuilder& b) {
   kir::For* loop = only_loop(kernel);
   if (size == 0 || !loop) return;
 
-  // Renumbers the loop variables. Their numbers depend on the number of dims of the result, which
+  // Renumbers the loop variables, because their numbers depend on the rank of the result, which
   // differs between fills.
   const int64_t block_var = std::exchange(kernel.block_var, 0);
   loop->var = 1;

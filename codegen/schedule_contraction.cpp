@@ -16,9 +16,9 @@ constexpr double kMinInFlight = 1.0 / 3;
 // the multiply-add.
 constexpr double kBroadcastCost = 0.5;
 constexpr double kGatherCost = 16;
-// Maximum cost per multiply-add. At a higher cost, the sweep schedule is used.
+// Maximum cost per multiply-add. At a higher cost, the row-wise schedule (Sweep) is used.
 constexpr double kMaxContractionCost = 3;
-// Minimum number of terms; shorter sums use the sweep schedule.
+// Minimum length of the sum; shorter sums use the row-wise schedule (Sweep).
 constexpr double kMinContractionTerms = 9;
 // Assumed number of results that share a load, if every vector variable makes the loads of some
 // operand expensive. An example is a depthwise convolution of channels-last images, in which the
@@ -26,7 +26,7 @@ constexpr double kMinContractionTerms = 9;
 constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
-// Maximum extent of an unrolled reduction loop. Covers the windows of most convolutions.
+// Maximum extent of an unrolled reduction loop. Covers the kernel sizes of most convolutions.
 constexpr int64_t kMaxUnrolledExtent = 8;
 constexpr double kBlockProducts = 200e3;
 // Tile size for a remainder whose extent depends on the batch size, if full tiles are larger.
@@ -35,7 +35,8 @@ constexpr int64_t kRemainderTile = 4;
 // variable.
 constexpr int64_t kMaxParallelAccumulators = 16;
 constexpr int64_t kChunk = 256;  // tile size along the vector variable
-// Maximum bytes of the operands that a strip reads. Strips of this size fit in the L1 cache.
+// Maximum bytes of the operands that a strip of the reduction reads, so that they fit in the L1
+// cache.
 constexpr double kStripBytes = 20e3;
 // Maximum number of vector accumulators in memory: 40 KiB of stack.
 constexpr int64_t kMaxMemoryVectors = 640;

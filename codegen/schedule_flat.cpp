@@ -16,9 +16,9 @@ DType accumulator(const GroupSink& sink) {
   return i64;
 }
 
-/// Returns the indices of a read. Clamps each index that may be out of range, for example a
-/// data-dependent index or one computed by arange. Adds a bounds check for each clamped index to
-/// `sink`.
+/// Returns the indices of the tensor access `read`. Clamps each index that may be out of range, for
+/// example a data-dependent index or one computed by arange. Adds a bounds check for each clamped
+/// index to `sink`.
 std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Expr& read,
                         int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
@@ -36,7 +36,7 @@ std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Ex
 }
 
 /// Whether all index expressions in `e` use the variables `a` and `b` only as a * size + b, so that
-/// one loop can replace both.
+/// one loop can replace the loops over both.
 bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
                    std::map<const ExprNode*, bool>& memo) {
   if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
