@@ -26,8 +26,8 @@ Operands scattered(const Context& c) {
                   {.axis = axis, .reduce = c.text("reduction", "none")})};
 }
 
-/// Replaces the negative indices in `index` by indices from the start. The tuples of `index`,
-/// [..., K], address K dimensions of x from `batch_dims` on.
+/// Replaces negative indices in `index` [..., K] by their sum with the extent. The K columns index
+/// dimensions batch_dims to batch_dims + K - 1 of x.
 Value tuples_from_start(const Context& c, Value x, Value index, int64_t batch_dims) {
   std::vector<int64_t> counts;
   const int64_t k = extent(c, index, -1);
