@@ -49,8 +49,8 @@ struct GroupSink {
 struct GroupPart {
   std::vector<int64_t> rows;  ///< row variables, in the dimension order of the first sink
   std::vector<int> sinks;     ///< indices into Group::sinks, in dependency order
-  /// Whether the part has reductions of many rows to few columns that are adjacent in memory. Their
-  /// results are complete only after the sweep.
+  /// Whether the part has column reductions: reductions of many rows to few columns that are
+  /// adjacent in memory. Their results are complete only after the loop over rows.
   bool to_columns = false;
 };
 

@@ -12,7 +12,7 @@ struct RowScatter {
   /// Returns the index (i64) of the row in `outer` to which update `n` is applied. If the index is
   /// not in [0, rows), the update is dropped.
   std::function<Expr(const Expr& outer, const Expr& n)> row;
-  /// Element at `offset` before the updates; null: 0.
+  /// Returns the element at `offset` before the updates; null: all elements are 0.
   std::function<Expr(const Expr& offset)> initial;
   /// Returns element `i` of the update at `position` = outer * count + n.
   std::function<Expr(const Expr& position, const Expr& i)> update;

@@ -193,7 +193,7 @@ void AttentionTiles::for_each_block(
     block_ = block;
     if (random_key_) load_random_key();
     // A block processes every blocks_-th part. Under a causal mask the work per part varies, and
-    // this order balances the work of the blocks.
+    // this order balances the load of the blocks.
     k_.loop(Expr::index(0), ceil_div(total - block, blocks_), [&](const Expr& turn) {
       const Expr part = k_.let(block + turn * Expr::index(blocks_));
       body(k_.let(scalar::floordiv(part, Expr::index(parts))),

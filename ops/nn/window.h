@@ -85,8 +85,9 @@ struct CoveringWindows {
 CoveringWindows covering_windows(const LowerCtx& c, const WindowAxes& window, size_t first = 0);
 
 /// Windows of adaptive pooling along one axis, as in PyTorch: `out` windows of nearly equal size
-/// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). With `in` and
-/// `out` swapped, window e is the range of the windows that contain element e.
+/// cover `in` elements. Window i is [floor(i * in / out), ceil((i + 1) * in / out)). An
+/// AdaptiveAxis with `in` and `out` swapped maps element e to the range of the windows that contain
+/// e.
 struct AdaptiveAxis {
   int64_t in = 1, out = 1;
 
@@ -146,8 +147,8 @@ void require_window_attrs(const InferCtx& c, int dims);
 /// Returns the result shape [N, channels, ...] of a convolution or pooling with window `w` on an
 /// input of shape `in` [N, C, ...].
 Shape window_output_shape(const InferCtx& c, const Shape& in, const WindowAxes& w, Dim channels);
-/// Throws UserError unless the padding is smaller than the window. Otherwise, some windows would be
-/// entirely in the padding.
+/// Throws UserError unless the padding is smaller than the window. Entire windows
+/// would lie in a larger padding.
 void require_padding_below_window(const InferCtx& c, const WindowAxes& w);
 /// Returns the integer dtype of argmax indices in a window of `size` elements.
 DType argmax_dtype(int64_t size);

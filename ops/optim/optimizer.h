@@ -126,7 +126,7 @@ Expr moving_average_of_squares(const Expr& average, const Expr& x, double decay)
 /// 1 - decay^t, computed without cancellation.
 Expr bias_correction(double decay, const Expr& t);
 Expr square_root(const Expr& x);
-/// The factor of a layer-wise learning rate: `ratio` if the norms `a` and `b` are positive, else 1.
+/// Trust ratio of LARS or LAMB: `ratio` if the norms `a` and `b` are positive, else 1.
 Expr ratio_or_1(const Expr& a, const Expr& b, const Expr& ratio);
 
 }  // namespace fluid

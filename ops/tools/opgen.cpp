@@ -104,8 +104,8 @@ std::string camel(const std::string& name) {
   return s;
 }
 
-/// Whether the generated function returns a single Value. This is so if all results except the
-/// first are auxiliary.
+/// Whether the generated function returns a single Value, because all results except the first are
+/// auxiliary.
 bool gives_one_value(const OpDef& def) {
   if (def.outputs->back().variadic) return false;
   return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
