@@ -26,7 +26,7 @@ class Program;
 /// A handle to one result of an op. Cheap to copy; valid while the op lives.
 class Value {
  public:
-  Value() = default;  ///< the null value; means absence, for example of a gradient
+  Value() = default;  ///< null: no value, for example an absent gradient
   Value(ir::Op* op, int index) : op_(op), index_(index) {}
 
   explicit operator bool() const { return op_ != nullptr; }

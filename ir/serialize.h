@@ -11,8 +11,8 @@
 namespace fluid::ir {
 
 /// Latest version of the .fluid format. serialize() writes it for programs with extents that depend
-/// on the length, and kOldestFileFormat for other programs. deserialize() accepts both. Format 1
-/// used other op names.
+/// on the sequence length, and kOldestFileFormat for other programs. deserialize() accepts both.
+/// Format 1 used other op names.
 inline constexpr uint32_t kFileFormat = 3;
 inline constexpr uint32_t kOldestFileFormat = 2;
 
