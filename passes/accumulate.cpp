@@ -15,11 +15,11 @@ namespace {
 
 /// Gradient accumulation: turns the program of a whole step into the program of one micro-batch. A
 /// micro-batch leaves "carried values" in the arena, which the next micro-batch reads.
-/// "<parameter>.grad" is the sum of the gradients of a parameter, "<parameter>.rows" the sum of the
-/// row numbers of a sparse gradient, and "<output>.part" the sum of an output. "<state>.part" is
-/// the new value of a state that the user's program updates, such as a running mean. The next
-/// micro-batch reads "<state>.part" instead of the state. Only the last micro-batch stores the
-/// state, unless the step is skipped.
+/// "<parameter>.grad" is the sum of the gradients of a parameter, "<parameter>.rows" the row
+/// indices of a sparse gradient (see Recipe::rows()), and "<output>.part" the sum of an output.
+/// "<state>.part" is the new value of a state that the user's program updates, such as a running
+/// mean. The next micro-batch reads "<state>.part" instead of the state. Only the last micro-batch
+/// stores the state, unless the step is skipped.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)

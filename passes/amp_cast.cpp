@@ -167,7 +167,8 @@ class Caster {
   const AmpOptions& options_;
   DType half_;
   std::map<Value, DType> recorded_;  ///< value -> its dtype before this pass
-  /// Ops that work in any dtype: parameters, constants, and ops that read only these.
+  /// Ops whose dtype does not decide the precision of their readers: parameters, constants, and ops
+  /// that read only these.
   std::set<const ir::Op*> any_dtype_ops_;
   std::map<std::pair<Value, DType>, Value> casts_;
   AmpReport report_;

@@ -18,8 +18,8 @@ constexpr double kLaunchCost = 20e3;  // cost of starting a kernel and waiting f
 // Cost factor of the serial code after the loops, which one thread runs.
 constexpr double kSerialSlowdown = 32;
 constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
-// A contraction has more than this number of elements, and more than this number of terms per
-// element.
+// A contraction has more than this number of result elements, each a sum of more than this number
+// of products.
 constexpr int64_t kMinContractionTerms = 8;
 // Maximum size in bytes of a result that may be fused horizontally.
 constexpr double kSmallBytes = 1 << 20;
