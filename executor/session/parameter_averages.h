@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// Replaces the parameters of a session by their exponential moving averages
-/// (MinimizeOptions::ema, swa), and restores them.
+/// Replaces the parameters of a session by their averages over training (MinimizeOptions::ema,
+/// swa), and restores them.
 class ParameterAverages {
  public:
   explicit ParameterAverages(Session& session) : session_(session) {}

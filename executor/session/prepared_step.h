@@ -69,7 +69,8 @@ class PreparedStep {
   /// The error for a step without output `name`. The message also tells whether another recipe
   /// computes the output.
   UserError no_output_error(std::string_view name) const;
-  /// Finds the variables that the step reports. Must be called after variables are added.
+  /// Finds the variables that the step copies to its StepReport. Must be called after variables are
+  /// added.
   void find_reported_variables(const Variables& variables) {
     reported_ = variables_to_report(variables, options_.recipe);
   }
@@ -83,8 +84,8 @@ class PreparedStep {
   /// Copies the outputs of run `run` that have a batch dimension into the gathered outputs of the
   /// whole batch.
   void gather_outputs(size_t run, size_t slot, const PlaceMemory& memory) const;
-  /// Returns the outputs in `slot` after the last run, with the values of metrics. Other large
-  /// outputs are valid only after fetch_output().
+  /// Returns the outputs in `slot` once all runs are complete, and computes the metrics' values.
+  /// Large outputs that are not metrics are valid only after fetch_output().
   const std::vector<OutputView>& complete_outputs(size_t slot, const PlaceMemory& memory);
   /// Makes output `output_index` in `slot` available on the host.
   void fetch_output(size_t slot, size_t output_index, const PlaceMemory& memory);
