@@ -16,8 +16,9 @@ namespace {
 // pool costs more time than it saves.
 constexpr double kParallelFlops = 60e3;
 
-/// Records the begin and end time of each call of a run in `times`. The calls of a loop alternate,
-/// so their spans are as long as all steps of the call, and follow each other.
+/// Records the begin and end time of each call of a run in `times`. The calls of a loop are
+/// interleaved: the span of a call has the total duration of its steps, and the spans are laid end
+/// to end.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}
@@ -346,7 +347,7 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->begin_step();
   bool parameters_updated = false;
-  int64_t step = 0;  // of the current loop
+  int64_t step = 0;  // step of the current loop
   for (size_t i = 0, next = 0; i < calls_.size(); i = next) {
     const CpuCall& call = calls_[i];
     next = i + 1;
