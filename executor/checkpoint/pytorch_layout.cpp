@@ -41,8 +41,8 @@ std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& pr
 }
 
 /// Maps the scope of each recurrent layer and direction ("lstm0.layer0.reverse") to whether it is a
-/// GRU, the only recurrent layer with a parameter c. A GRU without biases maps to false, because
-/// only the conversion of biases distinguishes GRUs.
+/// GRU, the only recurrent layer with a parameter c. A GRU without biases maps to false. This is
+/// harmless, because GRUs and other layers differ only in the conversion of biases.
 std::map<std::string, bool> recurrent_scopes(const ir::Program& program) {
   std::set<std::string> names;
   for (const auto& op : program.main().ops) {
@@ -59,7 +59,7 @@ std::map<std::string, bool> recurrent_scopes(const ir::Program& program) {
   return scopes;
 }
 
-/// "lstm0.layer1.reverse", "weight_ih" -> "lstm0.weight_ih_l1_reverse".
+/// PyTorch's name: "lstm0.layer1.reverse", "weight_ih" -> "lstm0.weight_ih_l1_reverse".
 std::string recurrent_name(std::string scope, const std::string& what) {
   constexpr std::string_view kReverse = ".reverse", kLayer = ".layer";
   const bool reverse = scope.ends_with(kReverse);
@@ -122,7 +122,7 @@ Tensor PytorchSource::value(const std::vector<Tensor>& tensors, const std::vecto
                     names.back() + "' is " + last.str() + "; both are biases of one layer");
   }
   if (kind == Kind::bias_sum) return sum_below(first, last, first.numel());
-  // The biases of the reset and update gates. The candidate gate's biases follow.
+  // Number of biases of the reset and update gates, which precede those of the candidate gate.
   const int64_t gates = first.numel() / 3 * 2;
   if (kind == Kind::gru_bias) return sum_below(first, last, gates);
   return first.numel() == 3 * shape.front() ? elements_from(last, gates) : last;

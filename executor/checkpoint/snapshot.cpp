@@ -19,8 +19,8 @@ namespace {
 /// Index of the run counter in the random state tensor.
 constexpr size_t kRunCounter = 1;
 
-/// Throws UserError if another optimizer wrote the snapshot. Its states have another meaning, even
-/// if their names are equal.
+/// Throws UserError if another optimizer wrote the snapshot, because states of different optimizers
+/// are incompatible even if their names are equal.
 void check_optimizer(const Snapshot& from, const ir::Program& recorded, const std::string& where) {
   for (const ir::Op* train : recipes_of(recorded.main())) {
     const std::string recipe = recipe_name(*train);
@@ -35,9 +35,9 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
   }
 }
 
-/// Explains, for an error message, why only the snapshot or only the program has the optimizer
-/// state `state`: its parameter is frozen in the other one. Returns "" if that is not the cause.
-/// `trains_now`: whether the program has the state.
+/// Explains, for an error message, why the optimizer state `state` is only in the snapshot or only
+/// in the program: where it is missing, its parameter is frozen. Returns "" if the cause is
+/// different. `trains_now`: whether the program has the state.
 std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
                         bool trains_now) {
   for (const ir::Op* train : recipes_of(recorded.main())) {
