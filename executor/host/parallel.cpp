@@ -56,10 +56,10 @@ struct BlockRange {
   int64_t batch;
 };
 
-/// The sleeping teams that limit the spinning of pools.
+/// The teams of sleeping OpenMP threads that limit_spinning() has started.
 struct SleepingTeams {
   std::mutex mutex;
-  std::vector<std::shared_ptr<std::latch>> releases;  ///< ends the team when counted down
+  std::vector<std::shared_ptr<std::latch>> releases;  ///< counting down a latch ends its team
   int sleepers = 0;
   /// Smallest pool size of all calls of limit_spinning(). A smaller pool needs more sleepers.
   std::atomic<int> smallest_pool = kNoPool;
