@@ -30,7 +30,8 @@ struct CallLoop {
     if (step + 1 == steps) return kLast;
     return step % 2 == 1 ? kOdd : kEven;
   }
-  /// Number of steps from the first step of phase `phase`, by whose strides the buffers move.
+  /// Returns how many steps `step` is after the first step of its phase. The buffers have moved by
+  /// this multiple of their strides since then.
   static int64_t distance(int64_t step, Phase phase) {
     return phase == kOdd || phase == kEven ? step - phase : 0;
   }
