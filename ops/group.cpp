@@ -304,8 +304,8 @@ class RowSelection {
     return grown;
   }
 
-  /// Whether every reduction that the sink reads is still available after the loop over rows. A
-  /// reduction within one row is not available.
+  /// Whether the results of all reductions that the sink reads outlive the loop over rows. The
+  /// result of a reduction within a row does not.
   bool reads_only_complete(const GroupSink& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
       const GroupSink& source = sink(reduction_of(let).sink);

@@ -32,7 +32,7 @@ struct GroupSink {
   int result = 0;               ///< for a Map: index of the result of `op` that the sink computes
   std::vector<int64_t> out;     ///< loop variable of each result dimension; -1: extent 1
   std::vector<int64_t> reduce;  ///< loop variable of each reduced dimension; -1: extent 1
-  std::optional<Combine> combine;  ///< the reduction; nullopt for a Map
+  std::optional<Combine> combine;  ///< operator of the reduction; nullopt for a Map
   /// The expression that the sink computes for one point of its loops. Its leaves are constants,
   /// the batch size, loop variables, `read` nodes and `let` nodes. A `read` node loads from
   /// Group::inputs[ivalue]. Its args are one index per dimension and an optional bool mask; where

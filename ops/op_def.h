@@ -275,7 +275,7 @@ struct InPlace {
   bool required = false;
 };
 
-/// A sparse table [V, D], given by row updates. Rows without an update are 0.
+/// A sparse gradient of a table [V, D], as updates of rows. Rows without an update have gradient 0.
 struct RowUpdates {
   Value index;    ///< i64 [n]; out-of-range indices are ignored
   Value updates;  ///< [m, D]; update i is added to rows index[i * n / m, ..., (i + 1) * n / m - 1]

@@ -8,7 +8,7 @@ namespace fluid {
 struct AttentionGradOperands {
   static constexpr int kQuery = 0, kKey = 1, kValue = 2, kOutputGradient = 3, kLogsumexp = 4,
                        kDelta = 5;
-  static constexpr int kOptions = 6;  ///< the optional mask; the optional random key follows
+  static constexpr int kOptions = 6;  ///< the mask, then the random key; both are optional
 };
 /// Definitions of the operands of the gradient ops of attention.
 std::vector<PortDef> attention_grad_inputs();

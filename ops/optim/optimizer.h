@@ -84,8 +84,8 @@ struct OptimizerDef {
 };
 OpDef optimizer_def(OptimizerDef optimizer);
 /// Definition of op `name`, which computes a tensor from the operands of `optimizer` except its
-/// scalars, for OptimizerScalar::norm_of. It has the attributes of `optimizer`. `value` returns the
-/// tensor.
+/// scalars, for OptimizerScalar::norm_of. It has the attributes of `optimizer`. `value` returns an
+/// element of the tensor.
 OpDef optimizer_value_def(const OptimizerDef& optimizer, std::string name, std::string doc,
                           std::function<Expr(const OptimizerCtx&)> value);
 
