@@ -1,8 +1,8 @@
 #pragma once
 
 // GPU kernels that a step runs in addition to the kernels of its ops. If an op has rejected data
-// (set an error word), they keep the step from changing variables. The host then need not wait for
-// the error words before it launches the updates.
+// (set an error word), these kernels keep the step from changing variables. The host then need not
+// wait for the error words before it launches the updates.
 
 #include "ops/kernel_ir.h"
 
