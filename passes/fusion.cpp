@@ -242,9 +242,9 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   to.outputs = std::move(all);
 }
 
-/// Merges group `b` into `a` if this is allowed and lowers the estimated cost. Returns whether the
-/// groups were merged. The cycle test comes last, because it is slow when many groups read one
-/// value.
+/// Merges group `b` into `a` if the groups may be merged and the merge lowers the estimated cost.
+/// Returns whether the groups were merged. The cycle test comes last, because it is slow when many
+/// groups read one value.
 bool Fusion::try_merge(FusionGroup* a, FusionGroup* b, bool horizontal) {
   if (a == b || !is_mergeable(*a) || !is_mergeable(*b) || !is_within_limits(*a, *b, horizontal)) {
     return false;

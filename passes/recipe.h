@@ -71,10 +71,10 @@ class Recipe {
   /// index other than -1 occurs once, and the other rows of the gradient are 0. Null for a
   /// parameter with a dense gradient.
   ///
-  /// With Options::processes_part(), gradients have this form only after coalesce_gradients.
-  /// Before, the row indices plus 1 are f64 [N] and the rows are [N, D], where N is the number of
-  /// rows that the global batch reads. Entries of other micro-batches and shards are 0, so the sum
-  /// over all of them is the gradient of the global batch.
+  /// With Options::processes_part(), gradients have this form only after coalesce_gradients. Before
+  /// that pass, the row indices plus 1 are f64 [N] and the rows are [N, D], where N is the number
+  /// of rows that the global batch reads. Entries of other micro-batches and shards are 0, so the
+  /// sum over all of them is the gradient of the global batch.
   Value rows(size_t i) const;
   /// Makes the gradients of the parameters `names` sparse. `rows` holds the row indices of each
   /// gradient.
