@@ -185,8 +185,8 @@ void GpuCollectives::synchronize(const PendingCollective& pending, const GpuEven
       });
 }
 
-/// Waits on the host until the last non-blocking NCCL call is complete. `result`: the value that
-/// this call returned.
+/// Waits on the host until the last non-blocking NCCL call is complete. `enqueue_result`: the value
+/// that the NCCL call returned.
 void GpuCollectives::check_and_wait(FluidGpuResult enqueue_result) {
   const FluidGpuTable& table = gpu_->gpu.table();
   if (enqueue_result != fluid_gpu_ok) fail(last_, table.error());

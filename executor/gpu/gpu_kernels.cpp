@@ -34,8 +34,8 @@ std::vector<LoadedKernel> GpuKernels::load(std::span<const kir::Kernel> kernels)
   return result;
 }
 
-/// Loads one module with all `kernels`. Takes its cubin from the cache on disk, or else compiles
-/// and caches the cubin.
+/// Loads one module with all `kernels`. Reads the module's cubin from the disk cache, or else
+/// compiles and caches the cubin.
 void GpuKernels::load_module(const NamedKernels& kernels) {
   const std::string key = key_of(kernels);
   const auto count = static_cast<int>(kernels.size());
