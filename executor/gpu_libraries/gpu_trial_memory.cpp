@@ -53,8 +53,8 @@ GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_hos
   }
 }
 
-/// Copies the pattern to the start of `memory`, then doubles the filled prefix by copies until
-/// `memory` is full.
+/// Copies the random data from the host to the start of `memory`, then doubles the filled prefix by
+/// copies until `memory` is full.
 void GpuRandomData::fill(const GpuStream& stream, std::span<std::byte> memory) const {
   const auto bytes = static_cast<int64_t>(memory.size());
   int64_t filled = std::min(bytes, kPatternBytes);
