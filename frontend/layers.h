@@ -79,7 +79,7 @@ class Padding {
 /// `weight`, `bias`, `gamma` and `beta` pass a value that is used instead of a new parameter. If
 /// several layers share a parameter, its gradient is the sum of the gradients from all layers.
 ///
-/// Throws UserError when the type of a passed value does not fit, or when initialisers or
+/// Throws UserError when a passed value has the wrong type, or when initialisers or
 /// ParameterOptions are set but the layer adds no parameter.
 struct Conv {
   Required<int64_t> filters;  ///< output channels

@@ -21,7 +21,7 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMaxListedWeights = 8;  ///< maximum number of weights in a message
+constexpr size_t kMaxListedWeights = 8;  ///< maximum number of weights in an error message
 
 /// Returns whether `op` multiplies by the weight of a linear layer: a parameter [in, out] that is
 /// not an adapter.
@@ -81,7 +81,7 @@ void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>&
   graph.move_tail(first, static_cast<size_t>(at - graph.ops.begin()) + 1);
 }
 
-/// A recipe that trains a weight trains its adapters.
+/// Makes each recipe that trains a weight train the adapters of the weight, too.
 void add_to_recipes(ir::Graph& graph, const std::map<std::string, AdapterValues>& adapters) {
   for (ir::Op* train : recipes_of(graph)) {
     auto names = train->attrs.get_or("trains", std::vector<std::string>());
@@ -104,7 +104,7 @@ void freeze_base(ir::Graph& graph) {
   freeze_running_statistics(graph);
 }
 
-/// Adds adapters to the weights for which `selected` returns true. Returns false if there are none.
+/// Adds adapters to the weights whose names `selected` accepts. Returns whether it accepts any.
 template <class F>
 bool add_adapters(ir::Graph& graph, const Lora& options, const Loc& loc, F selected) {
   check_options(options, loc);

@@ -25,14 +25,14 @@ concept ScheduleSettings = requires(const T& schedule) {
   { schedule_attrs_of(schedule) } -> std::same_as<Attrs>;
 };
 
-/// The schedule of the learning rate. Without one, the compiled step has a constant learning rate.
+/// A learning rate schedule. A default-constructed Schedule leaves the learning rate constant.
 class Schedule {
  public:
   Schedule() = default;
   template <ScheduleSettings T>
   Schedule(const T& settings)  // NOLINT: implicit conversion
       : attrs_(schedule_attrs_of(settings)) {}
-  /// Attributes of the op `train`.
+  /// The settings of the schedule, as attributes of the op `train`.
   const Attrs& attrs() const { return attrs_; }
 
  private:
@@ -52,7 +52,7 @@ struct Ema {
 /// optima and better generalization", 2018), as PyTorch's AveragedModel computes them: the mean of
 /// the parameters after update `start` and after each `every` further updates. Before update
 /// `start`, the average equals the parameter. The average of parameter "fc0.w" is the state
-/// "fc0.w.swa". Otherwise like Ema. A recipe cannot have both.
+/// "fc0.w.swa". Otherwise like Ema. A recipe cannot use both Ema and Swa.
 struct Swa {
   int64_t start = 0;  ///< first update to average, counted from 1; 0: no averages
   int64_t every = 1;
@@ -69,10 +69,10 @@ struct Lookahead {
 
 /// Options of minimize() besides the optimizer.
 struct MinimizeOptions {
-  /// Name of the recipe. A program of several recipes, such as a GAN, names each of them.
+  /// Name of the recipe. Required if the program has several recipes, as a GAN has.
   std::string name = {};
-  /// Patterns (name_pattern.h) of the parameters to train, such as {"discriminator"}. The other
-  /// parameters are constants of the recipe. Empty: all that the loss depends on.
+  /// Patterns (name_pattern.h) of the parameters to train, such as {"discriminator"}. The recipe
+  /// does not update other parameters. Empty: all parameters that the loss depends on.
   std::vector<std::string> parameters = {};
   Clip clip = {};
   Schedule schedule = {};

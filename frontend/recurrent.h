@@ -14,7 +14,7 @@ namespace fluid {
 struct Recurrent {
   Required<int64_t> units;     ///< size of the hidden state, H
   int64_t layers = 1;          ///< layer n + 1 reads the output of layer n
-  bool bidirectional = false;  ///< adds a second recurrence from the last element to the first
+  bool bidirectional = false;  ///< adds a second recurrence that runs from the last step backwards
   bool bias = true;
   bool relu = false;  ///< only for rnn(): relu instead of tanh
   /// Dropout probability, in training, for the output of each layer except the last.
