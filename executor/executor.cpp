@@ -51,8 +51,8 @@ Program with_length(const Program& program, int64_t length) {
 }
 
 /// Collective. If PrecisionOptions::choose_amp is true, returns the precision to use: chosen_amp if
-/// set, else the fastest precision in rank 0's measurements. All ranks return rank 0's choice.
-/// Returns nullopt if choose_amp is false.
+/// set, else the result of choose_amp() on rank 0. All ranks return rank 0's choice. Returns
+/// nullopt if PrecisionOptions::choose_amp is false.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
@@ -455,9 +455,10 @@ class Executor::Impl {
     return lengths;
   }
 
-  /// Returns the pass options of the steps in `mode` for `batch` samples of length `length` with
-  /// the feeds `feeds`. Mode::train gives a step for each recipe, so that the variables of all
-  /// recipes exist before the first checkpoint. Throws UserError if the batch size is invalid.
+  /// Returns the options with which the pass pipeline compiles the steps for `mode`, `batch`
+  /// samples, `length` and `feeds`. Mode::train gives a step for each recipe, so that the variables
+  /// of all recipes exist before the first checkpoint. Throws UserError if the batch size is
+  /// invalid.
   std::vector<Options> checked_pass_options(Mode mode, int64_t batch, int64_t length,
                                             const std::set<std::string>& feeds,
                                             int64_t global_batch = 0) const {

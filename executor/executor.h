@@ -245,7 +245,7 @@ class Executor {
 
   /// The profile of the steps recorded so far; see ExecutorOptions::profile.
   Profile profile() const;
-  /// Peak FLOP/s and memory bandwidth of the place. Measuring the bandwidth takes 0.2 s.
+  /// Peak FLOP/s and memory bandwidth of the place. May first measure the CPU for about a second.
   Limits limits() const;
 
   /// The memory that this executor uses.

@@ -352,7 +352,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
     const CpuCall& call = calls_[i];
     next = i + 1;
     if (observer_ && call.collective.depends_on_collective) {
-      // The guard may check each skipped call, because all calls of a scan are skipped together.
+      // Poisoning dead memory before all calls of a scan are done is harmless: all of them are
+      // skipped.
       if (guard_) guard_->check_after_op(call.position, *call.op);
       continue;
     }
@@ -362,7 +363,8 @@ StepStatus CpuExecutable::run_calls(size_t slots, Clock clock) {
       clock.wait_ends(i);
     }
     void* const* buffers = call.addresses(slots, step);
-    // A call that copies a sequence element does not have the operands and results of its op.
+    // Copies of scan elements are not observed: their buffers are not the scan's operands and
+    // results.
     const bool observed = observer_ && !(call.copy_bytes > 0 && lowers_to<Scan>(*call.op));
     if (observed && !observer_(*call.op, buffers, false)) return {};
     if (call.updates_variables) {

@@ -59,9 +59,9 @@ struct StepCall {
 /// How step_calls() lists the calls of a scan.
 enum class ScanCalls : uint8_t {
   unrolled,  ///< the calls of all steps
-  loops,     ///< the calls of one step in a CallLoop, unless the body contains a scan
+  loops,     ///< a CallLoop; short scans, and scans that contain scans, are unrolled
 };
-/// The calls of a compiled graph, in execution order, without stores.
+/// The calls of a compiled graph, in execution order, without `store` ops.
 std::vector<StepCall> step_calls(const ir::Graph& main, const MemoryPlan& plan,
                                  const Options& options, ScanCalls scans);
 

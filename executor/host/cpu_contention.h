@@ -20,7 +20,7 @@ class CpuContention {
 
  private:
   static constexpr int64_t kWindow = 200'000'000;  // in ns
-  // Threshold. A quiet virtual machine has about 50 per second, a busy machine more than 200.
+  // Preemption threshold. A quiet virtual machine has about 50 per second, a busy one over 200.
   static constexpr double kPreemptionsPerSecond = 120;
   static constexpr int kBusyWindows = 2, kQuietWindows = 10, kMaxQuietWindows = 300;
 

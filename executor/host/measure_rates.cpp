@@ -26,7 +26,7 @@ namespace fluid {
 namespace {
 
 constexpr int64_t kRoundNs = 500'000;  // minimum time of a round
-// A measurement ends when this many rounds are within kAgreement of the best, or after its budget.
+// A measurement ends at this many rounds within kAgreement of the best, or at its time budget.
 constexpr int kAgreeingRounds = 6;
 constexpr double kAgreement = 0.98;
 constexpr int64_t kBudgetNs = 1'400'000'000;    // total time budget of measure_host()

@@ -88,8 +88,8 @@ struct ExecutorOptions {
   /// gradients are accumulated, and the optimizer updates once. A batch of fewer samples than
   /// `micro_batches` is split into micro-batches of one sample.
   int64_t micro_batches = 1;
-  /// Throws UserError for a batch whose size or length was not prepared. By default run() compiles
-  /// a step for the new size and length.
+  /// If true, run() throws UserError for a batch whose size or length was not prepared. If false,
+  /// run() compiles a step for the new size and length.
   bool strict_shapes = false;
   /// Whether to add the schedule Manual to a program that has no learning-rate schedule, so that
   /// Executor::set_learning_rate() works.
