@@ -119,7 +119,7 @@ class Expr {
 /// Whether `e` is a constant. The second overload also compares the value with `value`.
 bool is_constant(const Expr& e);
 bool is_constant(const Expr& e, double value);
-/// Whether `a` and `b` are the same expression; they need not share nodes.
+/// Whether `a` and `b` are structurally equal; they need not share nodes.
 bool structurally_equal(const Expr& a, const Expr& b);
 
 // Arithmetic operators that fold constants, x - 0 and x * 1, and for integers also x + 0 and x * 0.

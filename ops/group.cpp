@@ -28,7 +28,7 @@ Vars difference(const Vars& a, const Vars& b) {
 
 bool subset(const Vars& a, const Vars& b) { return intersection(a, b).size() == a.size(); }
 
-/// Returns the entries of `vars` that are variables. An entry of -1 marks a dimension of extent 1.
+/// Returns `vars` without its entries -1, which mark dimensions of extent 1.
 Vars non_unit(const Vars& vars) {
   Vars kept;
   std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
@@ -256,9 +256,8 @@ class RowSelection {
   GroupSink& sink(int i) { return group_.sinks[static_cast<size_t>(i)]; }
 
   /// Chooses the row variables (the variables of the outer loop) among the loop variables that all
-  /// sinks in this loop share. Prefers variables that index the output of every sink. If a sink is
-  /// a column reduction, chooses the shared variables that do not. Returns false if no variable
-  /// remains.
+  /// sinks in this loop share. Prefers variables that index the output of every sink, but excludes
+  /// them if a sink is a column reduction. Returns false if no variable remains.
   bool choose() {
     std::optional<Vars> rows;
     std::optional<Vars> kept;

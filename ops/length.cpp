@@ -9,9 +9,9 @@
 namespace fluid {
 namespace {
 
-// The two lengths at which types are inferred before they are interpolated. They are primes, to
-// distinguish constant factors from powers of the length. They exceed usual window sizes and
-// strides.
+// Two concrete lengths, at which types are inferred to derive the types at the symbolic length.
+// They are primes, to distinguish constant factors from powers of the length. They exceed usual
+// window sizes and strides.
 constexpr int64_t kFirst = 1009, kSecond = 1013;
 
 /// Returns the extent constant * length^k that equals `a` at length kFirst and `b` at length

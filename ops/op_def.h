@@ -30,8 +30,8 @@ struct PortDef {
   bool variadic = false;  ///< only for the last port: accepts any number of operands (concat)
   bool optional = false;  ///< only for trailing ports: the operand may be omitted (a bias)
   /// Whether only gradients and metrics read this result, for example the argmax of a pooling
-  /// window. The first result must not be auxiliary. If all others are, the op's function in
-  /// functions.h returns only the first result.
+  /// window. The first result must not be auxiliary. If all other results are auxiliary, the op's
+  /// function in functions.h returns only the first result.
   bool auxiliary = false;
 };
 
@@ -326,7 +326,7 @@ struct OptimizerTraits {
   std::vector<OptimizerState> states;
   std::vector<OptimizerScalar> scalars;
   std::vector<OptimizerTensor> tensors = {};
-  /// The optimizer of parameters that are not matrices; empty: the same optimizer.
+  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer.
   std::string non_matrix_optimizer = {};
 };
 

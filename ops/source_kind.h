@@ -25,7 +25,7 @@ inline constexpr std::string_view kRandomState = "rng";
 /// Whether the op is a variable, that is, a `param` or a `state`. The buffer of a variable keeps
 /// its value between steps.
 bool is_variable(const ir::Op& op);
-/// Whether the op is a `state` with kCacheAttribute.
+/// Whether the op is a `state` with kCacheAttribute, such as a key-value cache.
 bool is_cache(const ir::Op& op);
 /// Whether the op is `carry`, which saves its operand for the next micro-batch.
 bool is_carry(const ir::Op& op);

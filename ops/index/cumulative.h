@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// Definitions of attributes "axis", "exclusive" and "reverse" of a cumulative op. Their doc
-/// strings call the result `result`: "sum" or "product".
+/// Definitions of attributes "axis", "exclusive" and "reverse" of a cumulative op. `result`, "sum"
+/// or "product", names the result in their doc strings.
 std::vector<AttrDef> cumulative_attrs(const std::string& result);
 
 /// Type inference of a cumulative op: returns the type of operand 0, which must be numeric.

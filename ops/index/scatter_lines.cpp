@@ -17,8 +17,8 @@ struct LineOfIndex {
   Expr covered;  ///< whether the index has elements for this line; null: true
 };
 
-/// `line` numbers the lines of a tensor of shape `x` along `axis`, in row-major order of the other
-/// dimensions.
+/// `line` is the index of a line along `axis` in a tensor of shape `x`, in row-major order of the
+/// other dimensions.
 LineOfIndex line_of_index(const LoopsCtx& c, const Shape& index, const Shape& x, int64_t axis,
                           const Expr& line) {
   const auto at = static_cast<size_t>(axis);

@@ -9,7 +9,7 @@ struct RowScatter {
   Dim outer, inner, count;
   int64_t rows = 0;
   std::string reduce;  ///< see is_scatter_reduction()
-  /// Returns the index (i64) of the row in `outer` to which update `n` is applied. If the index is
+  /// Returns the row index (i64) to which update `n` of outer index `outer` is applied. If it is
   /// not in [0, rows), the update is dropped.
   std::function<Expr(const Expr& outer, const Expr& n)> row;
   /// Returns the element at `offset` before the updates; null: all elements are 0.

@@ -115,12 +115,13 @@ class AttentionTiles {
   /// Returns the row index `index`, clamped to `extent` - 1.
   static Expr clamped_row(const Expr& index, int64_t extent);
 
-  /// Copies the rows of `operand` [heads, owned extent, depth] from `first` on to the lanes of
-  /// `tile` [depth, lanes()].
+  /// Copies the rows of `operand` [heads, queries or keys, depth], from row `first` of `head` on,
+  /// to the lanes of `tile` [depth, lanes()].
   void load_transposed(const Tile& tile, size_t operand, const Expr& head, const Expr& first,
                        int64_t depth);
-  /// Copies the lanes of `tile` [depth, lanes()] to the rows of `result` [heads, owned extent,
-  /// depth] from `first` on. `finish` maps an element and its lane to the stored value.
+  /// Copies the lanes of `tile` [depth, lanes()] to the rows of `result` [heads, queries or keys,
+  /// depth], from row `first` of `head` on. `finish` maps an element and its lane to the stored
+  /// value.
   void store_transposed(const Tile& tile, const KernelWriter::Array& result, const Expr& head,
                         const Expr& first, int64_t depth, const Element& finish = nullptr);
 
@@ -168,7 +169,7 @@ class AttentionTiles {
   int64_t register_rows_, register_columns_;
   int64_t strips_;  ///< strips of a block
   Expr block_, strip_;
-  /// Elements of the random key, and the number of heads before the first sample of the batch.
+  /// Elements of the random key, and the number of heads before the batch in the global batch.
   Expr seed_, run_, stream_, first_head_;
 };
 

@@ -63,7 +63,7 @@ class AttentionGradTiles {
   AttentionShape shape_;
   AttentionTiles tiles_;
   double scale_;
-  AttentionTiles::Tile depth_tile_, value_tile_;  ///< the loaded lanes, of depths D and E
+  AttentionTiles::Tile depth_tile_, value_tile_;  ///< q or k [D, lanes()]; dy or v [E, lanes()]
   AttentionTiles::Tile weights_, gradients_;
 };
 

@@ -6,7 +6,7 @@ namespace fluid {
 
 /// The windows of a max pooling along one axis.
 struct PositionAxis {
-  Value begin;       ///< f64 [O]: the element that tap 0 of each window reads
+  Value begin;       ///< f64 [O]: index of the element that tap 0 of each window reads
   int64_t taps = 1;  ///< extent of this axis in argmax indices (row-major indices of taps)
   int64_t dilation = 1;
   bool padded = false;  ///< whether tap 0 may be in the padding

@@ -70,9 +70,9 @@ Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x);
 int64_t taps_of(const WindowAxes& window);
 /// Upper bound of the number of windows that contain one element.
 int64_t covering_windows_of(const WindowAxes& window);
-/// Returns the index [N, C, ...] of the input element that one tap reads in channel `channel`, for
-/// the window of the result element. The reduction variables from `first` on are the index of the
-/// tap.
+/// Returns the index, one expression per dimension of an input [N, C, ...], of the element that a
+/// tap of the result element's window reads in channel `channel`. The reduction variables from
+/// `first` on are the index of the tap.
 std::vector<Expr> window_element(const LowerCtx& c, const WindowAxes& window, const Expr& channel,
                                  size_t first = 0);
 /// A window that may contain the result element. The reduction variables from `first` on are the

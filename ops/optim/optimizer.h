@@ -73,8 +73,8 @@ struct OptimizerDef {
   std::vector<OptimizerScalar> scalars = {};
   std::vector<OptimizerTensor> tensors = {};
   /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Its setting
-  /// `s` comes from setting `<name>_s` if that exists, else from `s`. Setting `<name>_lr_scale`
-  /// scales its learning rate.
+  /// `s` takes the value of setting `<name>_s` of this optimizer if that exists, else of `s`.
+  /// Setting `<name>_lr_scale` scales its learning rate.
   std::string non_matrix_optimizer = {};
   double flops = 0;  ///< floating-point operations for one element
   /// Checks constraints beyond the ranges of the settings; null: none.
@@ -109,7 +109,8 @@ bool reads_whole_parameters(const OpDef& optimizer);
 void require_in_range(const InferCtx& c, std::string_view name, double low);
 void require_in_range(const InferCtx& c, std::string_view name, double low, double high);
 
-/// Returns the complete settings of OptimizerDef::non_matrix_optimizer.
+/// Returns the complete settings of OptimizerDef::non_matrix_optimizer, from the settings `given`
+/// of `optimizer`.
 Attrs non_matrix_settings(const OpDef& optimizer, const Attrs& given);
 /// Returns the learning rate scale of OptimizerDef::non_matrix_optimizer.
 double non_matrix_lr_scale(const OpDef& optimizer, const Attrs& settings);

@@ -13,13 +13,14 @@ namespace {
 /// Coefficients for which iterations enlarge small singular values, and move singular values of at
 /// most 1 to between 0.68 and 1.21 (Jordan et al., "Muon: an optimizer for hidden layers", 2024).
 constexpr NewtonSchulz<double> kGrowth = {3.4445, -4.775, 2.0315};
-/// Coefficients for which singular values in this range converge to 1 cubically (Higham, "Functions
-/// of matrices", 2008, section 8.3).
+/// Coefficients for which singular values between 0.68 and 1.21 converge to 1 cubically (Higham,
+/// "Functions of matrices", 2008, section 8.3).
 constexpr NewtonSchulz<double> kConvergence = {15.0 / 8, -10.0 / 8, 3.0 / 8};
 constexpr int kConvergenceSteps = 5;
 
 /// Number of kGrowth iterations after which the smallest singular value of a random n x n matrix is
-/// near 1. It starts at about n^-1.5 of the Frobenius norm, and is rarely 1000 times smaller.
+/// near 1. This singular value is initially about n^-1.5 of the Frobenius norm, and rarely 1000
+/// times smaller.
 int growth_steps(double n) {
   constexpr double kRarelySmaller = 1000;
   return static_cast<int>(
