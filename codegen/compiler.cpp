@@ -81,7 +81,7 @@ struct Compiler::Impl {
                 emit::code_generator_version() + "\n";
   }
 
-  /// Loads the object file of each job from the cache, or compiles the job. Uses up to
+  /// Loads the object file of each job from the cache, or compiles the job's kernel. Uses up to
   /// `options.threads` threads.
   void make_objects(std::vector<Job>& jobs) {
     std::atomic<size_t> next = 0;

@@ -45,7 +45,7 @@ class KernelEmitter {
   struct VectorLoop {
     int64_t var;
     llvm::Value* base;       // loop variable in lane 0, i64
-    llvm::Value* values;     // loop variable in all lanes
+    llvm::Value* values;     // vector of the loop variable's values in all lanes
     llvm::Value* mask;       // one i1 per lane, true for an active lane; null: all lanes are active
     int64_t multiple, rest;  // base % multiple == rest; if multiple is 0, base == rest
   };

@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Returns the vector loop of a kernel that consists of Lets and this loop, if the body of the loop
-/// holds only Lets and unmasked stores. Returns null for other kernels.
+/// If the kernel consists of Lets and one vector loop whose body holds only Lets and unmasked
+/// stores, returns the loop. Returns null for other kernels.
 kir::For* only_loop(kir::Kernel& kernel) {
   if (kernel.body.empty() || !kernel.finish.empty()) return nullptr;
   const auto is_let = [](const kir::Stmt& s) { return std::holds_alternative<kir::Let>(s); };
@@ -24,7 +24,8 @@ kir::For* only_loop(kir::Kernel& kernel) {
   return std::ranges::all_of(*loop->body, is_straight) ? loop : nullptr;
 }
 
-/// Returns the number of elements of the only output, if all operands are scalars. Else returns 0.
+/// If the kernel has one output and only scalar operands, returns the number of elements of the
+/// output. Else returns 0.
 int64_t fill_size(const kir::Kernel& kernel) {
   int64_t size = 0;
   for (const kir::Buffer& buffer : kernel.buffers) {

@@ -22,7 +22,7 @@ class Stages {
  public:
   Stages(const Group& group, std::string name)
       : base_(group, name, kGpu), name_(std::move(name)), stored_(group.sinks.size()) {
-    // Each stage computes its reductions completely.
+    // Each stage computes complete reductions, without partial results per block.
     for (GroupSink& s : base_.group.sinks) s.reduces_rows = false;
     find_deferred_maps();
   }

@@ -10,7 +10,7 @@ namespace {
 using Kind = kir::For::Kind;
 
 // Minimum number of independent multiply-adds in flight, as a fraction of Processor::accumulators.
-// Fewer do not hide the latency of a multiply-add.
+// Fewer would not hide the latency of a multiply-add.
 constexpr double kMinInFlight = 1.0 / 3;
 // Cost of a broadcast load. Less than 1, the cost of a multiply-add, because the load folds into
 // the multiply-add.
@@ -20,9 +20,9 @@ constexpr double kGatherCost = 16;
 constexpr double kMaxContractionCost = 3;
 // Minimum length of the sum; shorter sums use the row-wise schedule (Sweep).
 constexpr double kMinContractionTerms = 9;
-// Assumed number of results that share a load, if every vector variable makes the loads of some
-// operand expensive. An example is a depthwise convolution of channels-last images, in which the
-// loads of the filters are gathers.
+// Assumed number of results of a tile that share a load, used if every vector variable makes the
+// loads of some operand expensive. An example is a depthwise convolution of channels-last images,
+// in which the loads of the filters are gathers.
 constexpr double kReusingResults = 8;
 // Maximum number of multiply-adds in the body of the innermost loop.
 constexpr double kMaxUnrolledProducts = 300;
@@ -119,8 +119,8 @@ double Contraction::result_access_cost(int64_t vector_var) const {
   return cost / estimated_trip_count(b_, sinks_.front().reduce);
 }
 
-/// Returns the cost of `load` per product. Assumes that kReusingResults results share a load that
-/// does not depend on their result variable.
+/// Returns the cost of `load` per product. If `load` does not depend on a result variable with an
+/// extent of at least kReusingResults, assumes that kReusingResults results share the load.
 double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) const {
   const bool shared = std::ranges::any_of(sinks_.front().out, [&](int64_t v) {
     return v != vector_var && !depends_on(load.offset, v) &&
@@ -130,7 +130,8 @@ double Contraction::shared_cost(const OperandLoad& load, int64_t vector_var) con
 }
 
 /// Chooses the vector variable with the lowest cost per product. Returns false if no cost is below
-/// kMaxContractionCost. `share_loads`: whether results of a tile share loads, see shared_cost().
+/// kMaxContractionCost. `share_loads`: whether to use shared_cost() instead of the full cost of a
+/// load.
 bool Contraction::choose_vector_var(bool share_loads) {
   const FlatSink& sum = sinks_.front();
   Vars candidates = sum.out;

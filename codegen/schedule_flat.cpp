@@ -128,8 +128,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // Gives fresh variables to the sinks in Kernel::finish. A sweep may rename the variables of its
-  // own sinks, which must not affect the sinks in Kernel::finish.
+  // Gives fresh variables to the sinks in Kernel::finish. Sweep may rename the variables of its own
+  // sinks, which must not affect the sinks in Kernel::finish.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;

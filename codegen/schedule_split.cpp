@@ -17,7 +17,7 @@ constexpr int64_t kChannels = 256;
 // Maximum bytes of the operands that a strip reads for one vector, so that they fit in the L1
 // cache.
 constexpr int64_t kSplitStripBytes = 20 * 1024;
-// The partial results take at most this fraction of the bytes of the operands.
+// Maximum size of the partial results, as a fraction of the size of the operands.
 constexpr double kPartialsShare = 1.0 / 8;
 // Minimum number of ranges into which the reduction is divided at the nominal batch size. Fewer
 // ranges would leave threads of large machines idle.
@@ -70,8 +70,8 @@ std::optional<SplitContraction> SplitContraction::match(KernelBuilder& b) {
   return c;
 }
 
-/// Flattens the epilogue with loop variables of its own. It runs in Kernel::finish, where other
-/// variables can be collapsed than in the loops of the sum.
+/// Flattens the epilogue with loop variables of its own. The epilogue runs in Kernel::finish, where
+/// collapse_vars() may merge its variables.
 void SplitContraction::flatten_epilogue(const GroupPart& part) {
   if (part.sinks.size() == 1) return;
   const GroupSink& sum = b_.group.sinks[static_cast<size_t>(part.sinks.front())];
@@ -151,7 +151,7 @@ void SplitContraction::choose_strips() {
   strip_ = balanced(extent, limit / inner);
 }
 
-/// Assigns the accumulators to the innermost variables first.
+/// Chooses the tile sizes, innermost variables first, so that a tile fits in the accumulators.
 void SplitContraction::choose_tiles() {
   int64_t left = b_.processor.accumulators;
   tile_sizes_.resize(others_.size());

@@ -1,7 +1,6 @@
 #pragma once
 
-// Row-wise schedule of one GroupPart: a loop over the rows of the part, which is divided into
-// blocks.
+// Row-wise schedule of one GroupPart: a loop over the rows of the part, divided into blocks.
 
 #include <list>
 
