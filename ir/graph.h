@@ -134,7 +134,7 @@ class Graph {
   /// Like find(), but uses a hash index that is extended as ops are appended. An op's symbol must
   /// not change once later ops exist.
   Op* find_indexed(std::string_view name, std::string_view symbol);
-  /// Replaces `from` in the operands of all ops and in the outputs of the graph.
+  /// Replaces `from` by `to` in the operands of all ops and in the outputs of the graph.
   void replace_all_uses(Value from, Value to);
   /// Removes the ops for which `dead` returns true. The remaining ops must not use their results.
   void erase_if(const std::function<bool(const Op&)>& dead);

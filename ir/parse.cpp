@@ -130,7 +130,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   Scope scope_;
-  Scope outer_scope_;  ///< while a nested graph is parsed: values of the graph around it
+  Scope outer_scope_;  ///< while a nested graph is parsed: values of the enclosing graph
   OpOffsets* offsets_;
 };
 
