@@ -55,9 +55,9 @@ class Accumulation {
     return fill(*v.op()->graph(), {.type = v.type(), .value = 0});
   }
 
-  /// Assigns an offset to each carried value, the same in all micro-batches. Gradients come first,
-  /// in the order of the buckets of the all_reduce pass, so that a bucket can reuse the memory of
-  /// the accumulated gradients.
+  /// Assigns an arena offset to each carried value, the same in all micro-batches. Gradients come
+  /// first, in the order of the buckets of the all_reduce pass, so that a bucket can reuse the
+  /// memory of the accumulated gradients.
   void assign_carried_offsets() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);

@@ -92,7 +92,7 @@ class Caster {
   void visit(ir::Op& op) {
     if (!is_amp_candidate(op)) {
       if (source_kind(op) == SourceKind::parameter || is_constant(op)) any_dtype_ops_.insert(&op);
-      for (Value& v : op.operands) v = as_recorded(v);  // a store or directive keeps its dtypes
+      for (Value& v : op.operands) v = as_recorded(v);  // stores and directives keep their dtypes
       return;
     }
     const std::optional<AmpDecision> chosen = precision(op);

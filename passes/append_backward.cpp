@@ -31,8 +31,8 @@ std::vector<ir::Op*> trainable_parameters(const ir::Graph& graph, const ir::Op& 
 
 bool is_sparse(const ir::Op& param) { return param.attrs.get_or("sparse", false); }
 
-/// Returns the gradient of the sparse parameter `param` as row updates. Throws UserError if several
-/// ops read the parameter.
+/// Returns the gradient of the sparse parameter `param` as rows with row indices. Throws UserError
+/// if several ops read the parameter.
 RowUpdates sparse_gradient(const ir::Op& param, const Values& contributions) {
   const std::string subject = "parameter '" + param.symbol + "' is sparse, but ";
   if (contributions.size() > 1) {
@@ -71,7 +71,7 @@ Value row_of_each_index(const RowUpdates& gradient) {
   return reshape(rows, Shape{count, width});
 }
 
-/// Places the row indices plus 1, and the rows, of a micro-batch or shard at their positions in the
+/// Places the rows and row indices (plus 1) of a micro-batch or shard at their positions in the
 /// global batch; see Recipe::rows(). All other positions are 0.
 Values placed_in_global_batch(const ir::Op& param, const RowUpdates& gradient,
                               const Options& options) {

@@ -16,10 +16,11 @@ class Backward {
   /// role `role`. `reason` completes the error message "<op> has no gradient, but ...".
   Backward(ir::Graph& graph, const Values& ys, const Values& xs, ir::Role role, std::string reason);
 
-  /// Adds `gradient` to the gradient of `y`, one of `ys`. Without a call, the gradient of `y` is 0.
+  /// Adds `gradient` to the gradient of `y`, one of `ys`. A value that is never seeded has gradient
+  /// 0.
   void seed(Value y, Value gradient);
-  /// Sets the gradient of `y` to ones, which differentiates the sum of the elements of `y`. Returns
-  /// the tensor of ones.
+  /// Seeds `y` with ones, which differentiates the sum of the elements of `y`. Returns the tensor
+  /// of ones.
   Value seed_with_ones(Value y);
 
   /// Stops run() from summing the gradients that the readers of `x` contribute. contributions(x)

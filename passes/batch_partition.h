@@ -15,7 +15,7 @@ namespace fluid {
 /// `total` correspond to Replicate, Shard and Partial of PyTorch's DTensor.
 struct BatchPartition {
   enum Kind {
-    same,  ///< equal in all parts after division by n^power: a parameter (power 0), n (power 1)
+    same,  ///< equal in all parts up to the factor n^power: a parameter or, with power 1, n
     per_sample,  ///< has a batch dimension: each element belongs to one sample
     total,       ///< a sum over samples
     terms,       ///< a sum whose terms differ in kind or in scale_power()

@@ -165,8 +165,8 @@ Values Fusion::outputs_of(const FusionGroup& group) const {
   return outputs;
 }
 
-/// Estimate for the kernel of the group. Estimates are cached by GroupKey, so that repeated layers
-/// are analysed once.
+/// Returns the estimate for the kernel of the group. Caches estimates by GroupKey, so that repeated
+/// layers are analysed once.
 const Fusion::KernelEstimate& Fusion::estimate_of(const FusionGroup& group) const {
   GroupKey key = group_key(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));

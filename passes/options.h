@@ -32,9 +32,9 @@ enum class MicroBatchKind : uint8_t {
 /// except `floor` and `ceiling`, which GradScaler lacks.
 struct LossScale {
   double initial = 65536;
-  /// Factor applied after `interval` consecutive steps with finite gradients.
+  /// Factor applied to the scale after `interval` consecutive steps with finite gradients.
   double growth = 2;
-  double backoff = 0.5;  ///< factor applied after a step with non-finite gradients
+  double backoff = 0.5;  ///< factor applied to the scale after a step with non-finite gradients
   int64_t interval = 2000;
   double floor = 1;           ///< minimum of the scale
   double ceiling = 16777216;  ///< maximum of the scale
