@@ -23,7 +23,7 @@ struct GpuPeers {
   std::chrono::milliseconds rendezvous_timeout{300'000};
 };
 
-/// A step or collective that this rank has started. Identifies it in error messages.
+/// Identifies a step or collective that this rank has started, for error messages.
 struct PendingCollective {
   const char* name = "";  ///< name in messages, such as "the GPUs' step"
   int64_t sequence = 0;   ///< result of Communicator::begin_collective()

@@ -208,8 +208,8 @@ void GpuExecutable::launch(Slots slots) {
   feed_copier_->record_slot_read(slots.feeds);
 }
 
-/// Waits for the step. If any rank has rejected the step, no rank has updated its variables, and
-/// later collectives throw on all ranks.
+/// Waits for the step with output slot `output_slot`. If any rank has rejected the step, no rank
+/// has updated its variables, and later collectives throw on all ranks.
 StepStatus GpuExecutable::finish(int output_slot) {
   const GpuEvent& end = results_->end_event(output_slot);
   if (has_collectives()) {
@@ -255,7 +255,8 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
 StepStatus GpuExecutable::run_with_observer(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
-    // A call that copies a sequence element does not have the operands and results of its op.
+    // Skips calls that copy a sequence element: their buffers are not the operands and results of
+    // the scan.
     if (step_list_.calls[call].copy_bytes > 0 && is_scan(*step_list_.calls[call].op)) return true;
     std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;
