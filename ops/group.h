@@ -56,7 +56,7 @@ struct GroupPart {
 
 /// A group of Map and Reduce ops that one kernel computes.
 struct Group {
-  /// Values that the group reads; the first ones are analyze_group()'s `inputs`.
+  /// Values that the group reads, beginning with the `inputs` of analyze_group().
   std::vector<Value> inputs;
   std::vector<Value> outputs;    ///< the `outputs` of analyze_group(), which the kernel stores
   std::vector<Dim> extents;      ///< loop variable -> its extent

@@ -45,7 +45,7 @@ double attention_scale(const Attrs& attrs, int64_t depth);
 Cost attention_cost(const CostCtx& c, const AttentionShape& shape, int depth_products,
                     int value_depth_products);
 
-/// Type of the softmax statistics: [B, H, T] in q's compute dtype.
+/// Type of the logsumexp of the scores: [B, H, T] in q's compute dtype.
 Type attention_statistics_type(const Type& q);
 
 /// The dimension over which an attention kernel is parallelized: each block owns some queries, or
