@@ -61,8 +61,7 @@ struct BatchSizes {
   std::vector<int64_t> lengths = {};
 };
 
-/// Memory of an executor in bytes: the arena, which contains all tensors of all steps, and other
-/// memory.
+/// Memory of an executor in bytes. The arena contains all tensors of all steps.
 struct MemoryUse {
   int64_t total = 0;           ///< size of the arena: state + slots + transient
   int64_t state = 0;           ///< parameters, optimizer state, counters
@@ -156,7 +155,7 @@ class Executor {
   std::vector<std::string> omitted_outputs(const std::vector<std::string>& feeds);
 
   /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. For a
-  /// program with adapters (fluid::lora()), writes only the trainable ones, unless
+  /// program with LoRA adapters (fluid::lora()), omits frozen variables, unless
   /// SaveOptions::merge_adapters is set. Also writes values that are not finite; see
   /// nonfinite_parameters().
   void save(const std::string& path, const SaveOptions& options = {});
@@ -176,9 +175,9 @@ class Executor {
   std::vector<std::string> parameters() const;
   /// Returns a copy of a parameter, a buffer, or an optimizer state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
-  /// Sets a parameter, buffer or optimizer state. Float dtypes are converted. Throws UserError when
-  /// there is no such variable, when shapes or other dtypes differ, and for a finite element that
-  /// becomes inf.
+  /// Sets a parameter, buffer or optimizer state. Converts between float dtypes. Throws UserError
+  /// when there is no such variable, when shapes or non-float dtypes differ, and for a finite
+  /// element that overflows to inf.
   void set_parameter(std::string_view name, const Tensor& value);
 
   /// Sets the parameters to their averages over training (MinimizeOptions::ema, swa), or back to

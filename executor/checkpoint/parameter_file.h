@@ -35,7 +35,7 @@ struct LoadedParameters {
 LoadedParameters read_parameters(const std::string& path, const LoadOptions& options,
                                  const ir::Program& program, const std::vector<Variable>& wanted);
 
-/// Whether `value` has the shape of `type`, and its dtype or another float dtype.
+/// Whether `value` has the shape of `type`, and their dtypes are equal or both float.
 bool fits_variable(const Type& type, const Tensor& value);
 
 }  // namespace fluid

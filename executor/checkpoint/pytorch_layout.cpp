@@ -12,8 +12,7 @@ namespace {
 
 using Kind = PytorchSource::Kind;
 
-/// Pairs of parameter name suffixes: in a program, and in PyTorch. The first pair that matches is
-/// used.
+/// Pairs of parameter name suffixes: Fluid's and PyTorch's. The first pair that matches is used.
 constexpr std::pair<std::string_view, std::string_view> kSuffixes[] = {
     {".qkv.w", ".in_proj_weight"}, {".qkv.b", ".in_proj_bias"}, {".out.w", ".out_proj.weight"},
     {".out.b", ".out_proj.bias"},  {".w", ".weight"},           {".b", ".bias"},
@@ -76,8 +75,8 @@ Tensor added_below(const Tensor& a, const Tensor& b, int64_t end) {
   return sum;
 }
 
-/// Returns a + b for elements below `end`, and a for the others. The result is f64 if both are f64,
-/// else f32.
+/// Returns a + b for elements with an index below `end`, and a for later elements. The result is
+/// f64 if both are f64, else f32.
 Tensor sum_below(const Tensor& a, const Tensor& b, int64_t end) {
   if (a.dtype() == f64 && b.dtype() == f64) return added_below<double>(a, b, end);
   return added_below<float>(a.cast(f32), b.cast(f32), end);

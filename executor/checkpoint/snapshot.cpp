@@ -35,9 +35,9 @@ void check_optimizer(const Snapshot& from, const ir::Program& recorded, const st
   }
 }
 
-/// Explains, for an error message, why the optimizer state `state` is only in the snapshot or only
-/// in the program: where it is missing, its parameter is frozen. Returns "" if the cause is
-/// different. `trains_now`: whether the program has the state.
+/// Explains, for an error message, that the optimizer state `state` is missing in the snapshot or
+/// in the program because its parameter is frozen there. Returns "" if the parameter is not frozen.
+/// `trains_now`: whether the program has the state.
 std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::string_view state,
                         bool trains_now) {
   for (const ir::Op* train : recipes_of(recorded.main())) {

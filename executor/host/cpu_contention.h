@@ -26,7 +26,8 @@ class CpuContention {
 
   std::atomic<bool> present_ = false;
   std::atomic<int> streak_ = 0;  ///< number of consecutive windows that contradict present_
-  std::atomic<int> quiet_windows_ = kQuietWindows / 2;  ///< quiet windows that end contention
+  /// Number of consecutive quiet windows after which contention ends.
+  std::atomic<int> quiet_windows_ = kQuietWindows / 2;
   std::atomic<int64_t> window_begin_ = 0;
   std::atomic<int64_t> preemptions_ = 0;
 };

@@ -95,7 +95,7 @@ class Rounds {
   void end_round() {
     const int64_t begin = std::ranges::min_element(spans_, {}, &TimeSpan::begin)->begin;
     const int64_t end = std::ranges::max_element(spans_, {}, &TimeSpan::end)->end;
-    if (stop_ || end == 0) return;  // a thread is missing, or the first round has not begun
+    if (stop_ || end == 0) return;  // a thread did not start, or the first round has not begun
     if (first_begin_ == 0) first_begin_ = begin;
     const bool is_last = end - first_begin_ > budget_ns_;
     const int64_t ns = std::max<int64_t>(end - begin, 1);

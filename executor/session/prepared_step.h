@@ -79,7 +79,7 @@ class PreparedStep {
   /// Points the output views at both output slots of `memory`. Updates the views in place, because
   /// a user may still hold views of a completed step.
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
-  /// Marks the outputs in `slot` as not yet copied to the host. Must precede the runs of a step.
+  /// Marks the outputs in `slot` as not yet copied to the host. Must be called before a step runs.
   void mark_outputs_pending(size_t slot);
   /// Copies the outputs of run `run` that have a batch dimension into the gathered outputs of the
   /// whole batch.

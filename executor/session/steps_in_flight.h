@@ -24,8 +24,8 @@ class StepsInFlight {
  public:
   explicit StepsInFlight(StepCache& steps) : steps_(steps) {}
 
-  /// Runs a prepared step on checked feeds, possibly asynchronously. Throws UserError if a kernel
-  /// rejects the data.
+  /// Runs a prepared step on feeds that check_feeds() accepted, possibly asynchronously. Throws
+  /// UserError if a kernel rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
   /// Waits for all steps in flight. Throws the error of a failed step.
   void wait_until_complete() { finish_both(0); }

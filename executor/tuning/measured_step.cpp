@@ -67,7 +67,7 @@ class CallClock {
   }
   CallClock(const CallClock&) = delete;
 
-  /// Ends a run that took `ms` in total.
+  /// Ends the record of a run that took `ms` milliseconds in total.
   void end_run(double ms) {
     for (size_t i = 0; i < num_calls_; ++i) ms -= times_[i].back();
     outside_calls_.push_back(ms);
