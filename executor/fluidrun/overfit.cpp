@@ -83,7 +83,7 @@ History OverfitTest::run(FitOptions options) {
   const World& world = trainer_.executor().process_group().world();
   const NamedScalars before = trainer_.evaluate(few_);
   first_loss_ = value_of(before, loss_).value_or(0);
-  NamedScalars training;  // values of the last epoch
+  NamedScalars training;  // mean outputs over the last epoch
   append_callback(options.on_epoch, [&](const EpochEvent& epoch) {
     training = epoch.training;
     if (loss_is_small(training)) trainer_.stop();

@@ -115,8 +115,8 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   return options;
 }
 
-/// The AMP level that an earlier run with --amp auto recorded on this machine; nullopt if none was
-/// recorded. Throws UserError if `flags` contain --amp auto and nothing is recorded.
+/// The AMP level that an earlier run with --amp auto recorded on this machine. Without a record,
+/// returns nullopt, or throws UserError if `flags` contain --amp auto.
 std::optional<AmpChoice> recorded_amp_choice(const PlanFlags& flags, const Program& program,
                                              Place place, const ExecutorOptions& options) {
   std::optional<AmpChoice> choice;

@@ -60,7 +60,7 @@ std::string negated(const std::string& flag) { return "--no-" + flag.substr(2); 
 /// A setting, and its descriptions in the optimizers or schedules that have the setting.
 struct DescribedSetting {
   Attr kind;
-  bool is_on_by_default = false;  ///< whether a bool setting is true by default in an owner
+  bool is_on_by_default = false;  ///< whether at least one owner has true as the default
   std::map<std::string, std::vector<std::string>> owners;  ///< description -> owners' names
 };
 
@@ -78,7 +78,7 @@ std::map<std::string, DescribedSetting> described(const std::vector<SettingOwner
 }
 
 /// The help text of a setting: "decay rate of m (adam, adamw); weight of m in the step (lion)".
-/// Omits the owners if all of them have the setting with one description.
+/// Omits the owners if all owners have the setting with the same description.
 std::string description_of(const DescribedSetting& setting, size_t all_owners) {
   std::string text;
   for (const auto& [doc, owners] : setting.owners) {

@@ -17,7 +17,7 @@ namespace fluid {
 /// The flag of a setting of one or more optimizers or schedules.
 struct SettingFlag {
   std::string flag;                ///< "--weight-decay"
-  Attr kind;                       ///< any value of the setting's type; gives the type
+  Attr kind;                       ///< a value of the setting's type; only the type matters
   std::string text;                ///< value on the command line; empty: not given
   std::optional<bool> is_on = {};  ///< value of a bool setting; nullopt: not given
 
