@@ -252,7 +252,7 @@ Expr fold_constants(ScalarOp op, DType t, const std::vector<Expr>& args) {
   }
 }
 
-/// Returns a simpler expression that is equal to op(args), or null when there is none.
+/// Returns a simpler expression that is equal to op(args), or null if no simplification applies.
 Expr fold(ScalarOp op, DType t, const std::vector<Expr>& args) {
   if (op < ScalarOp::add || op > ScalarOp::cast) return {};
   if (op == ScalarOp::fma || op == ScalarOp::product) return {};

@@ -208,7 +208,7 @@ class VariableUnifier {
 };
 
 /// Partitions the sinks of the group into parts. Two sinks are in one part if they share a loop
-/// variable, are results of one op, or one reads the other.
+/// variable, if they are results of one op, or if one reads the other.
 void make_parts(Group& group) {
   const size_t n = group.sinks.size();
   UnionFind parts(n);

@@ -72,9 +72,9 @@ struct OptimizerDef {
   std::vector<OptimizerState> states = {};
   std::vector<OptimizerScalar> scalars = {};
   std::vector<OptimizerTensor> tensors = {};
-  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Its setting
-  /// `s` takes the value of setting `<name>_s` of this optimizer if that exists, else of `s`.
-  /// Setting `<name>_lr_scale` scales its learning rate.
+  /// Name of the optimizer for parameters that are not matrices; empty: this optimizer. Setting `s`
+  /// of the named optimizer takes the value of this optimizer's setting `<name>_s` if that exists,
+  /// else of `s`. Setting `<name>_lr_scale` scales its learning rate.
   std::string non_matrix_optimizer = {};
   double flops = 0;  ///< floating-point operations for one element
   /// Checks constraints beyond the ranges of the settings; null: none.
