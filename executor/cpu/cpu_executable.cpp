@@ -17,8 +17,8 @@ namespace {
 constexpr double kParallelFlops = 60e3;
 
 /// Records the begin and end time of each call of a run in `times`. The calls of a loop are
-/// interleaved: the span of a call has the total duration of its steps, and the spans are laid end
-/// to end.
+/// interleaved. The span of such a call has the total duration of its steps, and starts where the
+/// span of the previous call ends.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}

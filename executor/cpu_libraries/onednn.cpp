@@ -88,7 +88,7 @@ struct Reordered {
 /// If the bf16 rate is more than this multiple of the f32 rate, the CPU has matrix units (AMX).
 constexpr double kVectorRatio = 4;
 /// Fraction of the matrix units' peak FLOP/s that convolutions reach, because they must load and
-/// rearrange operands: 1,200 to 1,700 of about 3,500 GFLOP/s on two cores with AMX.
+/// rearrange operands. Measured on two cores with AMX: 1,200 to 1,700 of about 3,500 GFLOP/s.
 constexpr double kMatrixUnitEfficiency = 0.45;
 
 /// Returns the fraction of the peak FLOP/s that a kernel reaches. The formula is fitted to the best

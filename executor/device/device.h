@@ -136,8 +136,8 @@ class Device {
   /// Collective. Broadcasts `bytes` bytes of the session's memory at address `at` from rank 0.
   virtual void broadcast(std::byte* at, int64_t bytes) = 0;
   virtual CompileReport report() const = 0;
-  /// Returns the choices that depend on timing, as a map from key to value: the algorithms chosen
-  /// for the programs compiled so far, and the measured rates that the cost model uses.
+  /// Returns the choices that depend on timing, as a map from key to value. They are the algorithms
+  /// chosen for the programs compiled so far, and the measured rates that the cost model uses.
   virtual std::map<std::string, std::string> tuning_record() const { return {}; }
   /// Replaces tuning choices by the choices that all ranks agreed on. Returns whether a choice
   /// changed; after a change, all executables must be bound again.

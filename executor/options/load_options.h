@@ -8,8 +8,8 @@ namespace fluid {
 
 /// The layout of a parameter file. `fluid`: names and shapes of the program. `pytorch`: names and
 /// shapes of a PyTorch module (executor/checkpoint/pytorch_layout.h). `unspecified`: like `fluid`,
-/// but rejects a file that Fluid did not write if a linear weight is square, because the layout of
-/// a square weight is ambiguous.
+/// but a square linear weight is rejected if Fluid did not write the file, because its layout is
+/// ambiguous.
 enum class ParamsLayout : uint8_t { unspecified, fluid, pytorch };
 
 /// How Executor::load() reads a parameter file.
