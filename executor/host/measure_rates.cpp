@@ -190,8 +190,8 @@ class CopyBenchmark {
   Arena memory_;
 };
 
-/// Returns how many bytes `threads` threads copy to measure `level`: they fit in this cache level
-/// or, for "memory", in no cache. Returns nullopt if the CPU has no such level.
+/// Returns how many bytes `threads` threads copy to measure `level`. The bytes fit in this cache
+/// level or, for "memory", exceed all caches. Returns nullopt if the CPU has no such level.
 std::optional<int64_t> copied_bytes(const TargetDescription& cpu, std::string_view level,
                                     int threads) {
   if (level == "l1") return threads * cpu.l1_bytes / 2;

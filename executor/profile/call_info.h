@@ -17,10 +17,10 @@ struct CallInfo {
   /// Name of the library kernel, such as "onednn.conv2d", or of the collective op; otherwise
   /// "generated" or "copy".
   std::string kernel;
-  /// Kind of a generated kernel; the first of these that applies: "gather" (accesses only a part of
-  /// an operand or result, so `bytes` is too large), the name of its contraction, such as "matmul",
-  /// "optimizer" (updates parameters), the name of its reduction with the most FLOPs, such as
-  /// "sum", "map". Empty if the kernel is not generated.
+  /// Kind of a generated kernel, the first that applies: "gather" (accesses only a part of an
+  /// operand or result, so `bytes` is too large); the name of its contraction, such as "matmul";
+  /// "optimizer" (updates parameters); the name of its reduction with the most FLOPs, such as
+  /// "sum"; or "map". Empty if the kernel is not generated.
   std::string kind;
   /// Layout of the call's largest operand or result, such as "nhwc"; "row-major" if it has none.
   std::string layout;
