@@ -351,8 +351,8 @@ void write_markdown(std::ostream& out) {
   }
 }
 
-/// Writes `text` to `path`. Does not touch a file that already has these contents, so that nothing
-/// is rebuilt.
+/// Writes `text` to `path`. Does not touch a file that already has these contents, so that its
+/// dependents are not rebuilt.
 void write_file(const std::string& path, const std::string& text) {
   std::stringstream old;
   old << std::ifstream(path).rdbuf();
