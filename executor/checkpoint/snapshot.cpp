@@ -45,7 +45,7 @@ std::string frozen_note(const Snapshot& from, const ir::Program& recorded, std::
       const std::string prefix = recipe_state(recipe_name(*train), op->symbol + ".");
       const bool is_parameter = source_kind(*op) == SourceKind::parameter;
       if (!is_parameter || !state.starts_with(prefix)) continue;
-      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // adapter state
+      if (state.find('.', prefix.size()) != std::string_view::npos) continue;  // an adapter's state
       if (op->attrs.get_or("trainable", true) != trains_now) continue;
       const bool trained = std::ranges::any_of(from.variables, [&](const SnapshotVariable& v) {
         return v.kind == VariableKind::optimizer && v.name.starts_with(prefix);
