@@ -41,8 +41,8 @@ T unwrap(llvm::Expected<T> value) {
   return std::move(*value);
 }
 
-/// Returns the kernel without the fields that do not affect its code: its name and, if
-/// Kernel::generic is set, the number of blocks and the sizes of the buffers that it writes.
+/// Returns the kernel without the fields that do not affect its code. These are its name and, if
+/// Kernel::generic is set, the number of blocks and the sizes of the written buffers.
 kir::Kernel without_unused_facts(kir::Kernel kernel) {
   kernel.name.clear();
   if (!kernel.generic) return kernel;

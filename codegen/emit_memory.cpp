@@ -226,9 +226,9 @@ llvm::Value* KernelEmitter::emit_scalar_load(const Expr& e, llvm::Value* guard) 
 }
 
 /// Loads elements that are `stride` apart with a vector load and a shuffle. Reads nothing past the
-/// last element that a lane needs. `guard` is null or, for stride 1 only, a scalar i1: if it is
-/// false at run time, the load reads a constant vector of zeros. Selecting the address takes fewer
-/// instructions than a mask.
+/// last element that a lane needs. `guard` is null or, for stride 1 only, a scalar i1. If `guard`
+/// is false at run time, the load reads a constant vector of zeros. Selecting the address takes
+/// fewer instructions than a mask.
 llvm::Value* KernelEmitter::emit_strided_load(const Expr& e, int64_t stride, llvm::Value* mask,
                                               llvm::Value* guard) {
   const ExprNode& n = e.node();
@@ -425,7 +425,7 @@ bool KernelEmitter::may_read_stored(const Expr& e, int64_t buffer) const {
   return found;
 }
 
-/// Emits an unrolled loop that stores every element of a contiguous range: with n iterations,
+/// Emits an unrolled loop that stores every element of a contiguous range. With n iterations,
 /// iteration i stores elements i, i + n, i + 2 n, ... of the range. Interleaves the values and
 /// stores whole vectors, because masked stores of every n-th element are slow. Returns false and
 /// emits nothing if `loop` has another form.

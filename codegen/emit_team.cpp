@@ -1,6 +1,6 @@
 // Code generation for GPU thread groups of kir::Kernel::team threads. The threads of a group run a
-// block of the kernel IR together: they divide the iterations of vector loops among themselves and
-// reduce over the group, and one thread stores.
+// block of the kernel IR together. They divide the iterations of vector loops among themselves and
+// reduce over the group; one thread stores.
 
 #include "codegen/emit.h"
 #include "codegen/gpu.h"

@@ -14,9 +14,8 @@
 
 namespace fluid {
 
-/// Alignment of every buffer, in bytes. The memory of a buffer must be readable up to the next
-/// multiple of this alignment, because a vector load that begins inside the buffer may extend past
-/// its end.
+/// Alignment of every buffer, in bytes. A vector load that begins inside a buffer may extend past
+/// its end. So the memory of a buffer must be readable up to the next multiple of this alignment.
 inline constexpr int64_t kGpuAlignment = 16;
 
 /// Schedules a fused group for a GPU. Returns its kernels in launch order. Each kernel starts after

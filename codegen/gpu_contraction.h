@@ -14,7 +14,7 @@ namespace fluid {
 /// thread computes a tile of results, and adjacent threads compute adjacent tiles. If the operands
 /// are contiguous along the reduction, the threads of a thread group divide the reduction among
 /// themselves and add their partial sums. If there are too few threads to fill the GPU, split-K
-/// divides the reduction into slices, and a second kernel adds the partial sums of the slices in
+/// divides the reduction into slices. A second kernel then adds the partial sums of the slices in
 /// order.
 class GpuContraction {
  public:

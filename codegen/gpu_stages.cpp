@@ -60,10 +60,11 @@ class Stages {
     return sets;
   }
 
-  /// Finds the deferred sinks, which the last kernels compute: elementwise sinks whose loops run
-  /// over exactly the row variables of a GroupPart, for example an update of running statistics.
-  /// They may be computed in place, because each iteration reads only elements of the row that it
-  /// writes. A deferred sink must not read an input that an earlier elementwise sink may overwrite.
+  /// Finds the deferred sinks, which the last kernels compute. A deferred sink is an elementwise
+  /// sink whose loops run over exactly the row variables of a GroupPart, for example an update of
+  /// running statistics. It may be computed in place, because each iteration reads only elements of
+  /// the row that it writes. A deferred sink must not read an input that an earlier elementwise
+  /// sink may overwrite.
   void find_deferred_maps() {
     const Group& group = base_.group;
     // Output index -> id of the elementwise sink that computes the output.

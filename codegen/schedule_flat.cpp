@@ -35,8 +35,8 @@ std::vector<Expr> clamp(const KernelBuilder& builder, const Type& type, const Ex
   return index;
 }
 
-/// Whether all index expressions in `e` use the variables `a` and `b` only as a * size + b, so that
-/// one loop can replace the loops over both.
+/// Whether all index expressions in `e` use the variables `a` and `b` only as a * size + b. One
+/// loop can then replace the loops over both variables.
 bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
                    std::map<const ExprNode*, bool>& memo) {
   if (auto it = memo.find(e.get()); it != memo.end()) return it->second;

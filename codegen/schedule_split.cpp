@@ -151,7 +151,8 @@ void SplitContraction::choose_strips() {
   strip_ = balanced(extent, limit / inner);
 }
 
-/// Chooses the tile sizes, innermost variables first, so that a tile fits in the accumulators.
+/// Chooses the tile sizes, innermost variables first, so that the accumulators of a tile fit in
+/// registers.
 void SplitContraction::choose_tiles() {
   int64_t left = b_.processor.accumulators;
   tile_sizes_.resize(others_.size());
