@@ -121,8 +121,8 @@ class Problem {
     }
   }
 
-  /// Adds edges from the readers of each variable to the op that computes the new value of the
-  /// variable, so that the new value can overwrite the old value in place.
+  /// Adds edges from the readers of each variable to the op that computes its new value. The new
+  /// value can then overwrite the old value in place.
   void order_updates() {
     const auto uses = graph_.uses();
     // Name -> value of the source (variable, feed or carried value).
