@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Entry name of a kernel in the PTX: a hash of the kernel without its name, so that kernels that
-/// differ only in name share an entry.
+/// Entry name of a kernel in the PTX: a hash of the kernel without its name. Kernels that differ
+/// only in name share an entry.
 std::string entry_name(kir::Kernel kernel) {
   kernel.name.clear();
   return "k" + ObjectCache::hash_digits(kir::print(kernel));

@@ -15,9 +15,9 @@ struct GpuEventPair {
   GpuEvent begin, end;
 };
 
-/// Measures the time of each call of a step with timing events in the step's CUDA graph, so that
-/// the host does not affect the times. A call's interval begins when the previous call on the
-/// steps' stream ends, and includes waiting for the all-reduce of the rejection flag.
+/// Measures the time of each call of a step with timing events in the step's CUDA graph. So the
+/// host does not affect the times. A call's interval begins when the previous call on the steps'
+/// stream ends, and includes waiting for the all-reduce of the rejection flag.
 class GpuTimeline {
  public:
   /// `calls`: the CollectiveRole of each call of the step, in queueing order.
