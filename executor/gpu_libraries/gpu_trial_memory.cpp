@@ -40,10 +40,10 @@ std::optional<uintptr_t> free_address(const Interval& spare, std::vector<Interva
 
 }  // namespace
 
-/// Fills the host buffer with random bytes that are normal numbers in every float dtype: the high
-/// byte of each 16-bit word, which holds the sign and the leading exponent bits of an element, is
-/// one of 0x3C to 0x3F and 0xBC to 0xBF. Magnitudes are at least 1 in f16, 2^-7 in bf16 and f32,
-/// and 2^-63 in f64.
+/// Fills the host buffer with random bytes that are normal numbers in every float dtype. The high
+/// byte of each 16-bit word holds the sign and the leading exponent bits of an element; it is one
+/// of 0x3C to 0x3F and 0xBC to 0xBF. Magnitudes are at least 1 in f16, 2^-7 in bf16 and f32, and
+/// 2^-63 in f64.
 GpuRandomData::GpuRandomData(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kPatternBytes)) {
   std::minstd_rand random;
   for (int64_t i = 0; i < kPatternBytes; i += 2) {
