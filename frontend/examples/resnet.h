@@ -6,7 +6,7 @@
 
 #include "frontend/fluid.h"
 
-/// Names of a convolution and of the batch normalisation that follows it; empty: numbered.
+/// Names of a convolution and of the batch normalisation that follows it; empty: default names.
 struct ConvBnNames {
   std::string conv, bn;
 };
