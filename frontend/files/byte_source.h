@@ -20,7 +20,7 @@ class ByteSource {
 
   virtual ~ByteSource() = default;
   virtual int64_t size() const = 0;
-  /// Copies to.size() bytes from `offset` to `to`. The range must be within size().
+  /// Copies the to.size() bytes at `offset` to `to`. The range must be within size().
   virtual void read(int64_t offset, std::span<std::byte> to) const = 0;
   /// Reads the tensor whose elements start at `offset`. The range must be within size().
   virtual Tensor read_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t offset) const;

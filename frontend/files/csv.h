@@ -40,7 +40,7 @@ class CsvParser {
   size_t at_ = 0;
   int64_t line_ = 1, record_line_ = 1;
   std::vector<std::string_view> fields_;
-  std::deque<std::string> unescaped_;  ///< backs the fields_ that held escaped quotes
+  std::deque<std::string> unescaped_;  ///< storage of the fields that contain escaped quotes
 };
 
 /// Formats `text` as a CSV field, in quotes if necessary.

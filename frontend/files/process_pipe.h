@@ -20,8 +20,8 @@ class ProcessPipe {
     int timeout_seconds = 60;  ///< maximum time without output in read(), and duration of wait()
     /// Variables to add to this process's environment.
     std::vector<std::pair<std::string, std::string>> environment = {};
-    /// A file descriptor that cancels the command's reader: once it is readable, read() and wait()
-    /// throw UserError. It must outlive this object. -1: none.
+    /// File descriptor for cancellation: once it is readable, read() and wait() throw UserError. It
+    /// must stay open during the lifetime of this object. -1: none.
     int interrupt_fd = -1;
   };
 

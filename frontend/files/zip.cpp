@@ -13,7 +13,7 @@ constexpr uint32_t kEndOfDirectory = 0x06054b50, kEndOfDirectory64 = 0x06064b50;
 constexpr uint32_t kDirectoryEntry = 0x02014b50, kLocalHeader = 0x04034b50;
 constexpr int64_t kEndBytes = 22, kLocator64Bytes = 20, kEnd64Bytes = 56, kEntryBytes = 46;
 constexpr int64_t kLocalBytes = 30, kMaxComment = 65535;
-constexpr uint64_t kIn64 = 0xffffffff;  ///< marks a 32-bit field replaced by the ZIP64 field
+constexpr uint64_t kIn64 = 0xffffffff;  ///< placeholder: the value is in the ZIP64 extra field
 constexpr uint16_t kZip64Field = 1;
 
 /// Reads little-endian integers from a byte range of an archive.
@@ -71,8 +71,8 @@ Directory find_directory(const ByteSource& archive, const std::string& name) {
   return {end64.size_at(48, 8), end64.size_at(40, 8)};
 }
 
-/// Replaces those sizes and offsets of `member` that are kIn64 by the values of the ZIP64 field, if
-/// the extra fields [begin, end) of its entry in `directory` have one.
+/// If the extra fields [begin, end) in `directory` include a ZIP64 field, replaces the sizes and
+/// the offset of `member` that are kIn64 by its 64-bit values.
 void read_zip64_field(const ZipBytes& directory, int64_t begin, int64_t end, ZipMember& member) {
   for (int64_t at = begin; at + 4 <= end;) {
     const auto size = static_cast<int64_t>(directory.at<2>(at + 2));
