@@ -17,7 +17,7 @@ namespace fluid::augment {
 /// of randomness.
 using Stage = std::function<void(Image& image, SplitMix64& random)>;
 
-/// Height and width. A stage with `width` = 0 uses `height` for both.
+/// Height and width. If `width` is 0, stages use `height` for both.
 struct Size {
   int64_t height = 0, width = 0;
 };
@@ -47,7 +47,7 @@ Stage crop(Size size);
 Stage center_crop(Size size);
 
 /// Crops a random rectangle and resizes it to `size` (RandomResizedCrop with antialias). `scale`:
-/// range of the crop's area as a fraction of the image's. `ratio`: range of its width / height.
+/// range of the rectangle's area relative to the image. `ratio`: range of its width / height.
 struct ResizedCropOptions {
   Size size;
   Range scale = {0.08, 1.0};
@@ -79,7 +79,7 @@ struct ColorJitterOptions {
 Stage color_jitter(ColorJitterOptions options);
 
 /// Sets a random rectangle to `value`, with the given probability (RandomErasing). `scale`: range
-/// of its area as a fraction of the image's. `ratio`: range of its height / width.
+/// of the rectangle's area relative to the image. `ratio`: range of its height / width.
 struct EraseOptions {
   double probability = 0.5;
   Range scale = {0.02, 0.33};
