@@ -102,7 +102,7 @@ struct Attention {
 Operands with_scores(const Context& c, const Attention& a) {
   const int64_t mode = c.integer("qk_matmul_output_mode", 0);
   const int64_t heads = extent(c, a.q, 1), groups = extent(c, a.k, 1);
-  const auto repeat = [&](Value x) {  // grouped queries: repeats a key head for its query heads
+  const auto repeat = [&](Value x) {  // repeats each key/value head for its group of query heads
     if (heads == groups) return x;
     const Shape& n = x.shape();
     const Value each = unsqueeze(x, {.axes = 2});

@@ -60,7 +60,8 @@ class Context {
   Loc loc_;
 };
 
-/// Records the ops of a node and returns its outputs. May omit last outputs that are unsupported.
+/// Records the ops of a node. Returns all outputs of the node, or only the first outputs if Fluid
+/// does not support the others.
 using Mapping = std::function<Operands(const Context&)>;
 using Mappings = std::map<std::string, Mapping>;
 

@@ -159,14 +159,14 @@ Value shrunk(const Context& c) {
   return where(positive, x - bias, where(negative, x + bias, scalar_like(x, 0)));
 }
 
-/// Computes log(|x| + sqrt(x^2 + 1)) without cancellation, and restores the sign of x.
+/// Asinh. Computes log(|x| + sqrt(x^2 + 1)) without cancellation, and restores the sign of x.
 Value area_sinh(const Context& c) {
   const Value x = c.in(0), a = abs(x);
   const Value y = log1p(a + square(a) / (sqrt(square(a) + 1.0) + 1.0));
   return where(less(x, scalar_like(x, 0)), neg(y), y);
 }
 
-/// Computes log(x + sqrt(x^2 - 1)) from x - 1, without cancellation.
+/// Acosh. Computes log(x + sqrt(x^2 - 1)) from x - 1, without cancellation.
 Value area_cosh(const Context& c) {
   const Value x = c.in(0), d = x - 1.0;
   return log1p(d + sqrt(d * (x + 1.0)));

@@ -47,7 +47,7 @@ Value normalized(const Context& c, const char* name, Attrs attrs) {
   return record(c.graph(), name, c.ins(), attrs, c.loc())[0];
 }
 
-/// Also returns the node's optional outputs Mean and InvStdDev over the normalised dimensions.
+/// LayerNormalization. Its optional outputs are Mean and InvStdDev over the normalised dimensions.
 Operands layer_normalized(const Context& c) {
   const Value x = c.in(0);
   const int64_t axis = c.integer("axis", -1);
