@@ -23,8 +23,8 @@ namespace {
 
 constexpr size_t kMaxListedWeights = 8;  ///< maximum number of weights in an error message
 
-/// Returns whether `op` multiplies by the weight of a linear layer: a parameter [in, out] that is
-/// not an adapter.
+/// Returns whether `op` is the matmul of a linear layer: its second operand is a parameter
+/// [in, out] that is not an adapter.
 bool is_weight_product(const ir::Op& op) {
   if (op.name != "matmul" || op.attrs.get_or("transpose_a", false) ||
       op.attrs.get_or("transpose_b", false)) {
@@ -59,7 +59,7 @@ AdapterValues record_adapters(ir::Graph& graph, Value w, const Lora& options, co
           record_source(graph, "param", name + ".lora_b", type_b, b, loc)};
 }
 
-/// Adds scale * (x a) b to the result of `product`, x w. Inserts the new ops after `product`.
+/// Adds scale * (x a) b to the result x w of the matmul `product`, right after this op.
 void add_low_rank_product(ir::Op& product, std::map<std::string, AdapterValues>& adapters,
                           const Lora& options) {
   ir::Graph& graph = *product.graph();

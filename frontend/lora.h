@@ -31,9 +31,9 @@ struct Lora {
 void lora(Program& program, const std::string& pattern, const Lora& options = {},
           const Loc& loc = Loc::here());
 
-/// Adds the adapters that the file `path` lists, without their values, which Executor::load()
-/// reads. Executor::save() and `fluidrun train --lora` write such files. Throws UserError if the
-/// file has no adapters or if the program lacks an adapted weight.
+/// Adds the adapters listed in the file `path`, which Executor::save() or `fluidrun train --lora`
+/// wrote. To load their values, call Executor::load(). Throws UserError if the file has no adapters
+/// or if the program lacks an adapted weight.
 void lora_from_file(Program& program, const std::string& path, const Loc& loc = Loc::here());
 
 /// The adapters of one weight in a recorded program.
@@ -49,7 +49,7 @@ bool is_lora_adapter(const ir::Op& param);
 
 /// Name of the metadata entry of a parameter file that lists adapters: "fc0.w:rank=8,alpha=8;...".
 inline constexpr std::string_view kLoraMetadata = "fluid.lora";
-/// The value of kLoraMetadata for a program.
+/// Returns the text of the metadata entry kLoraMetadata for `adapters`.
 std::string lora_metadata(const std::vector<LoraAdapter>& adapters);
 
 /// Parses "rank=8,alpha=16". Throws UserError for other text.
