@@ -68,7 +68,7 @@ class LibraryRejection : public DeviceError {
   std::string reason_;
 };
 
-/// An op of a call list.
+/// A call in the call list of an executable.
 struct CallOp {
   const ir::Op* op = nullptr;
   int64_t steps = 1;  ///< number of times that a scan repeats the call; 1 outside of scans
