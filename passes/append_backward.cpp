@@ -59,7 +59,7 @@ Values coalesced(const ir::Op& param, const RowUpdates& gradient) {
                  : internal::coalesce_rows(index, rows, attrs);
 }
 
-/// Returns the rows of the gradient, [number of indices, D], with the weights applied.
+/// Returns the rows of the gradient, of shape [number of indices, D], with the weights applied.
 Value row_of_each_index(const RowUpdates& gradient) {
   const auto& [index, updates, weights] = gradient;
   const Dim count = index.shape()[0], m = updates.shape()[0], width = updates.shape()[1];
