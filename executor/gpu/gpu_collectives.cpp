@@ -112,7 +112,7 @@ void GpuCollectives::reserve(size_t count) {
   }
 }
 
-/// Makes later work on the collectives' stream wait for the work queued on the steps' stream so
+/// Makes later work on the communication stream wait for the work queued on the compute stream so
 /// far.
 void GpuCollectives::fork_from_steps(const GpuEvent& event) {
   gpu_->gpu.record(event, gpu_->stream);

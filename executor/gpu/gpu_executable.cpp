@@ -128,7 +128,7 @@ GpuGraph GpuExecutable::capture_graph(Slots slots, const GpuTimeline* timeline) 
   });
 }
 
-/// Makes later work on the steps' stream wait for all collectives.
+/// Makes later work on the compute stream wait for all collectives.
 void GpuExecutable::join_collectives() const {
   if (has_collectives()) collectives_->stream_wait(step_list_.collective_count);
   if (step_list_.error_sync) collectives_->stream_wait(*step_list_.error_sync + 1);
