@@ -18,8 +18,8 @@ namespace fluid {
 
 namespace {
 
-/// Compiles `program` to a training step of a recipe without fusion, so that the diagram shows the
-/// user's ops.
+/// Compiles the training step of the recipe `recipe`. Does not fuse ops, because the diagram shows
+/// the user's ops.
 std::unique_ptr<ir::Program> training_step(const Program& program, const std::string& recipe) {
   std::unique_ptr<ir::Program> step = program.ir().clone();
   const CpuTarget target(TargetDescription{});

@@ -159,14 +159,14 @@ void print_table(const std::vector<TimedSteps>& lines) {
   }
 }
 
-/// Returns the total milliseconds of the rows with a known number of steps.
+/// Returns the total time in milliseconds of the rows with a known number of steps.
 double epoch_ms(const std::vector<TimedSteps>& lines) {
   double ms = 0;
   for (const TimedSteps& line : lines) ms += line.ms * static_cast<double>(line.steps.value_or(0));
   return ms;
 }
 
-/// Returns the mean milliseconds of a step of `samples` samples, over the recipes of the cycle.
+/// Returns the mean time in milliseconds of a step with `samples` samples, over a recipe cycle.
 double mean_step_ms(const RecipeCycle& cycle, const MeanTimes& times, int64_t samples) {
   double ms = 0;
   for (const FitRecipe& recipe : cycle.recipes()) {

@@ -55,8 +55,8 @@ Value minimized_output(const Program& program, const OptimizerFlags& flags) {
       list_of(names)));
 }
 
-/// Makes `optimizer`, with its default settings, the optimizer of the recipe `train`. If `train` is
-/// null, records a recipe. Returns the recipe.
+/// Sets the optimizer of the recipe `train` to `optimizer` with its default settings. If `train` is
+/// null, adds a recipe to the program. Returns the recipe.
 ir::Op* replace_optimizer(Program& program, ir::Op* train, const OpDef& optimizer,
                           const OptimizerFlags& flags) {
   Attrs recipe = {{"lr", optimizer.optimizer->lr}, {"optimizer", *optimizer.name}};

@@ -36,7 +36,7 @@ std::optional<double> value_of(const NamedScalars& values, const std::string& na
   return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Text such as "loss 2.3071 -> 0.0190, accuracy 0.1250 -> 1.0000".
+/// Formats scalar outputs before and after: "loss 2.3071 -> 0.0190, accuracy 0.1250 -> 1.0000".
 std::string text_of(const NamedScalars& before, const NamedScalars& after) {
   std::string text;
   for (const auto& [name, value] : before) {

@@ -16,7 +16,7 @@
 namespace fluid {
 namespace {
 
-/// Parses the value of a setting of --param; must be 0 or more.
+/// Parses a setting of --param. Throws UserError unless `text` is a number of 0 or more.
 double parse_scale(const std::string& setting, const std::string& text) {
   const auto value = parse_number<double>(text);
   if (value && std::isfinite(*value) && *value >= 0) return *value;

@@ -19,7 +19,7 @@ struct ReadingFlags {
 /// Adds --workers and --on-bad-record to the --help group "Data".
 void add_reading_flags(CLI::App& command, ReadingFlags& flags);
 
-/// Converts --on-bad-record. `trains`: whether the data is for training, not for evaluation.
+/// Converts the value of --on-bad-record. `trains`: whether the data is for training.
 BadRecords bad_records_of(const ReadingFlags& flags, bool trains);
 
 /// Prints to stderr the number of skipped bad records in the data `spec`, and the first error.

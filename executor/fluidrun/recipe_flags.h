@@ -12,9 +12,9 @@ class App;
 
 namespace fluid {
 
-/// Adds --recipes, the cycle of training steps for a program with several recipes.
+/// Adds --recipes, which tells how the steps of several training recipes alternate.
 void add_recipes_flag(CLI::App& command, std::string& recipes);
-/// Adds --recipe, the recipe whose training step is compiled.
+/// Adds --recipe, which selects the training recipe whose step is compiled.
 void add_recipe_flag(CLI::App& command, std::string& recipe);
 
 /// Parses the value of --recipes, such as "d:2,g:1": recipe names, or unambiguous prefixes of them,

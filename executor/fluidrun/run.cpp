@@ -30,7 +30,7 @@ std::vector<NamedFile> files_of(const std::vector<std::string>& texts, const std
   return files;
 }
 
-/// The number of samples in `column`, the data of `feed`. It follows from the first batch dimension
+/// The number of samples in `column`, the data of `feed`. Computed from the first batch dimension
 /// that does not also depend on kLength. Returns nullopt if `feed` has no such dimension.
 std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   const Shape& shape = feed.results[0].type.shape;
