@@ -41,7 +41,7 @@ void check_options(const Lora& options, const Loc& loc) {
                            ir::float_text(options.alpha) + " must be positive");
 }
 
-/// The adapters a and b of a weight.
+/// The LoRA adapters a and b of a weight.
 struct AdapterValues {
   Value a, b;
 };

@@ -24,7 +24,7 @@ class NamePattern {
   explicit NamePattern(std::string_view text);
 
   const std::string& text() const { return text_; }
-  /// Number of captures.
+  /// Number of capture groups.
   size_t captures() const { return matcher_.mark_count(); }
   /// Whether the pattern matches all of `name`.
   bool matches(const std::string& name) const;

@@ -19,7 +19,7 @@ struct Clip {
   double global_norm = 0;  ///< clips the joint norm of all gradients, as clip_grad_norm_ does
 };
 
-/// A struct of a schedule's settings (ops/schedules.h), such as Cosine.
+/// A struct that holds the settings of a schedule (ops/schedules.h), such as Cosine.
 template <class T>
 concept ScheduleSettings = requires(const T& schedule) {
   { schedule_attrs_of(schedule) } -> std::same_as<Attrs>;
@@ -63,7 +63,7 @@ struct Swa {
 /// slow), and the parameters become the slow weights. The slow weights of parameter "fc0.w" are the
 /// state "fc0.w.slow".
 struct Lookahead {
-  int64_t every = 0;  ///< such as 5; 0: no lookahead
+  int64_t every = 0;  ///< updates per step of the slow weights, such as 5; 0: no lookahead
   double alpha = 0.5;
 };
 
@@ -83,7 +83,7 @@ struct MinimizeOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-/// A struct of an optimizer's settings (ops/optimizers.h), such as AdamW.
+/// A struct that holds the settings of an optimizer (ops/optimizers.h), such as AdamW.
 template <class T>
 concept Optimizer = requires(const T& optimizer) {
   { recipe_of(optimizer) } -> std::same_as<Attrs>;

@@ -13,7 +13,7 @@ namespace fluid {
 /// in [-1 / sqrt(units), 1 / sqrt(units)], as in PyTorch.
 struct Recurrent {
   Required<int64_t> units;     ///< size of the hidden state, H
-  int64_t layers = 1;          ///< layer n + 1 reads the output of layer n
+  int64_t layers = 1;          ///< number of stacked layers
   bool bidirectional = false;  ///< adds a second recurrence that runs from the last step backwards
   bool bias = true;
   bool relu = false;  ///< only for rnn(): relu instead of tanh

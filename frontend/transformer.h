@@ -99,7 +99,7 @@ struct TransformerBlock {
   std::optional<AttentionCache> cache = {};  ///< see MultiHeadAttention
   Act act = Act::gelu;
   /// Whether layer normalisation precedes each sublayer (pre-norm), or follows the residual
-  /// addition (post-norm, as in the paper).
+  /// addition (post-norm, as in Vaswani et al., 2017).
   bool norm_first = true;
   /// Dropout probability after the attention and after the feed-forward network.
   double dropout = 0;
@@ -118,8 +118,8 @@ struct TransformerBlock {
 /// block0.ln1.
 Value transformer_block(Value x, const TransformerBlock& layer, const Loc& loc = Loc::here());
 
-/// Adds the sinusoidal positional encoding of the paper to x [N, T, E]: sin(t w_i) to feature 2i
-/// and cos(t w_i) to feature 2i + 1, where w_i = 10000^(-2i / E). E must be even.
+/// Adds the sinusoidal positional encoding of Vaswani et al. (2017) to x [N, T, E]: sin(t w_i) to
+/// feature 2i and cos(t w_i) to feature 2i + 1, where w_i = 10000^(-2i / E). E must be even.
 Value positional_encoding(Value x, const Loc& loc = Loc::here());
 
 }  // namespace fluid

@@ -35,7 +35,7 @@ class Visibility {
       : c_(c), t_(extent(c, q, 2)), s_(extent(c, k, 2)) {}
 
   /// Bool mask [B, 1, T, S] or [T, S] from `is_causal`, window sizes and key lengths; null if every
-  /// query attends to all keys. Query i has position i + n, where n keys precede query 0.
+  /// query attends to all keys. The position of query i is i + n if n keys precede query 0.
   Value seen() const {
     const int64_t left = c_.integer("left_window_size", -1),
                   right = c_.integer("right_window_size", -1);

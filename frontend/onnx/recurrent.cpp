@@ -146,7 +146,7 @@ const std::map<std::string, Kind> kKinds = {
     {"LSTM", {lstm_step, 4, 2, {"sigmoid", "tanh", "tanh"}}},
     {"RNN", {rnn_step, 1, 1, {"tanh"}}}};
 
-/// Returns all[direction] of an input whose dimension 0 is the direction.
+/// Returns all[direction], where dimension 0 of the input `all` is the direction of the RNN.
 Value of_direction(Value all, int64_t direction) {
   return squeeze(slice(all, {.starts = direction, .stops = direction + 1}), {.axes = 0});
 }

@@ -132,7 +132,7 @@ Operands centred(const Context& c) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto d = static_cast<size_t>(from_front(axes[i], rank));
     const int64_t more = wanted.at(i) - extent(c, x, axes[i]);
-    low.at(d) = more / 2;  // truncates, so that the odd element is at the end
+    low.at(d) = more / 2;  // rounds towards 0, so that the odd element is at the end
     high.at(d) = more - low[d];
   }
   const Value inner = cropped(x, low, high);

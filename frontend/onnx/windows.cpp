@@ -12,8 +12,8 @@ namespace {
 
 using List = std::vector<int64_t>;
 
-/// Appends the number of spatial dimensions of x to an op's name: "conv2d" for "conv" and two.
-/// Throws NotMapped unless x has 1 to 3 spatial dimensions.
+/// Returns the op's name with a suffix for the spatial dimensions of x, such as "conv2d". Throws
+/// NotMapped unless x has 1 to 3 spatial dimensions.
 std::string spatial_op(const Context& c, const std::string& op, Value x) {
   const int64_t dims = x.shape().rank() - 2;
   if (dims < 1 || dims > 3) c.not_mapped(x.type().str() + " has not 1 to 3 spatial dimensions");
